@@ -1,0 +1,52 @@
+# make demo    writes JSON with the shipped model        make test    runs the tests
+# make lint    ruff and mypy                             make clean   removes what these made
+# All need only GNU make and Python >= 3.11 (PYTHON=... names another), and install into .venv.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INPUTS := pyproject.toml constraints.txt
+
+.PHONY: demo test test-nojit lint clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.have-demo
+	@$(BIN)/structgen demo
+
+test: $(VENV)/.have-dev
+	@$(BIN)/python -m pytest $(ARGS)
+
+test-nojit: $(VENV)/.have-dev
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m nojit $(ARGS)
+
+lint: $(VENV)/.have-dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --strict
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find structgen kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.have-demo: $(INPUTS) | $(BIN)/python
+	@echo "installing structgen with torch and transformers into $(VENV) (once; takes a few minutes)"
+	@$(PIP) -e '.[hf,pydantic]'
+	@touch $@
+
+$(VENV)/.have-dev: $(INPUTS) | $(BIN)/python
+	@echo "installing structgen and its test tools into $(VENV) (once; takes a few minutes)"
+	@$(PIP) -e '.[hf,pydantic,dev]'
+	@touch $@ $(VENV)/.have-demo
+
+# The first of $(PYTHON), python3.13, ... that is at least 3.11. An interrupted or failed creation leaves nothing.
+$(BIN)/python:
+	@for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	    "$$python" -m venv $(VENV) && exit 0; \
+	    rm -rf $(VENV); \
+	    echo "$$python could not create a virtual environment (on Debian: apt install python3-venv)" >&2; \
+	    exit 1; \
+	done; \
+	echo "no Python >= 3.11 found: install one, or run 'make PYTHON=/path/to/python $(MAKECMDGOALS)'" >&2; \
+	exit 1

@@ -1,0 +1,41 @@
+"""In: environment variables. Out: fixtures and hypothesis profiles that every test shares.
+
+STRUCTGEN_DATA names the folder with outside data (test suites, tokenizers); tests that need it skip where it is absent.
+STRUCTGEN_THOROUGH=1 lets hypothesis draw many more, random, examples.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+settings.register_profile(
+    "quick",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "thorough",
+    deadline=None,
+    max_examples=2000,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("thorough" if os.environ.get("STRUCTGEN_THOROUGH") else "quick")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder with outside data; skips the test, saying why, where there is none."""
+    named = os.environ.get("STRUCTGEN_DATA")
+    folder = Path(named) if named else REPOSITORY.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no outside data at {folder} (set STRUCTGEN_DATA)")
+    return folder
