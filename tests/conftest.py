@@ -1,6 +1,7 @@
 """In: environment variables. Out: fixtures and hypothesis profiles that every test shares.
 
-STRUCTGEN_DATA names the folder with outside data (test suites, tokenizers); tests that need it skip where it is absent.
+STRUCTGEN_DATA names the folder with outside data (test suites, tokenizers); tests that need it
+skip where it is absent.
 STRUCTGEN_THOROUGH=1 lets hypothesis draw many more, random, examples.
 """
 
