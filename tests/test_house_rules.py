@@ -1,0 +1,228 @@
+"""In: the source files themselves. Out: proof that they keep the rules of the house.
+
+The rules: short modules and functions, few parameters, a docstring on top of each module, kernels
+reached only as `structgen.kernels`, and an import that is light and changes nothing for others.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import structgen
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+MAX_MODULE_LINES = 400
+MAX_FUNCTION_LINES = 60
+MAX_PARAMETERS = 9
+
+PUBLIC_NAMES = [
+    "DEAD",
+    "FINAL",
+    "ArtifactError",
+    "BudgetError",
+    "Choice",
+    "Constraint",
+    "DanglingReferenceError",
+    "GenerationError",
+    "Generator",
+    "JsonSchema",
+    "ModelError",
+    "NoTokenError",
+    "PatternError",
+    "Regex",
+    "SpecError",
+    "StructgenError",
+    "TruncatedError",
+    "UnsatisfiableSchemaError",
+    "UnsupportedSchemaError",
+    "ValidationError",
+    "Vocabulary",
+    "VocabularyError",
+    "check",
+    "compile",
+    "generate",
+    "load",
+]
+
+# What `import structgen` must leave alone; it may use numpy and numba, nothing heavier.
+HEAVY = [
+    "torch",
+    "transformers",
+    "tokenizers",
+    "tiktoken",
+    "sentencepiece",
+    "lark",
+    "interegular",
+    "jsonschema",
+    "referencing",
+    "pydantic",
+]
+
+IMPORT_PROBE = """
+import json, random, sys, warnings
+import numpy
+def snapshot():
+    return {
+        "recursion limit": sys.getrecursionlimit(),
+        "integer digits": sys.get_int_max_str_digits(),
+        "warning filters": repr(warnings.filters),
+        "excepthook": repr(sys.excepthook),
+        "random": repr(random.getstate()),
+        "numpy random": repr(numpy.random.get_state()),
+        "numpy errors": repr(numpy.geterr()),
+        "print options": repr(numpy.get_printoptions()),
+    }
+try:
+    import numba  # numba is allowed, and what it does to warnings is its own affair
+except ImportError:
+    pass
+before = snapshot()
+import structgen
+after = snapshot()
+json.dump({
+    "changed": [key for key in before if before[key] != after[key]],
+    "modules": sorted(sys.modules),
+    "top level": [name for name in sys.modules if name in ("kernels", "grammars")],
+}, sys.stdout)
+"""
+
+
+def sources(*folders: str) -> list[Path]:
+    """Python files of the folders, links not followed, so that each file comes once."""
+    found = [path for folder in folders for path in sorted((REPOSITORY / folder).rglob("*.py"))]
+    return [path for path in found if not path.is_relative_to(REPOSITORY / "structgen" / "kernels")]
+
+
+def name_of(path: Path) -> str:
+    """The path as a test id."""
+    return str(path.relative_to(REPOSITORY))
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function and method in the file, nested ones too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+SHIPPED = sources("structgen", "kernels")
+EVERYTHING = sources("structgen", "kernels", "tests", "jsonschemabench")
+
+
+def test_there_are_sources_to_check() -> None:
+    """The folders are found, so the rules below are not kept by an empty list."""
+    assert REPOSITORY / "structgen" / "errors.py" in SHIPPED
+    assert any(path.is_relative_to(REPOSITORY / "kernels") for path in SHIPPED)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=name_of)
+def test_a_module_fits_the_line_cap(path: Path) -> None:
+    """No shipped module is longer than 400 lines."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_MODULE_LINES
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=name_of)
+def test_functions_are_short_and_take_few_parameters(path: Path) -> None:
+    """No shipped function is longer than 60 lines or takes more than 9 parameters."""
+    long = [
+        f"{f.name} at line {f.lineno}: {f.end_lineno - f.lineno + 1} lines"
+        for f in functions(path)
+        if f.end_lineno is not None and f.end_lineno - f.lineno >= MAX_FUNCTION_LINES
+    ]
+    wide = [
+        f"{f.name} at line {f.lineno}: {count} parameters"
+        for f in functions(path)
+        if (count := len(f.args.posonlyargs + f.args.args + f.args.kwonlyargs)) > MAX_PARAMETERS
+    ]
+    assert long + wide == []
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+def test_a_module_says_on_top_what_it_is(path: Path) -> None:
+    """Each module starts with a docstring whose first line is not empty."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")), clean=False)
+    assert docstring is not None
+    assert docstring.splitlines()[0].strip()
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+def test_kernels_and_grammars_are_reached_through_structgen(path: Path) -> None:
+    """Nothing imports the folders at the top by their own names, which belong to other packages."""
+    imported: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            imported.append(node.module or "")
+    roots = {name.partition(".")[0] for name in imported}
+    assert roots.isdisjoint({"kernels", "grammars"})
+
+
+def test_the_links_lead_to_the_folders_at_the_top() -> None:
+    """`structgen.kernels` and `structgen.grammars` are those folders, without `__init__.py`."""
+    for name in ("kernels", "grammars"):
+        link = REPOSITORY / "structgen" / name
+        assert link.resolve() == (REPOSITORY / name).resolve()
+        assert not (link / "__init__.py").exists()
+
+
+def test_only_structgen_is_installed() -> None:
+    """The installed distribution owns one top-level name, so it cannot collide with another."""
+    try:
+        distribution = importlib.metadata.distribution("structgen")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("structgen is not installed here, only on the path")
+    assert (distribution.read_text("top_level.txt") or "").split() == ["structgen"]
+    assert distribution.version == "0.1.0"
+
+
+@pytest.fixture(scope="module")
+def fresh_import() -> dict[str, list[str]]:
+    """What a new interpreter looks like after `import structgen`."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_PROBE],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report: dict[str, list[str]] = json.loads(done.stdout)
+    return report
+
+
+@pytest.mark.parametrize("heavy", HEAVY)
+def test_importing_structgen_does_not_import(
+    heavy: str, fresh_import: dict[str, list[str]]
+) -> None:
+    """Libraries that only some uses need are imported by those uses."""
+    assert heavy not in fresh_import["modules"]
+
+
+def test_importing_structgen_compiles_nothing(fresh_import: dict[str, list[str]]) -> None:
+    """Kernel modules compile when they are imported, so the first import leaves them alone."""
+    kernels = [name for name in fresh_import["modules"] if name.startswith("structgen.kernels.")]
+    assert kernels == []
+
+
+def test_importing_structgen_changes_nothing_for_others(
+    fresh_import: dict[str, list[str]],
+) -> None:
+    """Recursion limit, warning filters, random state and the like are as before."""
+    assert fresh_import["changed"] == []
+    assert fresh_import["top level"] == []
+
+
+def test_the_public_names_are_these() -> None:
+    """`structgen.__all__` is what is promised: a new or lost name is a decision made here."""
+    assert sorted(structgen.__all__) == sorted(PUBLIC_NAMES)
+    assert all(hasattr(structgen, name) for name in structgen.__all__)
