@@ -1,0 +1,138 @@
+"""In: a regular expression node. Out: is it empty, how long is a shortest member, which one is it.
+
+All searches walk derivatives lazily, keep what they learn on the nodes, use no recursion, and give
+up with `BudgetError` after a stated number of nodes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+from structgen.errors import BudgetError
+
+if TYPE_CHECKING:
+    from structgen.automaton.regex_nodes import Regex
+
+NODE_BUDGET = 20_000  # nodes one search may visit
+
+
+def _too_costly(what: str, budget: int) -> BudgetError:
+    return BudgetError(
+        f"deciding {what} of a regular language takes more than {budget} derivatives",
+        hint="simplify the patterns, length bounds or multiples that must hold at once",
+    )
+
+
+def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
+    """True iff `root` has a member.
+
+    Best first by the lower bound on the length still missing. Reaching a node known to be
+    non-empty proves it for the whole path; running out of nodes proves all visited ones empty.
+    Raises `BudgetError` after `budget` nodes.
+    """
+    known = root.verdict()
+    if known is not None:
+        return known
+    parents: dict[Regex, Regex | None] = {root: None}
+    heap: list[tuple[int, int, Regex]] = [(root.shortest, 0, root)]
+    while heap:
+        node = heapq.heappop(heap)[2]
+        for _, target in node.steps():
+            if target in parents:
+                continue
+            verdict = target.verdict()
+            if verdict:
+                _mark_path(node, parents)
+                return True
+            if verdict is None:
+                parents[target] = node
+                heapq.heappush(heap, (target.shortest, -len(parents), target))
+        if len(parents) > budget:
+            raise _too_costly("the emptiness", budget)
+    for node in parents:
+        node._live = False
+    return False
+
+
+def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:
+    while node is not None:
+        node._live = True
+        node = parents[node]
+
+
+def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
+    """The length of a shortest member in characters, or None when there is none.
+
+    A* over the live moves with the nodes' lower bounds. Raises `BudgetError` after `budget` nodes.
+    """
+    if not live(root, budget):
+        return None
+    if root.plain or root.nullable:
+        return root.shortest
+    if root._distance >= 0:
+        return root._distance
+    walked: dict[Regex, int] = {root: 0}
+    parents: dict[Regex, Regex | None] = {root: None}
+    heap: list[tuple[int, int, Regex]] = [(root.shortest, 0, root)]
+    while heap:
+        total, _, node = heapq.heappop(heap)
+        here = walked[node]
+        if node.plain or node.nullable or node._distance >= 0:
+            _mark_distances(node, total, walked, parents)
+            return total
+        for _, target in node.moves():
+            if walked.get(target, total + here + 2) <= here + 1:
+                continue
+            walked[target] = here + 1
+            parents[target] = node
+            ahead = target._distance if target._distance >= 0 else target.shortest
+            heapq.heappush(heap, (here + 1 + ahead, -len(walked), target))
+        if len(walked) > budget:
+            raise _too_costly("the shortest member", budget)
+    return None
+
+
+def _mark_distances(
+    node: Regex | None, total: int, walked: dict[Regex, int], parents: dict[Regex, Regex | None]
+) -> None:
+    while node is not None:
+        node._distance = total - walked[node]
+        node = parents[node]
+
+
+def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
+    """A shortest member, or None when there is none.
+
+    Among those it is the first by letters, where printable ASCII letters come before all others
+    and lower code points before higher ones. Raises `BudgetError` after `budget` nodes.
+    """
+    left = min_length(root, budget)
+    if left is None:
+        return None
+    text: list[str] = []
+    node = root
+    while left:
+        left -= 1
+        best: tuple[bool, int] | None = None
+        after = node
+        for chars, target in node.moves():
+            letter = chars.sample
+            rank = (not 0x20 <= letter <= 0x7E, letter)
+            if (best is not None and best < rank) or target.shortest > left:
+                continue
+            if min_length(target, budget) == left:
+                best, after = rank, target
+        if best is None:  # cannot be: `left` is an exact distance
+            raise _too_costly("the shortest member", budget)
+        text.append(chr(best[1]))
+        node = after
+    return "".join(text)
+
+
+def matches(root: Regex, text: str) -> bool:
+    """True iff the whole of `text` is a member; never searches."""
+    node = root
+    for letter in text:
+        node = node.after(ord(letter))
+    return node.nullable
