@@ -20,7 +20,6 @@ Ranges = tuple[tuple[int, int], ...]
 Payload = TypeVar("Payload")
 
 _ALL_RANGES: Ranges = ((0, 0xD7FF), (0xE000, MAX_CODE_POINT))
-_SWEEP_LIMIT = 200  # ranges above which memoised pairwise operations beat one sweep over all ranges
 
 _table: WeakValueDictionary[Ranges, CharSet] = WeakValueDictionary()
 _lock = threading.RLock()
@@ -214,7 +213,8 @@ def refine(
     sets = list(owners)
     if len(sets) < 2:
         return [(chars, tuple(owners[chars])) for chars in sets]
-    if len(sets) == 2 or sum(len(chars.ranges) for chars in sets) > _SWEEP_LIMIT:
+    # A sweep touches every range, pairwise work every pair of sets but is memoised.
+    if len(sets) == 2 or len(sets) ** 2 < sum(len(chars.ranges) for chars in sets):
         cells = _refine_pairwise(sets)
     else:
         cells = _refine_sweep(sets)
@@ -256,11 +256,17 @@ def _refine_sweep(sets: list[CharSet]) -> list[tuple[CharSet, tuple[int, ...]]]:
             spans.setdefault(active, []).append((start, point - 1))
         active ^= toggles[point]
         start = point
-    numbers = range(len(sets))
-    return [
-        (_intern(tuple(ranges)), tuple(i for i in numbers if active >> i & 1))
-        for active, ranges in spans.items()
-    ]
+    return [(_intern(tuple(ranges)), _ones(active)) for active, ranges in spans.items()]
+
+
+def _ones(bits: int) -> tuple[int, ...]:
+    """The positions of the set bits, ascending."""
+    found: list[int] = []
+    while bits:
+        lowest = bits & -bits
+        found.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return tuple(found)
 
 
 ALL = CharSet.of(_ALL_RANGES)

@@ -27,6 +27,7 @@ from structgen.automaton.regex_build import (
     optional,
     repeat,
     repeat_counts,
+    text_node,
     words,
     words_between,
 )
@@ -68,7 +69,7 @@ def _derive_chars(node: Chars) -> Derivatives:
 
 
 def _derive_literal(node: Literal) -> Derivatives:
-    return ((CharSet.chars(node.text[0]), literal(node.text[1:])),)
+    return ((CharSet.chars(node.text[0]), text_node(node.text[1:])),)
 
 
 def _derive_words(node: Words) -> Derivatives:

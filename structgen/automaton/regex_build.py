@@ -7,10 +7,11 @@ absorb; `x` and `x{2,5}` in a row or as alternatives before the same tail become
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from structgen.automaton.charset import NONE, CharSet, union_all
+from structgen.automaton.charset import CharSet, union_all
 from structgen.automaton.regex_nodes import (
     ANY,
     ANY_CHAR,
@@ -31,10 +32,12 @@ from structgen.automaton.regex_nodes import (
     WordTable,
     intern,
     is_span,
+    word_table,
 )
 from structgen.automaton.regex_search import matches
 from structgen.errors import SpecError
 
+_SURROGATE = re.compile("[\ud800-\udfff]").search
 _WORDS_FROM = 3  # this many literals in one alternative become one word list
 _COUNTED = 3  # how many counted parts at the front of a concatenation are compared
 
@@ -48,12 +51,15 @@ def literal(text: str) -> Regex:
     """Exactly `text`; `EMPTY` when it holds a surrogate, which no text can."""
     if not text:
         return EPSILON
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        return EMPTY
-    return _literal(text)
+    return EMPTY if _broken(text) else text_node(text)
 
 
-def _literal(text: str) -> Regex:
+def _broken(text: str) -> bool:
+    return not text.isascii() and _SURROGATE(text) is not None
+
+
+def text_node(text: str) -> Regex:
+    """`literal` for a text known to hold no surrogate."""
     if len(text) > 1:
         return intern(Literal, text)
     return intern(Chars, CharSet.chars(text)) if text else EPSILON
@@ -61,19 +67,18 @@ def _literal(text: str) -> Regex:
 
 def words(texts: Iterable[str]) -> Regex:
     """Any one of finitely many texts, held as one sorted list."""
-    kept = {text for text in texts if not any("\ud800" <= c <= "\udfff" for c in text)}
-    ordered = tuple(sorted(kept))
+    ordered = tuple(sorted({text for text in texts if not _broken(text)}))
     if len(ordered) < 2:
-        return _literal(ordered[0]) if ordered else EMPTY
+        return text_node(ordered[0]) if ordered else EMPTY
     if all(len(text) == 1 for text in ordered):
         return chars(CharSet.chars("".join(ordered)))
-    return intern(Words, WordTable(ordered), 0, len(ordered), 0)
+    return intern(Words, word_table(ordered), 0, len(ordered), 0)
 
 
 def words_between(table: WordTable, low: int, high: int, depth: int) -> Regex:
     """The rests from `depth` on of the words `low` to `high` of a list."""
     if high - low == 1:
-        return _literal(table.words[low][depth:])
+        return text_node(table.words[low][depth:])
     return intern(Words, table, low, high, depth)
 
 
@@ -117,7 +122,7 @@ def _join_one(head: Regex, tail: Regex) -> Regex:
     if text:
         more = _text(after)
         if more:
-            return join(_literal(text + more), rest)
+            return join(text_node(text + more), rest)
     body, low, high = _counted(head)
     body2, low2, high2 = _counted(after)
     if body is body2:
@@ -392,8 +397,3 @@ def complement(body: Regex) -> Regex:
 def difference(left: Regex, right: Regex) -> Regex:
     """The members of `left` that are not in `right`."""
     return intersect(left, complement(right))
-
-
-def one_of(*sets: CharSet) -> Regex:
-    """One character out of any of the sets."""
-    return chars(union_all(sets) if sets else NONE)

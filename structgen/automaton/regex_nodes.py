@@ -204,13 +204,25 @@ class Literal(Regex):
 
 
 class WordTable:
-    """Sorted distinct words; compared by identity so that a node holding 10,000 words is cheap."""
+    """Sorted distinct words; equal lists are one object, so nodes hold 10,000 words at no cost."""
 
-    __slots__ = ("lengths", "words")
+    __slots__ = ("__weakref__", "lengths", "words")
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self.words = words
         self.lengths = [len(word) for word in words]
+
+
+_word_tables: WeakValueDictionary[tuple[str, ...], WordTable] = WeakValueDictionary()
+
+
+def word_table(words: tuple[str, ...]) -> WordTable:
+    """The one table of these words, which must be sorted and distinct."""
+    with _lock:
+        found = _word_tables.get(words)
+        if found is None:
+            found = _word_tables[words] = WordTable(words)
+    return found
 
 
 class Words(Regex):
