@@ -1,0 +1,246 @@
+"""In: bounds and multiples for a JSON number. Out: the regular language of the texts that fit.
+
+A text belongs to `number_language(...)` iff it is one of the `spellings(...)` for the same
+constraints and its exact decimal value satisfies all of them; nothing is rounded to a float.
+A finite automaton cannot weigh an exponent against arbitrarily many digits, hence spellings:
+
+- no constraint, or only on the sign (an end at 0): all of RFC 8259, section 6;
+- any other bound: plain decimals of any length (`-0`, `007` is no JSON, `1.000`, `0.5`), scientific
+  notation with one digit other than 0 before the point, any fraction and any exponent (`1e-05`,
+  `1.50E+300`), and zero with any exponent (`0e5`, `0.0E-3`);
+- a multiple or `integer`, with or without bounds: the same, with at most `MAX_FRACTION` fraction
+  digits before an exponent (the repr of a double needs 16; plain decimals stay unlimited).
+
+So `12e3`, `0.5e1` and `10e-1` are the spellings left out. They depend only on the kind of
+constraint, never on its values, which makes complements exact: what violates constraints c is
+`intersect(spellings(c), complement(number_language(c)))`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal as DecimalValue
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal
+
+from structgen.automaton.charset import CharSet
+from structgen.automaton.number_digits import DIGITS, Decimal
+from structgen.automaton.number_exponents import MAX_FRACTION, Scientific
+from structgen.automaton.number_range import Range, split_off
+from structgen.automaton.regex import (
+    EMPTY,
+    Regex,
+    alt,
+    chars,
+    concat,
+    leaf,
+    literal,
+    optional,
+    repeat,
+)
+from structgen.errors import BudgetError, SpecError
+
+__all__ = [
+    "JSON_NUMBER", "MAX_DIGITS", "MAX_FRACTION", "Spelling",
+    "equal_to", "number_language", "spellings", "to_fraction",
+]  # fmt: skip
+
+MAX_DIGITS = 2000  # digits a bound or multiple may have before and after its point
+Spelling = Literal["any", "decimal", "integer"]
+Number = Fraction | int
+
+_DIGIT = chars(CharSet.chars(DIGITS))
+_NONZERO = chars(CharSet.chars(DIGITS[1:]))
+_SIGN = optional(literal("-"))
+_DOT = literal(".")
+_ZERO = concat(literal("0"), optional(concat(_DOT, repeat(literal("0"), 1))))
+_EXPONENT = concat(
+    chars(CharSet.chars("eE")), optional(chars(CharSet.chars("+-"))), repeat(_DIGIT, 1)
+)
+_WHOLE = alt(literal("0"), concat(_NONZERO, repeat(_DIGIT, 0)))
+_PLAIN = concat(_WHOLE, optional(concat(_DOT, repeat(_DIGIT, 1))))
+_POSITIVE = alt(
+    concat(_NONZERO, repeat(_DIGIT, 0), optional(concat(_DOT, repeat(_DIGIT, 1)))),
+    concat(literal("0."), repeat(literal("0"), 0), _NONZERO, repeat(_DIGIT, 0)),
+)
+_ANY_ZERO = concat(_ZERO, optional(_EXPONENT))
+_ANY_POSITIVE = concat(_POSITIVE, optional(_EXPONENT))
+
+JSON_NUMBER: Regex = concat(_SIGN, _PLAIN, optional(_EXPONENT))
+
+
+def number_language(
+    *,
+    integer: bool = False,
+    minimum: Number | None = None,
+    exclusive_minimum: Number | None = None,
+    maximum: Number | None = None,
+    exclusive_maximum: Number | None = None,
+    multiple_of: Sequence[Number] = (),
+    spelling: Spelling = "any",
+    location: str = "",
+) -> Regex:
+    """The number texts whose value satisfies all constraints, among `spellings` for them.
+
+    `spelling` narrows them: "decimal" leaves exponents out, "integer" also fractions (`1.0`).
+    `location` is the JSON Pointer that errors name. `EMPTY` when no number fits.
+    Raises `SpecError` for a multiple <= 0 or a bound without a finite decimal spelling,
+    `BudgetError` for values with more than `MAX_DIGITS` digits.
+    """
+    low, low_open = _tighter(minimum, exclusive_minimum, 1)
+    high, high_open = _tighter(maximum, exclusive_maximum, -1)
+    moduli = [Fraction(1)] if integer or spelling == "integer" else []
+    moduli += [Fraction(value) for value in multiple_of]
+    if any(value <= 0 for value in moduli):
+        raise SpecError(
+            "a multiple must be greater than 0",
+            location=location,
+            expected="a positive number",
+            hint="remove it or correct it",
+        )
+    for value in (low, high, *moduli):
+        _check_size(value, location)
+    try:
+        ends = (low, low_open, high, high_open)
+        return _language(ends, *_common_multiple(moduli), spelling)
+    except ValueError as error:
+        raise SpecError(
+            f"a bound is {error}", location=location, expected="a decimal number"
+        ) from error
+
+
+def spellings(
+    *,
+    integer: bool = False,
+    minimum: Number | None = None,
+    exclusive_minimum: Number | None = None,
+    maximum: Number | None = None,
+    exclusive_maximum: Number | None = None,
+    multiple_of: Sequence[Number] = (),
+    spelling: Spelling = "any",
+) -> Regex:
+    """All number texts that `number_language` tells apart exactly under such constraints."""
+    if spelling != "any":
+        return concat(_SIGN, _WHOLE if spelling == "integer" else _PLAIN)
+    if integer or multiple_of:
+        return _spellings(MAX_FRACTION)
+    if all(not value for value in (minimum, exclusive_minimum, maximum, exclusive_maximum)):
+        return JSON_NUMBER
+    return _spellings(None)
+
+
+def equal_to(value: Number, *, spelling: Spelling = "any", location: str = "") -> Regex:
+    """All texts with exactly this value (`1`, `1.0`, `1e0`, ...), among the `spellings` of a bound.
+
+    Raises `SpecError` and `BudgetError` as `number_language` does.
+    """
+    return number_language(minimum=value, maximum=value, spelling=spelling, location=location)
+
+
+def to_fraction(value: float | DecimalValue, *, location: str = "") -> Fraction:
+    """The exact value of a JSON number as Python read it; a float stands for its shortest decimal.
+
+    Raises `SpecError` for NaN and infinities (and booleans), `BudgetError` for exponents beyond
+    `MAX_DIGITS`.
+    """
+    decimal = DecimalValue(repr(value)) if isinstance(value, float) else DecimalValue(value)
+    if isinstance(value, bool) or not decimal.is_finite():
+        raise SpecError(f"{value!r} is not a number", location=location, expected="a JSON number")
+    if decimal and abs(decimal.adjusted()) > MAX_DIGITS:
+        raise _too_long(location)
+    return Fraction(decimal)
+
+
+@lru_cache(maxsize=64)
+def _spellings(places: int | None) -> Regex:
+    fraction = optional(concat(_DOT, repeat(_DIGIT, 1, places)))
+    zero = concat(_ZERO, _EXPONENT)
+    return concat(_SIGN, alt(_PLAIN, zero, concat(_NONZERO, fraction, _EXPONENT)))
+
+
+def _tighter(
+    closed: Number | None, opened: Number | None, sign: int
+) -> tuple[Fraction | None, bool]:
+    """The stronger of two ends (lower: sign 1, upper: -1), and whether it is excluded."""
+    if opened is None or (closed is not None and sign * (closed - opened) > 0):
+        return (None if closed is None else Fraction(closed)), False
+    return Fraction(opened), True
+
+
+def _check_size(value: Fraction | None, location: str) -> None:
+    limit = 10**MAX_DIGITS
+    if value is not None and (abs(value.numerator) >= limit or value.denominator >= limit):
+        raise _too_long(location)
+
+
+def _too_long(location: str) -> BudgetError:
+    return BudgetError(
+        f"a bound or multiple has more than {MAX_DIGITS} digits",
+        location=location,
+        hint="round it",
+    )
+
+
+def _common_multiple(moduli: list[Fraction]) -> tuple[int, int]:
+    """`(modulus, scale)` whose multiples of modulus / 10**scale are the decimals wanted; or (0, 0).
+
+    A finite decimal is a multiple of p / q iff it is one of p / (the twos and fives of q).
+    """
+    if not moduli:
+        return 0, 0
+    common = Fraction(
+        math.lcm(*(value.numerator for value in moduli)),
+        math.gcd(*(value.denominator for value in moduli)),
+    )
+    twos, rest = split_off(common.denominator, 2)
+    fives, rest = split_off(rest, 5)
+    scale = max(twos, fives)
+    return common.numerator * 2 ** (scale - twos) * 5 ** (scale - fives), scale
+
+
+Ends = tuple[Fraction | None, bool, Fraction | None, bool]
+
+
+@lru_cache(maxsize=4096)
+def _language(ends: Ends, modulus: int, scale: int, spelling: Spelling) -> Regex:
+    low, low_open, high, high_open = ends
+    if not modulus and not low and not high and spelling == "any":
+        return _signs(ends)
+    positive = _magnitudes(ends, modulus, scale, spelling)
+    mirrored = (_negated(high), high_open, _negated(low), low_open)
+    return alt(positive, concat(literal("-"), _magnitudes(mirrored, modulus, scale, spelling)))
+
+
+def _negated(value: Fraction | None) -> Fraction | None:
+    return None if value is None else -value
+
+
+def _signs(ends: Ends) -> Regex:
+    """Constraints that only ask for the sign: any spelling will do."""
+    low, low_open, high, high_open = ends
+    zero = EMPTY if low_open or high_open else concat(_SIGN, _ANY_ZERO)
+    above = EMPTY if high is not None else _ANY_POSITIVE
+    below = EMPTY if low is not None else concat(literal("-"), _ANY_POSITIVE)
+    return JSON_NUMBER if low is high is None else alt(zero, above, below)
+
+
+def _magnitudes(ends: Ends, modulus: int, scale: int, spelling: Spelling) -> Regex:
+    """Texts without a sign whose value lies between the ends, and is such a multiple."""
+    low, low_open, high, high_open = ends
+    if low is None or low < 0:
+        low, low_open = Fraction(0), False
+    rule = Range(low, low_open, high, high_open, modulus, scale, point=spelling != "integer")
+    if rule.empty:
+        return EMPTY
+    start = Decimal.start(rule)
+    plain = leaf(start) if start.moves() else EMPTY
+    if spelling != "any":
+        return plain
+    scientific = Scientific.start(rule)
+    return alt(
+        plain,
+        EMPTY if scientific is None else leaf(scientific),
+        concat(_ZERO, _EXPONENT) if rule.has(0) else EMPTY,
+    )
