@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Encoder = Callable[[str], list[int]]
 
+MAX_SIZE = 2**24  # ids; far above every model, low enough that a wrong number costs no memory
+_ANCHORS = ("\n", "=", ")", "0")
+
 
 class Vocabulary:
     """The tokens of a model: id <-> bytes. Immutable; safe to share between threads and to pickle.
@@ -104,13 +107,84 @@ class Vocabulary:
         special_tokens: Mapping[str, int] | None = None,
         eos_ids: Iterable[int | str] | None = None,
         size: int | None = None,
+        check: bool = True,
     ) -> Vocabulary:
-        """Read a tiktoken file; see `vocab_sources.from_tiktoken`."""
+        """Read a tiktoken file; see `vocab_sources.from_tiktoken`.
+
+        `special_tokens` maps names to ids beside the ranks; `eos_ids` are ids or such names;
+        `pattern`, the pre-tokenizer's regular expression, gives `encode`.
+        """
         from structgen.tokens import vocab_sources
 
         return vocab_sources.from_tiktoken(
-            path, pattern=pattern, special_tokens=special_tokens, eos_ids=eos_ids, size=size
+            path,
+            pattern=pattern,
+            special_tokens=special_tokens,
+            eos_ids=eos_ids,
+            size=size,
+            check=check,
         )
+
+    @classmethod
+    def from_sentencepiece(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        eos_ids: Iterable[int] | None = None,
+        special_ids: Iterable[int] = (),
+        size: int | None = None,
+        check: bool = True,
+    ) -> Vocabulary:
+        """Read a SentencePiece `.model` file; see `vocab_sources.from_sentencepiece`."""
+        from structgen.tokens import vocab_sources
+
+        return vocab_sources.from_sentencepiece(
+            path, eos_ids=eos_ids, special_ids=special_ids, size=size, check=check
+        )
+
+    @classmethod
+    def from_transformers(
+        cls,
+        tokenizer: Any,
+        size: int | None = None,
+        *,
+        eos_ids: Iterable[int] | None = None,
+        check: bool = True,
+    ) -> Vocabulary:
+        """Take over a fast tokenizer or load one by name; see `vocab_sources.from_transformers`.
+
+        `size` is the vocabulary size of the model where it is larger than the tokenizer's.
+        """
+        from structgen.tokens import vocab_sources
+
+        return vocab_sources.from_transformers(tokenizer, size, eos_ids=eos_ids, check=check)
+
+    def self_test(self) -> None:
+        """Raise VocabularyError unless the tokens spell what `encode` cuts up; see `self_test`."""
+        from structgen.tokens.self_test import self_test
+
+        self_test(self)
+
+    def encode_continuation(self, text: str) -> list[int] | None:
+        """Tokens that spell exactly `text`, cut as in the middle of a text; None if there are none.
+
+        The same as `encode` for a tokenizer without `prefix`; else `text` is encoded behind a
+        character that does not merge with it, which is taken off again.
+        """
+        if self.encode is None:
+            return None
+        wanted = text.encode()
+        for anchor in _ANCHORS if self.prefix else ("",):
+            ids = self.encode(anchor + text)
+            lead = self.prefix + anchor.encode()
+            while ids and lead:
+                first = self.token_bytes(ids[0])
+                if not first or not lead.startswith(first):
+                    break
+                lead, ids = lead[len(first) :], ids[1:]
+            if not lead and self.special_ids.isdisjoint(ids) and self.decode_bytes(ids) == wanted:
+                return ids
+        return None
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes of one token, special ones too (their literal text); b"" if it has none."""
@@ -204,35 +278,35 @@ def _checked_size(size: int, least: int) -> int:
         number = operator.index(size)
     except TypeError:
         number = -1
-    if not least <= number <= 2**31 - 1:
+    if not least <= number <= MAX_SIZE:
         raise VocabularyError(
             f"size is {size!r}",
-            expected=f"an integer of at least {least}, the number of tokens",
+            expected=f"an integer from {least}, the number of tokens, to {MAX_SIZE}",
             hint="give the vocabulary size of the model, or leave it out",
         )
     return number
 
 
+def checked_id(value: object, name: str, size: int = MAX_SIZE) -> int:
+    """`value` as an id below `size`; VocabularyError, which calls it `name`, if it is none."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]  # any object may say no
+    except TypeError:
+        raise VocabularyError(f"{name} has {value!r}", expected="a token id, an integer") from None
+    if not 0 <= number < size:
+        raise VocabularyError(
+            f"{name} has {number}",
+            token_id=number,
+            expected=f"ids in 0..{size - 1}",
+            hint="give a larger size if the model has more ids than the table",
+        )
+    return number
+
+
 def _checked_ids(ids: Iterable[int], name: str, size: int) -> list[int]:
-    if isinstance(ids, int | np.integer):
-        raise VocabularyError(f"{name} is {ids!r}", expected="several ids", hint=f"write [{ids}]")
-    checked = []
-    for value in ids:
-        try:
-            number = operator.index(value)
-        except TypeError:
-            raise VocabularyError(
-                f"{name} contains {value!r}", expected="token ids, which are integers"
-            ) from None
-        if not 0 <= number < size:
-            raise VocabularyError(
-                f"{name} contains {number}",
-                token_id=number,
-                expected=f"ids in 0..{size - 1}",
-                hint="give a larger size if the model has more ids than the table",
-            )
-        checked.append(number)
-    return checked
+    if not isinstance(ids, Iterable) or isinstance(ids, str | bytes):
+        raise VocabularyError(f"{name} is {ids!r}", expected="a sequence of token ids")
+    return [checked_id(value, name, size) for value in ids]
 
 
 def _digest(
