@@ -5,7 +5,8 @@ same form is the same object, so a node doubles as the state of a deterministic 
 automaton is walked lazily with `moves` (Brzozowski 1964: the derivative of r by a character c is
 the language of all rests of members of r that start with c). Bounded repetition is never unrolled:
 the derivative of x{m,n} is x'x{m-1,n-1}. This module holds the derivation rule of every kind of
-node; `regex_nodes` says what nodes know, `regex_build` makes them, `regex_search` asks questions.
+node; `regex_base` and `regex_nodes` say what nodes know, `regex_build` makes them and
+`regex_search` asks questions.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from structgen.automaton.charset import CharSet, refine, union_all
+from structgen.automaton.regex_base import EMPTY, EPSILON, INFINITE, Regex
 from structgen.automaton.regex_build import (
     alt,
     chars,
@@ -24,7 +26,6 @@ from structgen.automaton.regex_build import (
     join,
     leaf,
     literal,
-    optional,
     repeat,
     repeat_counts,
     text_node,
@@ -34,18 +35,15 @@ from structgen.automaton.regex_build import (
 from structgen.automaton.regex_nodes import (
     ANY,
     ANY_CHAR,
-    EMPTY,
-    EPSILON,
-    INFINITE,
     Alt,
     And,
     Chars,
     Concat,
+    Lazy,
     Leaf,
     LeafState,
     Literal,
     Not,
-    Regex,
     Repeat,
     Words,
 )
@@ -54,7 +52,7 @@ from structgen.automaton.regex_search import matches, min_length, shortest
 __all__ = [
     "ANY", "ANY_CHAR", "EMPTY", "EPSILON", "INFINITE", "LeafState", "Regex",
     "alt", "chars", "complement", "concat", "difference", "intersect", "leaf", "literal",
-    "matches", "min_length", "optional", "repeat", "shortest", "words",
+    "matches", "min_length", "repeat", "shortest", "words",
 ]  # fmt: skip
 
 Derivatives = Iterable[tuple[CharSet, Regex]]
@@ -88,6 +86,10 @@ def _derive_words(node: Words) -> Derivatives:
 
 def _derive_leaf(node: Leaf) -> Derivatives:
     return [(of, leaf(state)) for of, state in node.state.moves()]
+
+
+def _derive_lazy(node: Lazy) -> Derivatives:
+    return node.expanded().steps()
 
 
 def _derive_concat(node: Concat) -> Derivatives:
@@ -126,6 +128,7 @@ Chars.derive = _derive_chars
 Literal.derive = _derive_literal
 Words.derive = _derive_words
 Leaf.derive = _derive_leaf
+Lazy.derive = _derive_lazy
 Concat.derive = _derive_concat
 Repeat.derive = _derive_repeat
 Alt.derive = _derive_alt

@@ -12,25 +12,23 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from structgen.automaton.charset import CharSet, union_all
+from structgen.automaton.regex_base import EMPTY, EPSILON, INFINITE, Regex, intern
 from structgen.automaton.regex_nodes import (
     ANY,
     ANY_CHAR,
-    EMPTY,
-    EPSILON,
-    INFINITE,
     Alt,
     And,
     Chars,
     Concat,
+    Delayed,
+    Lazy,
     Leaf,
     LeafState,
     Literal,
     Not,
-    Regex,
     Repeat,
     Words,
     WordTable,
-    intern,
     is_span,
     word_table,
 )
@@ -85,6 +83,11 @@ def words_between(table: WordTable, low: int, high: int, depth: int) -> Regex:
 def leaf(state: LeafState) -> Regex:
     """The language of a foreign deterministic automaton from one of its states on."""
     return intern(Leaf, state)
+
+
+def lazy(source: Delayed) -> Regex:
+    """A language that is spelled out when it is walked."""
+    return intern(Lazy, source)
 
 
 def concat(*parts: Regex) -> Regex:
@@ -182,11 +185,6 @@ def _repeat(body: Regex, low: int, high: int) -> Regex:
 
 
 repeat_counts = _repeat
-
-
-def optional(body: Regex) -> Regex:
-    """`body` or nothing."""
-    return _repeat(body, 0, 1)
 
 
 def alt(*parts: Regex) -> Regex:

@@ -1,4 +1,4 @@
-"""In: parts already in normal form. Out: the hash-consed nodes of regular expressions, with bounds.
+"""In: parts already in normal form. Out: the nodes of regular expressions, with what they know.
 
 Nodes are made by the constructors in `regex_build` and walked by the rules in `regex`; this module
 only says what a node knows about itself: emptiness as far as it is evident, nullability, lengths.
@@ -6,43 +6,12 @@ only says what a node knows about itself: emptiness as far as it is evident, nul
 
 from __future__ import annotations
 
-import itertools
-import os
-import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 from weakref import WeakValueDictionary
 
-from structgen.automaton import regex_search
-from structgen.automaton.charset import ALL, CharSet, union_all
-
-Moves = tuple[tuple[CharSet, "Regex"], ...]
-INFINITE = 1 << 62  # upper bound of lengths and counts that stands for "no bound"
-
-_ids = itertools.count()
-_table: WeakValueDictionary[tuple[Any, ...], Regex] = WeakValueDictionary()
-_lock = threading.RLock()
-
-
-def _renew_lock() -> None:
-    global _lock  # noqa: PLW0603 - a fork may happen while another thread holds it
-    _lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)
-
-
-def intern(kind: type[Regex], *fields: Any) -> Regex:
-    """The one node of `kind` with these fields."""
-    key = (kind, *fields)
-    found = _table.get(key)
-    if found is not None:
-        return found
-    with _lock:
-        found = _table.get(key)
-        if found is None:
-            found = _table[key] = kind(*fields)
-    return found
+from structgen.automaton.charset import ALL, CharSet
+from structgen.automaton.regex_base import EPSILON, INFINITE, Regex, intern, intern_in
 
 
 class LeafState(Protocol):
@@ -56,131 +25,15 @@ class LeafState(Protocol):
         """Disjoint character sets with the states they lead to; those may be dead ends."""
 
 
-class Regex:
-    """A regular language; equal forms are one object, so `is` and `==` agree.
+class Delayed(Protocol):
+    """A language spelled out only when it is walked; hashable, equal iff interchangeable."""
 
-    `nullable`: does the empty string belong? `id`: a small int, never used twice in a process.
-    `shortest`, `longest`: bounds on the length of members in characters (`longest` may be
-    `INFINITE`); exact when `plain`, which says that no intersection, complement or foreign leaf
-    occurs inside. `dense`: non-empty, and each length within the bounds occurs.
-    """
+    @property
+    def nullable(self) -> bool:
+        """Is the empty string a member?"""
 
-    __slots__ = (
-        "__weakref__", "_distance", "_live", "_moves", "_steps",
-        "dense", "id", "longest", "nullable", "plain", "shortest",
-    )  # fmt: skip
-
-    derive: ClassVar[Callable[[Any], Iterable[tuple[CharSet, Regex]]]]  # set by module `regex`
-    id: int
-    nullable: bool
-    shortest: int
-    longest: int
-    plain: bool
-    dense: bool
-    _live: bool | None
-    _distance: int
-    _steps: Moves | None
-    _moves: Moves | None
-
-    def _describe(
-        self,
-        nullable: bool,
-        shortest: int,
-        longest: int,
-        *,
-        plain: bool = True,
-        dense: bool = False,
-    ) -> None:
-        self.id = next(_ids)
-        self.nullable = nullable
-        self.shortest = shortest
-        self.longest = longest
-        self.plain = plain
-        self.dense = dense
-        self._live = True if plain or nullable else None
-        self._distance = -1
-        self._steps = self._moves = None
-
-    def moves(self) -> Moves:
-        """Disjoint character sets with the derivatives they lead to, dead ends left out.
-
-        Each derivative occurs once; the sets are ordered by their first member. Raises
-        `BudgetError` when deciding whether a derivative is empty costs too much.
-        """
-        found = self._moves
-        if found is None:
-            found = self.steps()
-            if not self.plain:
-                found = tuple(move for move in found if regex_search.live(move[1]))
-            self._moves = found
-        return found
-
-    def steps(self) -> Moves:
-        """`moves` with the dead ends left in; never searches."""
-        if self._steps is not None:
-            return self._steps
-        stack: list[Regex] = [self]
-        while stack:
-            node = stack[-1]
-            if node._steps is not None:
-                stack.pop()
-                continue
-            missing = [part for part in node.sources() if part._steps is None]
-            if missing:
-                stack.extend(missing)
-                continue
-            node._steps = _group(node.derive())
-            stack.pop()
-        found = self._steps
-        return found if found is not None else ()
-
-    def after(self, code_point: int) -> Regex:
-        """The derivative by one character, `EMPTY` when no move covers it; may be a dead end."""
-        for chars, target in self.steps():
-            if code_point in chars:
-                return target
-        return EMPTY
-
-    def is_empty(self) -> bool:
-        """True iff the language has no member; exact. Raises `BudgetError` if too costly."""
-        return not regex_search.live(self)
-
-    def verdict(self) -> bool | None:
-        """Is the language non-empty, as far as can be told without a search?"""
-        return self._live
-
-    def sources(self) -> Iterable[Regex]:
-        """The nodes whose steps `derive` reads."""
-        return ()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.id}>"
-
-
-def _group(moves: Iterable[tuple[CharSet, Regex]]) -> Moves:
-    """Moves with each target once, `EMPTY` left out, ordered by first character."""
-    groups: dict[Regex, list[CharSet]] = {}
-    for chars, target in moves:
-        if chars and target is not EMPTY:
-            groups.setdefault(target, []).append(chars)
-    joined = [(union_all(sets), target) for target, sets in groups.items()]
-    if len(joined) > 1:
-        joined.sort(key=_first)
-    return tuple(joined)
-
-
-def _first(move: tuple[CharSet, Regex]) -> int:
-    return move[0].ranges[0][0]
-
-
-class _Nothing(Regex):
-    """The empty language, or the language of the empty string alone."""
-
-    __slots__ = ()
-
-    def __init__(self, *, nullable: bool) -> None:
-        self._describe(nullable, 0, 0, dense=nullable)
-        self._live = nullable
+    def expand(self) -> Regex:
+        """The language. Its steps must not depend on the steps of the node that delays it."""
 
 
 class Chars(Regex):
@@ -218,11 +71,7 @@ _word_tables: WeakValueDictionary[tuple[str, ...], WordTable] = WeakValueDiction
 
 def word_table(words: tuple[str, ...]) -> WordTable:
     """The one table of these words, which must be sorted and distinct."""
-    with _lock:
-        found = _word_tables.get(words)
-        if found is None:
-            found = _word_tables[words] = WordTable(words)
-    return found
+    return intern_in(_word_tables, words, WordTable)
 
 
 class Words(Regex):
@@ -248,6 +97,29 @@ class Leaf(Regex):
     def __init__(self, state: LeafState) -> None:
         self.state = state
         self._describe(state.nullable, 0 if state.nullable else 1, INFINITE, plain=False)
+
+
+class Lazy(Regex):
+    """A language spelled out when it is walked, so that it may mention itself after a character."""
+
+    __slots__ = ("_expanded", "source")
+
+    _expanded: Regex | None
+
+    def __init__(self, source: Delayed) -> None:
+        self.source = source
+        self._expanded = None
+        nullable = source.nullable
+        self._describe(nullable, 0 if nullable else 1, INFINITE, plain=False)
+
+    def expanded(self) -> Regex:
+        """The language, spelled out once."""
+        if self._expanded is None:
+            self._expanded = self.source.expand()
+        return self._expanded
+
+    def sources(self) -> Iterable[Regex]:  # noqa: D102
+        return (self.expanded(),)
 
 
 class Concat(Regex):
@@ -390,7 +262,5 @@ def is_span(node: Regex) -> bool:
     return (isinstance(node, Repeat) and node.body is ANY_CHAR) or node is ANY_CHAR
 
 
-EMPTY: Regex = _Nothing(nullable=False)
-EPSILON: Regex = _Nothing(nullable=True)
 ANY_CHAR: Regex = intern(Chars, ALL)
 ANY: Regex = intern(Repeat, ANY_CHAR, 0, INFINITE)

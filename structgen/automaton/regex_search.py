@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from structgen.errors import BudgetError
 
 if TYPE_CHECKING:
-    from structgen.automaton.regex_nodes import Regex
+    from structgen.automaton.regex_base import Regex
 
 NODE_BUDGET = 20_000  # nodes one search may visit
 
