@@ -15,15 +15,16 @@ determines all longer suffixes too, so it names exactly the Myhill-Nerode class 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.number_range import Range
 
 DIGITS = "0123456789"
+T = TypeVar("T")
 Moves = tuple[tuple[CharSet, "State"], ...]
 
 
@@ -76,7 +77,7 @@ class Decimal:
 
     @staticmethod
     def start(rule: Range) -> Decimal:
-        """The state before the first digit."""
+        """The state before the first digit, the only one that may be dead."""
         low = 0 if rule.free_below else ~len(rule.low_whole)
         high = None if rule.high is None else ~len(rule.high_whole)
         return Decimal(rule, START, low, high)
@@ -117,12 +118,12 @@ class Decimal:
         if phase in {POINT, FRACTION}:
             return grouped((d, self._part_digit(d)) for d in self._part_digits())
         found: list[tuple[CharSet, State]] = []
-        if phase == ZERO:
-            pass
-        elif phase == WHOLE:
-            found.extend(grouped((d, self._whole_digit(d)) for d in range(10)))
-        else:
-            found.extend(grouped((d, self._whole_digit(d)) for d in range(1, 10)))
+        if phase != ZERO:
+            first = 0 if phase == WHOLE else 1
+            for of, state in self._whole_digits(first):
+                if state._whole_live():
+                    found.append((of, state))
+        if phase in {START, PADDING}:
             zero = self._zero()
             if zero is not None:
                 found.append((digit_set((0,)), zero))
@@ -131,6 +132,12 @@ class Decimal:
             if after is not None:
                 found.append((_POINT, after))
         return tuple(found)
+
+    def _whole_digits(self, first: int) -> Sequence[tuple[CharSet, Decimal]]:
+        """Where the whole digits from `first` on lead, dead states included."""
+        if self.low == 0 and self.high is None and self.rule.modulus < 2:
+            return ((digit_set(tuple(range(first, 10))), Decimal(self.rule, WHOLE)),)
+        return grouped((d, self._whole_digit(d)) for d in range(first, 10))
 
     def _zero(self) -> Decimal | None:
         """After a first digit 0: the whole part is 0, or it is padding."""
@@ -144,6 +151,7 @@ class Decimal:
         return state if state.nullable or state._point() is not None else None
 
     def _whole_digit(self, digit: int) -> Decimal | None:
+        """The state after one more whole digit; it may be dead."""
         rule, low, high = self.rule, self.low, self.high
         if low < 0:
             left = ~low
@@ -170,8 +178,7 @@ class Decimal:
         need, rest = self._residue(digit) if rule.modulus > 1 else (0, 0)
         if low == 0:
             rule = rule.without_low()
-        state = Decimal(rule, WHOLE, low, high, need, rest)
-        return state if state._whole_live() else None
+        return Decimal(rule, WHOLE, low, high, need, rest)
 
     def _residue(self, digit: int) -> tuple[int, int]:
         """`need` and `rest` after one more whole digit."""
@@ -289,9 +296,9 @@ def _prefix(whole: str, part: str, places: int) -> int:
     return int(whole + part[:places].ljust(places, "0") or "0")
 
 
-def grouped(targets: Iterable[tuple[int, State | None]]) -> Moves:
+def grouped(targets: Iterable[tuple[int, T | None]]) -> tuple[tuple[CharSet, T], ...]:
     """Moves by digit, digits with the same target joined, None (dead) left out."""
-    groups: dict[State, list[int]] = {}
+    groups: dict[T, list[int]] = {}
     for digit, state in targets:
         if state is not None:
             groups.setdefault(state, []).append(digit)

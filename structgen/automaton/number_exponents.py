@@ -10,6 +10,7 @@ fraction digits were written: only a bounded number of them (`MAX_FRACTION`) can
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -64,6 +65,7 @@ def _exponents(least: int, last: int | None) -> Range:
 class Magnitudes:
     """A `Range` as digits and exponents: what `Scientific` states compare with.
 
+    With `places` fraction digits the ends are the integers `low_units` and `high_units`.
     `core` is `modulus` without factors of ten, of which it has `tens`; `odd` is it without
     any factor 2 or 5.
     """
@@ -73,6 +75,9 @@ class Magnitudes:
     low_exponent: int | None = field(init=False, compare=False, repr=False)
     high_digits: str = field(init=False, compare=False, repr=False)
     high_exponent: int | None = field(init=False, compare=False, repr=False)
+    places: int = field(init=False, compare=False, repr=False)
+    low_units: int = field(init=False, compare=False, repr=False)
+    high_units: int = field(init=False, compare=False, repr=False)
     core: int = field(init=False, compare=False, repr=False)
     odd: int = field(init=False, compare=False, repr=False)
     tens: int = field(init=False, compare=False, repr=False)
@@ -86,6 +91,10 @@ class Magnitudes:
         digits, exponent = _leading(rule.high_whole, rule.high_part)
         put(self, "high_digits", digits)
         put(self, "high_exponent", exponent)
+        places = max(len(rule.low_part), len(rule.high_part), rule.scale)
+        put(self, "places", places)
+        put(self, "low_units", int(rule.low * 10**places))
+        put(self, "high_units", int((rule.high or 0) * 10**places))
         tens, core = split_off(rule.modulus, 10) if rule.modulus else (0, 0)
         put(self, "core", core)
         odd = split_off(split_off(core or 1, 2)[1], 5)[1]
@@ -141,14 +150,13 @@ class Scientific:
 
     @staticmethod
     def start(rule: Range) -> Scientific | None:
-        """The state before the first digit, or None where nothing fits."""
+        """The state before the first digit, the one that may be dead; None if `rule` has only 0."""
         if rule.high == 0:
             return None
         bounds = Magnitudes(rule)
         low = _GREATER if bounds.low_exponent is None else 0
         high = _LESS if bounds.high_exponent is None else 0
-        state = Scientific(bounds, _START, low, high)
-        return state if state.moves() else None
+        return Scientific(bounds, _START, low, high)
 
     @property
     def shortest(self) -> int:
@@ -163,21 +171,25 @@ class Scientific:
     def moves(self) -> Moves:
         """Disjoint character sets, each with the live state it leads to."""
         if self.phase == _START:
-            return grouped((d, self._digit(d)) for d in range(1, 10))
+            return tuple(self._digits(1))
         found: list[tuple[CharSet, State]] = []
         if self.phase == _LEAD:
-            point = replace(self, phase=_POINT)
-            if point.moves():
-                found.append((_DOT, point))
+            found.append((_DOT, replace(self, phase=_POINT)))  # live, as a zero may follow
         elif not self.rule.rule.modulus or self.places < MAX_FRACTION:
-            found.extend(grouped((d, self._digit(d)) for d in range(10)))
+            found.extend(self._digits(0))
         if self.phase != _POINT:
             exponent = self._exponent()
             if exponent is not None:
                 found.append((_E, exponent))
         return tuple(found)
 
-    def _digit(self, digit: int) -> Scientific | None:
+    def _digits(self, first: int) -> Iterable[tuple[CharSet, Scientific]]:
+        """Where the digits from `first` on lead, if that is live."""
+        moves = grouped((d, self._digit(d)) for d in range(first, 10))
+        return (move for move in moves if move[1]._live())
+
+    def _digit(self, digit: int) -> Scientific:
+        """The state after one more digit; it may be dead."""
         bounds = self.rule
         low = _compared(self.low, digit, bounds.low_digits)
         high = _compared(self.high, digit, bounds.high_digits)
@@ -188,35 +200,39 @@ class Scientific:
             settled = low == self.low and high == self.high and phase == self.phase
             if settled:
                 return self
-            state = Scientific(bounds, phase, low, high, number=number, shown=shown)
-        elif digit:
-            rest = (self.rest * 10 ** (self.zeros + 1) + digit) % bounds.core
-            state = Scientific(bounds, phase, low, high, shown, 0, rest, number, shown)
-        else:
-            zeros, rest = self.zeros + 1, self.rest
-            state = Scientific(bounds, phase, low, high, shown, zeros, rest, number, shown)
-        return state if any(map(state._reaches, bounds.exponents())) else None
+            return Scientific(bounds, phase, low, high, number=number, shown=shown)
+        zeros, rest = self.zeros + 1, self.rest
+        if digit:
+            zeros, rest = 0, (rest * 10**zeros + digit) % bounds.core
+        return Scientific(bounds, phase, low, high, shown, zeros, rest, number, shown)
+
+    def _live(self) -> bool:
+        """Can more digits and some exponent spell a wanted value?"""
+        bounds = self.rule
+        if bounds.high_exponent is None and bounds.odd == 1:
+            return True
+        return any(map(self._reaches, bounds.exponents()))
 
     def _reaches(self, exponent: int) -> bool:
         """Can more digits and then this exponent spell a wanted value?"""
-        rule = self.rule.rule
-        shift = max(rule.scale, MAX_FRACTION - exponent, self.shown - exponent, 0)
-        block = self.number * 10 ** (exponent - self.shown + shift)
-        end = block + 10 ** (exponent - self.shown + shift)
-        unit = 10**shift
-        low = rule.low * unit
-        high = None if rule.high is None else rule.high * unit
+        bounds, rule = self.rule, self.rule.rule
+        shift = max(bounds.places, MAX_FRACTION - exponent, self.shown - exponent)
+        size = 10 ** (exponent - self.shown + shift)
+        block = self.number * size
+        end = block + size
+        low = bounds.low_units * 10 ** (shift - bounds.places)
+        high = None
+        if rule.high is not None:
+            high = bounds.high_units * 10 ** (shift - bounds.places)
         if not rule.modulus:
             if low >= end or (high is not None and high < block):
                 return False
             return high is None or block < high or not rule.high_open
-        grid = math.lcm(
-            rule.modulus * 10 ** (shift - rule.scale),
-            10 ** (exponent - MAX_FRACTION + shift),
-        )
-        first = max(block, math.ceil(low) + (rule.low_open and low.denominator == 1))
+        least = rule.modulus * 10 ** (shift - rule.scale)
+        grid = math.lcm(least, 10 ** (exponent - MAX_FRACTION + shift))
+        first = max(block, low + rule.low_open)
         if high is not None:
-            end = min(end, math.floor(high) + 1 - (rule.high_open and high.denominator == 1))
+            end = min(end, high + 1 - rule.high_open)
         return bool(-(-first // grid) * grid < end)
 
     def _exponent(self) -> Exponent | None:

@@ -31,13 +31,13 @@ from structgen.automaton.number_exponents import MAX_FRACTION, Scientific
 from structgen.automaton.number_range import Range, split_off
 from structgen.automaton.regex import (
     EMPTY,
+    LeafState,
     Regex,
     alt,
     chars,
     concat,
     leaf,
     literal,
-    optional,
     repeat,
 )
 from structgen.errors import BudgetError, SpecError
@@ -48,27 +48,33 @@ __all__ = [
 ]  # fmt: skip
 
 MAX_DIGITS = 2000  # digits a bound or multiple may have before and after its point
+_LIMIT = 10**MAX_DIGITS
 Spelling = Literal["any", "decimal", "integer"]
 Number = Fraction | int
 
+
+def _optional(body: Regex) -> Regex:
+    return repeat(body, 0, 1)
+
+
 _DIGIT = chars(CharSet.chars(DIGITS))
 _NONZERO = chars(CharSet.chars(DIGITS[1:]))
-_SIGN = optional(literal("-"))
+_SIGN = _optional(literal("-"))
 _DOT = literal(".")
-_ZERO = concat(literal("0"), optional(concat(_DOT, repeat(literal("0"), 1))))
+_ZERO = concat(literal("0"), _optional(concat(_DOT, repeat(literal("0"), 1))))
 _EXPONENT = concat(
-    chars(CharSet.chars("eE")), optional(chars(CharSet.chars("+-"))), repeat(_DIGIT, 1)
+    chars(CharSet.chars("eE")), _optional(chars(CharSet.chars("+-"))), repeat(_DIGIT, 1)
 )
 _WHOLE = alt(literal("0"), concat(_NONZERO, repeat(_DIGIT, 0)))
-_PLAIN = concat(_WHOLE, optional(concat(_DOT, repeat(_DIGIT, 1))))
+_PLAIN = concat(_WHOLE, _optional(concat(_DOT, repeat(_DIGIT, 1))))
 _POSITIVE = alt(
-    concat(_NONZERO, repeat(_DIGIT, 0), optional(concat(_DOT, repeat(_DIGIT, 1)))),
+    concat(_NONZERO, repeat(_DIGIT, 0), _optional(concat(_DOT, repeat(_DIGIT, 1)))),
     concat(literal("0."), repeat(literal("0"), 0), _NONZERO, repeat(_DIGIT, 0)),
 )
-_ANY_ZERO = concat(_ZERO, optional(_EXPONENT))
-_ANY_POSITIVE = concat(_POSITIVE, optional(_EXPONENT))
+_ANY_ZERO = concat(_ZERO, _optional(_EXPONENT))
+_ANY_POSITIVE = concat(_POSITIVE, _optional(_EXPONENT))
 
-JSON_NUMBER: Regex = concat(_SIGN, _PLAIN, optional(_EXPONENT))
+JSON_NUMBER: Regex = concat(_SIGN, _PLAIN, _optional(_EXPONENT))
 
 
 def number_language(
@@ -155,7 +161,7 @@ def to_fraction(value: float | DecimalValue, *, location: str = "") -> Fraction:
 
 @lru_cache(maxsize=64)
 def _spellings(places: int | None) -> Regex:
-    fraction = optional(concat(_DOT, repeat(_DIGIT, 1, places)))
+    fraction = _optional(concat(_DOT, repeat(_DIGIT, 1, places)))
     zero = concat(_ZERO, _EXPONENT)
     return concat(_SIGN, alt(_PLAIN, zero, concat(_NONZERO, fraction, _EXPONENT)))
 
@@ -170,8 +176,7 @@ def _tighter(
 
 
 def _check_size(value: Fraction | None, location: str) -> None:
-    limit = 10**MAX_DIGITS
-    if value is not None and (abs(value.numerator) >= limit or value.denominator >= limit):
+    if value is not None and (abs(value.numerator) >= _LIMIT or value.denominator >= _LIMIT):
         raise _too_long(location)
 
 
@@ -234,13 +239,16 @@ def _magnitudes(ends: Ends, modulus: int, scale: int, spelling: Spelling) -> Reg
     rule = Range(low, low_open, high, high_open, modulus, scale, point=spelling != "integer")
     if rule.empty:
         return EMPTY
-    start = Decimal.start(rule)
-    plain = leaf(start) if start.moves() else EMPTY
+    plain = _begun(Decimal.start(rule))
     if spelling != "any":
         return plain
-    scientific = Scientific.start(rule)
-    return alt(
-        plain,
-        EMPTY if scientific is None else leaf(scientific),
-        concat(_ZERO, _EXPONENT) if rule.has(0) else EMPTY,
-    )
+    zero = concat(_ZERO, _EXPONENT) if rule.has(0) else EMPTY
+    return alt(plain, zero, _begun(Scientific.start(rule)))
+
+
+def _begun(start: LeafState | None) -> Regex:
+    """The language from a state on, which may be a dead one."""
+    if start is None:
+        return EMPTY
+    node = leaf(start)
+    return node if node.steps() else EMPTY
