@@ -38,6 +38,7 @@ _MAGIC = b"\x93sgen\r\n\x1a"
 _VERSION = 1
 _PREAMBLE = struct.Struct("<8sIQQI28xI")  # magic, version, header length, file length, crc, crc
 _ALIGN = 64
+_MAX_DIMENSIONS = 32
 _SCALARS = ("b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
 _DTYPES = {np.dtype(f"<{code}").str: np.dtype(f"<{code}") for code in _SCALARS}
 
@@ -201,7 +202,7 @@ def _parse(
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         _broken(place, f"the header is not understood: {error!r}")
     if found != kind:
-        _broken(place, f"the file holds {found!r}", repr(kind))
+        _broken(place, f"the file holds {found!r:.80}", repr(kind), "check the path")
     arrays: dict[str, AnyArray] = {}
     with memoryview(view) as data:
         position = _PREAMBLE.size + len(table)
@@ -236,12 +237,14 @@ def _parse_row(
     except (TypeError, KeyError):
         _broken(place, "the array table is not understood")
     numbers = (*shape, offset, length, crc)
-    if any(type(number) is not int or number < 0 for number in numbers):
-        _broken(place, f"array {name!r} has a shape or place that is not a natural number")
+    if len(shape) > _MAX_DIMENSIONS or any(
+        type(number) is not int or number < 0 for number in numbers
+    ):
+        _broken(place, f"array {name!r} has a shape or place of other than natural numbers")
     if length != math.prod(shape) * dtype.itemsize:
         _broken(place, f"array {name!r} of shape {shape} cannot have {length} bytes")
     return name, dtype, shape, length, crc, base + offset
 
 
-def _broken(place: str, problem: str, expected: str = "", hint: str = "write it again") -> NoReturn:
+def _broken(place: str, problem: str, expected: str = "", hint: str = "make it anew") -> NoReturn:
     raise ArtifactError(problem, location=place, expected=expected, hint=hint)

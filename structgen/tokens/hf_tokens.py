@@ -23,8 +23,9 @@ _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 class TokenTable:
     """`tokens[id]` is the token's bytes or None; `special` never match text.
 
-    `prefix` is what encoding puts before a text; `unclear` are ids that the tokenizer encodes from
-    one text and decodes to another.
+    `prefix` is what encoding puts before a text. A text whose encoding has one of the `unclear`
+    ids need not be what the tokens spell: added tokens that eat the spaces around them, start a
+    new prefix behind them, or are decoded to something else than they are encoded from.
     """
 
     tokens: list[bytes | None]
@@ -45,21 +46,23 @@ def read_table(content: Json) -> TokenTable:
     for text, token_id in vocabulary.items():
         table[token_id] = to_bytes(text)
     special = _unknown_ids(model, vocabulary)
+    prefix = _prefix(content, to_bytes)
     unclear: set[int] = set()
     for added in content.get("added_tokens") or ():
         token_id, text = added["id"], added["content"]
         literal, decoded = text.encode(), to_bytes(text)
+        if literal != decoded or prefix or added.get("lstrip") or added.get("rstrip"):
+            unclear.add(token_id)
+        if literal == decoded or vocabulary.get(text) == token_id:
+            table[token_id] = decoded
+        else:  # nothing says which of the two texts is meant, so the token is never text
+            table[token_id] = literal
+            special.add(token_id)
         if added.get("special"):
             table[token_id] = literal
             special.add(token_id)
-            continue
-        table[token_id] = decoded
-        if literal != decoded:
-            unclear.add(token_id)
-            if vocabulary.get(text) != token_id:  # nothing says which of the two is meant
-                special.add(token_id)
     tokens = [table.get(i) for i in range(max(table, default=-1) + 1)]
-    return TokenTable(tokens, frozenset(special), _prefix(content, to_bytes), frozenset(unclear))
+    return TokenTable(tokens, frozenset(special), prefix, frozenset(unclear))
 
 
 def _model_vocabulary(model: Json) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""In: the bytes of a SentencePiece `.model` file. Out: its pieces and the settings that decide their bytes.
+"""In: a SentencePiece `.model` file. Out: its pieces and the settings that decide their bytes.
 
 The file is one protocol buffer message (`ModelProto`); this reads the few fields that matter, so
 that no package is needed for it. Field numbers are those of `sentencepiece_model.proto`.
@@ -29,22 +29,21 @@ class SentencePieceFile:
 def parse_model(data: bytes, place: str) -> SentencePieceFile:
     """What the file at `place` with the content `data` says; VocabularyError if it is no model."""
     try:
-        model = _parse(memoryview(data))
+        return _parse(memoryview(data))
     except (ValueError, IndexError, TypeError) as error:
         raise VocabularyError(
             f"this is not a SentencePiece model: {error}",
             location=place,
             expected="the .model file of a SentencePiece tokenizer",
         ) from error
-    if not model.pieces:
-        raise VocabularyError("the file holds no piece", location=place)
-    return model
 
 
 def _parse(data: memoryview) -> SentencePieceFile:
     pieces: list[tuple[str, int]] = []
     eos_piece, dummy, suffix, rewrites = "</s>", True, False, False
+    seen = set()
     for number, value in _fields(data):
+        seen.add(number)
         if number == 1:  # SentencePiece: 1 piece, 3 type
             piece = dict(_fields(_message(value)))
             pieces.append((_text(piece.get(1, b"")), _int(piece.get(3, NORMAL))))
@@ -56,6 +55,8 @@ def _parse(data: memoryview) -> SentencePieceFile:
             dummy = bool(dict(_fields(_message(value))).get(3, True))
         elif number == 5:  # denormalizer: 2 precompiled_charsmap
             rewrites = bool(dict(_fields(_message(value))).get(2, b""))
+    if not seen.issuperset((1, 2, 3)):
+        raise ValueError("pieces, trainer or normalizer are missing; the file may be cut")
     return SentencePieceFile(tuple(pieces), eos_piece, dummy, suffix, rewrites)
 
 

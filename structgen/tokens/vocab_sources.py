@@ -342,5 +342,5 @@ def _end_ids(special: Mapping[str, int], eos_ids: Iterable[int | str] | None) ->
             raise VocabularyError(
                 f"eos_ids names {value!r}", expected=f"an id or one of {sorted(special)[:8]}"
             )
-        ends.append(checked_id(special.get(value, value), "eos_ids"))
+        ends.append(special[value] if isinstance(value, str) else checked_id(value, "eos_ids"))
     return ends
