@@ -1,0 +1,520 @@
+"""In: constraints on numbers. Out: proof that exactly the fitting texts are accepted.
+
+The oracle is `fractions.Fraction` on the decimal value of the text, and `re` for spellings.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structgen.automaton.number_digits import State
+from structgen.automaton.numbers import (
+    JSON_NUMBER,
+    MAX_DIGITS,
+    equal_to,
+    number_language,
+    spellings,
+    to_fraction,
+)
+from structgen.automaton.regex import Regex, complement, difference, intersect, matches, shortest
+from structgen.automaton.regex_nodes import Leaf
+from structgen.errors import BudgetError, SpecError
+
+ALPHABET = "-0123456789.eE+"
+RFC = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+RFC_PREFIX = re.compile(
+    r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE](?:[+-]?|[+-]?[0-9]+))?)?"
+)
+PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+SPELLED = re.compile(
+    r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|(?:0(?:\.0+)?|[1-9](?:\.[0-9]+)?)[eE][+-]?[0-9]+)"
+)
+SPELLED_MULTIPLE = re.compile(
+    r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|(?:0(?:\.0+)?|[1-9](?:\.[0-9]{1,17})?)[eE][+-]?[0-9]+)"
+)
+
+Rules = dict[str, Any]
+
+
+def exact(text: str) -> Fraction:
+    """The exact value of a number text."""
+    return Fraction(Decimal(text))
+
+
+CASES: list[Rules] = [
+    {},
+    {"integer": True},
+    {"minimum": 0},
+    {"exclusive_minimum": 0},
+    {"maximum": 0},
+    {"exclusive_maximum": 0},
+    {"minimum": 0, "maximum": 0},
+    {"minimum": 0, "exclusive_minimum": 0},
+    {"minimum": 1},
+    {"minimum": 1, "maximum": 10},
+    {"minimum": 1, "exclusive_minimum": 1, "maximum": 3, "exclusive_maximum": 2},
+    {"exclusive_minimum": 1, "exclusive_maximum": 2, "integer": True},
+    {"minimum": 10, "maximum": 20, "multiple_of": [7]},
+    {"minimum": 100, "maximum": 150},
+    {"minimum": 999, "maximum": 1001, "integer": True},
+    {"minimum": exact("0.5"), "maximum": exact("1.25")},
+    {"minimum": exact("-0.05"), "exclusive_maximum": exact("0.2")},
+    {"exclusive_minimum": exact("9.99"), "exclusive_maximum": 10},
+    {"exclusive_minimum": -1, "exclusive_maximum": 0},
+    {"minimum": exact("0.001"), "maximum": exact("0.001")},
+    {"minimum": 100, "maximum": 100},
+    {"minimum": -exact("1e308"), "maximum": exact("1e308")},
+    {"maximum": exact("1e-7"), "minimum": exact("1.5e-300")},
+    {"integer": True, "minimum": -9223372036854775808, "maximum": 9223372036854775807},
+    {"integer": True, "minimum": -5, "maximum": 5},
+    {"integer": True, "minimum": exact("1.5"), "maximum": exact("99.5")},
+    {"multiple_of": [exact("0.01")]},
+    {"multiple_of": [exact("2.5")]},
+    {"multiple_of": [3]},
+    {"multiple_of": [exact("0.3")]},
+    {"multiple_of": [8]},
+    {"multiple_of": [100]},
+    {"multiple_of": [exact("1e-8")]},
+    {"multiple_of": [exact("1e308")]},
+    {"multiple_of": [exact("0.5"), 3]},
+    {"multiple_of": [exact("0.125")], "maximum": 1},
+    {"multiple_of": [Fraction(2, 3)]},
+    {"multiple_of": [123456789], "minimum": 5},
+    {"multiple_of": [exact("0.123456789")], "integer": True},
+    {"multiple_of": [exact("0.75")], "minimum": -2, "maximum": -1},
+    {"multiple_of": [125], "minimum": 1500, "maximum": 2500},
+    {
+        "multiple_of": [exact("0.02")],
+        "exclusive_minimum": exact("0.3"),
+        "exclusive_maximum": exact("0.34"),
+    },
+]
+UNSATISFIABLE: list[Rules] = [
+    {"minimum": 3, "maximum": 2},
+    {"minimum": exact("0.5"), "exclusive_maximum": exact("0.5")},
+    {"exclusive_minimum": 1, "exclusive_maximum": 2, "integer": True},
+    {"minimum": 15, "maximum": 20, "multiple_of": [7]},
+    {"minimum": exact("0.301"), "maximum": exact("0.319"), "multiple_of": [exact("0.02")]},
+    {"exclusive_minimum": -100, "exclusive_maximum": 0, "multiple_of": [100]},
+    {"minimum": 1, "maximum": exact("1e300"), "multiple_of": [exact("1e301")]},
+]
+
+
+def fits(value: Fraction, rules: Rules) -> bool:
+    """Does a value satisfy all constraints?"""
+    checks: dict[str, Callable[[Any], bool]] = {
+        "integer": lambda _: value.denominator == 1,
+        "minimum": lambda end: value >= end,
+        "exclusive_minimum": lambda end: value > end,
+        "maximum": lambda end: value <= end,
+        "exclusive_maximum": lambda end: value < end,
+        "multiple_of": lambda steps: all((value / step).denominator == 1 for step in steps),
+    }
+    return all(checks[name](given) for name, given in rules.items())
+
+
+def spelled(text: str, rules: Rules) -> bool:
+    """Is a text among the promised spellings?"""
+    if "integer" in rules or "multiple_of" in rules:
+        return bool(SPELLED_MULTIPLE.fullmatch(text))
+    if any(rules.values()):
+        return bool(SPELLED.fullmatch(text))
+    return bool(RFC.fullmatch(text))
+
+
+@functools.cache
+def short_numbers(length: int) -> dict[str, Fraction]:
+    """All JSON number texts of at most `length` characters, with their values."""
+    found: dict[str, Fraction] = {}
+    level = [""]
+    for _ in range(length):
+        level = [head + c for head in level for c in ALPHABET]
+        level = [text for text in level if RFC_PREFIX.fullmatch(text)]
+        found.update((text, exact(text)) for text in level if RFC.fullmatch(text))
+    return found
+
+
+def show(rules: Rules) -> str:
+    """A test id."""
+    return ",".join(f"{name}={given}" for name, given in rules.items())[:60] or "number"
+
+
+@pytest.mark.parametrize("rules", CASES, ids=show)
+def test_short_texts_are_accepted_iff_their_value_fits(rules: Rules) -> None:
+    """Every JSON number of up to four characters is decided as its exact value says."""
+    language, known = number_language(**rules), spellings(**rules)
+    for text, value in short_numbers(4).items():
+        inside = spelled(text, rules)
+        assert matches(known, text) is inside, text
+        assert matches(language, text) is (inside and fits(value, rules)), text
+
+
+@pytest.mark.parametrize("rules", CASES[::6], ids=show)
+def test_texts_that_are_no_json_numbers_are_refused(rules: Rules) -> None:
+    """No string of up to three characters that RFC 8259 refuses is accepted."""
+    language = number_language(**rules)
+    level = [""]
+    for _ in range(3):
+        level = [head + c for head in level for c in ALPHABET]
+        for text in level:
+            assert RFC.fullmatch(text) or not matches(language, text), text
+    for text in ["", " 1", "1 ", "NaN", "Infinity", "0x1", "1_0", "01.5", "١"]:
+        assert not matches(language, text)
+
+
+def decimals() -> st.SearchStrategy[Fraction]:
+    """Decimals of few digits at many magnitudes."""
+    digits = st.one_of(st.integers(-30, 30), st.integers(-(10**18), 10**18))
+    places = st.one_of(st.integers(-4, 4), st.sampled_from([-300, -16, -8, 7, 15, 22, 308]))
+    return st.builds(lambda n, e: Fraction(n) * Fraction(10) ** e, digits, places)
+
+
+@st.composite
+def constraints(draw: st.DrawFn) -> Rules:
+    """Random constraints, the two ends often close to each other."""
+    rules: Rules = {}
+    low = draw(decimals())
+    width = draw(decimals().map(abs))
+    if draw(st.booleans()):
+        rules[draw(st.sampled_from(["minimum", "exclusive_minimum"]))] = low
+    if draw(st.booleans()):
+        rules[draw(st.sampled_from(["maximum", "exclusive_maximum"]))] = low + width
+    if draw(st.booleans()):
+        rules["integer"] = True
+    if draw(st.booleans()):
+        steps = st.one_of(st.integers(1, 40).map(Fraction), decimals().map(abs).filter(bool))
+        rules["multiple_of"] = draw(st.lists(steps, min_size=1, max_size=2))
+    return rules
+
+
+def plain_text(value: Fraction) -> str:
+    """A decimal written out without an exponent."""
+    places = 0
+    while (value * 10**places).denominator != 1:
+        places += 1
+    digits = str(abs(value) * 10**places).rjust(places + 1, "0")
+    cut = len(digits) - places
+    return ("-" if value < 0 else "") + digits[:cut] + ("." + digits[cut:] if places else "")
+
+
+def scientific_text(value: Fraction, zeros: int, letter: str) -> str:
+    """A decimal other than 0 in scientific notation, with some zeros after its digits."""
+    sign, digits, _ = Decimal(plain_text(value).replace(".", "")).as_tuple()
+    exponent = 0
+    while abs(value) >= Fraction(10) ** (exponent + 1):
+        exponent += 1
+    while abs(value) < Fraction(10) ** exponent:
+        exponent -= 1
+    shown = "".join(map(str, digits)).strip("0") or "0"
+    part = shown[1:] + "0" * zeros
+    dot = "." + part if part else ""
+    return f"{'-' if sign else ''}{shown[0]}{dot}{letter}{exponent}"
+
+
+def values_near(near: Fraction, step: Fraction) -> st.SearchStrategy[Fraction]:
+    """A value, some beside it, some multiples of a step beside it, and others."""
+    return st.one_of(
+        st.just(near),
+        decimals(),
+        st.builds(lambda d: near + d, decimals()),
+        st.builds(lambda n: n * step, st.integers(-50, 50)),
+        st.builds(lambda n: (near // step + n) * step, st.integers(-3, 3)),
+    )
+
+
+@given(st.data(), constraints())
+def test_long_texts_are_accepted_iff_their_value_fits(data: st.DataObject, rules: Rules) -> None:
+    """Values on, beside and far from the ends are decided exactly in every spelling."""
+    language = number_language(**rules)
+    ends = [rules[name] for name in rules if name not in {"integer", "multiple_of"}]
+    steps = [Fraction(step) for step in rules.get("multiple_of", [1])]
+    for _ in range(8):
+        near = data.draw(st.sampled_from([*ends, Fraction(0)]))
+        value = data.draw(values_near(near, steps[0]))
+        zeros = data.draw(st.integers(0, 3))
+        texts = [plain_text(value), plain_text(value) + (".000" if value.denominator == 1 else "0")]
+        if value:
+            texts.append(
+                scientific_text(value, zeros, data.draw(st.sampled_from(["e", "E", "e+0"])))
+            )
+        for text in texts:
+            text = text.replace("+0-", "-00")
+            assert exact(text) == value
+            expected = spelled(text, rules) and fits(value, rules)
+            assert matches(language, text) is expected, text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), constraints())
+def test_every_text_that_python_writes_is_decided(number: float, rules: Rules) -> None:
+    """The repr of any double is among the spellings and decided by its decimal value."""
+    text = json.dumps(number)
+    assert matches(number_language(**rules), text) is fits(to_fraction(number), rules)
+
+
+@pytest.mark.parametrize("text", ["1e-05", "1e+16", "1.5e+300", "1e-07", "123456789.123", "1E400"])
+def test_python_and_javascript_spellings_are_known(text: str) -> None:
+    """The usual ways to print a float are accepted under bounds and multiples that they fit."""
+    value = exact(text)
+    assert matches(equal_to(value), text)
+    assert matches(number_language(multiple_of=[value], minimum=value), text)
+    assert not matches(number_language(exclusive_minimum=value), text)
+    assert not matches(number_language(multiple_of=[value * 2]), text)
+
+
+@pytest.mark.parametrize("rules", UNSATISFIABLE, ids=show)
+def test_unsatisfiable_constraints_give_the_empty_language(rules: Rules) -> None:
+    """Constraints that no decimal satisfies are seen to be empty."""
+    assert number_language(**rules).is_empty()
+
+
+def reachable(language: Regex, limit: int) -> dict[Regex, str]:
+    """Up to `limit` nodes that steps lead to, dead ones included, each with one text to it."""
+    found = {language: ""}
+    queue = [language]
+    for node in queue:
+        for chars, target in node.steps():
+            if target not in found and len(found) < limit:
+                found[target] = found[node] + chr(chars.first)
+                queue.append(target)
+    return found
+
+
+SEARCHABLE = [
+    rules
+    for rules in CASES
+    if rules not in UNSATISFIABLE and "123456789" not in show(rules)  # too many states to search
+]
+
+
+@pytest.mark.parametrize("rules", SEARCHABLE, ids=show)
+def test_no_reachable_state_is_a_dead_end(rules: Rules) -> None:
+    """From every state that steps lead to, the shortest continuation exists and fits."""
+    for node, text in reachable(number_language(**rules), 250).items():
+        rest = shortest(node)
+        assert rest is not None, text
+        whole = text + rest
+        assert spelled(whole, rules), whole
+        assert fits(exact(whole), rules), whole
+        if isinstance(node, Leaf):
+            state: Any = node.state
+            assert 0 <= state.shortest <= len(rest), text
+            assert (state.shortest == 0) is state.nullable
+
+
+@pytest.mark.parametrize("number", [123456789, 10**15 + 37, 2**40 * 97])
+def test_states_know_the_way_to_a_multiple(number: int) -> None:
+    """Following the least `shortest` reaches a multiple of a large number without any search."""
+    choices: list[Rules] = [{"minimum": 1}, {"minimum": 10**9, "maximum": 10**17}]
+    for rules in choices:
+        language = number_language(multiple_of=[number], spelling="decimal", **rules)
+        text = ""
+        node = language
+        while not node.nullable:
+            ways: list[tuple[int, str, Regex]] = []
+            for chars, target in node.steps():
+                assert isinstance(target, Leaf)
+                state: State = target.state  # type: ignore[assignment]
+                ways.append((state.shortest, chr(chars.first), target))
+            _, letter, node = min(ways, key=lambda way: way[:2])
+            text += letter
+            assert len(text) < 40
+        assert fits(exact(text), {"multiple_of": [number], **rules})
+
+
+@pytest.mark.parametrize("rules", CASES, ids=show)
+def test_the_complement_within_the_spellings_is_the_negation(rules: Rules) -> None:
+    """Spellings without the language are exactly the spelled texts whose value does not fit."""
+    negation = intersect(spellings(**rules), complement(number_language(**rules)))
+    for text, value in short_numbers(3).items():
+        assert matches(negation, text) is (spelled(text, rules) and not fits(value, rules)), text
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ({"minimum": exact("-1.25")}, {"exclusive_maximum": 1234}),
+        ({"minimum": 5}, {"maximum": 7}),
+        ({"integer": True}, {"multiple_of": [exact("0.4")]}),
+        ({"multiple_of": [3], "minimum": 100}, {"multiple_of": [8], "maximum": 200}),
+        ({"integer": True, "minimum": 3}, {"integer": True, "maximum": 20}),
+    ],
+)
+def test_intersections_equal_the_joint_constraint(left: Rules, right: Rules) -> None:
+    """The algebra proves that two languages have the same members as one for both constraints."""
+    both: Rules = {**left, **right}
+    steps = [*left.get("multiple_of", []), *right.get("multiple_of", [])]
+    if steps:
+        both["multiple_of"] = steps
+    joint = number_language(**both)
+    separate = intersect(number_language(**left), number_language(**right))
+    assert difference(joint, separate).is_empty()
+    assert difference(separate, joint).is_empty()
+    assert not joint.is_empty()
+
+
+@pytest.mark.parametrize(
+    "end", [exact("0.1"), exact("-3"), exact("120"), exact("1e-9"), exact("12345.678")]
+)
+def test_an_end_splits_all_spellings_in_two(end: Fraction) -> None:
+    """`minimum` and `exclusiveMaximum` at one value are each other's negation."""
+    above, below = number_language(minimum=end), number_language(exclusive_maximum=end)
+    every = spellings(minimum=end)
+    assert intersect(above, below).is_empty()
+    assert difference(every, above) is not every
+    assert difference(difference(every, above), below).is_empty()
+    assert difference(difference(every, below), above).is_empty()
+
+
+def test_equal_to_accepts_the_texts_of_one_value() -> None:
+    """One value in many spellings, and no other value."""
+    one = equal_to(1)
+    for text in ["1", "1.0", "1.000", "1e0", "1E+00", "1.0e-0"]:
+        assert matches(one, text)
+    for text in ["-1", "1.0001", "10", "1e1", "0.1", "0.999", "1e-1"]:
+        assert not matches(one, text)
+    zero = equal_to(0)
+    for text in ["0", "-0", "0.00", "-0.0", "0e5", "-0.0E-3", "0e+99999"]:
+        assert matches(zero, text)
+    assert not matches(zero, "1e-99999")
+
+
+def test_spelling_narrows_how_numbers_are_written() -> None:
+    """`decimal` has no exponents, `integer` has only digits, and neither changes the values."""
+    plain = number_language(integer=True, maximum=99, spelling="decimal")
+    digits = number_language(maximum=99, spelling="integer")
+    for text, value in short_numbers(4).items():
+        fit = value.denominator == 1 and value <= 99
+        assert matches(plain, text) is (fit and bool(PLAIN.fullmatch(text))), text
+        assert matches(digits, text) is (fit and text.lstrip("-").isdigit()), text
+    assert matches(spellings(spelling="decimal"), "12.50")
+    assert not matches(spellings(spelling="decimal"), "1e5")
+    assert not matches(spellings(spelling="integer", minimum=5), "1.0")
+
+
+def test_states_without_bounds_ahead_are_shared_between_languages() -> None:
+    """Once a bound is settled, the state is that of the language without it."""
+    bounded, free = number_language(integer=True, minimum=10), number_language(integer=True)
+    reached = {node for node, text in reachable(bounded, 400).items() if len(text) > 2}
+    assert len(reached & set(reachable(free, 400))) > 2
+
+
+def test_the_digits_of_a_bound_cost_a_linear_number_of_states() -> None:
+    """Plain decimals below a bound of 300 digits need at most a few states a digit."""
+    language = number_language(
+        minimum=exact("1e-300"), exclusive_maximum=exact("7" * 300), spelling="decimal"
+    )
+    assert len(reachable(language, 10_000)) < 3000
+
+
+NAMES = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "exclusive_minimum",
+    "exclusiveMaximum": "exclusive_maximum",
+}
+
+
+def rules_of(schema: dict[str, Any]) -> Rules:
+    """The constraints of a flat JSON Schema."""
+    rules: Rules = {NAMES[key]: to_fraction(schema[key]) for key in schema if key in NAMES}
+    if schema.get("type") == "integer":
+        rules["integer"] = True
+    if "multipleOf" in schema:
+        rules["multiple_of"] = [to_fraction(schema["multipleOf"])]
+    return rules
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "optional/bignum",
+        "optional/float-overflow",
+    ],
+)
+def test_the_official_suite_agrees_on_numbers(data_dir: Path, name: str) -> None:
+    """Every instance of the official suite that is a number is decided as the suite says."""
+    suite = data_dir / "JSON-Schema-Test-Suite" / "tests" / "draft2020-12"
+    seen = 0
+    for group in json.loads((suite / f"{name}.json").read_text(encoding="utf-8")):
+        if group["schema"].get("type") == "string":
+            continue
+        language = number_language(**rules_of(group["schema"]))
+        for test in group["tests"]:
+            data = test["data"]
+            if isinstance(data, int | float) and not isinstance(data, bool):
+                assert matches(language, json.dumps(data)) is test["valid"], test["description"]
+                seen += 1
+    assert seen
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.just("integer"),
+            "minimum": st.integers(-99, 99),
+            "exclusiveMaximum": st.sampled_from([-0.5, 0, 0.25, 7.5, 1e20]),
+            "multipleOf": st.sampled_from([1, 2, 3, 0.5, 0.25, 1.5]),
+        },
+    ),
+    st.one_of(st.integers(-200, 200), st.integers(-800, 800).map(lambda n: n / 8)),
+)
+def test_jsonschema_agrees(schema: dict[str, Any], number: float) -> None:
+    """On numbers that doubles hold exactly the `jsonschema` library decides the same."""
+    valid = jsonschema.Draft202012Validator(schema).is_valid(number)
+    assert matches(number_language(**rules_of(schema)), json.dumps(number)) is valid
+
+
+def test_a_float_stands_for_its_shortest_decimal() -> None:
+    """0.1 is one tenth, and decimals and integers keep every digit."""
+    assert to_fraction(0.1) == Fraction(1, 10)
+    assert to_fraction(1e308) == 10**308
+    assert to_fraction(5e-324) == Fraction(5, 10**324)
+    assert to_fraction(-7) == -7
+    assert to_fraction(10**1500) == 10**1500
+    assert to_fraction(Decimal("1.00000000000000000000000000000000001")) == 1 + Fraction(1, 10**35)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), Decimal("-Infinity"), True])
+def test_what_is_no_number_is_refused(value: float | Decimal) -> None:
+    """NaN, infinities and booleans are typed errors that say where."""
+    with pytest.raises(SpecError, match="/minimum"):
+        to_fraction(value, location="/minimum")
+
+
+def test_broken_constraints_are_typed_errors_with_a_place() -> None:
+    """Multiples of nothing, ends that are no decimals, and numbers without end are refused."""
+    with pytest.raises(SpecError, match="/properties/a/multipleOf"):
+        number_language(multiple_of=[0], location="/properties/a/multipleOf")
+    with pytest.raises(SpecError, match="greater than 0"):
+        number_language(multiple_of=[Fraction(-1, 2)])
+    with pytest.raises(SpecError, match="finite decimal"):
+        number_language(minimum=Fraction(1, 3), location="/minimum")
+    with pytest.raises(BudgetError, match=str(MAX_DIGITS)):
+        number_language(maximum=10**MAX_DIGITS)
+    with pytest.raises(BudgetError, match="/maximum"):
+        to_fraction(Decimal("1e999999999"), location="/maximum")
+
+
+def test_without_constraints_the_whole_grammar_is_one_expression() -> None:
+    """No constraint gives `JSON_NUMBER` itself, which is also its own set of spellings."""
+    assert number_language() is JSON_NUMBER
+    assert spellings() is JSON_NUMBER
+    assert matches(JSON_NUMBER, "-12.50e-0099")
