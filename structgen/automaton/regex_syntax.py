@@ -38,6 +38,7 @@ from structgen.automaton.regex_unicode import LINE_END
 from structgen.errors import BudgetError, UnsupportedSchemaError
 
 _GROUP_DEPTH = 100  # groups inside groups
+_BARE_ASSERTION = re.compile(r"\^|\$|\\[bB]|\(\?<[=!]").match
 _PLAIN_TEXT = re.compile(r"[^\\^$.|?*+()\[{]+(?![?*+{])").match
 _QUANTIFIERS = {"*": (0, INFINITE), "+": (1, INFINITE), "?": (0, 1)}
 
@@ -95,7 +96,8 @@ class _Parser(Reader):
                 text.append(plain[0])
                 self.at = plain.end()
                 continue
-            node = self.quantified(self.term())
+            start = self.at
+            node = self.quantified(self.term(), start)
             if isinstance(node, str):
                 text.append(node)
                 continue
@@ -141,8 +143,8 @@ class _Parser(Reader):
             case _:
                 return letter
 
-    def quantified(self, atom: Node | str) -> Node | str:
-        """Read the quantifier after an atom, if there is one."""
+    def quantified(self, atom: Node | str, atom_at: int) -> Node | str:
+        """Read the quantifier after the atom at offset `atom_at`, if there is one."""
         start = self.at
         counts = _QUANTIFIERS.get(self.pattern[start : start + 1])
         if counts:
@@ -163,7 +165,7 @@ class _Parser(Reader):
             hint = "ECMA-262 has no possessive quantifiers" if following == "+" else ""
             raise self.error("a quantifier after a quantifier", hint=hint)
         low, high = counts
-        if isinstance(atom, Edge) or (isinstance(atom, Look) and atom.behind):
+        if not isinstance(atom, Regex | str) and _BARE_ASSERTION(self.pattern, atom_at):
             raise self.error("a quantifier after an assertion", at=start)
         if isinstance(atom, str):
             atom = literal(atom)
