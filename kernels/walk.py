@@ -1,0 +1,192 @@
+"""In: tables, a vocabulary trie, a position. Out: tokens that stay in the lexeme, or cross its end.
+
+The trie lists all tokens depth-first (`byte`, `depth`, `end` of the subtree, `token` or -1), so a
+walk is one loop: keep one automaton state per depth, and jump to `end` where a byte is refused.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from structgen.kernels.flags import inlined, kernel
+from structgen.kernels.step import fire, remember, step
+from structgen.kernels.tables import BYTES, DEAD, I32, I64, INTS, NEED_ROW, NEED_SPACE, TABLES, U8
+
+
+class Nodes(NamedTuple):
+    """A trie's nodes in depth-first order, children by ascending byte.
+
+    byte: uint8[n]; depth: int32[n], 1 for first bytes; end: int32[n], one past the subtree;
+    token: int32[n], the id of the token that ends here, or -1.
+    extra_node, extra_token: int32[k], further ids for nodes whose bytes several tokens share.
+    """
+
+    byte: npt.NDArray[np.uint8]
+    depth: npt.NDArray[np.int32]
+    end: npt.NDArray[np.int32]
+    token: npt.NDArray[np.int32]
+    extra_node: npt.NDArray[np.int32]
+    extra_token: npt.NDArray[np.int32]
+
+
+class Crossings(NamedTuple):
+    """Where tokens leave a lexeme: one entry per trie node at which it ends.
+
+    node: int32[n]; label: int32[n], how the lexeme ended; before: uint8[n], 1 when it ended before
+    the node's own byte, which is then the first byte of what follows; start: int32[n + 1], entry i
+    remembers `text[start[i]:start[i + 1]]`.
+    """
+
+    node: npt.NDArray[np.int32]
+    label: npt.NDArray[np.int32]
+    before: npt.NDArray[np.uint8]
+    start: npt.NDArray[np.int32]
+    text: npt.NDArray[np.uint8]
+
+
+NODES = types.NamedTuple([BYTES, INTS, INTS, INTS, INTS, INTS], Nodes)
+CROSSINGS = types.NamedTuple([I32, I32, U8, I32, U8], Crossings)
+
+
+@inlined
+def allow(nodes, row, i):  # type: ignore[no-untyped-def]
+    """Set the bits of all tokens that end at node `i`."""
+    token = nodes.token[i]
+    if token >= 0:
+        row[token >> 5] |= numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+
+
+@inlined
+def cross(t, nodes, out, stack, i, count, used):  # type: ignore[no-untyped-def]
+    """Write crossing number `count` at node `i`; returns the new length of the text."""
+    depth = nodes.depth[i]
+    q = stack[depth - 1] & 0xFFFFFFFF
+    target = t.rows[q, nodes.byte[i]]
+    out.node[count] = i
+    out.before[count] = 1 if target == DEAD else 0
+    label = t.accept[q] if target == DEAD else -target - 2
+    out.label[count] = label
+    out.start[count] = used
+    if t.needs_text[label] != 0:
+        for d in range(1, depth + 1):
+            q = stack[d - 1] & 0xFFFFFFFF
+            if t.recorded[q] != 0 and (d < depth or target != DEAD):
+                out.text[used] = stack[d] >> 32 if d < depth else nodes.byte[i]
+                used += 1
+    out.start[count + 1] = used
+    return used
+
+
+@inlined
+def enter(t, nodes, crossings, ctx, k):  # type: ignore[no-untyped-def]
+    """The pair right after the byte of crossing `k`, DEAD, or a NEED_* code."""
+    at = numba.int64(ctx)
+    for j in range(crossings.start[k], crossings.start[k + 1]):
+        at = remember(t, at, numba.int64(crossings.text[j]))
+        if at < 0:
+            return at
+    pair = fire(t, at, numba.int64(crossings.label[k]))
+    if pair >= 0 and crossings.before[k] != 0:
+        pair = step(t, pair, numba.int64(nodes.byte[crossings.node[k]]))
+    return pair
+
+
+@kernel(types.int64(TABLES, NODES, CROSSINGS, types.int32[::1], I64))
+def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
+    """Walk the trie from lexer state `stack[0]`; set bits of tokens that stay in the lexeme.
+
+    row: int32[words], or-ed into. out: filled with the crossings found; `stack` int64[depth + 4]:
+    byte << 32 | lexer state per depth, and in the last three entries the place to go on from: node,
+    number of crossings, bytes of their text. Returns 0 when done, NEED_ROW (`t.need[0]`: the lexer state),
+    or NEED_SPACE when `out` is full; call again with the same arguments, larger `out`.
+    """
+    place = stack.shape[0] - 3
+    i = stack[place]
+    count = stack[place + 1]
+    used = stack[place + 2]
+    status = 0
+    n = nodes.byte.shape[0]
+    while i < n:
+        depth = nodes.depth[i]
+        q = stack[depth - 1] & 0xFFFFFFFF
+        if t.filled[q] == 0:
+            t.need[0] = q
+            status = NEED_ROW
+            break
+        target = t.rows[q, nodes.byte[i]]
+        if target >= 0:
+            stack[depth] = (numba.int64(nodes.byte[i]) << 32) | target
+            allow(nodes, row, i)
+            i += 1
+            continue
+        if target != DEAD or t.accept[q] > 0:
+            if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
+                status = NEED_SPACE
+                break
+            used = cross(t, nodes, out, stack, i, count, used)
+            count += 1
+        i = nodes.end[i]
+    stack[place] = i
+    stack[place + 1] = count
+    stack[place + 2] = used
+    return numba.int64(status)
+
+
+@kernel(types.int64(TABLES, NODES, CROSSINGS, types.int64, types.int32[::1], I64))
+def walk_crossing(t, nodes, crossings, ctx, row, stack):  # type: ignore[no-untyped-def]
+    """Set bits of tokens that end the lexeme in context `ctx` and go on beyond it.
+
+    row: int32[words]. stack: int64[depth + 4], one pair per depth; its last three entries hold the
+    crossing and the node to go on from (0, -1 at first). Returns 0 when done or a NEED_* code; call
+    again with the same arguments.
+    """
+    place = stack.shape[0] - 3
+    k = stack[place]
+    i = stack[place + 1]
+    while k < crossings.node.shape[0]:
+        first = crossings.node[k]
+        if i < 0:
+            pair = enter(t, nodes, crossings, ctx, k)
+            if pair < DEAD:
+                stack[place] = k
+                stack[place + 1] = -1
+                return pair
+            i = nodes.end[first]
+            if pair >= 0:
+                allow(nodes, row, first)
+                stack[nodes.depth[first]] = pair
+                i = first + 1
+        last = nodes.end[first]
+        while i < last:
+            depth = nodes.depth[i]
+            pair = step(t, stack[depth - 1], numba.int64(nodes.byte[i]))
+            if pair >= 0:
+                stack[depth] = pair
+                allow(nodes, row, i)
+                i += 1
+            elif pair == DEAD:
+                i = nodes.end[i]
+            else:
+                stack[place] = k
+                stack[place + 1] = i
+                return pair
+        k += 1
+        i = -1
+    stack[place] = k
+    stack[place + 1] = -1
+    return numba.int64(0)
+
+
+@kernel(types.void(NODES, types.int32[::1]))
+def spread(nodes, row):  # type: ignore[no-untyped-def]
+    """Give every token the bit of the token with the same bytes that the trie names."""
+    for j in range(nodes.extra_node.shape[0]):
+        token = nodes.token[nodes.extra_node[j]]
+        if (numba.uint32(row[token >> 5]) >> numba.uint32(token & 31)) & 1:
+            other = nodes.extra_token[j]
+            row[other >> 5] |= numba.int32(numba.uint32(1) << numba.uint32(other & 31))

@@ -1,0 +1,58 @@
+"""In: a language model and a spec. Out: text that is certain to fit the spec.
+
+The names below are loaded on first use: importing structgen compiles nothing and imports neither
+torch nor transformers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "compile": "structgen.pipeline",
+    "load": "structgen.pipeline",
+    "check": "structgen.pipeline",
+    "generate": "structgen.decode.generator",
+    "Generator": "structgen.decode.generator",
+    "Vocabulary": "structgen.tokens.vocabulary",
+    "Constraint": "structgen.constraint",
+    "DEAD": "structgen.constraint",
+    "FINAL": "structgen.constraint",
+    "JsonSchema": "structgen.spec.specs",
+    "Regex": "structgen.spec.specs",
+    "Choice": "structgen.spec.specs",
+    "errors": "structgen.errors",
+}
+__all__ = [*_HOMES]
+
+if TYPE_CHECKING:
+    from structgen import errors as errors
+    from structgen.constraint import DEAD as DEAD
+    from structgen.constraint import FINAL as FINAL
+    from structgen.constraint import Constraint as Constraint
+    from structgen.decode.generator import Generator as Generator
+    from structgen.decode.generator import generate as generate
+    from structgen.pipeline import check as check
+    from structgen.pipeline import compile as compile
+    from structgen.pipeline import load as load
+    from structgen.spec.specs import Choice as Choice
+    from structgen.spec.specs import JsonSchema as JsonSchema
+    from structgen.spec.specs import Regex as Regex
+    from structgen.tokens.vocabulary import Vocabulary as Vocabulary
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'structgen' has no attribute {name!r}")
+    module = importlib.import_module(home)
+    value = module if home == f"structgen.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

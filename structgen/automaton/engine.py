@@ -1,0 +1,320 @@
+"""In: a machine. Out: its run-time tables, filled on demand, with every position as an int.
+
+The engine interns lexer states, labels and frames, and keeps the flat arrays that kernels read. A
+kernel that meets a row or an event nobody has computed stops with a code; the engine asks the
+machine, writes the answer down, and the kernel goes on from there. Not safe for concurrent calls:
+`Constraint` holds a lock around everything here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.lexer import End, LexState, Row
+from structgen.automaton.lexer_paths import ends
+from structgen.automaton.machine import END_OF_TEXT, Frame, Machine
+from structgen.errors import BudgetError
+from structgen.jit import kernels
+
+MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
+Int64s = npt.NDArray[np.int64]
+
+
+class Engine:
+    """The tables of one machine. Positions are pairs, `q << 32 | ctx` (see `kernels.tables`)."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._step = kernels("step")
+        self._k = kernels("tables")
+        self.NEED_SPACE: int = self._k.NEED_SPACE
+        self._states: list[LexState | None] = []
+        self._state_ids: dict[LexState, int] = {}
+        self._labels: list[Hashable] = []
+        self._label_ids: dict[Hashable, int] = {}
+        self._frames: dict[int, Frame] = {}
+        self._frame_ids: dict[Frame, int] = {}
+        self._cached_rows: dict[LexState, Row] = {}
+        self.origins = Origins()
+        self.tables = self._k.Tables(
+            rows=np.full((64, 256), -1, np.int32),
+            filled=np.zeros(64, np.uint8),
+            accept=np.full(64, -1, np.int32),
+            recorded=np.zeros(64, np.uint8),
+            needs_text=np.zeros(64, np.uint8),
+            ctx_base=np.zeros(256, np.int32),
+            ctx_origin=np.full(256, -1, np.int64),
+            ctx_next=_hash_table(256),
+            events=_hash_table(256),
+            sizes=np.zeros(4, np.int64),
+            need=np.zeros(8, np.int64),
+        )
+        self._label_id(END_OF_TEXT, (-1, -1))
+        self.start = self._pair_of(machine.start, (-1, -1))
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def run(self, pair: int, text: bytes) -> tuple[int, int]:
+        """The pair after some bytes, or DEAD; and how many could be read."""
+        data = np.frombuffer(text, np.uint8)
+        need = self.tables.need
+        need[4] = 0
+        while True:
+            after = self._step.run(self.tables, pair, data)
+            need = self.tables.need
+            if after >= self._k.DEAD:
+                return int(after), int(need[4])
+            pair = int(need[5])
+            self.serve(after)
+
+    def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """Call a kernel that takes the tables first, until it needs nothing more."""
+        while True:
+            answer = kernel(self.tables, *arguments)
+            if answer >= self._k.DEAD:
+                return int(answer)
+            self.serve(answer)
+
+    def is_accepting(self, pair: int) -> bool:
+        """Whether the text may end at `pair`."""
+        return self.ask(self._step.ending, pair) == 1
+
+    def only_byte(self, pair: int) -> int:
+        """The byte if exactly one can follow, else -1."""
+        return self.ask(self._step.only_byte, pair)
+
+    def next_bytes(self, pair: int) -> list[int]:
+        """The bytes that can follow, ascending."""
+        out = np.zeros(256, np.uint8)
+        self.ask(self._step.next_bytes, pair, out)
+        return [int(b) for b in np.flatnonzero(out)]
+
+    def shortest_completion(self, pair: int) -> bytes:
+        """A shortest text from `pair` to where the text may end."""
+        out = b""
+        while True:
+            best: tuple[int, bytes, int] | None = None
+            for ending in ends(self.state(pair >> 32), self.row_of):
+                if best is not None and len(ending.path) >= best[0]:
+                    break
+                if ending.label is None:
+                    continue
+                after = self._after(pair, ending.path, ending.label, ending.early)
+                cost = 0 if after < 0 else self.machine.cost(self.frame(after & 0xFFFFFFFF))
+                if best is None or len(ending.path) + cost < best[0]:
+                    best = (len(ending.path) + cost, ending.path, after)
+            if best is None:
+                raise BudgetError("no way to end the text was found")
+            out += best[1]
+            if best[2] < 0:
+                return out
+            pair = best[2]
+
+    def _after(self, pair: int, path: bytes, label: Hashable, early: bool) -> int:
+        """The pair after a lexeme that ends with `label`; -1 after the end of the text."""
+        if label == END_OF_TEXT:
+            return -1
+        pair, _ = self.run(pair, path)
+        if early:
+            pair = self._event(pair & 0xFFFFFFFF, self._label_ids[label])
+        return pair
+
+    # -- what kernels ask for -------------------------------------------------------------------
+
+    def serve(self, code: int) -> None:
+        """Provide what a kernel stopped for."""
+        need = self.tables.need
+        if code == self._k.NEED_ROW:
+            self._fill(int(need[0]))
+        elif code == self._k.NEED_EVENT:
+            self._event(int(need[0]), int(need[1]))
+        else:
+            self._grow_contexts()
+
+    def row_of(self, state: LexState) -> Row:
+        """The row of a lexer state, cached for a while."""
+        row = self._cached_rows.get(state)
+        if row is None:
+            if len(self._cached_rows) >= MAX_CACHED_ROWS:
+                self._cached_rows.clear()
+            row = self._cached_rows[state] = state.row(self.row_of)
+        return row
+
+    def _fill(self, q: int) -> None:
+        row = self.row_of(self.state(q))
+        codes = np.full(256, -1, np.int32)
+        known: dict[int, int] = {}
+        for byte, target in enumerate(row.targets):
+            if target is not None:
+                code = known.get(id(target))
+                if code is None:
+                    if isinstance(target, End):
+                        code = -2 - self._label_id(target.label, (q, byte))
+                    else:
+                        code = self._state_id(target, (q << 9) | byte)
+                    known[id(target)] = code
+                codes[byte] = code
+        accept = -1 if row.accept is None else self._label_id(row.accept, (q, 256))
+        self.tables.rows[q] = codes
+        self.tables.accept[q] = accept
+        self.tables.filled[q] = 1
+
+    def _event(self, ctx: int, label: int) -> int:
+        """The pair after the event `label` in `ctx`; remembered."""
+        key = (ctx << 32) | label
+        pair = int(self._k.lookup(self.tables.events, key))
+        if pair != self._k.UNKNOWN:
+            return pair
+        after = self.machine.event(self.frame(ctx), self.label(label), self.text(ctx))
+        pair = self._k.DEAD if after is None else self._pair_of(after, (ctx, label))
+        t = self.tables
+        if 2 * t.sizes[2] >= len(t.events):
+            self.tables = t = t._replace(events=self._rehashed(t.events))
+        self._k.insert(t.events, key, pair)
+        t.sizes[2] += 1
+        return pair
+
+    def text(self, ctx: int) -> bytes:
+        """The bytes that a context remembers."""
+        out = bytearray()
+        origin = int(self.tables.ctx_origin[ctx])
+        while origin >= 0:
+            out.append(origin & 0xFF)
+            origin = int(self.tables.ctx_origin[origin >> 8])
+        out.reverse()
+        return bytes(out)
+
+    # -- interning ------------------------------------------------------------------------------
+
+    def state(self, q: int) -> LexState:
+        """The lexer state with number q."""
+        if q >= len(self._states) or self._states[q] is None:
+            self.origins.restore(self)
+        state = self._states[q]
+        assert state is not None
+        return state
+
+    def label(self, label: int) -> Hashable:
+        """The label with that number."""
+        if label >= len(self._labels):
+            self.origins.restore(self)
+        return self._labels[label]
+
+    def label_id(self, q: int, label: Hashable) -> int:
+        """The number of a label that the lexeme of lexer state `q` can end with."""
+        return self._label_id(label, (q, -1))
+
+    def frame(self, ctx: int) -> Frame:
+        """The frame of a context."""
+        base = int(self.tables.ctx_base[ctx])
+        if base not in self._frames:
+            self.origins.restore(self)
+        return self._frames[base]
+
+    def _pair_of(self, frame: Frame, origin: tuple[int, int]) -> int:
+        ctx = self._frame_ids.get(frame)
+        if ctx is None:
+            t = self.tables
+            if t.sizes[0] >= len(t.ctx_base):
+                self._grow_contexts()
+                t = self.tables
+            ctx = int(t.sizes[0])
+            t.sizes[0] += 1
+            t.ctx_base[ctx] = ctx
+            t.ctx_origin[ctx] = -1
+            self._frames[ctx] = frame
+            self._frame_ids[frame] = ctx
+            self.origins.frames[ctx] = origin
+        return (self._state_id(frame.lexeme, -1 - ctx) << 32) | ctx
+
+    def _state_id(self, state: LexState, origin: int) -> int:
+        q = self._state_ids.get(state)
+        if q is None:
+            q = len(self._states)
+            t = self.tables
+            if q >= len(t.filled):
+                self.tables = t = t._replace(
+                    rows=_grown(t.rows, -1),
+                    filled=_grown(t.filled),
+                    accept=_grown(t.accept, -1),
+                    recorded=_grown(t.recorded),
+                )
+            self._states.append(state)
+            self._state_ids[state] = q
+            self.origins.states.append(origin)
+            t.recorded[q] = state.recorded
+        return q
+
+    def _label_id(self, label: Hashable, origin: tuple[int, int]) -> int:
+        number = self._label_ids.get(label)
+        if number is None:
+            number = len(self._labels)
+            t = self.tables
+            if number >= len(t.needs_text):
+                self.tables = t = t._replace(needs_text=_grown(t.needs_text))
+            self._labels.append(label)
+            self._label_ids[label] = number
+            self.origins.labels.append(origin)
+            t.needs_text[number] = self.machine.needs_text(label)
+        return number
+
+    # -- growth ---------------------------------------------------------------------------------
+
+    def _grow_contexts(self) -> None:
+        t = self.tables
+        if t.sizes[0] >= len(t.ctx_base):
+            self.tables = t = t._replace(
+                ctx_base=_grown(t.ctx_base), ctx_origin=_grown(t.ctx_origin, -1)
+            )
+        if 2 * t.sizes[1] >= len(t.ctx_next):
+            self.tables = t._replace(ctx_next=self._rehashed(t.ctx_next))
+
+    def _rehashed(self, table: Int64s) -> Int64s:
+        larger = _hash_table(2 * len(table))
+        self._k.rehash(table, larger)
+        return larger
+
+    @property
+    def size(self) -> dict[str, int]:
+        """How much has been built: lexer states, contexts, events, bytes of all tables."""
+        t = self.tables
+        return {
+            "lexer_states": len(self._states),
+            "contexts": int(t.sizes[0]),
+            "events": int(t.sizes[2]),
+            "bytes": sum(array.nbytes for array in t),
+        }
+
+
+class Origins:
+    """How each number was first met, from which Python's side of the tables can be made again.
+
+    states: parent << 9 | byte, or -1 - ctx for the lexer state of a frame. frames: ctx -> the
+    (context, label) whose event led to it. labels: (lexer state, byte), byte 256 for `accept`, or -1
+    for a label found in the lexeme of that state.
+    """
+
+    def __init__(self) -> None:
+        self.states: list[int] = []
+        self.frames: dict[int, tuple[int, int]] = {}
+        self.labels: list[tuple[int, int]] = []
+
+    def restore(self, engine: Engine) -> None:
+        """Bring back all lexer states, labels and frames of a loaded engine."""
+        raise NotImplementedError
+
+
+def _hash_table(size: int) -> Int64s:
+    table = np.zeros((size, 2), np.int64)
+    table[:, 0] = -1
+    return table
+
+
+def _grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
+    larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
+    larger[: len(array)] = array
+    return larger

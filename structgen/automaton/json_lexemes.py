@@ -1,0 +1,134 @@
+"""In: what may come next in a JSON text. Out: the lexer state for it.
+
+Labels that the machine understands: ("value", mask) for a scalar, with the bits of the alternatives
+that it fits; `{ [ , } ]` as one-character strings; ("key", name) for a key of the table;
+("other", mask) for another key, whose text the machine looks up; END_OF_TEXT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from structgen.automaton.lexer import (
+    Either,
+    End,
+    Fixed,
+    Fork,
+    LexState,
+    Target,
+    Text,
+    Vector,
+    gap,
+)
+from structgen.automaton.machine import END_OF_TEXT
+from structgen.automaton.regex import EMPTY, EPSILON, Regex
+from structgen.automaton.words import WordRange
+from structgen.spec.json_nodes import Node
+
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where white space may stand: languages of the gaps of a JSON text.
+
+    inner: after `{ [ , :` and before `} ]`; comma, colon: before those; head, tail: around the text.
+    """
+
+    inner: Regex = EPSILON
+    comma: Regex = EPSILON
+    colon: Regex = EPSILON
+    head: Regex = EPSILON
+    tail: Regex = EPSILON
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """The role of strings and numbers: they end with the bits of the languages they are in."""
+
+    quoted: bool
+    recorded: bool = False
+
+    def end(self, vector: Vector) -> Target:
+        mask = _mask([language.nullable for language in vector])
+        return End(("value", mask)) if mask else None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The role of keys: names of a table (the only `WordRange`), and other languages."""
+
+    recorded: bool
+    layout: Layout
+    quoted: bool = True
+
+    def end(self, vector: Vector) -> Target:
+        mask = _mask([language.nullable for language in vector])
+        if not mask:
+            return None
+        names = vector[0]
+        named = isinstance(names, WordRange) and names.nullable
+        label = ("key", names.word) if named else ("other", mask)  # type: ignore[attr-defined]
+        return gap(self.layout.colon, Fork(((ord(":"), End(label)),)))
+
+
+def _mask(flags: Sequence[bool]) -> int:
+    return sum(1 << i for i, flag in enumerate(flags) if flag)
+
+
+def value_start(
+    vector: tuple[Node, ...], arrays: bool, objects: bool, closing: bool = False
+) -> LexState:
+    """At the start of a value that any of `vector` accepts.
+
+    arrays, objects: whether `[` or `{` can lead to a value; closing: whether `]` may come instead.
+    """
+    punctuation: list[tuple[int, LexState | End]] = []
+    for text in ("null", "true", "false"):
+        mask = _mask([getattr(node, text) for node in vector])
+        if mask:
+            then = Fixed(text[1:].encode(), End(("value", mask)))
+            punctuation.append((ord(text[0]), then))
+    strings: Vector = tuple(node.string for node in vector)
+    if any(s is not EMPTY and not s.is_empty() for s in strings):
+        live = tuple(EMPTY if s.is_empty() else s for s in strings)
+        punctuation.append((ord('"'), Text(live, Scalar(quoted=True))))
+    for char, wanted in (("[", arrays), ("{", objects), ("]", closing)):
+        if wanted:
+            punctuation.append((ord(char), End(char)))
+    fork = Fork(tuple(punctuation))
+    numbers: Vector = tuple(EMPTY if n.number.is_empty() else n.number for n in vector)
+    if all(n is EMPTY for n in numbers):
+        return fork
+    return Either((fork, Text(numbers, Scalar(quoted=False))))
+
+
+def key_start(
+    names: WordRange | None, others: tuple[Regex, ...], layout: Layout, closing: bool
+) -> LexState:
+    """At the start of a key: one of `names`, or in one of `others`; or `}` when `closing`."""
+    vector: Vector = (*((names,) if names else ()), *others)
+    role = Key(bool(others), layout)
+    targets: list[tuple[int, LexState | End]] = [(ord('"'), Text(vector, role))] if vector else []
+    if closing:
+        targets.append((ord("}"), End("}")))
+    return gap(layout.inner, Fork(tuple(targets)))
+
+
+def after_member(more: bool, closing: str | None, layout: Layout) -> LexState:
+    """After a value inside an object or array: a comma if `more`, or the closing bracket."""
+    comma = Fork(((ord(","), End(",")),))
+    close = Fork(((ord(closing), End(closing)),)) if closing else None
+    if close is None:
+        return gap(layout.comma, comma)
+    if not more:
+        return gap(layout.inner, close)
+    if layout.comma is layout.inner:
+        return gap(layout.inner, Either((comma, close)))
+    return Either((gap(layout.comma, comma), gap(layout.inner, close)))
+
+
+def text_end(layout: Layout) -> LexState:
+    """After the whole value."""
+    return gap(layout.tail, Fork((), END_OF_TEXT))
+

@@ -1,0 +1,257 @@
+"""In: nodes in normal form. Out: the machine that reads JSON texts whose value fits.
+
+What is open at some place is a stack of frames; a frame holds *threads*, the alternatives that are
+still alive, each with its progress. A child is opened with the distinct nodes that the threads want
+of it (a vector); when it closes, the mask of the nodes that it fits says which threads live on. One
+thread and one node is by far the usual case.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+from structgen.automaton.json_lexemes import (
+    Layout,
+    after_member,
+    key_start,
+    text_end,
+    value_start,
+)
+from structgen.automaton.lexer import LexState, gap
+from structgen.automaton.machine import Frame, Machine
+from structgen.automaton.regex import Regex
+from structgen.automaton.words import word_range
+from structgen.spec.json_costs import Costs
+from structgen.spec.json_nodes import Expr, Node
+from structgen.spec.json_plans import Progress
+
+
+class Thread(NamedTuple):
+    """One alternative that is still alive: whose it is, its plan, and how far it has come.
+
+    owner: bit of the node (of the vector with which the value was opened) that it belongs to;
+    need: index of the node that the pending child must fit.
+    """
+
+    owner: int
+    plan: Any  # ObjectPlan or ArrayPlan
+    progress: Any  # Progress or int, as the plan has it
+    need: int = 0
+
+
+class JsonFrame(Frame):
+    """An open value and what comes next in it.
+
+    kind: "root", "object", "array" or "end". stage: "open" (just opened), "key" (after a comma),
+    "value" (a child comes next, and fits one of `vector`), "after" (a child has just ended).
+    """
+
+    __slots__ = ("costs", "kind", "parent", "stage", "threads", "vector")
+
+    def __init__(self, kind: str, stage: str, parent: JsonFrame | None) -> None:
+        self.kind = kind
+        self.stage = stage
+        self.parent = parent
+        self.threads: tuple[Thread, ...] = ()
+        self.vector: tuple[Node, ...] = ()
+        self.costs: dict[int, int] = {}  # owner -> fewest bytes after the pending value
+
+
+class JsonMachine(Machine):
+    """Reads JSON texts whose value fits the root node."""
+
+    def __init__(
+        self, root: Node, node_of: Callable[[Expr], Node], costs: Costs, layout: Layout
+    ) -> None:
+        self._node_of = node_of
+        self._costs = costs
+        self._layout = layout
+        self._frames: dict[Hashable, JsonFrame] = {}
+        self._start = self._frame("root", "value", None, (), (root,))
+        self._end = self._frame("end", "after", None, ())
+
+    @property
+    def start(self) -> JsonFrame:
+        return self._start
+
+    def needs_text(self, label: Hashable) -> bool:
+        return isinstance(label, tuple) and label[0] == "other"
+
+    def event(self, frame: Frame, label: Hashable, text: bytes) -> JsonFrame | None:
+        assert isinstance(frame, JsonFrame)
+        if isinstance(label, tuple):
+            kind, value = label
+            if kind == "value":
+                return self._close(self._pending(frame), value)
+            return self._key(frame, value if kind == "key" else json.loads(b'"' + text))
+        if label in ("{", "["):
+            return self._open(self._pending(frame), "object" if label == "{" else "array")
+        if label == ",":
+            return self._comma(frame)
+        if label in ("}", "]"):
+            owners = self._accepting(frame)
+            return self._close(frame.parent, owners) if owners and frame.parent else None
+        return None
+
+    # -- transitions ----------------------------------------------------------------------------
+
+    def _open(self, frame: JsonFrame, kind: str) -> JsonFrame:
+        plans = self._costs.objects if kind == "object" else self._costs.arrays
+        first: Progress | int = Progress() if kind == "object" else 0
+        threads = tuple(
+            Thread(owner, plan, first)
+            for owner, node in enumerate(frame.vector)
+            for plan in plans(node)
+        )
+        return self._frame(kind, "open", frame, threads)
+
+    def _close(self, frame: JsonFrame, mask: int) -> JsonFrame | None:
+        """The frame after a child that fits the nodes in `mask`."""
+        if frame.kind == "root":
+            return self._end
+        threads = tuple(t._replace(need=0) for t in frame.threads if mask >> t.need & 1)
+        return self._frame(frame.kind, "after", frame.parent, threads) if threads else None
+
+    def _comma(self, frame: JsonFrame) -> JsonFrame | None:
+        threads = tuple(t for t in frame.threads if t.plan.may_go_on(t.progress))
+        if not threads:
+            return None
+        if frame.kind == "object":
+            return self._frame("object", "key", frame.parent, threads)
+        return self._item(frame.parent, threads)
+
+    def _item(self, parent: JsonFrame | None, threads: tuple[Thread, ...]) -> JsonFrame:
+        taken = [(t, t.plan.child(t.progress), t.plan.take(t.progress)) for t in threads]
+        return self._want("array", parent, taken)
+
+    def _key(self, frame: JsonFrame, key: str) -> JsonFrame | None:
+        taken = [
+            (t, t.plan.child(key), t.plan.take(t.progress, key))
+            for t in frame.threads
+            if t.plan.allows(t.progress, key)
+        ]
+        return self._want("object", frame.parent, taken) if taken else None
+
+    def _want(
+        self, kind: str, parent: JsonFrame | None, taken: list[tuple[Thread, Expr, Any]]
+    ) -> JsonFrame:
+        """The frame in which each thread wants its child and will then have its new progress."""
+        nodes: dict[Node, int] = {}
+        threads = tuple(
+            thread._replace(
+                progress=progress, need=nodes.setdefault(self._node_of(child), len(nodes))
+            )
+            for thread, child, progress in taken
+        )
+        return self._frame(kind, "value", parent, tuple(dict.fromkeys(threads)), tuple(nodes))
+
+    def _pending(self, frame: JsonFrame) -> JsonFrame:
+        """The frame that waits for a value: of a fresh array, the one for its first item."""
+        if frame.kind == "array" and frame.stage == "open":
+            threads = tuple(t for t in frame.threads if t.plan.may_go_on(t.progress))
+            return self._item(frame.parent, threads)
+        return frame
+
+    def _accepting(self, frame: JsonFrame) -> int:
+        """The bits of the owners for which the value would be complete here."""
+        owners = {t.owner for t in frame.threads if t.plan.may_end(t.progress)}
+        return sum(1 << owner for owner in owners)
+
+    # -- frames ---------------------------------------------------------------------------------
+
+    def _frame(
+        self,
+        kind: str,
+        stage: str,
+        parent: JsonFrame | None,
+        threads: tuple[Thread, ...],
+        vector: tuple[Node, ...] = (),
+    ) -> JsonFrame:
+        key = (kind, stage, parent, threads, vector)
+        frame = self._frames.get(key)
+        if frame is None:
+            frame = JsonFrame(kind, stage, parent)
+            frame.threads, frame.vector = threads, vector
+            frame.lexeme = self._lexeme(frame)
+            self._frames[key] = frame
+        return frame
+
+    def _lexeme(self, frame: JsonFrame) -> LexState:
+        closing = bool(self._accepting(frame))
+        if frame.kind == "end":
+            return text_end(self._layout)
+        if frame.stage == "value":
+            space = self._layout.head if frame.kind == "root" else self._layout.inner
+            return gap(space, self._value_start(frame.vector, closing=False))
+        if frame.stage == "after":
+            more = any(t.plan.may_go_on(t.progress) for t in frame.threads)
+            bracket = "}" if frame.kind == "object" else "]"
+            return after_member(more, bracket if closing else None, self._layout)
+        if frame.kind == "array":
+            vector = ()
+            if any(t.plan.may_go_on(t.progress) for t in frame.threads):
+                vector = self._pending(frame).vector
+            return gap(self._layout.inner, self._value_start(vector, closing))
+        names: dict[str, None] = {}
+        others: dict[Regex, None] = {}
+        for t in frame.threads:
+            names.update(dict.fromkeys(t.plan.next_names(t.progress)))
+            others.update(dict.fromkeys(t.plan.next_others(t.progress)))
+        closing = closing and frame.stage == "open"
+        return key_start(word_range(names), tuple(others), self._layout, closing)
+
+    def _value_start(self, vector: tuple[Node, ...], closing: bool) -> LexState:
+        return value_start(
+            vector,
+            arrays=any(self._costs.arrays(node) for node in vector),
+            objects=any(self._costs.objects(node) for node in vector),
+            closing=closing,
+        )
+
+    # -- costs ----------------------------------------------------------------------------------
+
+    def cost(self, frame: Frame) -> int:
+        assert isinstance(frame, JsonFrame)
+        if frame.kind == "end":
+            return 0
+        if frame.kind == "root":
+            return self._value_cost(frame.vector[0])
+        if frame.stage == "value":
+            pending = enumerate(frame.vector)
+            return self._costs.gap + min(
+                self._value_cost(node) + self._after(frame, need) for need, node in pending
+            )
+        least = int(frame.stage == "key")
+        opened = frame.stage in ("open", "key")
+        outer = frame.parent
+        assert outer is not None
+        if frame.kind == "object":
+            return min(
+                t.plan.cost(t.progress, opened, least) + self._after(outer, t.owner)
+                for t in frame.threads
+            )
+        return min(
+            t.plan.cost(t.progress, opened) + self._after(outer, t.owner) for t in frame.threads
+        )
+
+    def _value_cost(self, node: Node) -> int:
+        size = self._costs.of_node(node)
+        assert size is not None
+        return size
+
+    def _after(self, frame: JsonFrame, need: int) -> int:
+        """Fewest bytes after the pending value of `frame`, when it fits node `need`."""
+        chain: list[JsonFrame] = []
+        at: JsonFrame | None = frame
+        while at is not None and at.kind != "root" and not at.costs:
+            chain.append(at)
+            at = at.parent
+        for pending in reversed(chain):  # outermost first, so that depth costs no recursion
+            for t in pending.threads:
+                assert pending.parent is not None
+                outer = pending.parent.costs.get(t.owner, 0)
+                size = t.plan.cost(t.progress, False) + outer
+                pending.costs[t.need] = min(size, pending.costs.get(t.need, size))
+        return frame.costs.get(need, 0)

@@ -1,0 +1,325 @@
+"""In: regular languages over code points. Out: lexer states, whose rows say what each byte does.
+
+A lexer state is an immutable, hashable description; its row is computed when first needed. Labels
+say how a lexeme ended, and only the machine above knows what they mean. Three spellings meet here:
+plain UTF-8, the inside of JSON strings (where `\\u0041` is another spelling of `A`), and the gaps
+of white space between lexemes. Branches that lead nowhere are never in a row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from structgen.automaton.charset import CharSet
+from structgen.automaton.regex import EMPTY, EPSILON, Regex
+
+QUOTE, BACKSLASH = 0x22, 0x5C
+ESCAPES = {
+    0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 8, 0x66: 12, 0x6E: 10, 0x72: 13, 0x74: 9,
+}  # fmt: skip
+ASTRAL = 0x10000
+MAX_CODE_POINT = 0x10FFFF
+# lead byte of block 0, first and last code point, code points per lead byte, continuation bytes
+LEADS = (
+    (0xC0, 0x80, 0x7FF, 64, 1),
+    (0xE0, 0x800, 0xFFFF, 4096, 2),
+    (0xF0, ASTRAL, MAX_CODE_POINT, 262144, 3),
+)
+
+
+class End(NamedTuple):
+    """The byte ends the lexeme, in the way that `label` says."""
+
+    label: Hashable
+
+
+class LexState(ABC):
+    """A position inside a lexeme. Subclasses are frozen and compare by content."""
+
+    recorded: bool = False  #: whether the machine will ask for the bytes read from here on
+
+    @abstractmethod
+    def row(self, row_of: RowOf) -> Row:
+        """What each byte does here; `row_of` gives (cached) rows of other states."""
+
+
+Target = LexState | End | None
+RowOf = Callable[[LexState], "Row"]
+
+
+class Row(NamedTuple):
+    """targets: 256 entries; accept: label of a lexeme that may end before the next byte."""
+
+    targets: Sequence[Target]
+    accept: Hashable | None = None
+
+
+class Segment(NamedTuple):
+    """Code points lo..hi (inclusive, maybe relative to a block) lead to `target`."""
+
+    lo: int
+    hi: int
+    target: LexState
+
+
+class Language(Protocol):
+    """A state of a deterministic automaton over characters; hashable; EMPTY when dead."""
+
+    @property
+    def nullable(self) -> bool: ...
+
+    def moves(self) -> tuple[tuple[CharSet, Any], ...]: ...
+
+
+Vector = tuple[Language, ...]  # several languages read side by side, one per alternative
+
+
+class Role(Protocol):
+    """What a text is for: how it is spelt, and what its end means. Hashable."""
+
+    @property
+    def quoted(self) -> bool:
+        """True inside a JSON string, where escapes are another spelling."""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the bytes are to be remembered for the machine."""
+
+    def end(self, vector: Vector) -> Target:
+        """What the closing quote leads to; for unquoted text an End with the label, or None."""
+
+
+def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
+    """Disjoint character sets and the vector that each leads to; never all dead."""
+    if len(vector) == 1:
+        return [(chars, (after,)) for chars, after in vector[0].moves()]
+    parts: list[tuple[CharSet, Vector]] = [(CharSet.of(((0, MAX_CODE_POINT),)), ())]
+    for regex in vector:
+        refined: list[tuple[CharSet, Vector]] = []
+        for chars, done in parts:
+            rest = chars
+            for move, after in regex.moves():
+                both = rest & move
+                if both:
+                    refined.append((both, (*done, after)))
+                    rest = rest & ~move
+            if rest:
+                refined.append((rest, (*done, EMPTY)))
+        parts = refined
+    return [(chars, after) for chars, after in parts if any(r is not EMPTY for r in after)]
+
+
+@dataclass(frozen=True, slots=True)
+class Text(LexState):
+    """Between two characters of a text that several languages read side by side."""
+
+    vector: Vector
+    role: Role
+
+    @property
+    def recorded(self) -> bool:  # type: ignore[override]
+        return self.role.recorded
+
+    def segments(self) -> list[Segment]:
+        """Code points to the next position, sorted."""
+        out = [
+            Segment(lo, hi, Text(after, self.role))
+            for chars, after in vector_moves(self.vector)
+            for lo, hi in chars.ranges
+        ]
+        out.sort(key=lambda s: s.lo)
+        return out
+
+    def row(self, row_of: RowOf) -> Row:
+        targets: list[Target] = [None] * 256
+        segments = self.segments()
+        first = 0x20 if self.role.quoted else 0
+        for lo, hi, target in segments:
+            if lo > 0x7F:
+                break
+            for byte in range(max(lo, first), min(hi, 0x7F) + 1):
+                targets[byte] = target
+        _spell_leads(segments, targets, self.recorded)
+        end = self.role.end(self.vector)
+        if not self.role.quoted:
+            return Row(targets, end.label if isinstance(end, End) else None)
+        targets[QUOTE] = end
+        targets[BACKSLASH] = Escape(self) if segments else None
+        return Row(targets)
+
+
+def _restrict(
+    segments: Iterable[Segment], lo: int, hi: int, origin: int | None = None
+) -> tuple[Segment, ...]:
+    """The part of `segments` within lo..hi, relative to `origin` (lo when not given)."""
+    base = lo if origin is None else origin
+    return tuple(
+        Segment(max(s.lo, lo) - base, min(s.hi, hi) - base, s.target)
+        for s in segments
+        if s.hi >= lo and s.lo <= hi
+    )
+
+
+def _spell_leads(segments: Sequence[Segment], targets: list[Target], recorded: bool) -> None:
+    """Write the UTF-8 lead bytes of all code points from U+0080 on."""
+    for lead, first, last, span, more in LEADS:
+        for seg in segments[bisect_left(segments, first, key=lambda s: s.hi) :]:
+            if seg.lo > last:
+                break
+            for block in range(max(seg.lo, first) // span, min(seg.hi, last) // span + 1):
+                if targets[lead + block] is None:
+                    start = max(block * span, first)  # shorter spellings own what lies below
+                    end = min(block * span + span - 1, last)
+                    inside = _restrict(segments, start, end, block * span)
+                    targets[lead + block] = Digits(6, more, inside, recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class Digits(LexState):
+    """Inside a code point spelt in digits: UTF-8 continuation bytes (6 bits) or hex (4 bits)."""
+
+    bits: int
+    left: int
+    segments: tuple[Segment, ...]
+    recorded: bool
+
+    def row(self, row_of: RowOf) -> Row:
+        targets: list[Target] = [None] * 256
+        span = 1 << (self.bits * (self.left - 1))
+        for seg in self.segments:
+            for digit in range(seg.lo // span, seg.hi // span + 1):
+                after: Target = seg.target
+                if self.left > 1:
+                    inside = _restrict(self.segments, digit * span, digit * span + span - 1)
+                    after = Digits(self.bits, self.left - 1, inside, self.recorded)
+                for byte in self._spellings(digit):
+                    targets[byte] = after
+        return Row(targets)
+
+    def _spellings(self, digit: int) -> tuple[int, ...]:
+        if self.bits == 6:
+            return (0x80 + digit,)
+        return (ord(f"{digit:x}"), ord(f"{digit:X}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Escape(LexState):
+    """After a backslash inside a JSON string."""
+
+    text: Text
+
+    @property
+    def recorded(self) -> bool:  # type: ignore[override]
+        return self.text.recorded
+
+    def row(self, row_of: RowOf) -> Row:
+        targets: list[Target] = [None] * 256
+        segments = self.text.segments()
+        for byte, code in ESCAPES.items():
+            for seg in segments:
+                if seg.lo <= code <= seg.hi:
+                    targets[byte] = seg.target
+        units = [s for s in _restrict(segments, 0, 0xFFFF)] + _high_surrogates(
+            segments, self.recorded
+        )
+        targets[ord("u")] = Digits(4, 4, tuple(sorted(units, key=lambda s: s.lo)), self.recorded)
+        return Row(targets)
+
+
+def _high_surrogates(segments: Iterable[Segment], recorded: bool) -> list[Segment]:
+    """UTF-16 code units D800..DBFF, each followed by its escaped low half."""
+    partial: dict[int, list[Segment]] = {}
+    full: list[tuple[int, int, tuple[Segment, ...]]] = []
+    for seg in segments:
+        if seg.hi < ASTRAL:
+            continue
+        lo, hi = max(seg.lo, ASTRAL) - ASTRAL, seg.hi - ASTRAL
+        first, last = lo >> 10, hi >> 10
+        inner_first = first if lo & 1023 == 0 else first + 1
+        inner_last = last if hi & 1023 == 1023 else last - 1
+        if inner_first <= inner_last:
+            full.append((inner_first, inner_last, (Segment(0, 1023, seg.target),)))
+        for block in {first, last}:
+            if not inner_first <= block <= inner_last:
+                part = Segment(max(lo - block * 1024, 0), min(hi - block * 1024, 1023), seg.target)
+                partial.setdefault(block, []).append(part)
+    full += [(b, b, tuple(sorted(p, key=lambda s: s.lo))) for b, p in partial.items()]
+    return [
+        Segment(0xD800 + first, 0xD800 + last, _low_surrogate(inside, recorded))
+        for first, last, inside in full
+    ]
+
+
+def _low_surrogate(inside: tuple[Segment, ...], recorded: bool) -> LexState:
+    units = tuple(Segment(0xDC00 + s.lo, 0xDC00 + s.hi, s.target) for s in inside)
+    return Fixed(b"\\u", Digits(4, 4, units, recorded), recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed(LexState):
+    """Exactly these bytes, then `then`."""
+
+    data: bytes
+    then: LexState | End
+    recorded: bool = False
+
+    def row(self, row_of: RowOf) -> Row:
+        targets: list[Target] = [None] * 256
+        rest = self.data[1:]
+        targets[self.data[0]] = Fixed(rest, self.then, self.recorded) if rest else self.then
+        return Row(targets)
+
+
+@dataclass(frozen=True, slots=True)
+class Fork(LexState):
+    """One byte that says what comes: (byte, target) pairs; may also end the lexeme here."""
+
+    targets: tuple[tuple[int, LexState | End], ...]
+    accept: Hashable | None = None
+
+    def row(self, row_of: RowOf) -> Row:
+        targets: list[Target] = [None] * 256
+        for byte, target in self.targets:
+            targets[byte] = target
+        return Row(targets, self.accept)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap(LexState):
+    """White space that `space` allows, then `then` (whose first byte is never white space)."""
+
+    space: Regex
+    then: LexState
+
+    def row(self, row_of: RowOf) -> Row:
+        base = row_of(self.then) if self.space.nullable else Row([None] * 256)
+        targets = list(base.targets)
+        for chars, after in self.space.moves():
+            for lo, hi in chars.ranges:
+                for byte in range(lo, hi + 1):
+                    targets[byte] = gap(after, self.then)
+        return Row(targets, base.accept)
+
+
+def gap(space: Regex, then: LexState) -> LexState:
+    """`then` after white space in the language `space`."""
+    return then if space is EPSILON else Gap(space, then)
+
+
+@dataclass(frozen=True, slots=True)
+class Either(LexState):
+    """At the start of several lexemes at once; their first bytes must differ."""
+
+    states: tuple[LexState, ...]
+
+    def row(self, row_of: RowOf) -> Row:
+        targets: list[Target] = [None] * 256
+        for state in self.states:
+            for byte, target in enumerate(row_of(state).targets):
+                if target is not None:
+                    targets[byte] = target
+        return Row(targets)

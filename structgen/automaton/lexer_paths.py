@@ -1,0 +1,65 @@
+"""In: a lexer state. Out: the shortest bytes that end its lexeme, for each way in which it can end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+from structgen.automaton.lexer import End, LexState, RowOf
+from structgen.errors import BudgetError
+
+MAX_STATES = 50_000
+
+# Bytes in the order in which ties are broken: what reads best first.
+_ORDER = sorted(
+    range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b)
+)
+
+
+class Ending(NamedTuple):
+    """A way in which a lexeme can end: `path` are the shortest bytes of it.
+
+    early: the lexeme ends before the byte that follows; otherwise the last byte of `path` ends it.
+    label None: no ending, but news that everything shorter than `path` has been seen.
+    """
+
+    label: Hashable | None
+    path: bytes
+    early: bool = False
+
+
+def ends(state: LexState, row_of: RowOf) -> Iterator[Ending]:
+    """The ways in which the lexeme can end from `state`, one per label, by increasing length.
+
+    Raises BudgetError past MAX_STATES states.
+    """
+    seen: set[Hashable] = set()
+    paths: dict[LexState, bytes] = {state: b""}
+    queue = deque([state])
+    late: deque[Ending] = deque()
+    while queue:
+        here = queue.popleft()
+        path = paths[here]
+        while late and len(late[0].path) <= len(path):
+            yield late.popleft()
+        yield Ending(None, path)
+        row = row_of(here)
+        if row.accept is not None and row.accept not in seen:
+            seen.add(row.accept)
+            yield Ending(row.accept, path, early=True)
+        for byte in _ORDER:
+            target = row.targets[byte]
+            if isinstance(target, End):
+                if target.label not in seen:
+                    seen.add(target.label)
+                    late.append(Ending(target.label, path + bytes((byte,))))
+            elif target is not None and target not in paths:
+                paths[target] = path + bytes((byte,))
+                queue.append(target)
+        if len(paths) > MAX_STATES:
+            raise BudgetError(
+                f"more than {MAX_STATES} positions to look at for the shortest way to end a lexeme",
+                hint="simplify the pattern, or its combination with others",
+            )
+    yield from late

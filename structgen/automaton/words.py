@@ -1,0 +1,60 @@
+"""In: a set of words. Out: a language that knows which of its words has been read.
+
+The words lie sorted in one table; a state is the interval of those that start with what was read,
+so ten thousand property names cost two bisections per character.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from structgen.automaton.charset import CharSet
+
+
+class WordTable:
+    """Sorted words without duplicates; compared by identity."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = tuple(sorted(set(words)))
+
+
+@dataclass(frozen=True, slots=True)
+class WordRange:
+    """The words `table.words[low:high]`, whose first `depth` characters have been read."""
+
+    table: WordTable
+    low: int
+    high: int
+    depth: int
+
+    @property
+    def nullable(self) -> bool:
+        """Whether one of the words has been read to its end."""
+        return len(self.table.words[self.low]) == self.depth
+
+    @property
+    def word(self) -> str:
+        """The word that has been read, when `nullable`."""
+        return self.table.words[self.low]
+
+    def moves(self) -> tuple[tuple[CharSet, WordRange], ...]:
+        """Disjoint character sets and the ranges they lead to."""
+        words, depth = self.table.words, self.depth
+        out: list[tuple[CharSet, WordRange]] = []
+        at = self.low + self.nullable
+        while at < self.high:
+            char = words[at][depth]
+            end = bisect_right(words, char, at, self.high, key=lambda w: w[depth])
+            out.append((CharSet.chars(char), WordRange(self.table, at, end, depth + 1)))
+            at = end
+        return tuple(out)
+
+
+def word_range(words: Iterable[str]) -> WordRange | None:
+    """The language of exactly `words`, or None when there are none."""
+    table = WordTable(words)
+    return WordRange(table, 0, len(table.words), 0) if table.words else None

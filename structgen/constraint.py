@@ -1,0 +1,200 @@
+"""In: an engine and a vocabulary. Out: the constraint, whose states are ints and whose masks are rows.
+
+A state is an interned position in the text. Its mask is `inside | crossing`: the tokens that stay
+within the current lexeme (a property of the lexer state alone, shared by all states with it), and
+the tokens that cross its end (for which the syntax decides).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.engine import Engine
+from structgen.jit import kernels
+from structgen.mask.rows import RowStore, Walker
+
+if TYPE_CHECKING:
+    from structgen.spec.specs import Spec
+    from structgen.tokens.vocabulary import Vocabulary
+
+DEAD = -1  #: the state after a token that is not allowed
+FINAL = -2  #: the state after an end-of-text token; nothing can follow
+MAX_STEPS = 1 << 18  # remembered (state, token) -> state
+
+
+class Constraint:
+    """What `compile` returns: which tokens may come next, for every state of a text.
+
+    Attributes: `start`, the state before any token; `vocabulary`; `spec`. States are non-negative
+    ints, or DEAD or FINAL; they stay valid as long as the constraint lives, in all threads.
+    """
+
+    def __init__(self, spec: Spec, vocabulary: Vocabulary, engine: Engine) -> None:
+        self.spec = spec
+        self.vocabulary = vocabulary
+        self._engine = engine
+        self._lock = threading.RLock()
+        self._walker = Walker(engine, vocabulary)
+        self._rows = RowStore(vocabulary.words)
+        self._pairs: list[int] = []
+        self._state_of: dict[int, int] = {}
+        self._steps: dict[int, int] = {}
+        self._ends: dict[int, bool] = {}
+        self._size = vocabulary.size
+        self._eos = frozenset(vocabulary.eos_ids)
+        self.start = self._intern(engine.start)
+
+    # -- states ---------------------------------------------------------------------------------
+
+    def advance(self, state: int, token_id: int) -> int:
+        """The state after a token, DEAD if it is not allowed, FINAL after an allowed EOS token."""
+        if not 0 <= token_id < self._size:
+            return DEAD
+        key = state * self._size + token_id
+        after = self._steps.get(key)
+        if after is None:
+            after = self._advance(state, token_id)
+            if len(self._steps) >= MAX_STEPS:
+                self._steps = {}
+            if state >= 0:
+                self._steps[key] = after
+        return after
+
+    def _advance(self, state: int, token_id: int) -> int:
+        if state < 0:
+            return DEAD
+        if token_id in self._eos:
+            return FINAL if self.is_accepting(state) else DEAD
+        data = self.vocabulary.token_bytes(token_id)
+        if not data or token_id in self.vocabulary.special_ids:
+            return DEAD
+        return self.advance_bytes(state, data)
+
+    def advance_bytes(self, state: int, data: bytes) -> int:
+        """The state after some bytes of text, or DEAD."""
+        return self.read(state, data)[0]
+
+    def read(self, state: int, data: bytes) -> tuple[int, int]:
+        """The state after as many bytes as are allowed, DEAD if not all; and how many that is."""
+        if state < 0:
+            return (DEAD, 0) if data else (state, 0)
+        with self._lock:
+            pair, count = self._engine.run(self._pairs[state], data)
+            return (DEAD if pair < 0 else self._intern(pair)), count
+
+    def _intern(self, pair: int) -> int:
+        state = self._state_of.get(pair)
+        if state is None:
+            state = self._state_of[pair] = len(self._pairs)
+            self._pairs.append(pair)
+        return state
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end here; then, and only then, EOS tokens are allowed."""
+        if state < 0:
+            return False
+        found = self._ends.get(state)
+        if found is None:
+            with self._lock:
+                found = self._ends[state] = self._engine.is_accepting(self._pairs[state])
+        return found
+
+    def allowed_bytes(self, state: int) -> frozenset[int]:
+        """The bytes of text that may come next."""
+        if state < 0:
+            return frozenset()
+        with self._lock:
+            return frozenset(self._engine.next_bytes(self._pairs[state]))
+
+    def forced_bytes(self, state: int) -> bytes:
+        """Bytes that every completion starts with, b"" when there is a choice."""
+        if state < 0:
+            return b""
+        out = bytearray()
+        with self._lock:
+            pair = self._pairs[state]
+            while not self._engine.is_accepting(pair):
+                byte = self._engine.only_byte(pair)
+                if byte < 0:
+                    break
+                out.append(byte)
+                pair, _ = self._engine.run(pair, bytes((byte,)))
+        return bytes(out)
+
+    def shortest_completion(self, state: int) -> bytes:
+        """A shortest text (in bytes) that may follow so that the whole may end."""
+        if state < 0:
+            return b""
+        with self._lock:
+            return self._engine.shortest_completion(self._pairs[state])
+
+    # -- masks ----------------------------------------------------------------------------------
+
+    def fill_mask(self, state: int, row: npt.NDArray[Any]) -> None:
+        """Write the allowed tokens of a state: bit t % 32 of word t // 32.
+
+        row: int32 or uint32, shape (ceil(V / 32),), V = `vocabulary.size`. All zeros for DEAD and
+        FINAL, and only for those.
+        """
+        index = self._rows.index.get(state)
+        if index is None:
+            index = self.build(state)
+        row[:] = self._rows.table[index]
+
+    def fill_masks(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
+        """The same for a batch: rows has shape (len(states), ceil(V / 32))."""
+        index = np.empty(len(states), np.int32)
+        with self._lock:
+            known = self._rows.index
+            for i, state in enumerate(states):
+                at = known.get(state)
+                index[i] = self.build(state) if at is None else at
+            table = self._rows.table
+        self._rows.copy(table, index, rows)
+
+    def build(self, state: int) -> int:
+        """Make the mask of a state now; returns its row in the table."""
+        with self._lock:
+            if state < 0:
+                return self._rows.add(state, np.zeros(self.vocabulary.words, np.int32))
+            row = self._walker.row(self._pairs[state])
+            if self.is_accepting(state):
+                for token in self._eos:
+                    row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
+            return self._rows.add(state, row)
+
+    def precompute(
+        self, max_states: int = 10_000, progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Build states and rows breadth-first from the start, at most `max_states` of them.
+
+        Follows single bytes, so that every way to cut the text into tokens is covered. Returns how
+        many states there are now; `progress` gets (done, known) from time to time.
+        """
+        queue, seen = [self.start], {self.start}
+        for done, state in enumerate(queue):
+            self.build(state)
+            if progress is not None and done % 64 == 0:
+                progress(done, len(queue))
+            for byte in sorted(self.allowed_bytes(state)):
+                after = self.advance_bytes(state, bytes((byte,)))
+                if after not in seen and len(queue) < max_states:
+                    seen.add(after)
+                    queue.append(after)
+        return len(queue)
+
+    @property
+    def size(self) -> dict[str, int]:
+        """How much has been built: states, rows, and the engine's tables, in numbers and bytes."""
+        engine = self._engine.size
+        rows = self._rows.table.nbytes
+        return engine | {
+            "states": len(self._pairs),
+            "rows": len(self._rows),
+            "bytes": engine["bytes"] + rows,
+        }

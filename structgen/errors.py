@@ -1,0 +1,214 @@
+"""In: what went wrong and where. Out: typed errors that carry it as data, then as one readable line.
+
+    StructgenError
+    +-- SpecError                     the spec itself is broken (not JSON, not a schema, bad pattern, ...)
+    |   +-- DanglingReferenceError    a `$ref` that leads nowhere, or round in a circle
+    |   +-- PatternError              a regular expression that is not one, or not a regular one
+    +-- UnsupportedSchemaError        legal, but not enforced by this version
+    +-- UnsatisfiableSchemaError      nothing at all fits the spec
+    +-- BudgetError                   exact treatment would exceed a stated limit
+    +-- VocabularyError               a tokenizer table that cannot be trusted
+    +-- ArtifactError                 a saved constraint that is cut, flipped, foreign or of another version
+    +-- ModelError                    a model or tokenizer that cannot be loaded or used
+    +-- GenerationError
+    |   +-- TruncatedError            the token budget ended first; carries the partial text
+    |   +-- NoTokenError              constraint and sampler together left no token
+    +-- ValidationError               a text that does not fit; carries offset, path, expected
+
+`kind` is the stable machine-readable name (code reads it, never the message). `location` is a JSON
+Pointer into the spec, a `line:column`, a file or a token id, as text. `hint` says what to do.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class StructgenError(Exception):
+    """Base of every error raised on purpose.
+
+    Attributes: `problem` (what is wrong), `location` (where, "" if nowhere in particular),
+    `expected` (what was expected instead), `hint` (what to do); `kind` is constant per class.
+    """
+
+    kind: ClassVar[str] = "error"
+
+    def __init__(
+        self, problem: str, *, location: str = "", expected: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.location = location
+        self.expected = expected
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = self.problem
+        if self.location:
+            text += f" at {self.location}"
+        if self.expected:
+            text += f" (expected {self.expected})"
+        if self.hint:
+            text += f"; {self.hint}"
+        return text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+def _rebuild(
+    cls: type[StructgenError], args: tuple[object, ...], fields: dict[str, object]
+) -> StructgenError:
+    error = cls.__new__(cls)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
+class SpecError(StructgenError):
+    """The spec is broken: not JSON, not a schema, an impossible keyword value."""
+
+    kind = "broken_spec"
+
+
+class DanglingReferenceError(SpecError):
+    """A reference that leads nowhere, to an unknown document, or only back to itself."""
+
+    kind = "dangling_reference"
+
+
+class PatternError(SpecError):
+    """A pattern that is not a regular expression. `position` is a character offset into it."""
+
+    kind = "broken_pattern"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        pattern: str = "",
+        position: int = 0,
+        location: str = "",
+        expected: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(problem, location=location, expected=expected, hint=hint)
+        self.pattern = pattern
+        self.position = position
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n    {self.pattern}\n    {' ' * self.position}^"
+
+
+class UnsupportedSchemaError(StructgenError):
+    """Legal, but not enforced by this version, and never ignored. `keyword` names the culprit."""
+
+    kind = "unsupported"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        keyword: str = "",
+        location: str = "",
+        expected: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(problem, location=location, expected=expected, hint=hint)
+        self.keyword = keyword
+
+
+class UnsatisfiableSchemaError(StructgenError):
+    """No text at all fits the spec."""
+
+    kind = "unsatisfiable"
+
+
+class BudgetError(StructgenError):
+    """An exact treatment would need more states, memory or time than a stated limit allows."""
+
+    kind = "budget"
+
+
+class VocabularyError(StructgenError):
+    """A table of tokens that does not reproduce its tokenizer. `token_id` names the token, or -1."""
+
+    kind = "vocabulary"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        token_id: int = -1,
+        location: str = "",
+        expected: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(problem, location=location, expected=expected, hint=hint)
+        self.token_id = token_id
+
+
+class ArtifactError(StructgenError):
+    """A saved constraint that is damaged, foreign, or of another version."""
+
+    kind = "artifact"
+
+
+class ModelError(StructgenError):
+    """A model or tokenizer that cannot be found, loaded or used as asked."""
+
+    kind = "model"
+
+
+class GenerationError(StructgenError):
+    """Generation could not go on. `text` is what had been written until then."""
+
+    kind = "generation"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        text: str = "",
+        location: str = "",
+        expected: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(problem, location=location, expected=expected, hint=hint)
+        self.text = text
+
+
+class TruncatedError(GenerationError):
+    """The token budget ended before the text did. `text` is the partial text."""
+
+    kind = "truncated"
+
+
+class NoTokenError(GenerationError):
+    """Constraint and sampler together left no token with positive probability."""
+
+    kind = "no_token"
+
+
+class ValidationError(StructgenError):
+    """A text that does not fit a spec.
+
+    `offset` is the byte offset of the first byte that cannot be right, `path` the JSON Pointer of
+    the value being read there.
+    """
+
+    kind = "does_not_fit"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        offset: int = 0,
+        path: str = "",
+        location: str = "",
+        expected: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(problem, location=location, expected=expected, hint=hint)
+        self.offset = offset
+        self.path = path

@@ -1,0 +1,192 @@
+"""In: a vocabulary and lexer states. Out: mask rows, walked once and kept.
+
+`Walker` computes a row as `inside | crossing`; `RowStore` keeps rows, equal ones once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.engine import Engine
+from structgen.automaton.lexer import LexState, Text
+from structgen.automaton.regex import ANY
+from structgen.jit import kernels
+
+if TYPE_CHECKING:
+    from structgen.tokens.vocabulary import Vocabulary
+
+Row = npt.NDArray[np.int32]
+MAX_BYTES = 256 << 20  # of rows kept by one constraint
+PARALLEL_FROM = 1 << 19  # words of a batch from which a second thread pays
+
+
+class Inside(NamedTuple):
+    """What a lexer state allows by itself, and where tokens leave the lexeme."""
+
+    row: Row
+    crossings: Any  # kernels.walk.Crossings
+    labels: list[Any]  # the label objects behind crossings.label, for sharing between engines
+
+
+# Free strings are the same for every schema: per vocabulary, lexer state -> Inside.
+_shared: WeakKeyDictionary[Vocabulary, dict[LexState, Inside]] = WeakKeyDictionary()
+
+
+class Walker:
+    """Computes mask rows by walking the vocabulary's trie."""
+
+    def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
+        self._engine = engine
+        self._walk = kernels("walk")
+        trie = vocabulary.trie
+        self._nodes = self._walk.Nodes(
+            *(np.asarray(getattr(trie, name)) for name in self._walk.Nodes._fields)
+        )
+        self._words = vocabulary.words
+        self._depth = trie.max_depth
+        self._inside: dict[int, Inside] = {}
+        self._common = _shared.setdefault(vocabulary, {})
+
+    def row(self, pair: int) -> Row:
+        """The tokens allowed at a position, end tokens aside. A fresh int32[words]."""
+        inside = self._inside_of(pair >> 32)
+        row = inside.row.copy()
+        if len(inside.crossings.node):
+            stack = self._stack()
+            stack[-2] = -1
+            self._engine.ask(
+                self._walk.walk_crossing,
+                self._nodes,
+                inside.crossings,
+                pair & 0xFFFFFFFF,
+                row,
+                stack,
+            )
+        self._walk.spread(self._nodes, row)
+        return row
+
+    def _stack(self) -> npt.NDArray[np.int64]:
+        return np.zeros(self._depth + 4, np.int64)
+
+    def _inside_of(self, q: int) -> Inside:
+        inside = self._inside.get(q)
+        if inside is None:
+            state = self._engine.state(q)
+            common = self._common if isinstance(state, Text) and state.vector == (ANY,) else {}
+            inside = common.get(state)
+            inside = self._compute(q) if inside is None else self._translated(q, inside)
+            common.setdefault(state, inside)
+            self._inside[q] = inside
+        return inside
+
+    def _compute(self, q: int) -> Inside:
+        row = np.zeros(self._words, np.int32)
+        stack = self._stack()
+        stack[0] = q
+        out = self._crossings(64, 64 * self._depth)
+        while True:
+            code = self._walk.walk_inside(self._engine.tables, self._nodes, out, row, stack)
+            if code == self._engine.NEED_SPACE:
+                larger = self._crossings(2 * len(out.node), 2 * len(out.text))
+                for old, new in zip(out, larger, strict=True):
+                    new[: len(old)] = old
+                out = larger
+            elif code != 0:
+                self._engine.serve(code)
+            else:
+                break
+        count, used = int(stack[-2]), int(stack[-1])
+        sizes = (count, count, count, count + 1, used)
+        out = type(out)(*(a[:n].copy() for a, n in zip(out, sizes, strict=True)))
+        labels = [self._engine.label(int(number)) for number in out.label]
+        return Inside(row, out, labels)
+
+    def _translated(self, q: int, inside: Inside) -> Inside:
+        """An Inside of another engine with this engine's numbers for the labels."""
+        numbers = np.array([self._engine.label_id(q, x) for x in inside.labels], np.int32)
+        return inside._replace(crossings=inside.crossings._replace(label=numbers))
+
+    def _crossings(self, count: int, text: int) -> Any:
+        return self._walk.Crossings(
+            node=np.zeros(count, np.int32),
+            label=np.zeros(count, np.int32),
+            before=np.zeros(count, np.uint8),
+            start=np.zeros(count + 1, np.int32),
+            text=np.zeros(text, np.uint8),
+        )
+
+
+class RowStore:
+    """Mask rows by state. `table`: int32[n, words]; `index`: state -> row of the table.
+
+    Past MAX_BYTES all rows are dropped; they are made again when asked for.
+    """
+
+    def __init__(self, words: int, table: Row | None = None) -> None:
+        self.table: Row = np.zeros((8, words), np.int32) if table is None else table
+        self.index: dict[int, int] = {}
+        self._known: dict[bytes, int] = {}
+        self._count = 0 if table is None else len(table)
+        self._limit = max(64, MAX_BYTES // (4 * words))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, state: int, row: Row) -> int:
+        """Keep the row of a state; returns its place in the table."""
+        data = row.tobytes()
+        at = self._known.get(data)
+        if at is None:
+            if self._count >= self._limit:
+                self.index, self._known, self._count = {}, {}, 0
+                self.table = np.zeros((8, self.table.shape[1]), np.int32)
+            if self._count == len(self.table):
+                larger = np.zeros((2 * len(self.table), self.table.shape[1]), np.int32)
+                larger[: self._count] = self.table
+                self.table = larger
+            at = self._count
+            self.table[at] = row
+            self._known[data] = at
+            self._count += 1
+        self.index[state] = at
+        return at
+
+    @staticmethod
+    def copy(table: Row, index: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> None:
+        """rows[i] = table[index[i]], without the GIL, on several threads when that pays."""
+        out = rows.view(np.int32)
+        copy = kernels("rows").copy_rows
+        if rows.size < PARALLEL_FROM or _threads() < 2:
+            copy(table, index, out)
+            return
+        cuts = np.linspace(0, len(index), _threads() + 1).astype(int)
+        parts = [(index[a:b], out[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+        list(_pool().map(lambda part: copy(table, *part), parts))
+
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+_pool_lock = threading.Lock()
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _pool() -> ThreadPoolExecutor:
+    """The copying threads of this process (a forked child gets its own)."""
+    with _pool_lock:
+        pid = os.getpid()
+        if pid not in _pools:
+            _pools.clear()
+            _pools[pid] = ThreadPoolExecutor(_threads(), thread_name_prefix="structgen-copy")
+        return _pools[pid]
+
+

@@ -1,0 +1,1 @@
+"""In: what the user wrote (schemas, patterns, Python types). Out: languages in normal form."""

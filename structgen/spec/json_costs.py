@@ -1,0 +1,116 @@
+"""In: nodes in normal form. Out: the fewest bytes of a value that fits each, None when none does.
+
+One least fixpoint answers two questions. A recursive schema without a finite instance, a required
+child that cannot exist, a count that cannot be met: all show as a node without a cost (Knuth 1977,
+a generalization of Dijkstra's algorithm, section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from structgen.automaton.lexer import LexState, Row, Text
+from structgen.automaton.lexer_paths import ends
+from structgen.automaton.json_lexemes import Scalar
+from structgen.automaton.regex import EMPTY, Regex, shortest
+from structgen.spec.json_nodes import ArrayAlt, Expr, Node, ObjectAlt
+from structgen.spec.json_plans import ArrayPlan, ObjectPlan
+
+
+class Costs:
+    """Costs of nodes and plans of alternatives, under one property order and gap length."""
+
+    def __init__(self, node_of: Callable[[Expr], Node], declared: bool, gap: int) -> None:
+        self.gap = gap  #: fewest bytes of a gap between lexemes
+        self._node_of = node_of
+        self._declared = declared
+        self._solved: dict[Node, int | None] = {}
+        self._scalars: dict[Node, int | None] = {}
+        self._objects: dict[ObjectAlt, ObjectPlan] = {}
+        self._arrays: dict[ArrayAlt, ArrayPlan] = {}
+
+    def of(self, expr: Expr) -> int | None:
+        """Fewest bytes of a value that fits an expression."""
+        return self.of_node(self._node_of(expr))
+
+    def of_node(self, node: Node) -> int | None:
+        """Fewest bytes of a value that fits a node."""
+        if node not in self._solved:
+            self._solve(node)
+        return self._solved[node]
+
+    def objects(self, node: Node) -> list[ObjectPlan]:
+        """The plans of the object alternatives that some object fits."""
+        plans = [self._object(alt) for alt in node.objects]
+        return [p for p in plans if p.minimum(self.of) is not None]
+
+    def arrays(self, node: Node) -> list[ArrayPlan]:
+        """The plans of the array alternatives that some array fits."""
+        plans = [self._array(alt) for alt in node.arrays]
+        return [p for p in plans if p.minimum(self.of) is not None]
+
+    def _object(self, alt: ObjectAlt) -> ObjectPlan:
+        if alt not in self._objects:
+            self._objects[alt] = ObjectPlan(alt, self, self._declared)
+        return self._objects[alt]
+
+    def _array(self, alt: ArrayAlt) -> ArrayPlan:
+        if alt not in self._arrays:
+            self._arrays[alt] = ArrayPlan(alt, self)
+        return self._arrays[alt]
+
+    def _plans(self, node: Node) -> Iterator[ObjectPlan | ArrayPlan]:
+        yield from map(self._array, node.arrays)
+        yield from map(self._object, node.objects)
+
+    def _solve(self, first: Node) -> None:
+        values: dict[Node, int | None] = {first: None}
+        todo = [first]
+        while todo:
+            for plan in self._plans(todo.pop()):
+                for expr in plan.needs():
+                    child = self._node_of(expr)
+                    if child not in values and child not in self._solved:
+                        values[child] = None
+                        todo.append(child)
+
+        def cost_of(expr: Expr) -> int | None:
+            node = self._node_of(expr)
+            return self._solved[node] if node in self._solved else values[node]
+
+        order = list(reversed(values))
+        changed = True
+        while changed:
+            changed = False
+            for node in order:
+                found = [self._scalar(node), *(p.minimum(cost_of) for p in self._plans(node))]
+                best = min((size for size in found if size is not None), default=None)
+                if best != values[node]:
+                    values[node] = best
+                    changed = True
+        self._solved.update(values)
+
+    def _scalar(self, node: Node) -> int | None:
+        if node not in self._scalars:
+            sizes = [4] * (node.null or node.true) + [5] * node.false
+            if node.number is not EMPTY:
+                number = shortest(node.number)
+                sizes += [] if number is None else [len(number)]
+            string = _quoted(node.string)
+            sizes += [] if string is None else [string]
+            self._scalars[node] = min(sizes, default=None)
+        return self._scalars[node]
+
+
+def _quoted(language: Regex) -> int | None:
+    """Bytes of the shortest JSON string whose content is in the language."""
+    if language.nullable:
+        return 2
+    if language.is_empty():
+        return None
+    start = Text((language,), Scalar(quoted=True))
+    return 1 + next(len(e.path) for e in ends(start, _row) if e.label is not None)
+
+
+def _row(state: LexState) -> Row:
+    return state.row(_row)

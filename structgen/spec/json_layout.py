@@ -1,0 +1,51 @@
+"""In: the `whitespace` option. Out: the languages of the gaps in a JSON text."""
+
+from __future__ import annotations
+
+from structgen.automaton.charset import CharSet
+from structgen.automaton.json_lexemes import Layout
+from structgen.automaton.regex import (
+    EPSILON,
+    alt,
+    chars,
+    complement,
+    concat,
+    intersect,
+    literal,
+    min_length,
+    repeat,
+)
+from structgen.automaton.regex_syntax import parse
+from structgen.errors import SpecError
+
+MAX_INDENT = 40  # spaces or tabs after a line break in "bounded" white space
+
+_SPACE = chars(CharSet.chars(" \t\n\r"))
+_ANY = repeat(_SPACE, 0, None)
+_BOUNDED = alt(
+    EPSILON,
+    literal(" "),
+    concat(literal("\n"), repeat(chars(CharSet.chars(" \t")), 0, MAX_INDENT)),
+)
+
+
+def layout_of(whitespace: str) -> tuple[Layout, int]:
+    """Where white space may stand, and the fewest bytes of a gap.
+
+    In "bounded", and with a pattern, gaps stand after `{ [ , :` and before `} ]`; "bounded" allows
+    one before the text as well; "any" allows them wherever JSON does.
+    """
+    if whitespace == "compact":
+        return Layout(), 0
+    if whitespace == "bounded":
+        return Layout(inner=_BOUNDED, head=_BOUNDED), 0
+    if whitespace == "any":
+        return Layout(_ANY, _ANY, _ANY, _ANY, _ANY), 0
+    gap = parse(whitespace, anchored=True)
+    shortest = min_length(gap)
+    if shortest is None or not intersect(gap, complement(_ANY)).is_empty():
+        raise SpecError(
+            f"whitespace is {whitespace!r}",
+            expected='"bounded", "compact", "any", or a pattern of space, tab, line feed and return',
+        )
+    return Layout(inner=gap), shortest

@@ -1,0 +1,349 @@
+"""In: one alternative of an object or array. Out: which keys or items may come next, and at what cost.
+
+A plan answers for a *progress* (what has been read of the object or array): which keys are still
+possible, whether it may end, and how few bytes finish it. Nothing it offers is a dead end: required
+keys, bounds on counts, and children that no value fits are taken into account.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from structgen.automaton.regex import (
+    ANY,
+    EMPTY,
+    INFINITE,
+    Regex,
+    alt,
+    complement,
+    intersect,
+    matches,
+    shortest,
+    words,
+)
+from structgen.errors import BudgetError
+from structgen.spec.json_nodes import FALSE, ArrayAlt, Expr, Group, ObjectAlt, conjoin
+
+if TYPE_CHECKING:
+    from structgen.spec.json_costs import Costs
+
+CostOf = Callable[[Expr], int | None]
+MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
+
+
+class Progress(NamedTuple):
+    """What has been read of an object: how far down the declared order, which keys, how many.
+
+    In any order `position` stays 0 and `seen` has all keys; in declared order `seen` has only the
+    keys that are not declared. `count` stays 0 where no bound needs it.
+    """
+
+    position: int = 0
+    seen: frozenset[str] = frozenset()
+    count: int = 0
+
+
+class Cell(NamedTuple):
+    """Keys that are not named, and match the same patterns: they share a child."""
+
+    keys: Regex
+    child: Expr
+
+
+class ObjectPlan:
+    """One alternative of an object under one property order. Compared by identity."""
+
+    def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
+        self.alt = alt_
+        self.declared = declared
+        self._costs = costs
+        self.required = frozenset(alt_.required)
+        named = (name for group in alt_.groups for name in group.named)
+        self.names = tuple(dict.fromkeys((*named, *alt_.required)))
+        self._index = {name: i for i, name in enumerate(self.names)}
+        self._counts = alt_.least > 0 or alt_.most is not None
+        self._children: dict[str, Expr] = {}
+
+    def child(self, key: str) -> Expr:
+        """What the value of `key` must fit."""
+        if key in self._index:
+            if key not in self._children:
+                self._children[key] = conjoin(*(_child(g, key) for g in self.alt.groups))
+            return self._children[key]
+        return next((c.child for c in self.cells if matches(c.keys, key)), FALSE)
+
+    @cached_property
+    def _all_cells(self) -> tuple[Cell, ...]:
+        start = complement(words(self.names)) if self.names else ANY
+        cells = [Cell(start, ())]
+        for group in self.alt.groups:
+            cells = [part for cell in cells for part in _split(cell, group)]
+        return tuple(cells)
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The keys that are not named and whose child some value fits, by child."""
+        return tuple(c for c in self._all_cells if self._costs.of(c.child) is not None)
+
+    def possible(self, name: str) -> bool:
+        """Whether some value fits the child of a name."""
+        return self._costs.of(self.child(name)) is not None
+
+    @cached_property
+    def _possible_names(self) -> tuple[bool, ...]:
+        return tuple(self.possible(name) for name in self.names)
+
+    @cached_property
+    def _other_count(self) -> int:
+        return _count(alt(*(cell.keys for cell in self.cells)), self.alt.least)
+
+    def _capacity(self, at: Progress) -> int:
+        """How many more keys could follow in declared order, the minimum wanted being enough."""
+        named = sum(self._possible_names[at.position :])
+        if named >= self.alt.least:
+            return named
+        used = len(at.seen) if self.declared else sum(k not in self._index for k in at.seen)
+        return named + max(self._other_count - used, 0)
+
+    def missing(self, at: Progress) -> list[str]:
+        """The required keys that are still to come."""
+        if self.declared:
+            return [n for n in self.names[at.position :] if n in self.required]
+        return [n for n in self.alt.required if n not in at.seen]
+
+    def may_end(self, at: Progress) -> bool:
+        """Whether the object may close here."""
+        return at.count >= self.alt.least and not self.missing(at)
+
+    def next_names(self, at: Progress) -> list[str]:
+        """The names that may come next."""
+        names = self.names
+        if self.declared:
+            stop = next(
+                (i + 1 for i in range(at.position, len(names)) if names[i] in self.required),
+                len(names),
+            )
+            found = [names[i] for i in range(at.position, stop) if self._possible_names[i]]
+        else:
+            possible = zip(names, self._possible_names, strict=True)
+            found = [n for n, ok in possible if ok and n not in at.seen]
+        if self._counts:
+            found = [n for n in found if self._viable(self.take(at, n))]
+        return found
+
+    def next_others(self, at: Progress) -> tuple[Regex, ...]:
+        """The languages, one per cell, of keys without a name of their own that may come next."""
+        if self.declared and self.missing(at):
+            return ()
+        if self._counts and not self._viable(self._take_other(at, "")):
+            return ()
+        unnamed = [k for k in at.seen if k not in self._index]
+        if not unnamed:
+            return tuple(cell.keys for cell in self.cells)
+        left = (intersect(cell.keys, complement(words(unnamed))) for cell in self.cells)
+        return tuple(keys for keys in left if not keys.is_empty())
+
+    def allows(self, at: Progress, key: str) -> bool:
+        """Whether `key` may come next."""
+        index = self._index.get(key)
+        if index is None:
+            return any(matches(keys, key) for keys in self.next_others(at))
+        if key in at.seen or index < at.position or not self._possible_names[index]:
+            return False
+        if self.declared and not self.required.isdisjoint(self.names[at.position : index]):
+            return False
+        return not self._counts or self._viable(self.take(at, key))
+
+    def may_go_on(self, at: Progress) -> bool:
+        """Whether another key may follow."""
+        return bool(self.next_names(at)) or bool(self.next_others(at))
+
+    def take(self, at: Progress, key: str) -> Progress:
+        """The progress after `key`."""
+        if key not in self._index:
+            return self._take_other(at, key)
+        count = at.count + self._counts
+        if self.declared:
+            return Progress(self._index[key] + 1, at.seen, count)
+        return Progress(0, at.seen | {key}, count)
+
+    def _take_other(self, at: Progress, key: str) -> Progress:
+        position = len(self.names) if self.declared else 0
+        return Progress(position, at.seen | {key}, at.count + self._counts)
+
+    def _viable(self, at: Progress) -> bool:
+        most, least = self.alt.most, self.alt.least
+        if most is not None and at.count + len(self.missing(at)) > most:
+            return False
+        return not self.declared or at.count + self._capacity(at) >= least
+
+    def cost(self, at: Progress, opened: bool, least: int = 0) -> int:
+        """Fewest bytes from after the last value (or the brace, if `opened`) past the closing brace.
+
+        `least` more members are written in any case.
+        """
+        members = self._members(at, self._costs.of, least)
+        assert members is not None
+        return _closing(members, opened, self._costs.gap)
+
+    def minimum(self, cost_of: CostOf) -> int | None:
+        """Fewest bytes of an object that fits, given the costs of children; None if none does."""
+        if self.alt.most is not None and self.alt.most < max(len(self.required), self.alt.least):
+            return None
+        members = self._members(Progress(), cost_of)
+        return None if members is None else 1 + _closing(members, True, self._costs.gap)
+
+    def _members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
+        """The bytes of the cheapest members still to be written, None if there are too few."""
+        sizes = [self._member(name, cost_of(self.child(name))) for name in self.missing(at)]
+        extra = max(self.alt.least - at.count, least) - len(sizes)
+        if extra > 0:
+            sizes += self._cheapest(at, extra, cost_of)
+        found = [size for size in sizes if size is not None]
+        enough = len(found) + at.count >= self.alt.least
+        return found if enough and len(found) == len(sizes) else None
+
+    def _member(self, key: str, value: int | None) -> int | None:
+        spelled = len(json.dumps(key, ensure_ascii=False).encode())
+        return None if value is None else spelled + 1 + self._costs.gap + value
+
+    def _cheapest(self, at: Progress, wanted: int, cost_of: CostOf) -> list[int | None]:
+        """The costs of the cheapest `wanted` members that are not required."""
+        names = self.names[at.position :] if self.declared else self.names
+        optional = [
+            self._member(n, cost_of(self.child(n)))
+            for n in names
+            if n not in self.required and n not in at.seen
+        ]
+        taken = set(at.seen)
+        for cell in self._all_cells:
+            value = cost_of(cell.child)
+            for _ in range(wanted if value is not None else 0):
+                key = shortest(intersect(cell.keys, complement(words(taken))))
+                if key is None:
+                    break
+                taken.add(key)
+                optional.append(self._member(key, value))
+        known = sorted(size for size in optional if size is not None)
+        return [*known[:wanted]]
+
+    def needs(self) -> list[Expr]:
+        """The children that decide whether some object fits, and how short it is."""
+        children = [self.child(name) for name in self.alt.required]
+        if self.alt.least > len(self.required):
+            children += [self.child(n) for n in self.names if n not in self.required]
+            children += [cell.child for cell in self._all_cells]
+        return children
+
+
+def _closing(members: list[int], opened: bool, gap: int) -> int:
+    """Bytes of members with their commas and gaps, and of the closing bracket."""
+    return sum(members) + len(members) * (1 + gap) - (opened and bool(members)) + gap + 1
+
+
+def _child(group: Group, key: str) -> Expr:
+    if group.keys is not ANY and not matches(group.keys, key):
+        return FALSE
+    found = [group.named[key]] if key in group.named else []
+    found += [child for pattern, child in group.patterns if matches(pattern, key)]
+    return conjoin(*found) if found else group.rest
+
+
+def _split(cell: Cell, group: Group) -> list[Cell]:
+    """The parts of a cell that `group` tells apart."""
+    parts: list[tuple[Regex, list[Expr]]] = [(intersect(cell.keys, group.keys), [])]
+    for pattern, child in group.patterns:
+        halves = [(intersect(keys, pattern), [*found, child]) for keys, found in parts]
+        halves += [(intersect(keys, complement(pattern)), found) for keys, found in parts]
+        parts = [(keys, found) for keys, found in halves if not keys.is_empty()]
+        if len(parts) > 1000:
+            raise BudgetError(
+                "the patterns of 'patternProperties' overlap in more than 1000 ways",
+                hint="use fewer patterns, or patterns that exclude each other",
+            )
+    return [
+        Cell(keys, conjoin(cell.child, *(found or [group.rest])))
+        for keys, found in parts
+        if not keys.is_empty()
+    ]
+
+
+def _count(keys: Regex, enough: int) -> int:
+    """How many words a language has, or at least `enough` of them."""
+    if keys is EMPTY:
+        return 0
+    if keys.longest >= INFINITE and keys.plain:
+        return enough
+    found, left = 0, keys
+    taken: list[str] = []
+    while found < min(enough, MAX_COUNTED):
+        word = shortest(left)
+        if word is None:
+            return found
+        taken.append(word)
+        found += 1
+        left = intersect(keys, complement(words(taken)))
+    return found
+
+
+class ArrayPlan:
+    """One alternative of an array. A progress is the number of items read, as far as it matters."""
+
+    def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
+        self.alt = alt_
+        self._costs = costs
+        self.child = alt_.child
+
+    @cached_property
+    def most(self) -> int | None:
+        """How many items there can be, children that no value fits taken into account."""
+        limit = self.alt.most
+        for index in range(self.alt.prefix + 1):
+            if limit is not None and index >= limit:
+                break
+            if self._costs.of(self.child(index)) is None:
+                return index
+        return limit
+
+    def may_end(self, count: int) -> bool:
+        """Whether the array may close after `count` items."""
+        return count >= self.alt.least
+
+    def may_go_on(self, count: int) -> bool:
+        """Whether another item may follow."""
+        return self.most is None or count < self.most
+
+    def take(self, count: int) -> int:
+        """The progress after another item; stops growing where more makes no difference."""
+        if self.most is None:
+            return min(count + 1, max(self.alt.least, self.alt.prefix))
+        return count + 1
+
+    def cost(self, count: int, opened: bool) -> int:
+        """Fewest bytes from after the last item (or the bracket, if `opened`) past the closing one."""
+        items = self._items(count, self._costs.of)
+        assert items is not None
+        return _closing(items, opened, self._costs.gap)
+
+    def minimum(self, cost_of: CostOf) -> int | None:
+        """Fewest bytes of an array that fits, given the costs of children; None if none does."""
+        if self.alt.most is not None and self.alt.most < self.alt.least:
+            return None
+        items = self._items(0, cost_of)
+        return None if items is None else 1 + _closing(items, True, self._costs.gap)
+
+    def _items(self, count: int, cost_of: CostOf) -> list[int] | None:
+        left = max(self.alt.least - count, 0)
+        head = max(min(left, self.alt.prefix - count), 0)
+        sizes = [cost_of(self.child(i)) for i in range(count, count + head)]
+        if left > head:
+            sizes += [cost_of(self.child(self.alt.prefix))] * (left - head)
+        found = [size for size in sizes if size is not None]
+        return found if len(found) == len(sizes) else None
+
+    def needs(self) -> list[Expr]:
+        """The children that decide whether some array fits, and how short it is."""
+        return [self.child(i) for i in range(min(self.alt.least, self.alt.prefix + 1))]

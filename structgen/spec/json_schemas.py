@@ -1,0 +1,275 @@
+"""In: a JSON Schema document. Out: nodes in normal form for its subschemas, references resolved.
+
+`Schemas` owns the atoms (subschemas by identity), resolves references through the `referencing`
+library, and expands each atom once. Recursion is fine through properties and items; a reference
+that leads back to itself without entering a value is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from structgen.automaton.regex import Regex
+from structgen.automaton.regex_syntax import parse
+from structgen.errors import (
+    DanglingReferenceError,
+    PatternError,
+    SpecError,
+    UnsupportedSchemaError,
+)
+from structgen.spec.json_costs import Costs
+from structgen.spec.json_nodes import (
+    ANYTHING,
+    FALSE,
+    NOTHING,
+    TRUE,
+    Atom,
+    Expr,
+    Node,
+    Refused,
+    both,
+)
+
+if TYPE_CHECKING:
+    from referencing import Registry
+    from referencing._core import Resolver
+
+DEFAULT_DRAFT = 2020
+DRAFTS = {
+    "http://json-schema.org/draft-03/schema": 3,
+    "http://json-schema.org/draft-04/schema": 4,
+    "http://json-schema.org/draft-06/schema": 6,
+    "http://json-schema.org/draft-07/schema": 7,
+    "https://json-schema.org/draft/2019-09/schema": 2019,
+    "https://json-schema.org/draft/2020-12/schema": 2020,
+}
+ROOT_URI = "urn:structgen:root"
+
+
+class Place:
+    """Where a subschema stands: its base for references, its draft, its JSON Pointer."""
+
+    __slots__ = ("draft", "pointer", "resolver")
+
+    def __init__(self, resolver: Resolver[Any], draft: int, pointer: str) -> None:
+        self.resolver = resolver
+        self.draft = draft
+        self.pointer = pointer
+
+
+def kind_of(value: Any) -> str:
+    """The JSON type of a value, in words."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
+    return "null" if value is None else names.get(type(value), f"{value!r}")
+
+
+def escape_pointer(part: str) -> str:
+    """One reference token of a JSON Pointer (RFC 6901)."""
+    return part.replace("~", "~0").replace("/", "~1")
+
+
+class Schemas:
+    """All subschemas of one document that anything has asked for."""
+
+    def __init__(
+        self,
+        schema: Any,
+        *,
+        assert_formats: bool,
+        declared: bool,
+        gap: int,
+        registry: Registry[Any] | None,
+    ) -> None:
+        from jsonschema_specifications import REGISTRY
+        from referencing.jsonschema import specification_with
+
+        self.assert_formats = assert_formats
+        self._atoms: dict[int, Atom] = {}
+        self._places: dict[Atom, Place] = {}
+        self._nodes: dict[Atom, Node] = {}
+        self._patterns: dict[str, Regex] = {}
+        self._conjunctions: dict[Expr, Node] = {TRUE: ANYTHING}
+        self._expanding: list[Atom] = []
+        self._exclusive: list[tuple[str, list[Node]]] = []
+        self.costs = Costs(self.node, declared, gap)
+        draft = self._draft(schema, DEFAULT_DRAFT, "")
+        uri = next(u for u, d in DRAFTS.items() if d == draft)
+        resource = specification_with(uri).create_resource(schema)
+        base = resource.id() or ROOT_URI if isinstance(schema, dict) else ROOT_URI
+        known = REGISTRY if registry is None else REGISTRY.combine(registry)
+        resolver = known.with_resource(base, resource).resolver(base)
+        self.root: Expr = self._expr(schema, Place(resolver, draft, ""))
+
+    def _draft(self, schema: Any, inherited: int, pointer: str) -> int:
+        uri = schema.get("$schema") if isinstance(schema, dict) else None
+        if uri is None:
+            return inherited
+        if not isinstance(uri, str):
+            raise SpecError("'$schema' is not a string", location=f"#{pointer}/$schema")
+        return DRAFTS.get(uri.rstrip("#"), inherited)
+
+    def atom(self, schema: Any, place: Place) -> Atom:
+        """The atom of a subschema that stands at `place` (the same object gives the same atom)."""
+        if not isinstance(schema, dict):
+            raise SpecError(
+                f"a schema must be an object or a boolean, got {kind_of(schema)}",
+                location=f"#{place.pointer}",
+                expected="an object, true or false",
+            )
+        atom = self._atoms.get(id(schema))
+        if atom is None:
+            atom = Atom(schema, place.pointer)
+            self._atoms[id(schema)] = atom
+            self._places[atom] = self._enter(schema, place)
+        return atom
+
+    def _expr(self, schema: Any, place: Place) -> Expr:
+        if schema is True:
+            return TRUE
+        return FALSE if schema is False else (self.atom(schema, place),)
+
+    def _enter(self, schema: dict[str, Any], place: Place) -> Place:
+        key = "id" if place.draft <= 4 else "$id"
+        if place.pointer and isinstance(schema.get(key), str):
+            from referencing.jsonschema import specification_with
+
+            draft = self._draft(schema, place.draft, place.pointer)
+            uri = next(u for u, d in DRAFTS.items() if d == draft)
+            resource = specification_with(uri).create_resource(schema)
+            return Place(place.resolver.in_subresource(resource), draft, place.pointer)
+        return place
+
+    def child(self, schema: Any, parent: Atom, *path: str | int) -> Expr:
+        """The expression of a subschema of `parent` at the given path below it."""
+        place = self._places[parent]
+        pointer = place.pointer + "".join(f"/{escape_pointer(str(p))}" for p in path)
+        return self._expr(schema, Place(place.resolver, place.draft, pointer))
+
+    def place(self, atom: Atom) -> Place:
+        """Where the subschema of `atom` stands."""
+        return self._places[atom]
+
+    def refer(self, atom: Atom, reference: str, keyword: str) -> Expr:
+        """The expression that a reference inside `atom` leads to."""
+        from referencing.exceptions import Unresolvable
+
+        place = self._places[atom]
+        try:
+            found = place.resolver.lookup(reference)
+        except (Unresolvable, ValueError) as error:
+            raise DanglingReferenceError(
+                f"'{keyword}': {reference!r} leads nowhere",
+                location=f"#{place.pointer}/{keyword}",
+                expected="a place in this document, or in one given through `registry`",
+                hint="nothing is fetched; pass registry=referencing.Registry(...) with the document",
+            ) from error
+        pointer = unquote(reference[1:]) if reference.startswith("#/") else reference
+        if reference == "#":
+            pointer = ""
+        draft = self._draft(found.contents, place.draft, pointer)
+        return self._expr(found.contents, Place(found.resolver, draft, pointer))
+
+    def node(self, expr: Expr) -> Node:
+        """The normal form of a conjunction of atoms."""
+        node = self._conjunctions.get(expr)
+        if node is None:
+            node = ANYTHING
+            for atom in expr:
+                node = both(node, self.expand(atom), f"#{atom.location}")
+            self._conjunctions[expr] = node
+        return node
+
+    def expand(self, atom: Atom) -> Node:
+        """The normal form of one atom, made on first use."""
+        node = self._nodes.get(atom)
+        if node is not None:
+            return node
+        if atom in self._expanding:
+            raise DanglingReferenceError(
+                "a reference leads back to itself without entering a value",
+                location=f"#{atom.location}",
+                expected="recursion through properties or items",
+                hint="remove the loop",
+            )
+        self._expanding.append(atom)
+        try:
+            node = self._expand(atom)
+        finally:
+            self._expanding.pop()
+        self._nodes[atom] = node
+        return node
+
+    def _expand(self, atom: Atom) -> Node:
+        from structgen.spec import json_keywords
+
+        if atom.value is Refused:
+            return NOTHING
+        if isinstance(atom.value, Constant):
+            return json_keywords.constants(self, [atom.value.value], atom.location)
+        return json_keywords.build(self, atom)
+
+    def constant(self, value: Any, location: str) -> Expr:
+        """The expression that only `value` fits."""
+        return (Atom(Constant(value), location),)
+
+    def pattern(self, text: Any, location: str) -> Regex:
+        """The language of a pattern, searched for as JSON Schema means it."""
+        if not isinstance(text, str):
+            raise SpecError("a pattern must be a string", location=location)
+        if text not in self._patterns:
+            try:
+                self._patterns[text] = parse(text)
+            except (PatternError, UnsupportedSchemaError) as error:
+                error.location = location
+                raise
+        return self._patterns[text]
+
+    def check_exclusive(self, location: str, nodes: list[Node]) -> None:
+        """Remember that no value may fit two of `nodes`."""
+        self._exclusive.append((location, nodes))
+
+    def complete(self) -> None:
+        """Expand everything that the root reaches, so that every error shows at compile time."""
+        todo = list(self.root)
+        seen = set(todo)
+        while todo:
+            for child in _children(self.expand(todo.pop())):
+                fresh = [atom for atom in child if atom not in seen]
+                seen.update(fresh)
+                todo += fresh
+        for location, nodes in self._exclusive:
+            self._check_exclusive(location, nodes)
+
+    def _check_exclusive(self, location: str, nodes: list[Node]) -> None:
+        for i, first in enumerate(nodes):
+            for j in range(i + 1, len(nodes)):
+                if self.costs.of_node(both(first, nodes[j], location)) is not None:
+                    raise UnsupportedSchemaError(
+                        f"branches {i} and {j} of 'oneOf' have values in common",
+                        keyword="oneOf",
+                        location=location,
+                        expected="branches that exclude each other",
+                        hint="make them differ in type or in a required constant, or use anyOf",
+                    )
+
+
+def _children(node: Node) -> Iterator[Expr]:
+    for array in node.arrays:
+        for prefix, tail in array.lists:
+            yield from (*prefix, tail)
+    for object_ in node.objects:
+        for group in object_.groups:
+            yield from group.named.values()
+            yield from (child for _, child in group.patterns)
+            yield group.rest
+
+
+class Constant:
+    """A JSON value that a child must equal (from `enum` or `const`)."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value

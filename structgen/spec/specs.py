@@ -1,0 +1,221 @@
+"""In: what a user wants the text to be. Out: specs, each of which makes its machine.
+
+A spec is a frozen value: `JsonSchema`, `Regex`, `Choice`, or `PythonType` (in `python_types`).
+`coerce` turns what `compile` and `generate` accept (a Pydantic model, a schema as a dict) into one.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from structgen.automaton.machine import Machine, TextMachine
+from structgen.errors import SpecError, UnsatisfiableSchemaError
+
+if TYPE_CHECKING:
+    from referencing import Registry
+
+ORDERS = ("declared", "any")
+FORMATS = ("assert", "annotate")
+
+
+class Spec(ABC):
+    """A set of texts."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def machine(self) -> Machine:
+        """The machine that reads exactly the texts of this spec. Raises the errors of `errors`."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The spec as JSON, from which `from_json` makes it again."""
+
+    def parse(self, text: str) -> Any:
+        """The value that a text of this spec stands for."""
+        return text
+
+
+@dataclass(frozen=True)
+class JsonSchema(Spec):
+    """The JSON texts whose value is valid against a schema.
+
+    schema: an object, a boolean, or JSON text. property_order: "declared" writes the keys of
+    `properties` as they appear, then other required keys, then any others; "any" leaves the order
+    free. whitespace: "bounded" (an optional space, or line break with indentation, between
+    lexemes), "compact" (none), "any" (all that JSON allows), or a pattern for the gaps. formats:
+    "assert" the formats of the specifications, or "annotate" all. registry: further documents that
+    references may lead to; nothing is ever fetched.
+
+    With property_order="any" and whitespace="any" the language is exactly the set of JSON texts
+    (RFC 8259, without duplicate keys and unpaired surrogates) whose value is valid.
+    """
+
+    schema: Any
+    property_order: str = "declared"
+    whitespace: str = "bounded"
+    formats: str = "assert"
+    registry: Registry[Any] | None = field(default=None, compare=False)
+    kind: ClassVar[str] = "json_schema"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.schema, str | bytes):
+            object.__setattr__(self, "schema", load_json(self.schema))
+        if self.property_order not in ORDERS:
+            raise SpecError(
+                f"property_order is {self.property_order!r}", expected=" or ".join(ORDERS)
+            )
+        if self.formats not in FORMATS:
+            raise SpecError(f"formats is {self.formats!r}", expected=" or ".join(FORMATS))
+
+    def machine(self) -> Machine:
+        from structgen.automaton.json_machine import JsonMachine
+        from structgen.spec.json_layout import layout_of
+        from structgen.spec.json_schemas import Schemas
+
+        layout, gap = layout_of(self.whitespace)
+        schemas = Schemas(
+            self.schema,
+            assert_formats=self.formats == "assert",
+            declared=self.property_order == "declared",
+            gap=gap,
+            registry=self.registry,
+        )
+        schemas.complete()
+        root = schemas.node(schemas.root)
+        if schemas.costs.of_node(root) is None:
+            raise UnsatisfiableSchemaError(
+                "no JSON value fits the schema",
+                location="#",
+                expected="at least one value",
+                hint="look for constraints that exclude each other",
+            )
+        return JsonMachine(root, schemas.node, schemas.costs, layout)
+
+    def parse(self, text: str) -> Any:
+        return json.loads(text)
+
+    def to_json(self) -> dict[str, Any]:
+        documents = {}
+        if self.registry is not None:
+            documents = {uri: self.registry[uri].contents for uri in self.registry}
+        return {
+            "schema": self.schema,
+            "property_order": self.property_order,
+            "whitespace": self.whitespace,
+            "formats": self.formats,
+            "documents": documents,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> JsonSchema:
+        """The spec that `to_json` described."""
+        documents = data.pop("documents", {})
+        registry = None
+        if documents:
+            from referencing import Registry, Resource
+            from referencing.jsonschema import DRAFT202012
+
+            registry = Registry().with_resources(
+                (uri, Resource.from_contents(contents, default_specification=DRAFT202012))
+                for uri, contents in documents.items()
+            )
+        return cls(**data, registry=registry)
+
+
+@dataclass(frozen=True)
+class Regex(Spec):
+    """The texts that a pattern (ECMA-262) matches from end to end."""
+
+    pattern: str
+    kind: ClassVar[str] = "regex"
+
+    def machine(self) -> Machine:
+        from structgen.automaton.regex_syntax import parse
+
+        language = parse(self.pattern, anchored=True)
+        if language.is_empty():
+            raise UnsatisfiableSchemaError(
+                "no text fits the pattern", location=self.pattern, expected="at least one text"
+            )
+        return TextMachine(language, f"text matching {self.pattern}")
+
+    def to_json(self) -> dict[str, Any]:
+        return {"pattern": self.pattern}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Regex:
+        """The spec that `to_json` described."""
+        return cls(**data)
+
+
+@dataclass(frozen=True)
+class Choice(Spec):
+    """One of several texts."""
+
+    texts: Sequence[str]
+    kind: ClassVar[str] = "choice"
+
+    def __post_init__(self) -> None:
+        texts = self.texts
+        if isinstance(texts, str) or not all(isinstance(t, str) for t in texts):
+            raise SpecError("the choices are not a sequence of strings", expected="list[str]")
+        object.__setattr__(self, "texts", tuple(texts))
+
+    def machine(self) -> Machine:
+        from structgen.automaton.regex import words
+
+        if not self.texts:
+            raise UnsatisfiableSchemaError("there is nothing to choose from", expected="a choice")
+        return TextMachine(words(self.texts), "one of " + ", ".join(map(repr, self.texts[:9])))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"texts": list(self.texts)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Choice:
+        """The spec that `to_json` described."""
+        return cls(**data)
+
+
+KINDS: dict[str, type[JsonSchema | Regex | Choice]] = {
+    c.kind: c for c in (JsonSchema, Regex, Choice)
+}
+
+
+def load_json(text: str | bytes) -> Any:
+    """Parse JSON; SpecError with line and column when it is not."""
+    try:
+        return json.loads(text)
+    except UnicodeDecodeError as error:
+        raise SpecError("the schema is not UTF-8", location=f"byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        raise SpecError(
+            f"the schema is not JSON: {error.msg}",
+            location=f"line {error.lineno} column {error.colno}",
+            expected="JSON text",
+        ) from error
+    except RecursionError as error:
+        raise SpecError("the schema is nested too deeply to be read") from error
+
+
+def coerce(spec: Any) -> Spec:
+    """The spec that a user's object means: a spec, a Python type, or a schema as dict or bool."""
+    if isinstance(spec, Spec):
+        return spec
+    if isinstance(spec, dict | bool):
+        return JsonSchema(spec)
+    from structgen.spec.python_types import PythonType, is_python_type
+
+    if is_python_type(spec):
+        python_type: Spec = PythonType(spec)
+        return python_type
+    raise SpecError(
+        f"{spec!r} is not a spec",
+        expected="JsonSchema, Regex, Choice, a schema as a dict, or a Python type",
+        hint="for JSON text use structgen.JsonSchema(text)",
+    )
