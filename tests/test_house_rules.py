@@ -26,28 +26,15 @@ MAX_PARAMETERS = 9
 PUBLIC_NAMES = [
     "DEAD",
     "FINAL",
-    "ArtifactError",
-    "BudgetError",
     "Choice",
     "Constraint",
-    "DanglingReferenceError",
-    "GenerationError",
     "Generator",
     "JsonSchema",
-    "ModelError",
-    "NoTokenError",
-    "PatternError",
     "Regex",
-    "SpecError",
-    "StructgenError",
-    "TruncatedError",
-    "UnsatisfiableSchemaError",
-    "UnsupportedSchemaError",
-    "ValidationError",
     "Vocabulary",
-    "VocabularyError",
     "check",
     "compile",
+    "errors",
     "generate",
     "load",
 ]
@@ -126,7 +113,8 @@ def test_there_are_sources_to_check() -> None:
 @pytest.mark.parametrize("path", SHIPPED, ids=name_of)
 def test_a_module_fits_the_line_cap(path: Path) -> None:
     """No shipped module is longer than 400 lines."""
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_MODULE_LINES
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert lines <= MAX_MODULE_LINES
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=name_of)

@@ -1,0 +1,63 @@
+"""In: the shipped model and its examples. Out: JSON as it is written, with figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from structgen.cli.generate import load_generator, stats
+from structgen.cli.options import add_command
+from structgen.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from structgen.decode.generator import Generator
+
+SHOWN = 4  # examples
+
+
+def add(commands: Any) -> None:
+    """Add the command `demo`."""
+    parser = add_command(
+        commands, "demo", "Let the small model that ships with structgen write JSON.", run
+    )
+    parser.add_argument("--all", action="store_true", help=f"all examples, not only {SHOWN}")
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Show each example: the prompt, the schema's keys, the answer as it comes, the value."""
+    from structgen import demo, jit
+
+    terminal.progress("preparing the kernels and the model ...")
+    jit.warmup()
+    generator = load_generator(None, terminal)
+    examples = list(demo.EXAMPLES.items())
+    for name, (prompt, schema) in examples if args.all else examples[:SHOWN]:
+        show(generator, name, prompt, schema, terminal)
+    terminal.result("Every answer fits its schema; the constraint leaves the model no other way.")
+    return 0
+
+
+def show(
+    generator: Generator, name: str, prompt: str, schema: dict[str, Any], terminal: Terminal
+) -> None:
+    """One example, all of it on stdout."""
+    import structgen
+
+    terminal.result(terminal.styled(f"── {name} ", "bold", "cyan", on_out=True))
+    terminal.result(f"{label('prompt', terminal)} {prompt}")
+    terminal.result(f"{label('schema', terminal)} {json.dumps(schema, ensure_ascii=False)}")
+    terminal.result(f"{label('answer', terminal)} ", end="")
+    stream = generator.stream(prompt, structgen.JsonSchema(schema), temperature=0.0)
+    for piece in stream:
+        terminal.result(terminal.styled(piece, "green", on_out=True), end="")
+    result = stream.result
+    terminal.result("")
+    terminal.result(f"{label('value', terminal)} {result.value!r}")
+    terminal.result(f"{label('figures', terminal)} {stats(result)}")
+    terminal.result("")
+
+
+def label(text: str, terminal: Terminal) -> str:
+    """A dim word at the start of a line."""
+    return terminal.styled(f"{text:8}", "dim", on_out=True)

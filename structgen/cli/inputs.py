@@ -1,0 +1,164 @@
+"""In: paths, `-`, `module:Model` and texts from the command line. Out: specs, texts, vocabularies.
+
+Whatever is wrong with them becomes a StructgenError that names the place and says what to do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import sys
+import types
+import typing
+from pathlib import Path
+from typing import Any, NoReturn
+
+from structgen.cli.terminal import is_terminal
+from structgen.errors import SpecError, StructgenError
+
+STDIN = "-"
+_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_MODEL = re.compile(rf"({_NAME}):({_NAME})")
+
+
+def read_bytes(path: str, what: str) -> bytes:
+    """The bytes of a file, or of stdin for `-`. `what` names the file's part in messages."""
+    if path == STDIN:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except IsADirectoryError:
+        _bad(f"the {what} is a directory", path, "a file", "name a file inside it")
+    except FileNotFoundError:
+        _bad(f"there is no {what}", path, "a file", "check the path")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        _bad(f"the {what} cannot be read: {reason}", path, "", "check the path and its permissions")
+
+
+def read_text(path: str, what: str) -> str:
+    """The text of a UTF-8 file, or of stdin for `-`; a byte-order mark at the start is dropped."""
+    data = read_bytes(path, what)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        mark = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        _bad(
+            f"the {what} is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}",
+            shown(path),
+            "UTF-8 text",
+            "it looks like UTF-16; convert it to UTF-8" if mark else "convert it to UTF-8",
+        )
+
+
+def read_prompt(prompt: str | None, prompt_file: str | None, *, stdin_taken: bool) -> str:
+    """The prompt from the argument, the file or stdin; one newline at the end of the latter goes.
+
+    `stdin_taken` says that stdin holds something else already.
+    """
+    if prompt is not None and prompt_file is not None:
+        _bad("there are two prompts", "--prompt-file", "one", "leave one of them out")
+    if prompt is not None:
+        return prompt
+    path = STDIN if prompt_file is None else prompt_file
+    if path == STDIN and (stdin_taken or is_terminal(sys.stdin)):
+        _bad(
+            "there is no prompt",
+            "the command line",
+            "PROMPT or --prompt-file",
+            'write "" to start from nothing',
+        )
+    return read_text(path, "prompt file").removesuffix("\n").removesuffix("\r")
+
+
+def load_spec(source: str, options: dict[str, Any]) -> Any:
+    """The spec that SCHEMA names: a schema file, `-`, or `module:Model`.
+
+    `options` are keyword arguments of `structgen.JsonSchema`; empty means its defaults.
+    """
+    import structgen
+
+    found = _MODEL.fullmatch(source)
+    if found and not Path(source).exists():
+        model = import_model(*found.groups())
+        return structgen.JsonSchema(model, **options) if options else model
+    return structgen.JsonSchema(read_json(source, "schema"), **options)
+
+
+def read_json(path: str, what: str) -> Any:
+    """The JSON value in a file (or stdin for `-`), read strictly: no NaN, no key twice."""
+    text = read_text(path, what)
+    place = shown(path)
+    if not text.strip():
+        _broken(f"the {what} is empty", place, "JSON text", "write {} to allow every value")
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        problem = f"the {what} is not JSON: {error.msg}"
+        _broken(problem, f"{place}:{error.lineno}:{error.colno}", "JSON text", "correct it there")
+    except RecursionError:
+        _broken(f"the {what} is nested too deeply to be read", place, "", "use $ref for recursion")
+    except ValueError as error:
+        _broken(f"the {what} is not usable JSON: {error}", place, "strict JSON", "correct it")
+
+
+def import_model(module: str, name: str) -> Any:
+    """The type called `name` in `module`, which is looked for in the current folder first."""
+    place = f"{module}:{name}"
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        value: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name or module
+        own = module == missing or module.startswith(f"{missing}.")
+        hint = "run in the folder that holds it, or set PYTHONPATH" if own else f"install {missing}"
+        _broken(f"there is no module {missing!r}", place, "module:Model", hint)
+    except Exception as error:  # noqa: BLE001 - it is the user's module, anything may happen in it
+        problem = f"importing {module!r} failed with {type(error).__name__}: {error}"
+        _broken(problem, place, "", f"try: python -c 'import {module}'")
+    for part in name.split("."):
+        if not hasattr(value, part):
+            names = [n for n, v in vars(value).items() if is_type(v) and not n.startswith("_")]
+            known = ", ".join(sorted(names)[:8]) if hasattr(value, "__dict__") else ""
+            _broken(f"{module!r} has no {part!r}", place, f"one of {known}" if known else "a type")
+        value = getattr(value, part)
+    if not is_type(value):
+        kind = type(value).__name__
+        _broken(f"{name!r} is not a type but a {kind}", place, "a class or a typing construct")
+    return value
+
+
+def is_type(value: object) -> bool:
+    """Whether `value` is a class or something like `list[int]` or `Literal["a"]`."""
+    alias = getattr(typing, "TypeAliasType", type)  # since Python 3.12
+    kinds = (type, types.UnionType, alias)
+    return isinstance(value, kinds) or typing.get_origin(value) is not None
+
+
+def shown(path: str) -> str:
+    """How messages name a path."""
+    return "stdin" if path == STDIN else path
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _bad(problem: str, location: str, expected: str = "", hint: str = "") -> NoReturn:
+    raise StructgenError(problem, location=location, expected=expected, hint=hint)
+
+
+def _broken(problem: str, location: str, expected: str = "", hint: str = "") -> NoReturn:
+    raise SpecError(problem, location=location, expected=expected, hint=hint)

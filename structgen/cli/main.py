@@ -1,0 +1,103 @@
+"""In: command-line arguments. Out: an exit status; `structgen` and `python -m structgen` run this.
+
+Exit status: 0 fine, 1 the text does not fit, 2 bad input or a failed run, 130 interrupted,
+141 the reader of stdout went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from structgen.cli import check, compile_file, demo, explain, generate, setup
+from structgen.cli.options import add_common
+from structgen.cli.terminal import Terminal
+from structgen.errors import StructgenError
+
+FINE = 0
+BAD_INPUT = 2
+INTERRUPTED = 130
+NO_READER = 141
+
+COMMANDS = (generate, check, explain, compile_file, demo, setup)
+
+# Which extra brings a module that only some commands need.
+EXTRAS = {
+    "torch": "hf",
+    "transformers": "hf",
+    "safetensors": "hf",
+    "pydantic": "pydantic",
+    "tiktoken": "tokenizers",
+    "sentencepiece": "tokenizers",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status. `argv` defaults to the process's arguments."""
+    terminal = Terminal()
+    try:
+        args = build_parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has said what is wrong, or shown the help
+        return stop.code if isinstance(stop.code, int) else FINE
+    try:
+        status: int = args.run(args, terminal)
+        terminal.clear()
+        return status
+    except KeyboardInterrupt:
+        terminal.say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_stdout()
+        return NO_READER
+    except Exception as error:
+        line = describe(error)
+        if line is None:
+            raise
+        if "debug" in args:
+            terminal.say(traceback.format_exc())
+        terminal.fail(line)
+        return BAD_INPUT
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="structgen",
+        description="Make a language model write text that is certain to fit a schema.",
+        epilog="Exit status: 0 fine, 1 does not fit, 2 bad input, 130 interrupted.",
+    )
+    add_common(parser)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add(commands)
+    return parser
+
+
+def describe(error: Exception) -> str | None:
+    """What to tell the user about an error, or None if it is a bug that deserves its traceback."""
+    if isinstance(error, StructgenError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        name = (error.name or "").partition(".")[0]
+        if name in EXTRAS:
+            return (
+                f"this needs {name}, which is not installed; "
+                f"run: pip install 'structgen[{EXTRAS[name]}]'"
+            )
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.strerror or error} at {error.filename}; check the path"
+    return None
+
+
+def _drop_stdout() -> None:
+    """Send what is still buffered nowhere, so that the interpreter's last flush does not fail."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""In: a parser. Out: the options that several commands share, and what they come to."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import Any
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """`--debug`, which may stand after the command as well as before it."""
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show the traceback of an error",
+    )
+
+
+def add_schema(parser: argparse.ArgumentParser, *, order: str, whitespace: str) -> None:
+    """SCHEMA and how it is read; `order` and `whitespace` are the defaults of this command."""
+    parser.add_argument(
+        "schema",
+        metavar="SCHEMA",
+        help="a JSON Schema file, - for stdin, or module:Model (a Pydantic model or another type)",
+    )
+    group = parser.add_argument_group("how the schema is read")
+    group.add_argument(
+        "--property-order",
+        choices=("declared", "any"),
+        default=order,
+        help=f"order of an object's keys (default: {order})",
+    )
+    group.add_argument(
+        "--whitespace",
+        metavar="bounded|compact|any|REGEX",
+        default=whitespace,
+        help=f"white space between the parts of JSON (default: {whitespace})",
+    )
+    group.add_argument(
+        "--formats",
+        choices=("assert", "annotate"),
+        default="assert",
+        help="whether `format` is enforced where it is known (default: assert)",
+    )
+
+
+def schema_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments for `structgen.JsonSchema`."""
+    return {
+        "property_order": args.property_order,
+        "whitespace": args.whitespace,
+        "formats": args.formats,
+    }
+
+
+def add_tokenizer(parser: argparse.ArgumentParser) -> None:
+    """`--tokenizer` and what its file does not say by itself."""
+    group = parser.add_argument_group("tokenizer")
+    group.add_argument(
+        "--tokenizer",
+        metavar="T",
+        help="a transformers tokenizer (folder or name), a .tiktoken file or a SentencePiece "
+        ".model file (default: the shipped demo model's)",
+    )
+    group.add_argument(
+        "--special",
+        metavar="NAME=ID",
+        type=_special,
+        action="append",
+        default=[],
+        help="a special token of a .tiktoken file; may be given several times",
+    )
+    group.add_argument(
+        "--eos",
+        metavar="ID|NAME",
+        type=_id_or_name,
+        action="append",
+        help="an end token, by name only for a .tiktoken file; may be given several times",
+    )
+    group.add_argument(
+        "--size",
+        metavar="N",
+        type=integer(1),
+        help="number of logits of the model, if it has more than the tokenizer has tokens",
+    )
+
+
+def integer(least: int) -> Callable[[str], int]:
+    """An argparse type: integers of at least `least`."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least {least}")
+        return value
+
+    return parse
+
+
+def number(least: float, most: float = math.inf) -> Callable[[str], float]:
+    """An argparse type: finite numbers from `least` to `most`."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not (least <= value <= most and math.isfinite(value)):
+            upper = "" if most == math.inf else f" and at most {most:g}"
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a number of at least {least:g}{upper}"
+            )
+        return value
+
+    return parse
+
+
+def add_command(
+    commands: Any, name: str, summary: str, run: Callable[..., int]
+) -> argparse.ArgumentParser:
+    """The parser of a new command; `run(args, terminal)` does it and returns the exit status."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
+    parser.set_defaults(run=run)
+    add_common(parser)
+    return parser
+
+
+def _special(text: str) -> tuple[str, int]:
+    name, equals, number_text = text.rpartition("=")
+    if not (name and equals and number_text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=ID, as in '<|endoftext|>=50256'")
+    return name, int(number_text)
+
+
+def _id_or_name(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
