@@ -1,0 +1,71 @@
+"""In: specs, the same ones again and again. Out: their constraints, compiled once and kept."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from structgen.decode.closing import Closer, Speller
+from structgen.decode.interfaces import Constraint
+from structgen.errors import VocabularyError
+from structgen.tokens.vocabulary import Vocabulary
+
+
+class CompiledSpecs:
+    """The constraints of the specs used last, for one vocabulary. Safe to share between threads."""
+
+    def __init__(self, vocabulary: Vocabulary, speller: Speller, kept: int) -> None:
+        self._vocabulary = vocabulary
+        self._speller = speller
+        self._kept = kept
+        self._lock = threading.Lock()
+        self._found: OrderedDict[Any, tuple[Any, Constraint, Closer]] = OrderedDict()
+
+    def get(self, spec: Any) -> tuple[Constraint, Closer]:
+        """The constraint of a spec, and what ends its texts; a compiled constraint is taken as is.
+
+        VocabularyError when it was compiled for another vocabulary; else what compiling raises.
+        """
+        compiled = hasattr(spec, "fill_mask") and hasattr(spec, "advance")
+        key = ("id", id(spec)) if compiled else _key(spec)
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+                return self._found[key][1:]
+        constraint = self._own(spec) if compiled else self._compile(spec)
+        closer = Closer(constraint, self._speller)
+        with self._lock:
+            self._found[key] = (spec, constraint, closer)  # keeping the spec keeps its id unique
+            while len(self._found) > self._kept:
+                self._found.popitem(last=False)
+        return constraint, closer
+
+    def _compile(self, spec: Any) -> Constraint:
+        from structgen.pipeline import compile as compile_spec
+
+        return compile_spec(spec, self._vocabulary)
+
+    def _own(self, constraint: Constraint) -> Constraint:
+        if constraint.vocabulary.hash != self._vocabulary.hash:
+            raise VocabularyError(
+                "the constraint was compiled for another vocabulary",
+                expected="the Generator's own",
+                hint="compile it with generator.vocabulary, or give the spec itself",
+            )
+        return constraint
+
+
+def _key(spec: Any) -> Any:
+    """Equal keys mean the same spec: content where it can be told, else the object as it is now."""
+    if isinstance(spec, dict):
+        try:
+            return "json", json.dumps(spec)  # the order of keys is part of the spec
+        except (TypeError, ValueError):
+            return "id", id(spec), repr(spec)
+    try:
+        hash(spec)
+    except TypeError:
+        return "id", id(spec), repr(spec)
+    return type(spec), spec, repr(spec)  # repr: 1 and True are equal, and not the same

@@ -1,0 +1,120 @@
+"""In: nothing. Out: what the decode loop asks of a constraint and of a model, and no more.
+
+The loop sees a model only as a Target, so a table of numbers, a transformers model or a remote one
+serve alike. Speculative decoding uses the same three calls: a draft tree is a `forward` with
+`parents`, verifying it is reading its Logits, and keeping the accepted path is a `commit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.tokens.vocabulary import Vocabulary
+
+DEAD = -1  # the state after a token or byte that is not allowed
+FINAL = -2  # the state after an end token
+
+Doubles = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int32]
+
+
+class Constraint(Protocol):
+    """The part of a compiled constraint that decoding uses. States are ints and never expire."""
+
+    @property
+    def start(self) -> int:
+        """The state before any text."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary that the mask rows are made for."""
+
+    @property
+    def spec(self) -> Any:
+        """What was compiled; `spec.parse(text)` gives the value of a fitting text."""
+
+    def advance(self, state: int, token_id: int) -> int:
+        """The state after one more token; DEAD if it is not allowed, FINAL after an end token."""
+
+    def advance_bytes(self, state: int, data: bytes) -> int:
+        """The state after more bytes; DEAD if they are not allowed."""
+
+    def fill_mask(self, state: int, row: Rows) -> None:
+        """Write the allowed tokens of `state` into row int32[words]."""
+
+    def fill_masks(self, states: Sequence[int], rows: Rows) -> None:
+        """The same for several states at once: rows int32[len(states), words]."""
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end here."""
+
+    def allowed_bytes(self, state: int) -> frozenset[int]:
+        """The bytes that may come next."""
+
+    def shortest_completion(self, state: int) -> bytes:
+        """A shortest byte string after which the text may end; b"" when it may end here."""
+
+
+class Logits(Protocol):
+    """One row of logits for each token of a forward pass, wherever the model keeps them."""
+
+    def wait(self) -> None:
+        """Return when the model has finished computing them."""
+
+    def log_normalizers(self) -> Doubles:
+        """float64[n]: log of the sum of exp of each row, as the rows are now."""
+
+    def apply(self, rows: Rows) -> None:
+        """Set what the mask rows int32[n, words] do not allow to -inf, for good."""
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """The rows as they are now, float[n, V] in this process's memory."""
+
+
+CacheT = TypeVar("CacheT")
+
+
+class Target(Protocol[CacheT]):
+    """A language model that continues several rows of tokens at once.
+
+    What was read of each row is in a cache that the target makes and changes in place. All rows of
+    a cache advance together; a row that is finished is dropped with `select`.
+    """
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of logits of a row."""
+
+    @property
+    def context(self) -> int | None:
+        """Most tokens a row may have, or None when there is no limit."""
+
+    @property
+    def takes_trees(self) -> bool:
+        """Whether `forward` takes `parents`, and `commit` may keep less than everything."""
+
+    def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[CacheT, Logits]:
+        """Read prompts of one token or more each. The logits have one row per prompt."""
+
+    def forward(
+        self,
+        cache: CacheT,
+        tokens: Sequence[Sequence[int]],
+        parents: Sequence[Sequence[int]] | None = None,
+    ) -> Logits:
+        """Read `tokens[r]` after row r; the logits have one row per token, row by row.
+
+        Without `parents` the tokens of a row follow one another. With it, `parents[r][i]` is the
+        index in `tokens[r]` of the token that token i follows, -1 for what was kept before; a
+        parent stands before its children.
+        """
+
+    def commit(self, cache: CacheT, kept: Sequence[Sequence[int]]) -> None:
+        """Of the last forward keep only the tokens `kept[r]` of row r: a path, ascending."""
+
+    def select(self, cache: CacheT, rows: Sequence[int]) -> None:
+        """Make the cache consist of these of its rows, in this order; a row may come twice."""

@@ -1,0 +1,86 @@
+"""In: a target and rows. Out: pieces of text as they are written, until every row is finished.
+
+This is the plain loop: one forward pass per token, all rows at once. It defines what every faster
+loop must reproduce: the same law of texts, and for greedy decoding the same texts.
+
+    prefill ── logits ──▶ mask ──▶ each row takes a token ──▶ finished rows leave
+                 ▲                                                     │
+                 └──────────────── forward: one token per row ◀────────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from structgen.decode.interfaces import Logits, Rows, Target
+from structgen.decode.result import Clock
+from structgen.decode.row import Row
+from structgen.mask import bitmask
+
+
+def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]]:
+    """Yield (index of the row, new text) until every row is finished.
+
+    A piece is whole characters and never empty. Errors of a row (NoTokenError, TruncatedError,
+    ModelError) end the loop.
+    """
+    clock = Clock()
+    live = _leave(rows, range(len(rows)), clock)
+    if not live:
+        return
+    cache, logits = target.prefill([rows[r].request.prompt for r in live])
+    while True:
+        clock.model += clock.lap()
+        _write([rows[r] for r in live], logits, target.vocab_size, clock)
+        stay = _leave(rows, live, clock)
+        for r in live:
+            if piece := rows[r].take_piece():
+                yield r, piece
+        clock.resume()
+        if not stay:
+            return
+        if len(stay) < len(live):
+            target.select(cache, stay)
+            live = [live[i] for i in stay]
+        logits = target.forward(cache, [rows[r].tokens[-1:] for r in live])
+
+
+def _write(live: Sequence[Row], logits: Logits, vocab_size: int, clock: Clock) -> None:
+    """One more token for each row. The masks are made while an accelerator is still computing."""
+    masks = bitmask.allocate(len(live), vocab_size)
+    _fill(live, masks)
+    clock.mask += clock.lap()
+    logits.wait()
+    clock.model += clock.lap()
+    log_raw = logits.log_normalizers()
+    clock.other += clock.lap()
+    logits.apply(masks)
+    clock.mask += clock.lap()
+    log_masked = logits.log_normalizers()
+    scores = logits.numpy()
+    for i, row in enumerate(live):
+        row.step(scores[i], float(log_raw[i]), float(log_masked[i]))
+    clock.other += clock.lap()
+
+
+def _fill(live: Sequence[Row], masks: Rows) -> None:
+    """The mask rows of all rows: in one call where they share a constraint."""
+    constraint = live[0].request.constraint
+    if all(row.request.constraint is constraint for row in live):
+        constraint.fill_masks([row.state for row in live], masks)
+        return
+    for row, mask in zip(live, masks, strict=True):
+        row.request.constraint.fill_mask(row.state, mask)
+
+
+def _leave(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> list[int]:
+    """Positions in `live` of the rows that go on; those that do not get their times."""
+    stay = []
+    for position, r in enumerate(live):
+        row = rows[r]
+        if row.finish is None:
+            stay.append(position)
+        elif row.timings is None:
+            row.timings = clock.timings(len(row.tokens))
+    return stay

@@ -1,0 +1,238 @@
+"""In: logits, one row per step. Out: one text with its tokens and probabilities, ended as asked.
+
+A row owns everything that belongs to one text: constraint state, random numbers, token budget. So
+what it becomes does not depend on the rows beside it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.decode.closing import Closer
+from structgen.decode.interfaces import DEAD, FINAL, Constraint
+from structgen.decode.result import FinishReason, GenerationResult, Timings
+from structgen.decode.sampling import Sampler
+from structgen.errors import GenerationError, ModelError, NoTokenError, TruncatedError
+from structgen.mask import bitmask
+
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one text is to be.
+
+    prompt: token ids, at least one. budget: most tokens to write. stop: "complete" ends the text
+    where only whitespace could follow, "eos" waits for the model's end token. on_truncation: what
+    happens when the budget ends first. label: says in errors which of several prompts it was.
+    """
+
+    prompt: tuple[int, ...]
+    constraint: Constraint
+    closer: Closer
+    sampler: Sampler
+    budget: int
+    stop: Literal["complete", "eos"] = "complete"
+    on_truncation: Literal["close", "raise"] = "close"
+    label: str = ""
+
+
+class Row:
+    """One text being written. `finish` is None as long as it wants another token."""
+
+    def __init__(self, request: Request, rng: np.random.Generator) -> None:
+        """TruncatedError when not even the shortest text fits the budget."""
+        self.request = request
+        self.state = request.constraint.start
+        self.tokens: list[int] = []
+        self.finish: FinishReason | None = None
+        self.timings: Timings | None = None
+        self._rng = rng
+        self._raw: list[float] = []
+        self._masked: list[float] = []
+        self._removed: list[float] = []
+        self._closing = False
+        self._plan: deque[int] = deque()  # tokens that close the text
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._pieces: list[str] = []
+        self._given = 0  # pieces already taken
+        if request.on_truncation == "close":
+            self._check_budget()
+        if request.stop == "complete" and request.closer.complete(self.state):
+            self.finish = "complete"
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that may still be written."""
+        return self.request.budget - len(self.tokens)
+
+    @property
+    def text(self) -> str:
+        """What has been written, up to the last whole character."""
+        return "".join(self._pieces)
+
+    def step(self, logits: npt.NDArray[Any], log_raw: float, log_masked: float) -> None:
+        """Write one more token, or end the text.
+
+        `logits` float[V] are masked already (-inf); `log_raw` and `log_masked` are the logs of the
+        sums of their exponentials before and after that.
+        """
+        if not math.isfinite(log_raw):
+            self._fail_model(log_raw)
+        token = self._plan.popleft() if self._plan else self._choose(logits)
+        if token is None:
+            self._end("closed")
+            return
+        self._record(token, float(logits[token]), log_raw, log_masked)
+        self.state = self.request.constraint.advance(self.state, token)
+        if self.state == DEAD:
+            self._fail_defect(token)
+        if self.state == FINAL:
+            self._end("eos")
+            return
+        self._pieces.append(
+            self._decoder.decode(self.request.constraint.vocabulary.token_bytes(token))
+        )
+        self._end_if_due()
+
+    def take_piece(self) -> str:
+        """The text since the last call; "" when there is no new whole character."""
+        piece = "".join(self._pieces[self._given :])
+        self._given = len(self._pieces)
+        return piece
+
+    def result(self) -> GenerationResult:
+        """The finished text and its value."""
+        if self.finish is None or self.timings is None:
+            raise GenerationError("the text is not finished", hint="read the stream to its end")
+        return GenerationResult(
+            text=self.text,
+            value=self.request.constraint.spec.parse(self.text),
+            tokens=tuple(self.tokens),
+            logprob_raw=math.fsum(self._raw),
+            logprob_masked=math.fsum(self._masked),
+            token_logprobs_raw=_frozen(self._raw),
+            token_logprobs_masked=_frozen(self._masked),
+            mass_removed=_frozen(self._removed),
+            finish_reason=self.finish,
+            timings=self.timings,
+            prompt_tokens=len(self.request.prompt),
+        )
+
+    def _choose(self, logits: npt.NDArray[Any]) -> int | None:
+        """A sampled token, or the first that closes the text; None when closing needs no token."""
+        token = self._sample(logits)
+        request = self.request
+        if request.on_truncation == "raise":
+            return token
+        after = request.constraint.advance(self.state, token)
+        if after in {DEAD, FINAL} or request.closer.fits(after, self.remaining - 1):
+            return token
+        # Until now the text could be closed in time; after this token it could not be any more.
+        self._closing = True
+        self._plan.extend(request.closer.plan(self.state) or ())
+        return self._plan.popleft() if self._plan else None
+
+    def _sample(self, logits: npt.NDArray[Any]) -> int:
+        if self.request.sampler.greedy:
+            token = int(logits.argmax())
+            if logits[token] == -np.inf:
+                self._fail_no_token()
+            return token
+        allowed = np.flatnonzero(logits > -np.inf)
+        if not len(allowed):
+            self._fail_no_token()
+        chosen = self.request.sampler.choose(logits[allowed].astype(np.float64), self._rng)
+        return int(allowed[chosen])
+
+    def _record(self, token: int, logit: float, log_raw: float, log_masked: float) -> None:
+        self.tokens.append(token)
+        self._raw.append(logit - log_raw)
+        self._masked.append(min(logit - log_masked, 0.0) if log_masked > -np.inf else -np.inf)
+        self._removed.append(min(max(-math.expm1(log_masked - log_raw), 0.0), _BELOW_ONE))
+
+    def _end_if_due(self) -> None:
+        if self._closing:
+            if not self._plan:
+                self._end("closed")
+        elif self.remaining and self.request.stop == "eos":
+            pass
+        elif self.request.closer.complete(self.state):
+            self._end("complete")
+        elif not self.remaining:
+            if self.request.on_truncation == "raise":
+                self._fail_truncated()
+            self._end("closed")
+
+    def _end(self, reason: FinishReason) -> None:
+        self.finish = reason
+        self._pieces.append(self._decoder.decode(b"", final=True))
+
+    def _check_budget(self) -> None:
+        request = self.request
+        if request.closer.fits(self.state, request.budget):
+            return
+        plan = request.closer.plan(self.state)
+        if plan is None:
+            raise NoTokenError(
+                "no tokens of the vocabulary write the shortest text that fits the spec",
+                location=request.label,
+                hint="check that the vocabulary has a token for every byte",
+            )
+        raise TruncatedError(
+            f"the shortest text that fits needs {len(plan)} tokens, and {request.budget} are left",
+            location=request.label,
+            expected=f"max_tokens of at least {len(plan)} within the model's context",
+        )
+
+    def _fail_truncated(self) -> NoReturn:
+        raise TruncatedError(
+            f"the text was not finished after {self.request.budget} tokens",
+            text=self.text,
+            location=self.request.label,
+            hint="give more max_tokens, or on_truncation='close' to have it closed in time",
+        )
+
+    def _fail_model(self, log_raw: float) -> NoReturn:
+        raise ModelError(
+            f"the model's logits for token {len(self.tokens) + 1} are not finite "
+            f"(log of the sum of exponentials: {log_raw})",
+            location=self.request.label,
+            hint="load the model with another dtype, such as float32 or bfloat16",
+        )
+
+    def _fail_no_token(self) -> NoReturn:
+        constraint = self.request.constraint
+        row = bitmask.allocate(1, constraint.vocabulary.size)
+        constraint.fill_mask(self.state, row[0])
+        count = int(bitmask.unpack(row, constraint.vocabulary.size).sum())
+        why = "the model gives each of them probability 0" if count else "it has none to allow"
+        raise NoTokenError(
+            f"the constraint allows {count} tokens here, and {why}",
+            text=self.text,
+            location=self.request.label,
+            hint="check that the vocabulary has a token for every byte and an end token"
+            if not count
+            else "check the model's logits, or allow more in the spec",
+        )
+
+    def _fail_defect(self, token: int) -> NoReturn:
+        raise GenerationError(
+            f"the mask allowed token {token}, which then led nowhere",
+            text=self.text,
+            location=self.request.label,
+            hint="this is a defect of the constraint; please report it with the spec",
+        )
+
+
+def _frozen(values: list[float]) -> npt.NDArray[np.float64]:
+    array = np.array(values, np.float64)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,151 @@
+"""In: the logits of the allowed tokens, float64[k]. Out: their distribution, and a draw from it.
+
+The order is fixed: mask, temperature, top-k, top-p, min-p. The mask comes first, so a constraint
+and a sampler never leave nothing to choose from: each transform keeps the most probable token.
+Each transform maps log-weights to log-weights, with -inf for what it drops; the order of equal
+weights is that of the ids, so results do not depend on how a sort treats ties.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.errors import GenerationError
+
+Doubles = npt.NDArray[np.float64]
+
+_FIRST_LOOK = 64  # tokens that top-p sorts at first; usually enough, else eight times as many
+
+
+def softmax(logits: Doubles) -> Doubles:
+    """float64[k] probabilities of log-weights float64[k], not all of them -inf."""
+    weights: Doubles = np.exp(logits - logits.max())
+    weights /= weights.sum()
+    return weights
+
+
+def with_temperature(logits: Doubles, temperature: float) -> Doubles:
+    """Divide by a temperature > 0; the largest becomes 0, so that a tiny one does no harm."""
+    with np.errstate(over="ignore"):  # what overflows becomes -inf, which is its limit
+        scaled: Doubles = (logits - logits.max()) / temperature
+    return scaled
+
+
+def with_top_k(logits: Doubles, top_k: int) -> Doubles:
+    """Keep the `top_k` largest; among equals at the edge, those that come first."""
+    if top_k >= len(logits):
+        return logits
+    kept = _largest(logits, top_k)
+    limited = np.full_like(logits, -np.inf)
+    limited[kept] = logits[kept]
+    return limited
+
+
+def with_top_p(logits: Doubles, top_p: float) -> Doubles:
+    """Keep the fewest most probable tokens whose probabilities reach `top_p` together."""
+    if top_p >= 1.0:
+        return logits
+    probabilities = softmax(logits)
+    look = min(_FIRST_LOOK, len(logits))
+    while True:
+        order = _largest(logits, look)
+        mass = np.cumsum(probabilities[order])
+        if mass[-1] >= top_p or look == len(logits):
+            break
+        look = min(8 * look, len(logits))
+    kept = order[: int(np.searchsorted(mass, top_p)) + 1]
+    limited = np.full_like(logits, -np.inf)
+    limited[kept] = logits[kept]
+    return limited
+
+
+def with_min_p(logits: Doubles, min_p: float) -> Doubles:
+    """Keep the tokens at least `min_p` times as probable as the most probable one."""
+    if min_p <= 0.0:
+        return logits
+    return np.where(logits >= logits.max() + math.log(min_p), logits, -np.inf)
+
+
+def _largest(logits: Doubles, count: int) -> npt.NDArray[np.int64]:
+    """Indices of the `count` largest, largest first, equals in the order of their indices."""
+    edge = np.partition(logits, len(logits) - count)[len(logits) - count]
+    candidates = np.flatnonzero(logits >= edge)
+    order = np.argsort(-logits[candidates], kind="stable")[:count]
+    return candidates[order]
+
+
+def draw(probabilities: Doubles, rng: np.random.Generator) -> int:
+    """An index with these probabilities, from one uniform number; never one of probability 0."""
+    edges = np.cumsum(probabilities)
+    # u < 1 strictly, and the first edge *above* u * total: an empty bin has no such edge
+    index = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
+    return min(index, int(np.flatnonzero(probabilities)[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """How a token is chosen among the allowed ones.
+
+    temperature: 0 takes the most probable token, the smallest id among equals.
+    top_k: keep that many; None keeps all. top_p, min_p: see `with_top_p` and `with_min_p`;
+    the neutral values are 1 and 0.
+    GenerationError when a number is out of range.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    min_p: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check("temperature", self.temperature, 0.0 <= self.temperature < math.inf, "0 or more")
+        _check("top_p", self.top_p, 0.0 < self.top_p <= 1.0, "a number in (0, 1]")
+        _check("min_p", self.min_p, 0.0 <= self.min_p <= 1.0, "a number in [0, 1]")
+        if self.top_k is not None:
+            _check("top_k", self.top_k, _is_count(self.top_k), "an integer of 1 or more, or None")
+
+    @property
+    def greedy(self) -> bool:
+        """Whether there is nothing random: the most probable token is taken."""
+        return self.temperature == 0.0
+
+    def distribution(self, logits: Doubles) -> Doubles:
+        """float64[k]: the law `choose` follows, given logits float64[k] that are not all -inf."""
+        if self.greedy:
+            law = np.zeros_like(logits)
+            law[int(logits.argmax())] = 1.0
+            return law
+        scaled = with_temperature(logits, self.temperature)
+        if self.top_k is not None:
+            scaled = with_top_k(scaled, self.top_k)
+        return softmax(with_min_p(with_top_p(scaled, self.top_p), self.min_p))
+
+    def choose(self, logits: Doubles, rng: np.random.Generator) -> int:
+        """An index into logits float64[k]. Uses one number of `rng`, none when greedy."""
+        if self.greedy:
+            return int(logits.argmax())
+        return draw(self.distribution(logits), rng)
+
+
+def row_rng(seed: int | None, sample: int) -> np.random.Generator:
+    """The random numbers of one row; they depend on `seed` and the sample's number alone."""
+    if seed is None:
+        return np.random.Generator(np.random.PCG64())
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, sample])))
+
+
+def _is_count(value: object) -> bool:
+    try:
+        return operator.index(value) >= 1  # type: ignore[arg-type]  # TypeError is the answer
+    except TypeError:
+        return False
+
+
+def _check(name: str, value: object, fine: bool, expected: str) -> None:
+    if not fine:
+        raise GenerationError(f"{name} is {value!r}", expected=expected)

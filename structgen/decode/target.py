@@ -1,0 +1,256 @@
+"""In: tokens of several rows. Out: logits of a transformers model, with a KV cache kept between.
+
+Rows of different lengths are padded on the left, and each row keeps a bit per cache slot that says
+whether the slot counts. So dropping a row, refusing draft tokens and padding are one mechanism:
+slots that no row counts are cut out. Positions are numbers of counted slots, never slot indices.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
+
+from structgen.decode.interfaces import Doubles, Rows
+from structgen.errors import ModelError
+from structgen.mask import bitmask
+
+
+class TorchLogits:
+    """Logits float[n, V] on the model's device."""
+
+    def __init__(self, rows: torch.Tensor) -> None:
+        self._rows = rows.contiguous()
+
+    def wait(self) -> None:
+        """Wait for the device; the CPU has finished already."""
+        if self._rows.device.type == "cuda":
+            torch.cuda.synchronize(self._rows.device)
+        elif self._rows.device.type == "mps":
+            torch.mps.synchronize()
+
+    @torch.inference_mode()
+    def log_normalizers(self) -> Doubles:
+        """float64[n], computed in float64 on the device, or on the CPU where it has no doubles."""
+        rows = self._rows.cpu() if self._rows.device.type == "mps" else self._rows
+        found: Doubles = torch.logsumexp(rows.double(), dim=-1).cpu().numpy()
+        return found
+
+    @torch.inference_mode()
+    def apply(self, rows: Rows) -> None:
+        """Mask on the device; all mask rows travel in one copy."""
+        bitmask.apply(self._rows, rows)
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """float32[n, V] (float64 if the model is), in the tensor's own memory where that can be."""
+        wide = self._rows if self._rows.dtype == torch.float64 else self._rows.float()
+        return wide.detach().cpu().numpy()
+
+
+@dataclass(slots=True)
+class RowCache:
+    """What was read of each row: keys and values, and which of their slots count."""
+
+    past: Cache
+    alive: torch.Tensor  # bool[rows, slots]
+    fresh: int  # slots that the last forward added
+
+
+class HuggingFaceTarget:
+    """A causal language model of transformers as a Target."""
+
+    def __init__(self, model: Any) -> None:
+        """Take a model as it is: device, dtype and attention implementation stay."""
+        self.model = model.eval()
+        self.vocab_size = _logits_size(model)
+        self.context = _context(model)
+        layers = DynamicCache(config=model.config).layers
+        self.takes_trees = all(type(layer) is DynamicLayer for layer in layers)
+        self._accepts = frozenset(inspect.signature(model.forward).parameters)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model expects its input."""
+        device: torch.device = self.model.get_input_embeddings().weight.device
+        return device
+
+    @torch.inference_mode()
+    def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[RowCache, TorchLogits]:
+        """Read the prompts, equal ones once. ModelError when one is empty or too long."""
+        self._check(prompts)
+        unique = {prompt: i for i, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
+        width = max(map(len, unique))
+        ids = torch.zeros((len(unique), width), dtype=torch.int64)
+        alive = torch.zeros((len(unique), width), dtype=torch.bool)
+        for prompt, i in unique.items():
+            ids[i, width - len(prompt) :] = torch.tensor(prompt)
+            alive[i, width - len(prompt) :] = True
+        ids, alive = ids.to(self.device), alive.to(self.device)
+        cache = RowCache(DynamicCache(config=self.model.config), alive, width)
+        positions = (alive.cumsum(1) - 1).clamp(min=0)
+        logits = self._run(cache, ids, alive, positions, last_only=True)[:, -1]
+        if len(unique) < len(prompts):
+            index = [unique[tuple(prompt)] for prompt in prompts]
+            self.select(cache, index)
+            logits = logits[torch.tensor(index, device=self.device)]
+        return cache, TorchLogits(logits)
+
+    @torch.inference_mode()
+    def forward(
+        self,
+        cache: RowCache,
+        tokens: Sequence[Sequence[int]],
+        parents: Sequence[Sequence[int]] | None = None,
+    ) -> TorchLogits:
+        """Read tokens after each row; rows may get different numbers of them."""
+        if parents is not None and not self.takes_trees:
+            raise ModelError(
+                f"{type(self.model).__name__} cannot read several continuations at once",
+                hint="its attention is not over all tokens; decode without drafts",
+            )
+        width = max(map(len, tokens))
+        ids = torch.zeros((len(tokens), width), dtype=torch.int64)
+        fresh = torch.zeros((len(tokens), width), dtype=torch.bool)
+        for r, row in enumerate(tokens):
+            ids[r, : len(row)] = torch.tensor(row, dtype=torch.int64)
+            fresh[r, : len(row)] = True
+        ids, fresh = ids.to(self.device), fresh.to(self.device)
+        length = cache.alive.sum(1, keepdim=True)
+        before, cache.alive = cache.alive, torch.cat([cache.alive, fresh], 1)
+        cache.fresh = width
+        if parents is None:
+            mask, depth = cache.alive, torch.arange(width, device=self.device)
+        else:
+            tree, levels = (torch.from_numpy(a).to(self.device) for a in _ancestors(parents, width))
+            mask, depth = self._tree_mask(before, tree), levels
+        logits = self._run(cache, ids, mask, length + depth)
+        return TorchLogits(logits[:, 0] if width == 1 else logits[fresh])
+
+    @torch.inference_mode()
+    def commit(self, cache: RowCache, kept: Sequence[Sequence[int]]) -> None:
+        """Forget the tokens of the last forward that are not in `kept`."""
+        alive = torch.zeros_like(cache.alive[:, -cache.fresh :], device="cpu")
+        for r, row in enumerate(kept):
+            alive[r, list(row)] = True
+        alive = alive.to(self.device)
+        if not self.takes_trees and not torch.equal(alive, cache.alive[:, -cache.fresh :]):
+            raise ModelError(
+                f"the cache of {type(self.model).__name__} cannot take back tokens",
+                hint="decode without drafts",
+            )
+        cache.alive[:, -cache.fresh :] = alive
+        self._compact(cache)
+
+    @torch.inference_mode()
+    def select(self, cache: RowCache, rows: Sequence[int]) -> None:
+        """Keep these rows, in this order."""
+        index = torch.tensor(rows, device=self.device)
+        cache.past.reorder_cache(index)  # type: ignore[arg-type]  # takes any integer tensor
+        cache.alive = cache.alive[index]
+        self._compact(cache)
+
+    def _compact(self, cache: RowCache) -> None:
+        """Cut out the slots that count for no row."""
+        used = cache.alive.any(0)
+        if not self.takes_trees or bool(used.all()):
+            return
+        index = used.nonzero().squeeze(1)
+        for layer in cache.past.layers:
+            if not isinstance(layer, DynamicLayer) or layer.keys is None or layer.values is None:
+                continue  # a layer that shares another's keys and values
+            layer.keys = layer.keys.index_select(2, index.to(layer.keys.device))
+            layer.values = layer.values.index_select(2, index.to(layer.values.device))
+        cache.alive = cache.alive[:, index]
+
+    def _run(
+        self,
+        cache: RowCache,
+        ids: torch.Tensor,
+        mask: torch.Tensor,
+        positions: torch.Tensor,
+        *,
+        last_only: bool = False,
+    ) -> torch.Tensor:
+        """Logits [rows, width, V]. mask: bool[rows, slots], or additive [rows, 1, width, slots]."""
+        given: dict[str, Any] = {
+            "input_ids": ids,
+            "attention_mask": mask.long() if mask.ndim == 2 else mask,
+            "past_key_values": cache.past,
+            "use_cache": True,
+        }
+        if "position_ids" in self._accepts:
+            given["position_ids"] = positions
+        if last_only and "logits_to_keep" in self._accepts:
+            given["logits_to_keep"] = 1
+        logits: torch.Tensor = self.model(**given).logits
+        if logits.shape[-1] != self.vocab_size:
+            raise ModelError(
+                f"{type(self.model).__name__} gave {logits.shape[-1]} logits",
+                expected=f"{self.vocab_size}, the size of its output layer",
+            )
+        return logits
+
+    def _tree_mask(self, alive: torch.Tensor, tree: torch.Tensor) -> torch.Tensor:
+        """Additive mask [rows, 1, width, slots + width]: counted slots and own ancestors are 0."""
+        rows, width = tree.shape[:2]
+        past = alive[:, None, None, :].expand(rows, 1, width, alive.shape[1])
+        seen = torch.cat([past, tree[:, None]], -1)
+        dtype = self.model.dtype
+        mask = torch.zeros(seen.shape, dtype=dtype, device=self.device)
+        return mask.masked_fill_(~seen, torch.finfo(dtype).min)
+
+    def _check(self, prompts: Sequence[Sequence[int]]) -> None:
+        longest = max(map(len, prompts))
+        if not min(map(len, prompts)):
+            raise ModelError("the prompt is empty", expected="at least one token")
+        if self.context is not None and longest >= self.context:
+            raise ModelError(
+                f"the prompt has {longest} tokens and the model's context is {self.context}",
+                expected=f"at most {self.context - 1}, to leave room for the text",
+                hint="shorten the prompt",
+            )
+        known = self.model.get_input_embeddings().weight.shape[0]
+        highest = max(map(max, prompts))
+        if highest >= known:
+            raise ModelError(
+                f"the prompt contains token {highest} and the model knows {known} tokens",
+                hint="use the tokenizer that belongs to the model",
+            )
+
+
+def _ancestors(
+    parents: Sequence[Sequence[int]], width: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Whether j is i or an ancestor of i, bool[rows, width, width]; and how many are ancestors.
+
+    The latter, int64[rows, width], is the depth of i. Padding sees itself alone.
+    """
+    tree = np.tile(np.eye(width, dtype=np.bool_), (len(parents), 1, 1))
+    for r, row in enumerate(parents):
+        for i, parent in enumerate(row):
+            if parent >= 0:
+                tree[r, i] |= tree[r, parent]
+    return tree, tree.sum(-1) - 1
+
+
+def _logits_size(model: Any) -> int:
+    output = model.get_output_embeddings()
+    weight = getattr(output, "weight", None)
+    if weight is not None:
+        return int(weight.shape[0])
+    return int(model.config.get_text_config().vocab_size)
+
+
+def _context(model: Any) -> int | None:
+    config = model.config.get_text_config()
+    for name in ("max_position_embeddings", "max_seq_len"):
+        length = getattr(config, name, None)
+        if isinstance(length, int) and length > 0:
+            return length
+    return None

@@ -1,0 +1,1 @@
+"""In: a constraint. Out: adapters to other people's generation loops; nothing imports these."""
