@@ -7,7 +7,7 @@ from typing import Any
 
 from structgen.cli import inputs
 from structgen.cli.options import add_command, add_schema, schema_options
-from structgen.cli.terminal import Terminal
+from structgen.cli.terminal import Terminal, visible
 from structgen.errors import StructgenError, ValidationError
 
 FITS = 0
@@ -32,21 +32,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Exit status 0 if the text fits, 1 if not."""
     import structgen
 
-    if args.text is not None and args.file is not None:
-        raise StructgenError(
-            "there are two texts", location="--text", expected="one", hint="leave one of them out"
-        )
-    if args.schema == args.file == inputs.STDIN or (
-        args.schema == inputs.STDIN and args.file is None and args.text is None
-    ):
-        raise StructgenError(
-            "schema and text cannot both come from stdin",
-            location="the command line",
-            expected="FILE or --text",
-        )
+    text, place = read_text(args)
     spec = inputs.load_spec(args.schema, schema_options(args))
-    place = "the text" if args.text is not None else inputs.shown(args.file or inputs.STDIN)
-    text = args.text if args.text is not None else inputs.read_text(args.file or "-", "text file")
     try:
         structgen.check(spec, text)
     except ValidationError as error:
@@ -54,22 +41,40 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             report(error, text, place, terminal)
         return DOES_NOT_FIT
     if not args.quiet:
-        terminal.say(f"{place} {terminal.styled('fits', 'green')}")
+        terminal.result(f"{place} {terminal.styled('fits', 'green', on_out=True)}")
     return FITS
+
+
+def read_text(args: argparse.Namespace) -> tuple[str, str]:
+    """The text to check, and how to name it."""
+    if args.text is not None and args.file is not None:
+        raise StructgenError(
+            "there are two texts", location="--text", expected="one", hint="leave one of them out"
+        )
+    if args.text is not None:
+        return inputs.argument(args.text, "--text"), "the text"
+    path = inputs.STDIN if args.file is None else args.file
+    if args.schema == path == inputs.STDIN:
+        raise StructgenError(
+            "schema and text cannot both come from stdin",
+            location="the command line",
+            expected="FILE or --text",
+        )
+    return inputs.read_text(path, "text file"), inputs.shown(path)
 
 
 def report(error: ValidationError, text: str, place: str, terminal: Terminal) -> None:
     """Say where the text goes wrong, and show the line with a caret under the fault."""
     before = text.encode()[: error.offset].decode(errors="ignore")
-    line = before.count("\n") + 1
+    line = before.count("\n")
     column = len(before) - (before.rfind("\n") + 1)
-    where = f"byte {error.offset} (line {line}, column {column + 1})"
     path = f", value {error.path}" if error.path else ""
-    expected = f": expected {error.expected}" if error.expected else ""
-    terminal.say(f"{place} {terminal.styled('does not fit', 'red')} at {where}{path}{expected}")
-    terminal.say(f"  {error.problem}")
-    lines = text.split("\n")
+    wrong = terminal.styled("does not fit", "red", on_out=True)
+    where = f"byte {error.offset} (line {line + 1}, column {column + 1}){path}"
     start = max(0, column - CONTEXT)
-    shown = lines[line - 1][start : column + CONTEXT]
-    terminal.say(f"    {''.join(c if c.isprintable() else ' ' for c in shown)}")
-    terminal.say(f"    {' ' * (column - start)}{terminal.styled('^', 'red')}")
+    shown = text.split("\n")[line][start : column + CONTEXT]
+    caret = " " * (column - start) + terminal.styled("^", "red", on_out=True)
+    terminal.result(f"{place} {wrong} at {where}")
+    terminal.result(f"{visible(error.problem)}; expected {visible(error.expected)}")
+    terminal.result(f"    {''.join(c if c.isprintable() else ' ' for c in shown)}")
+    terminal.result(f"    {caret}")

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     vocabulary = load_vocabulary(args)
     tokens = asked_tokens(args, vocabulary)
     constraint = structgen.compile(spec, vocabulary)
-    prefix = args.prefix.encode()
+    prefix = inputs.argument(args.prefix, "--prefix").encode()
     fits = constraint.read(constraint.start, prefix)[1]
     state = constraint.advance_bytes(constraint.start, prefix[:fits])
     if fits < len(prefix):
@@ -75,7 +75,7 @@ def asked_tokens(args: argparse.Namespace, vocabulary: Vocabulary) -> dict[bytes
     """
     found: dict[bytes, list[int]] = {}
     if args.token is not None:
-        data = args.token.encode()
+        data = inputs.argument(args.token, "--token").encode()
         if not data:
             raise VocabularyError("--token is empty", expected="some text")
         found[data] = [int(i) for i in vocabulary.text_ids if vocabulary.token_bytes(i) == data]

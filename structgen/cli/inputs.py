@@ -53,6 +53,15 @@ def read_text(path: str, what: str) -> str:
         )
 
 
+def argument(text: str, name: str) -> str:
+    """A text given as an argument, which must have been UTF-8 when the shell passed it on."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        _bad(f"character {error.start} is not text", name, "UTF-8", "put the text into a file")
+    return text
+
+
 def read_prompt(prompt: str | None, prompt_file: str | None, *, stdin_taken: bool) -> str:
     """The prompt from the argument, the file or stdin; one newline at the end of the latter goes.
 
@@ -61,7 +70,7 @@ def read_prompt(prompt: str | None, prompt_file: str | None, *, stdin_taken: boo
     if prompt is not None and prompt_file is not None:
         _bad("there are two prompts", "--prompt-file", "one", "leave one of them out")
     if prompt is not None:
-        return prompt
+        return argument(prompt, "PROMPT")
     path = STDIN if prompt_file is None else prompt_file
     if path == STDIN and (stdin_taken or is_terminal(sys.stdin)):
         _bad(

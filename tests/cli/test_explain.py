@@ -1,0 +1,87 @@
+"""In: a beginning and a token. Out: `explain` says what may follow, and which byte is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from structgen.cli.explain import byte_set
+from structgen.cli.main import main
+
+
+def explained(
+    capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0
+) -> dict[str, str]:
+    """The lines of an explanation as name -> value; a lone verdict is under ""."""
+    assert main(["explain", *arguments]) == status
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    if len(lines) == 1:
+        return {"": lines[0]}
+    return {line[:16].strip(): line[17:] for line in lines}
+
+
+def test_a_beginning_is_explained(
+    person: str, tokenizer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is allowed after a comma: the key that is missing, and nothing else."""
+    options = [person, "--tokenizer", tokenizer, "--whitespace", "compact"]
+    said = explained(capsys, *options, "--prefix", '{"name":"A"')
+    assert said["may end here"] == "no"
+    assert said["next byte"] == "','"
+    assert said["must go on with"] == "',\"age\":'"
+    assert said["shortest end"] == "',\"age\":0}'"
+    assert said["tokens allowed"] == "1 of 265"
+    assert said["among them"] == "','"
+
+
+def test_a_finished_text_may_end(
+    person: str, tokenizer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After the last brace only the end token may come."""
+    options = [person, "--tokenizer", tokenizer, "--eos", "265", "--whitespace", "compact"]
+    said = explained(capsys, *options, "--prefix", '{"name":"A","age":1}')
+    assert said["may end here"] == "yes"
+    assert said["next byte"] == "none"
+    assert said["tokens allowed"] == "1 of 266"
+    assert "among them" not in said
+
+
+VERDICTS = {
+    "allowed": (["--token", "12"], 0, "'12' (token 262) may come next"),
+    "by id": (["--token-id", "262"], 0, "'12' (token 262) may come next"),
+    "no token": (["--token", "99"], 0, "no single token"),
+    "refused": (["--token", "true"], 1, "'t' at byte 0 is refused; expected '0'..'9'"),
+    "refused inside": (["--token", "1x"], 1, "'x' at byte 1 after '1' is refused"),
+    "end": (["--token-id", "265"], 1, "not complete: it lacks at least '0}'"),
+    "special": (["--token-id", "266"], 1, "special"),
+}
+
+
+@pytest.mark.parametrize("case", VERDICTS)
+def test_a_token_is_judged_with_a_reason(
+    case: str, person: str, tokenizer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The status says whether it is allowed; the line says which byte is refused, and why."""
+    asked, status, expected = VERDICTS[case]
+    options = [person, "--tokenizer", tokenizer, "--whitespace", "compact", "--prefix"]
+    options += ['{"name":"A","age":', "--special", "<e>=265", "--special", "<x>=266"]
+    said = explained(capsys, *options, "--eos", "<e>", *asked, status=status)
+    assert expected in said[""]
+
+
+def test_a_beginning_that_does_not_fit_is_named(
+    person: str, tokenizer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first refused byte is given with its offset and what was expected there."""
+    options = [person, "--tokenizer", tokenizer, "--prefix", '{"age": tru']
+    said = explained(capsys, *options, "--property-order", "any", status=1)
+    assert "'t' at byte 8" in said[""]
+    assert "'0'..'9'" in said[""]
+
+
+def test_bytes_are_written_as_runs() -> None:
+    """Neighbouring bytes are joined; ASCII is shown as characters, the rest as numbers."""
+    assert byte_set([]) == ""
+    assert byte_set([0x30, 0x31, 0x32, 0x2D]) == "'-' '0'..'2'"
+    assert byte_set([0x7E, 0x7F, 0x80, 0x81]) == "'~'..'\\x7f' 0x80..0x81"
