@@ -103,7 +103,7 @@ def cached_trie(tokens: Sequence[bytes | None], ids: Ints, key: str) -> Trie:
     if len(ids) < _CACHE_FROM:
         return build_trie(tokens, ids)
     path = cache_dir() / "tries" / f"{key}.trie"
-    trie = _load(path, key, len(tokens))
+    trie = _load(path, key, len(tokens), len(ids))
     if trie is None:
         trie = build_trie(tokens, ids)
         _save(path, key, trie)
@@ -164,7 +164,7 @@ def _save(path: Path, key: str, trie: Trie) -> None:
         container.write(path, _KIND, {"vocabulary": key, "max_depth": trie.max_depth}, arrays)
 
 
-def _load(path: Path, key: str, size: int) -> Trie | None:
+def _load(path: Path, key: str, size: int, count: int) -> Trie | None:
     """The trie in the file, or None when there is no file that holds exactly this one."""
     try:
         header, arrays = container.read(path, _KIND)
@@ -176,11 +176,11 @@ def _load(path: Path, key: str, size: int) -> Trie | None:
     if set(arrays) != set(_ARRAYS):
         return None
     trie = Trie(**arrays, max_depth=max_depth)
-    return trie if _is_sound(trie, size) else None
+    return trie if _is_sound(trie, size, count) else None
 
 
-def _is_sound(trie: Trie, size: int) -> bool:
-    """Whether a walk stays inside the arrays and names only ids below `size`."""
+def _is_sound(trie: Trie, size: int, count: int) -> bool:
+    """Whether a walk stays inside the arrays and meets `count` > 0 ids, all below `size`."""
     n, index = len(trie.byte), np.arange(len(trie.byte), dtype=np.int32)
     shapes = {"extra_node": len(trie.extra_node), "extra_token": len(trie.extra_node)}
     for name in _ARRAYS:
@@ -188,11 +188,12 @@ def _is_sound(trie: Trie, size: int) -> bool:
         wanted = 256 if name == "root_child" else shapes.get(name, n)
         if array.shape != (wanted,) or array.dtype != (np.uint8 if name == "byte" else np.int32):
             return False
-    if n == 0:
-        return trie.max_depth == 0 and len(trie.extra_node) == 0
+    if np.count_nonzero(trie.token >= 0) + len(trie.extra_token) != count:
+        return False
     steps = np.diff(trie.depth, prepend=np.int32(0))
     return bool(
-        trie.depth.min() == 1
+        n > 0
+        and trie.depth.min() == 1
         and trie.depth.max() == trie.max_depth
         and steps.max() == 1
         and (trie.end > index).all()

@@ -212,7 +212,7 @@ def test_a_file_that_would_lead_out_of_bounds_is_not_taken(
     assert_same(large().trie, built)
 
 
-@pytest.mark.parametrize("change", ["dtype", "shape", "missing", "more", "depth"])
+@pytest.mark.parametrize("change", ["dtype", "shape", "missing", "more", "depth", "empty", "fewer"])
 def test_a_file_of_another_form_is_not_taken(cache: Path, change: str) -> None:
     """Arrays must be those of the trie, with their dtypes and shapes."""
     built = large().trie
@@ -220,6 +220,11 @@ def test_a_file_of_another_form_is_not_taken(cache: Path, change: str) -> None:
     header, arrays = container.read(path, "trie 1")
     if change == "missing":
         del arrays["end"]
+    elif change == "empty":
+        arrays = {name: array[:0] for name, array in arrays.items()}
+        arrays["root_child"] = np.full(256, -1, np.int32)
+    elif change == "fewer":
+        arrays["token"] = np.where(arrays["token"] == built.token.max(), -1, arrays["token"])
     elif change == "depth":
         header["max_depth"] = "4"
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import json
 import pickle
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -307,6 +308,35 @@ def test_every_cut_of_a_sentencepiece_file_is_refused(tmp_path: Path) -> None:
             Vocabulary.from_sentencepiece(tmp_path / "f")
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        field(1, 5),
+        field(1, field(1, 5)),
+        field(1, field(3, b"x")),
+        field(1, field(1, b"\xff")),
+        field(2, 1),
+        field(2, field(47, 1)),
+        field(3, 1),
+        varint(1 << 3 | 3),
+        b"\xff" * 12,
+    ],
+    ids=bytes.hex,
+)
+def test_fields_of_a_wrong_type_are_refused(tmp_path: Path, content: bytes) -> None:
+    """A message that is well-formed but not of this kind is no model."""
+    path = model_file(tmp_path / "f", PIECES, more=content)
+    with pytest.raises(VocabularyError, match="not a SentencePiece model"):
+        Vocabulary.from_sentencepiece(path)
+
+
+def test_a_file_that_the_package_refuses_is_an_error_of_ours(tmp_path: Path) -> None:
+    """Two unknown pieces: the reader does not mind, the package does."""
+    path = model_file(tmp_path / "f", [*PIECES, ("<unk2>", 2)])
+    with pytest.raises(VocabularyError, match="package refuses"):
+        Vocabulary.from_sentencepiece(path)
+
+
 @given(data=st.binary(max_size=60))
 def test_noise_is_not_a_sentencepiece_file(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
@@ -417,7 +447,7 @@ def byte_level(
     return tokenizer
 
 
-def metaspace(kind: str) -> Tokenizer:
+def metaspace(kind: str, *, decoder: bool = True) -> Tokenizer:
     """A BPE of pieces with U+2581 and byte fallback, wired as tokenizers in use are."""
     merges = [
         ("▁", "▁"),
@@ -449,7 +479,13 @@ def metaspace(kind: str) -> Tokenizer:
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=kind, split=False)
         back = decoders.Metaspace(prepend_scheme=kind)
         tokenizer.decoder = decoders.Sequence([fallback, back])
-    return tokenizer
+    return tokenizer if decoder else without_decoder(tokenizer)
+
+
+def without_decoder(tokenizer: Tokenizer) -> Tokenizer:
+    """A copy that cannot decode, as files made by hand sometimes are."""
+    content = json.loads(tokenizer.to_str()) | {"decoder": None}
+    return Tokenizer.from_str(json.dumps(content))
 
 
 def unigram() -> Tokenizer:
@@ -472,6 +508,8 @@ TOKENIZERS: dict[str, tuple[Callable[[], Tokenizer], bytes]] = {
     "byte level, NFC": (lambda: byte_level(normalizer=normalizers.NFC()), b""),
     "prepend": (lambda: metaspace("prepend"), b" "),
     "replace": (lambda: metaspace("replace"), b""),
+    "prepend, no decoder": (lambda: metaspace("prepend", decoder=False), b" "),
+    "metaspace, no decoder": (lambda: metaspace("first", decoder=False), b" "),
     "metaspace always": (lambda: metaspace("always"), b" "),
     "metaspace first": (lambda: metaspace("first"), b" "),
     "metaspace never": (lambda: metaspace("never"), b""),
