@@ -1,0 +1,243 @@
+"""In: the name of a `format`. Out: the exact language of the strings that have it.
+
+Every format follows the document that JSON Schema names for it; each builder cites the section.
+Languages are built at first use, once. `hostname` lives in `json_hostnames`, `regex` in
+`json_regex_format`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from structgen.automaton.regex import (
+    ANY_CHAR,
+    Regex,
+    alt,
+    concat,
+    intersect,
+    literal,
+    repeat,
+    words,
+)
+from structgen.automaton.regex_build import lazy
+from structgen.automaton.regex_syntax import parse
+
+SPEC_FORMATS = frozenset(
+    "date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference"
+    " iri iri-reference uuid uri-template json-pointer relative-json-pointer regex".split()
+)
+
+
+def _whole(pattern: str, **parts: str) -> Regex:
+    """A pattern that must match the whole text; `<name>` in it stands for the part of that name."""
+    return parse(_fill(pattern, **parts), anchored=True)
+
+
+def _fill(pattern: str, **parts: str) -> str:
+    for name, part in parts.items():
+        pattern = pattern.replace(f"<{name}>", f"(?:{part})")
+    return pattern
+
+
+# -- dates and times: RFC 3339 ------------------------------------------------------------------
+
+_MONTH_DAY = (
+    r"(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])"
+    r"|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)"
+    r"|02-(?:0[1-9]|1\d|2[0-8])"
+)
+_LEAP_YEAR = r"\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00"
+_FRACTION = r"(?:\.\d+)?"
+_OFFSET = r"[zZ]|[+-](?:[01]\d|2[0-3]):[0-5]\d"
+_MINUTES_PER_DAY = 24 * 60
+
+
+def _date() -> Regex:
+    """RFC 3339 section 5.6, `full-date`, with the days of the month of appendix C."""
+    return _whole(r"\d{4}-<day>|<leap>-02-29", day=_MONTH_DAY, leap=_LEAP_YEAR)
+
+
+def _time() -> Regex:
+    """RFC 3339 section 5.6, `full-time`; a leap second (appendix D) only at 23:59:60 UTC."""
+    usual = _whole(
+        r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d<fraction><offset>", fraction=_FRACTION, offset=_OFFSET
+    )
+    hours = [concat(literal(f"{hour:02}:"), lazy(_LeapMinutes(hour))) for hour in range(24)]
+    return alt(usual, *hours)
+
+
+@dataclass(frozen=True)
+class _LeapMinutes:
+    """What may follow `hh:` when the second is 60: local time minus offset must be 23:59."""
+
+    hour: int
+    nullable: bool = False
+
+    def expand(self) -> Regex:
+        """Every minute with the one offset east and the one west of UTC that fit it."""
+        fraction = _whole(_FRACTION)
+        ends = []
+        for minute in range(60):
+            east = (self.hour * 60 + minute + 1) % _MINUTES_PER_DAY
+            west = (_MINUTES_PER_DAY - east) % _MINUTES_PER_DAY
+            offsets = [f"+{east // 60:02}:{east % 60:02}", f"-{west // 60:02}:{west % 60:02}"]
+            zulu = ["Z", "z"] if east == 0 else []
+            ends.append(concat(literal(f"{minute:02}:60"), fraction, words(offsets + zulu)))
+        return alt(*ends)
+
+
+def _date_time() -> Regex:
+    """RFC 3339 section 5.6, `date-time`."""
+    return concat(format_built("date"), _whole("[tT]"), format_built("time"))
+
+
+def _duration() -> Regex:
+    """RFC 3339 appendix A, `duration`."""
+    seconds = r"\d+S"
+    minutes = rf"\d+M(?:{seconds})?"
+    hours = rf"\d+H(?:{minutes})?"
+    months = r"\d+M(?:\d+D)?"
+    years = rf"\d+Y(?:{months})?"
+    time = f"T(?:{hours}|{minutes}|{seconds})"
+    return _whole("P(?:<date><time>?|<time>|\\d+W)", date=rf"\d+D|{months}|{years}", time=time)
+
+
+# -- mail: RFC 5321 -----------------------------------------------------------------------------
+
+_ATOM = r"[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~]+"
+_DOMAIN_LABEL = "[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?"
+
+
+def _email() -> Regex:
+    """RFC 5321 section 4.1.2, `Mailbox`, with the sizes of section 4.5.3.1."""
+    local = _whole(
+        r'<atom>(?:\.<atom>)*|"(?:[ !#-\[\]-~]|\\[ -~])*"',
+        atom=_ATOM,
+    )
+    domain = _whole(r"<label>(?:\.<label>)*", label=_DOMAIN_LABEL)
+    general = r"(?!IPv6:)[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?:[!-Z^-~]+"
+    address = concat(
+        literal("["),
+        alt(
+            format_built("ipv4"),
+            concat(_whole("[iI][pP][vV]6:"), format_built("ipv6")),
+            _whole(general.replace("IPv6", "[iI][pP][vV]6")),
+        ),
+        literal("]"),
+    )
+    bounded = intersect(repeat(ANY_CHAR, 1, 64), local)
+    return concat(bounded, literal("@"), alt(intersect(repeat(ANY_CHAR, 1, 255), domain), address))
+
+
+# -- addresses ----------------------------------------------------------------------------------
+
+_IPV4 = r"(?:<byte>\.){3}<byte>".replace("<byte>", r"(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])")
+_H16 = "[0-9A-Fa-f]{1,4}"
+_IPV6 = "|".join(
+    [r"(?:<h>:){6}<last>", r"::(?:<h>:){5}<last>"]
+    + [f"(?:(?:<h>:){{0,{n}}}<h>)?::(?:<h>:){{{4 - n}}}<last>" for n in range(5)]
+    + [r"(?:(?:<h>:){0,5}<h>)?::<h>", r"(?:(?:<h>:){0,6}<h>)?::"]
+)
+
+
+def _ipv6_pattern() -> str:
+    return _fill(_IPV6, last=f"{_H16}:{_H16}|{_IPV4}", h=_H16)
+
+
+def _ipv4() -> Regex:
+    """RFC 2673 section 3.2: four decimal bytes, as RFC 3986 spells them without leading zeros."""
+    return _whole(_IPV4)
+
+
+def _ipv6() -> Regex:
+    """RFC 4291 section 2.2, in the grammar of RFC 3986 section 3.2.2."""
+    return _whole(_ipv6_pattern())
+
+
+def _hostname() -> Regex:
+    from structgen.spec.json_hostnames import hostname
+
+    return hostname()
+
+
+# -- identifiers --------------------------------------------------------------------------------
+
+_UCSCHAR = r"\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}" + "".join(
+    rf"\u{{{plane:X}0000}}-\u{{{plane:X}FFFD}}" if plane < 14 else r"\u{E1000}-\u{EFFFD}"
+    for plane in range(1, 15)
+)
+_PRIVATE = r"\u{E000}-\u{F8FF}\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}"
+
+
+def _identifier(*, international: bool, relative: bool, absolute: bool = True) -> Regex:
+    """RFC 3986 appendix A (RFC 3987 section 2.2 when international)."""
+    wide, private = (_UCSCHAR, _PRIVATE) if international else ("", "")
+    plain = rf"[0-9A-Za-z\-._~{wide}!$&'()*+,;=]|%[0-9A-Fa-f]{{2}}"
+    letters = _fill("<plain>|[:@]", plain=plain)
+    authority = _fill(
+        r"(?:(?:<plain>|:)*@)?(?:\[<v6>\]|\[[vV][0-9A-Fa-f]+\.[<ascii>:]+\]|<plain>*)(?::\d*)?",
+        plain=plain,
+        v6=_ipv6_pattern(),
+    ).replace("<ascii>", r"0-9A-Za-z\-._~!$&'()*+,;=")
+    rooted = _fill("//<authority>(?:/<p>*)*|/(?:<p>+(?:/<p>*)*)?", authority=authority, p=letters)
+    query = _fill(rf"(?:\?(?:<p>|[/?{private}])*)?(?:#(?:<p>|[/?])*)?", p=letters)
+    rootless = _fill("<p>+(?:/<p>*)*", p=letters)
+    first_without_colon = _fill("(?:<plain>|@)+(?:/<p>*)*", plain=plain, p=letters)
+    forms = []
+    if absolute:
+        forms.append(_fill(r"[A-Za-z][A-Za-z0-9+\-.]*:(?:<r>|<s>)?", r=rooted, s=rootless))
+    if relative:
+        forms.append(_fill("(?:<r>|<s>)?", r=rooted, s=first_without_colon))
+    return _whole("(?:<form><query>)", form="|".join(forms), query=query)
+
+
+def _uuid() -> Regex:
+    """RFC 4122 section 3."""
+    return _whole("<x>{8}(?:-<x>{4}){3}-<x>{12}", x="[0-9A-Fa-f]")
+
+
+def _uri_template() -> Regex:
+    """RFC 6570 section 2, with the apostrophe that erratum 6937 adds to literals."""
+    percent = "%[0-9A-Fa-f]{2}"
+    text = rf"[!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~{_UCSCHAR}{_PRIVATE}]|{percent}"
+    letter = f"[0-9A-Za-z_]|{percent}"
+    variable = _fill(r"<c>(?:\.?<c>)*(?:\*|:[1-9]\d{0,3})?", c=letter)
+    return _whole(r"(?:<text>|\{[+#./;?&=,!@|]?<v>(?:,<v>)*\})*", text=text, v=variable)
+
+
+_POINTER = r"(?:\/(?:[^~\/]|~[01])*)*"
+
+_BUILDERS: dict[str, Callable[[], Regex]] = {
+    "date": _date,
+    "time": _time,
+    "date-time": _date_time,
+    "duration": _duration,
+    "email": _email,
+    "ipv4": _ipv4,
+    "ipv6": _ipv6,
+    "uri": lambda: _identifier(international=False, relative=False),
+    "uri-reference": lambda: _identifier(international=False, relative=True),
+    "iri": lambda: _identifier(international=True, relative=False),
+    "iri-reference": lambda: _identifier(international=True, relative=True),
+    "uuid": _uuid,
+    "uri-template": _uri_template,
+    "json-pointer": lambda: _whole(_POINTER),  # RFC 6901 section 3
+    "relative-json-pointer": lambda: _whole(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
+}
+
+
+@cache
+def format_built(name: str) -> Regex:
+    """The language of a format that has a builder."""
+    return _BUILDERS[name]()
+
+
+def format_language(name: str) -> Regex | None:
+    """The language of the strings that have format `name`; None for a name without a language.
+
+    A name in `SPEC_FORMATS` for which this is None is known to the specifications but not
+    enforced here: callers must refuse it rather than take it for an annotation.
+    """
+    return format_built(name) if name in _BUILDERS else None
