@@ -29,7 +29,7 @@ def test_a_beginning_is_explained(
     said = explained(capsys, *options, "--prefix", '{"name":"A"')
     assert said["may end here"] == "no"
     assert said["next byte"] == "','"
-    assert said["must go on with"] == "',\"age\":'"
+    assert said["must go on with"].startswith("',\"")  # then `age`, plain or with escapes
     assert said["shortest end"] == "',\"age\":0}'"
     assert said["tokens allowed"] == "1 of 265"
     assert said["among them"] == "','"
@@ -51,7 +51,7 @@ VERDICTS = {
     "allowed": (["--token", "12"], 0, "'12' (token 262) may come next"),
     "by id": (["--token-id", "262"], 0, "'12' (token 262) may come next"),
     "no token": (["--token", "99"], 0, "no single token"),
-    "refused": (["--token", "true"], 1, "'t' at byte 0 is refused; expected '0'..'9'"),
+    "refused": (["--token", "true"], 1, "'t' at byte 0 is refused; expected '-' '0'..'9'"),
     "refused inside": (["--token", "1x"], 1, "'x' at byte 1 after '1' is refused"),
     "end": (["--token-id", "265"], 1, "not complete: it lacks at least '0}'"),
     "special": (["--token-id", "266"], 1, "special"),
