@@ -7,6 +7,7 @@ the tokens that cross its end (for which the syntax decides).
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,19 +35,32 @@ class Constraint:
     ints, or DEAD or FINAL; they stay valid as long as the constraint lives, in all threads.
     """
 
-    def __init__(self, spec: Spec, vocabulary: Vocabulary, engine: Engine) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        vocabulary: Vocabulary,
+        engine: Engine,
+        rows: RowStore | None = None,
+        stored: dict[str, npt.NDArray[Any]] | None = None,
+    ) -> None:
+        """Wrap an engine; `rows` and `stored` (see `stored()`) bring back what was saved."""
         self.spec = spec
         self.vocabulary = vocabulary
-        self._engine = engine
-        self._lock = threading.RLock()
+        self.engine = engine
+        self.lock = threading.RLock()
         self._walker = Walker(engine, vocabulary)
-        self._rows = RowStore(vocabulary.words)
-        self._pairs: list[int] = []
-        self._state_of: dict[int, int] = {}
+        self._rows = RowStore(vocabulary.words) if rows is None else rows
+        self._pairs: list[int] = [] if stored is None else stored["pairs"].tolist()
+        self._state_of = {pair: state for state, pair in enumerate(self._pairs)}
         self._steps: dict[int, int] = {}
         self._ends: dict[int, bool] = {}
         self._size = vocabulary.size
         self._eos = frozenset(vocabulary.eos_ids)
+        if stored is not None:
+            kept = enumerate(stored["mask_index"].tolist())
+            self._rows.index.update((state, at) for state, at in kept if at >= 0)
+            endings = enumerate(stored["endings"].tolist())
+            self._ends.update((state, bool(e)) for state, e in endings if e >= 0)
         self.start = self._intern(engine.start)
 
     # -- states ---------------------------------------------------------------------------------
@@ -83,8 +97,8 @@ class Constraint:
         """The state after as many bytes as are allowed, DEAD if not all; and how many that is."""
         if state < 0:
             return (DEAD, 0) if data else (state, 0)
-        with self._lock:
-            pair, count = self._engine.run(self._pairs[state], data)
+        with self.lock:
+            pair, count = self.engine.run(self._pairs[state], data)
             return (DEAD if pair < 0 else self._intern(pair)), count
 
     def _intern(self, pair: int) -> int:
@@ -100,38 +114,38 @@ class Constraint:
             return False
         found = self._ends.get(state)
         if found is None:
-            with self._lock:
-                found = self._ends[state] = self._engine.is_accepting(self._pairs[state])
+            with self.lock:
+                found = self._ends[state] = self.engine.is_accepting(self._pairs[state])
         return found
 
     def allowed_bytes(self, state: int) -> frozenset[int]:
         """The bytes of text that may come next."""
         if state < 0:
             return frozenset()
-        with self._lock:
-            return frozenset(self._engine.next_bytes(self._pairs[state]))
+        with self.lock:
+            return frozenset(self.engine.next_bytes(self._pairs[state]))
 
     def forced_bytes(self, state: int) -> bytes:
         """Bytes that every completion starts with, b"" when there is a choice."""
         if state < 0:
             return b""
         out = bytearray()
-        with self._lock:
+        with self.lock:
             pair = self._pairs[state]
-            while not self._engine.is_accepting(pair):
-                byte = self._engine.only_byte(pair)
+            while not self.engine.is_accepting(pair):
+                byte = self.engine.only_byte(pair)
                 if byte < 0:
                     break
                 out.append(byte)
-                pair, _ = self._engine.run(pair, bytes((byte,)))
+                pair, _ = self.engine.run(pair, bytes((byte,)))
         return bytes(out)
 
     def shortest_completion(self, state: int) -> bytes:
         """A shortest text (in bytes) that may follow so that the whole may end."""
         if state < 0:
             return b""
-        with self._lock:
-            return self._engine.shortest_completion(self._pairs[state])
+        with self.lock:
+            return self.engine.shortest_completion(self._pairs[state])
 
     # -- masks ----------------------------------------------------------------------------------
 
@@ -149,7 +163,7 @@ class Constraint:
     def fill_masks(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
         """The same for a batch: rows has shape (len(states), ceil(V / 32))."""
         index = np.empty(len(states), np.int32)
-        with self._lock:
+        with self.lock:
             known = self._rows.index
             for i, state in enumerate(states):
                 at = known.get(state)
@@ -159,7 +173,7 @@ class Constraint:
 
     def build(self, state: int) -> int:
         """Make the mask of a state now; returns its row in the table."""
-        with self._lock:
+        with self.lock:
             if state < 0:
                 return self._rows.add(state, np.zeros(self.vocabulary.words, np.int32))
             row = self._walker.row(self._pairs[state])
@@ -191,10 +205,36 @@ class Constraint:
     @property
     def size(self) -> dict[str, int]:
         """How much has been built: states, rows, and the engine's tables, in numbers and bytes."""
-        engine = self._engine.size
+        engine = self.engine.size
         rows = self._rows.table.nbytes
         return engine | {
             "states": len(self._pairs),
             "rows": len(self._rows),
             "bytes": engine["bytes"] + rows,
         }
+
+    # -- saving ---------------------------------------------------------------------------------
+
+    def stored(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file keeps of states: their pairs, whether they end, and their rows' places."""
+        count = len(self._pairs)
+        known = self._rows.index
+        return {
+            "pairs": np.array(self._pairs, np.int64),
+            "endings": np.array([self._ends.get(s, -1) for s in range(count)], np.int8),
+            "mask_index": np.array([known.get(s, -1) for s in range(count)], np.int32),
+            "mask_rows": self._rows.table[: len(self._rows)],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the constraint and all that it has made so far to a file for `structgen.load`."""
+        from structgen.artifact import save
+
+        save(self, path)
+
+    def expected(self, state: int) -> str:
+        """What may come next, in words."""
+        if state < 0:
+            return "nothing"
+        with self.lock:
+            return self.engine.expected(self._pairs[state])

@@ -9,10 +9,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.engine import Engine
 from structgen.constraint import Constraint
+from structgen.errors import ValidationError
+from structgen.spec.json_pointer import json_pointer
 from structgen.spec.specs import coerce
 
 if TYPE_CHECKING:
@@ -27,4 +30,38 @@ def compile(spec: Any, vocabulary: Vocabulary) -> Constraint:
     UnsatisfiableSchemaError (no text fits) or BudgetError, each with the place of the culprit.
     """
     wanted = coerce(spec)
-    return Constraint(wanted, vocabulary, Engine(wanted.machine()))
+    machine = wanted.machine()
+    return Constraint(wanted, vocabulary, Engine(lambda: machine))
+
+
+def load(path: str | os.PathLike[str], vocabulary: Vocabulary) -> Constraint:
+    """The constraint that `Constraint.save` wrote; see `structgen.artifact.load`."""
+    from structgen.artifact import load as load_artifact
+
+    return load_artifact(path, vocabulary)
+
+
+def check(spec: Any, text: str | bytes) -> None:
+    """Raise ValidationError unless `text` is one of the texts of `spec`.
+
+    The error has the byte offset of the first byte that cannot be right (or the length of the text
+    when it ends too soon), the JSON Pointer of the value being read there, and what was expected.
+    """
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    machine = coerce(spec).machine()
+    engine = Engine(lambda: machine)
+    pair, count = engine.run(engine.start, data)
+    if pair < 0:
+        pair, _ = engine.run(engine.start, data[:count])
+        wrong = f"byte {data[count : count + 1]!r} does not fit"
+    elif engine.is_accepting(pair):
+        return
+    else:
+        wrong = "the text ends too soon"
+    raise ValidationError(
+        wrong,
+        offset=count,
+        path=json_pointer(data[:count]),
+        location=f"byte {count}",
+        expected=engine.expected(pair),
+    )

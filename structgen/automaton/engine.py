@@ -8,8 +8,9 @@ machine, writes the answer down, and the kernel goes on from there. Not safe for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,37 +25,64 @@ MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 Int64s = npt.NDArray[np.int64]
 
 
+STATE, FRAME, LABEL = 0, 1, 2  # kinds of births
+BEFORE, ONLY = 256, 257  # places of labels that no byte stands for
+
+
+@dataclass
+class Origins:
+    """How each number was first met, from which Python's side of the tables can be made again.
+
+    states: parent << 9 | byte, or -1 - ctx for the lexer state of a frame. frames: (ctx, context,
+    label), the event that led to it. labels: (lexer state, byte), or BEFORE for `accept`, ONLY for
+    the single label of the lexeme. births: which of the three kinds was numbered, in order.
+    """
+
+    states: list[int] = field(default_factory=list)
+    frames: list[tuple[int, int, int]] = field(default_factory=list)
+    labels: list[tuple[int, int]] = field(default_factory=list)
+    births: bytearray = field(default_factory=bytearray)
+
+
+class Saved(NamedTuple):
+    """What an engine starts from when it was saved: tables by name, origins, start pair."""
+
+    tables: dict[str, npt.NDArray[Any]]
+    origins: Origins
+    start: int
+
+
 class Engine:
     """The tables of one machine. Positions are pairs, `q << 32 | ctx` (see `kernels.tables`)."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, make_machine: Callable[[], Machine], saved: Saved | None = None) -> None:
+        """Start from nothing, or from tables that were saved; `make_machine` is called once."""
+        self._make_machine = make_machine
+        self._machine: Machine | None = None
         self._step = kernels("step")
         self._k = kernels("tables")
         self.NEED_SPACE: int = self._k.NEED_SPACE
-        self._states: list[LexState | None] = []
+        self._states: list[LexState] = []
         self._state_ids: dict[LexState, int] = {}
         self._labels: list[Hashable] = []
         self._label_ids: dict[Hashable, int] = {}
         self._frames: dict[int, Frame] = {}
         self._frame_ids: dict[Frame, int] = {}
         self._cached_rows: dict[LexState, Row] = {}
-        self.origins = Origins()
-        self.tables = self._k.Tables(
-            rows=np.full((64, 256), -1, np.int32),
-            filled=np.zeros(64, np.uint8),
-            accept=np.full(64, -1, np.int32),
-            recorded=np.zeros(64, np.uint8),
-            needs_text=np.zeros(64, np.uint8),
-            ctx_base=np.zeros(256, np.int32),
-            ctx_origin=np.full(256, -1, np.int64),
-            ctx_next=_hash_table(256),
-            events=_hash_table(256),
-            sizes=np.zeros(4, np.int64),
-            need=np.zeros(8, np.int64),
-        )
-        self._label_id(END_OF_TEXT, (-1, -1))
-        self.start = self._pair_of(machine.start, (-1, -1))
+        self.origins = Origins() if saved is None else saved.origins
+        self.tables = self._k.Tables(**(_fresh_tables() if saved is None else saved.tables))
+        if saved is None:
+            self._label_id(END_OF_TEXT, (-1, 0))
+            self.start = self._pair_of(self.machine.start, (-1, 0))
+        else:
+            self.start = saved.start
+
+    @property
+    def machine(self) -> Machine:
+        """The machine, made when first needed: saved tables may never need it."""
+        if self._machine is None:
+            self._machine = self._make_machine()
+        return self._machine
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -114,6 +142,14 @@ class Engine:
                 return out
             pair = best[2]
 
+    def expected(self, pair: int) -> str:
+        """What may come next, in words."""
+        state, frame = self.state(pair >> 32), self.frame(pair & 0xFFFFFFFF)
+        words = self.machine.expected(frame)
+        if state != frame.lexeme:
+            words = f"{in_words(self.next_bytes(pair))} (within {words})"
+        return f"{words}, or the end" if self.is_accepting(pair) else words
+
     def _after(self, pair: int, path: bytes, label: Hashable, early: bool) -> int:
         """The pair after a lexeme that ends with `label`; -1 after the end of the text."""
         if label == END_OF_TEXT:
@@ -158,7 +194,7 @@ class Engine:
                         code = self._state_id(target, (q << 9) | byte)
                     known[id(target)] = code
                 codes[byte] = code
-        accept = -1 if row.accept is None else self._label_id(row.accept, (q, 256))
+        accept = -1 if row.accept is None else self._label_id(row.accept, (q, BEFORE))
         self.tables.rows[q] = codes
         self.tables.accept[q] = accept
         self.tables.filled[q] = 1
@@ -192,27 +228,25 @@ class Engine:
 
     def state(self, q: int) -> LexState:
         """The lexer state with number q."""
-        if q >= len(self._states) or self._states[q] is None:
-            self.origins.restore(self)
-        state = self._states[q]
-        assert state is not None
-        return state
+        if q >= len(self._states):
+            self._restore()
+        return self._states[q]
 
     def label(self, label: int) -> Hashable:
         """The label with that number."""
         if label >= len(self._labels):
-            self.origins.restore(self)
+            self._restore()
         return self._labels[label]
 
     def label_id(self, q: int, label: Hashable) -> int:
         """The number of a label that the lexeme of lexer state `q` can end with."""
-        return self._label_id(label, (q, -1))
+        return self._label_id(label, (q, ONLY))
 
     def frame(self, ctx: int) -> Frame:
         """The frame of a context."""
         base = int(self.tables.ctx_base[ctx])
         if base not in self._frames:
-            self.origins.restore(self)
+            self._restore()
         return self._frames[base]
 
     def _pair_of(self, frame: Frame, origin: tuple[int, int]) -> int:
@@ -228,7 +262,8 @@ class Engine:
             t.ctx_origin[ctx] = -1
             self._frames[ctx] = frame
             self._frame_ids[frame] = ctx
-            self.origins.frames[ctx] = origin
+            self.origins.frames.append((ctx, *origin))
+            self.origins.births.append(FRAME)
         return (self._state_id(frame.lexeme, -1 - ctx) << 32) | ctx
 
     def _state_id(self, state: LexState, origin: int) -> int:
@@ -246,6 +281,7 @@ class Engine:
             self._states.append(state)
             self._state_ids[state] = q
             self.origins.states.append(origin)
+            self.origins.births.append(STATE)
             t.recorded[q] = state.recorded
         return q
 
@@ -259,8 +295,49 @@ class Engine:
             self._labels.append(label)
             self._label_ids[label] = number
             self.origins.labels.append(origin)
+            self.origins.births.append(LABEL)
             t.needs_text[number] = self.machine.needs_text(label)
         return number
+
+    def _restore(self) -> None:
+        """Make the states, labels and frames of saved tables again, in the order of their birth."""
+        origins, self.origins = self.origins, Origins()
+        todo = {STATE: iter(origins.states), FRAME: iter(origins.frames), LABEL: iter(origins.labels)}
+        self._states, self._labels = [], []
+        for birth in origins.births:
+            origin: Any = next(todo[birth])
+            if birth == STATE:
+                self._state_id(self._state_from(origin), origin)
+            elif birth == LABEL:
+                self._label_id(self._label_from(*origin), origin)
+            else:
+                ctx, source, label = origin
+                frame = self.machine.start
+                if source >= 0:
+                    after = self.machine.event(
+                        self.frame(source), self._labels[label], self.text(source)
+                    )
+                    assert after is not None
+                    frame = after
+                self._frames[ctx] = frame
+                self._frame_ids[frame] = ctx
+        self.origins = origins
+
+    def _state_from(self, origin: int) -> LexState:
+        if origin < 0:
+            return self._frames[-1 - origin].lexeme
+        target = self.row_of(self._states[origin >> 9]).targets[origin & 511]
+        assert isinstance(target, LexState)
+        return target
+
+    def _label_from(self, q: int, place: int) -> Hashable:
+        if q < 0:
+            return END_OF_TEXT
+        if place == ONLY:
+            return next(e.label for e in ends(self._states[q], self.row_of) if e.label is not None)
+        row = self.row_of(self._states[q])
+        target = row.targets[place] if place != BEFORE else None
+        return target.label if isinstance(target, End) else row.accept
 
     # -- growth ---------------------------------------------------------------------------------
 
@@ -283,29 +360,27 @@ class Engine:
         """How much has been built: lexer states, contexts, events, bytes of all tables."""
         t = self.tables
         return {
-            "lexer_states": len(self._states),
+            "lexer_states": len(self.origins.states),
             "contexts": int(t.sizes[0]),
             "events": int(t.sizes[2]),
             "bytes": sum(array.nbytes for array in t),
         }
 
 
-class Origins:
-    """How each number was first met, from which Python's side of the tables can be made again.
-
-    states: parent << 9 | byte, or -1 - ctx for the lexer state of a frame. frames: ctx -> the
-    (context, label) whose event led to it. labels: (lexer state, byte), byte 256 for `accept`, or -1
-    for a label found in the lexeme of that state.
-    """
-
-    def __init__(self) -> None:
-        self.states: list[int] = []
-        self.frames: dict[int, tuple[int, int]] = {}
-        self.labels: list[tuple[int, int]] = []
-
-    def restore(self, engine: Engine) -> None:
-        """Bring back all lexer states, labels and frames of a loaded engine."""
-        raise NotImplementedError
+def _fresh_tables() -> dict[str, npt.NDArray[Any]]:
+    return {
+        "rows": np.full((64, 256), -1, np.int32),
+        "filled": np.zeros(64, np.uint8),
+        "accept": np.full(64, -1, np.int32),
+        "recorded": np.zeros(64, np.uint8),
+        "needs_text": np.zeros(64, np.uint8),
+        "ctx_base": np.zeros(256, np.int32),
+        "ctx_origin": np.full(256, -1, np.int64),
+        "ctx_next": _hash_table(256),
+        "events": _hash_table(256),
+        "sizes": np.zeros(4, np.int64),
+        "need": np.zeros(8, np.int64),
+    }
 
 
 def _hash_table(size: int) -> Int64s:
@@ -318,3 +393,19 @@ def _grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
     larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def in_words(found: Sequence[int]) -> str:
+    """Bytes (ascending) as runs of quoted characters, those beyond ASCII by number."""
+    runs: list[list[int]] = []
+    for byte in found:
+        if runs and byte == runs[-1][-1] + 1 and (byte < 128) == (runs[-1][0] < 128):
+            runs[-1].append(byte)
+        else:
+            runs.append([byte])
+    names = [_name(r[0]) if len(r) == 1 else f"{_name(r[0])}..{_name(r[-1])}" for r in runs]
+    return " ".join(names) or "nothing more"
+
+
+def _name(byte: int) -> str:
+    return repr(chr(byte)) if byte < 128 else f"0x{byte:02X}"

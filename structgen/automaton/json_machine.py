@@ -21,11 +21,13 @@ from structgen.automaton.json_lexemes import (
 )
 from structgen.automaton.lexer import LexState, gap
 from structgen.automaton.machine import Frame, Machine
-from structgen.automaton.regex import Regex
+from structgen.automaton.regex import EMPTY, Regex
 from structgen.automaton.words import word_range
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_nodes import Expr, Node
 from structgen.spec.json_plans import Progress
+
+MAX_SHOWN = 12  # keys listed in a message
 
 
 class Thread(NamedTuple):
@@ -210,6 +212,35 @@ class JsonMachine(Machine):
             closing=closing,
         )
 
+    def expected(self, frame: Frame) -> str:
+        assert isinstance(frame, JsonFrame)
+        closing = bool(self._accepting(frame))
+        wanted: list[str] = []
+        if frame.kind == "end":
+            return "the end of the text"
+        if frame.stage == "value":
+            return _types(frame.vector)
+        if frame.stage == "after":
+            if any(t.plan.may_go_on(t.progress) for t in frame.threads):
+                wanted.append("','")
+        elif frame.kind == "array":
+            wanted.append(_types(self._pending(frame).vector) if not closing else "an item")
+        else:
+            wanted += self._keys(frame)
+        if closing and frame.stage != "key":
+            wanted.append("'}'" if frame.kind == "object" else "']'")
+        return " or ".join(wanted)
+
+    def _keys(self, frame: JsonFrame) -> list[str]:
+        names: dict[str, None] = {}
+        others = False
+        for t in frame.threads:
+            names.update(dict.fromkeys(t.plan.next_names(t.progress)))
+            others = others or bool(t.plan.next_others(t.progress))
+        shown = ", ".join(json.dumps(name, ensure_ascii=False) for name in list(names)[:MAX_SHOWN])
+        more = ", ..." if len(names) > MAX_SHOWN else ""
+        return [f"one of the keys {shown}{more}"] * bool(names) + ["another key"] * others
+
     # -- costs ----------------------------------------------------------------------------------
 
     def cost(self, frame: Frame) -> int:
@@ -255,3 +286,19 @@ class JsonMachine(Machine):
                 size = t.plan.cost(t.progress, False) + outer
                 pending.costs[t.need] = min(size, pending.costs.get(t.need, size))
         return frame.costs.get(need, 0)
+
+
+def _types(vector: tuple[Node, ...]) -> str:
+    """The JSON types of the values that some node of a vector accepts."""
+    found = {
+        "null": any(n.null for n in vector),
+        "true": any(n.true for n in vector),
+        "false": any(n.false for n in vector),
+        "a number": any(n.number is not EMPTY for n in vector),
+        "a string": any(n.string is not EMPTY for n in vector),
+        "an array": any(n.arrays for n in vector),
+        "an object": any(n.objects for n in vector),
+    }
+    if all(found.values()):
+        return "any value"
+    return " or ".join(name for name, possible in found.items() if possible)

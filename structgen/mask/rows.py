@@ -135,6 +135,8 @@ class RowStore:
         self.index: dict[int, int] = {}
         self._known: dict[bytes, int] = {}
         self._count = 0 if table is None else len(table)
+        for at in range(self._count):
+            self._known.setdefault(self.table[at].tobytes(), at)
         self._limit = max(64, MAX_BYTES // (4 * words))
 
     def __len__(self) -> int:
@@ -149,7 +151,7 @@ class RowStore:
                 self.index, self._known, self._count = {}, {}, 0
                 self.table = np.zeros((8, self.table.shape[1]), np.int32)
             if self._count == len(self.table):
-                larger = np.zeros((2 * len(self.table), self.table.shape[1]), np.int32)
+                larger = np.zeros((max(8, 2 * len(self.table)), self.table.shape[1]), np.int32)
                 larger[: self._count] = self.table
                 self.table = larger
             at = self._count

@@ -30,6 +30,7 @@ from structgen.spec.json_nodes import (
     both,
     either,
 )
+from structgen.spec.json_pointer import escape_pointer
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
@@ -55,8 +56,6 @@ class Subschema:
 
     def at(self, *path: str | int) -> str:
         """The location of something below this subschema."""
-        from structgen.spec.json_schemas import escape_pointer
-
         return f"#{self.atom.location}" + "".join(f"/{escape_pointer(str(p))}" for p in path)
 
     def child(self, schema: Any, *path: str | int) -> Expr:

@@ -31,6 +31,7 @@ from structgen.spec.json_nodes import (
     Refused,
     both,
 )
+from structgen.spec.json_pointer import escape_pointer
 
 if TYPE_CHECKING:
     from referencing import Registry
@@ -63,11 +64,6 @@ def kind_of(value: Any) -> str:
     """The JSON type of a value, in words."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
     return "null" if value is None else names.get(type(value), f"{value!r}")
-
-
-def escape_pointer(part: str) -> str:
-    """One reference token of a JSON Pointer (RFC 6901)."""
-    return part.replace("~", "~0").replace("/", "~1")
 
 
 class Schemas:

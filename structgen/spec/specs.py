@@ -39,6 +39,10 @@ class Spec(ABC):
         """The value that a text of this spec stands for."""
         return text
 
+    def portable(self) -> Spec:
+        """A spec of the same texts that `from_json` can make again."""
+        return self
+
 
 @dataclass(frozen=True)
 class JsonSchema(Spec):
