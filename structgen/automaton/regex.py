@@ -21,7 +21,6 @@ from structgen.automaton.regex_build import (
     chars,
     complement,
     concat,
-    difference,
     intersect,
     join,
     leaf,
@@ -51,7 +50,7 @@ from structgen.automaton.regex_search import matches, min_length, shortest
 
 __all__ = [
     "ANY", "ANY_CHAR", "EMPTY", "EPSILON", "INFINITE", "LeafState", "Regex",
-    "alt", "chars", "complement", "concat", "difference", "intersect", "leaf", "literal",
+    "alt", "chars", "complement", "concat", "intersect", "leaf", "literal",
     "matches", "min_length", "repeat", "shortest", "words",
 ]  # fmt: skip
 

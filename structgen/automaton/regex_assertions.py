@@ -294,6 +294,11 @@ class _Turns:
     context: Context
     nullable: bool
 
+    @property
+    def shortest(self) -> int:
+        """A lower bound on the length."""
+        return 0 if self.nullable else 1
+
     def expand(self) -> Regex:
         """One turn more, or none."""
         more = self.loop.turn(self.node, self.context)
@@ -309,6 +314,11 @@ class _Reading:
     scope: Scope
     context: Context
     nullable: bool = field(default=False, compare=False)
+
+    @property
+    def shortest(self) -> int:
+        """A lower bound on the length."""
+        return 0 if self.nullable else max(1, self.language.shortest)
 
     def expand(self) -> Regex:
         """The next character with what follows it, and the rest where the language may end."""

@@ -276,29 +276,37 @@ def _join_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
+def _has_counts(part: Concat) -> bool:
+    after = part.tail.head if isinstance(part.tail, Concat) else part.tail
+    return isinstance(part.head, Repeat) or isinstance(after, Repeat)
+
+
 def _drop_covered(found: set[Regex]) -> set[Regex]:
     """Drop `x{2,3}y{1}t` beside `x{1,5}y{0,4}t`: same bodies, every count range within another."""
+    counted = [part for part in found if isinstance(part, Concat) and _has_counts(part)]
+    if len(counted) < 2:
+        return found
     groups: dict[tuple[Hashable, ...], list[tuple[Regex, tuple[int, ...]]]] = {}
-    for part in found:
+    for part in counted:
         bodies: list[Any] = []
         counts: list[int] = []
-        rest = part
+        rest: Regex = part
         while len(bodies) < _COUNTED and rest is not EPSILON:
             head, rest = (rest.head, rest.tail) if isinstance(rest, Concat) else (rest, EPSILON)
             body, low, high = _counted(head)
             bodies.append(body)
             counts += (-low, high)
         groups.setdefault((*bodies, rest), []).append((part, tuple(counts)))
-    if len(groups) == len(found):
+    if len(groups) == len(counted):
         return found
-    kept: set[Regex] = set()
+    kept = found.difference(counted)
     for group in groups.values():
         group.sort(key=lambda item: item[1], reverse=True)
         wide: list[tuple[int, ...]] = []
-        for part, counts_of in group:
+        for one, counts_of in group:
             if not any(all(map(int.__le__, counts_of, other)) for other in wide):
                 wide.append(counts_of)
-                kept.add(part)
+                kept.add(one)
     return kept
 
 
@@ -324,9 +332,7 @@ def intersect(*parts: Regex) -> Regex:
             found.add(part)
     if barred:
         other = alt(*barred)
-        if other in found or other is ANY:
-            return EMPTY
-        if any(part in found for part in barred):
+        if other in found or other is ANY or not found.isdisjoint(barred):
             return EMPTY
         opposite = complement(other)
         if opposite is not ANY:
@@ -390,8 +396,3 @@ def complement(body: Regex) -> Regex:
         shorter = EMPTY if low == 0 else _repeat(ANY_CHAR, 0, low - 1)
         return alt(shorter, longer)
     return intern(Not, body)
-
-
-def difference(left: Regex, right: Regex) -> Regex:
-    """The members of `left` that are not in `right`."""
-    return intersect(left, complement(right))

@@ -32,6 +32,10 @@ class Delayed(Protocol):
     def nullable(self) -> bool:
         """Is the empty string a member?"""
 
+    @property
+    def shortest(self) -> int:
+        """A lower bound on the length of the members."""
+
     def expand(self) -> Regex:
         """The language. Its steps must not depend on the steps of the node that delays it."""
 
@@ -109,8 +113,7 @@ class Lazy(Regex):
     def __init__(self, source: Delayed) -> None:
         self.source = source
         self._expanded = None
-        nullable = source.nullable
-        self._describe(nullable, 0 if nullable else 1, INFINITE, plain=False)
+        self._describe(source.nullable, source.shortest, INFINITE, plain=False)
 
     def expanded(self) -> Regex:
         """The language, spelled out once."""

@@ -74,6 +74,7 @@ class _LeapMinutes:
 
     hour: int
     nullable: bool = False
+    shortest: int = len("59:60Z")
 
     def expand(self) -> Regex:
         """Every minute with the one offset east and the one west of UTC that fit it."""
