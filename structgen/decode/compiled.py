@@ -59,13 +59,12 @@ class CompiledSpecs:
 
 def _key(spec: Any) -> Any:
     """Equal keys mean the same spec: content where it can be told, else the object as it is now."""
-    if isinstance(spec, dict):
-        try:
-            return "json", json.dumps(spec)  # the order of keys is part of the spec
-        except (TypeError, ValueError):
-            return "id", id(spec), repr(spec)
     try:
         hash(spec)
     except TypeError:
-        return "id", id(spec), repr(spec)
+        content = spec.to_json() if hasattr(spec, "to_json") else spec
+        try:
+            return type(spec), json.dumps(content)  # the order of keys is part of the spec
+        except (TypeError, ValueError, RecursionError):
+            return "id", id(spec), repr(spec)
     return type(spec), spec, repr(spec)  # repr: 1 and True are equal, and not the same

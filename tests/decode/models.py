@@ -27,9 +27,7 @@ def build_tokenizer() -> Any:
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     backend.decoder = decoders.ByteLevel()
     fast: Any = PreTrainedTokenizerFast
-    return fast(
-        tokenizer_object=backend, bos_token="<s>", eos_token="</s>", pad_token="<pad>"
-    )
+    return fast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
 
 
 def build_model(tokenizer: Any, *, extra: int = 21, context: int = 96, seed: int = 5) -> Any:

@@ -27,7 +27,7 @@ from structgen.errors import GenerationError
 Doubles = npt.NDArray[np.float64]
 
 # Weights in sixteenths, so that sums of probabilities can be compared without rounding.
-weights = st.lists(st.integers(0, 16), min_size=1, max_size=9).filter(lambda found: any(found))
+weights = st.lists(st.integers(0, 16), min_size=1, max_size=9).filter(any)
 
 
 def logs(counts: list[int]) -> Doubles:
@@ -155,9 +155,7 @@ def test_a_token_of_probability_zero_is_never_drawn(value: float) -> None:
 def test_drawing_inverts_the_cumulative_distribution(counts: list[int]) -> None:
     """Equally spaced numbers give each token as often as its weight says."""
     total = sum(counts)
-    drawn = [
-        draw(np.array(counts) / total, FixedRandom((i + 0.5) / total)) for i in range(total)
-    ]
+    drawn = [draw(np.array(counts) / total, FixedRandom((i + 0.5) / total)) for i in range(total)]
     assert [drawn.count(i) for i in range(len(counts))] == counts
 
 
