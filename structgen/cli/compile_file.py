@@ -19,7 +19,7 @@ from structgen.cli.options import (
 from structgen.cli.terminal import Terminal, amount, duration
 from structgen.cli.tokenizers import load_vocabulary
 
-MAX_STATES = 100_000
+MAX_STATES = 10_000
 
 
 def add(commands: Any) -> None:
@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
         metavar="N",
         type=integer(1),
         default=MAX_STATES,
-        help=f"states to work out at most; the rest stays lazy (default: {MAX_STATES})",
+        help=f"states to work out at most (default: {MAX_STATES})",
     )
 
 
@@ -47,12 +47,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     vocabulary = load_vocabulary(args)
     start = time.perf_counter()
     constraint = structgen.compile(spec, vocabulary)
-    constraint.precompute(max_states=args.max_states, progress=drawn(terminal))
+    states = constraint.precompute(max_states=args.max_states, progress=drawn(terminal))
     constraint.save(args.output)
     terminal.say(
-        f"{args.output}: {amount(Path(args.output).stat().st_size, 'B')} "
-        f"in {duration(time.perf_counter() - start)}"
+        f"{args.output}: {amount(states, 'state')}, {amount(constraint.size['rows'], 'row')}, "
+        f"{amount(Path(args.output).stat().st_size, 'B')}, "
+        f"made in {duration(time.perf_counter() - start)}"
     )
+    if states >= args.max_states:
+        terminal.say(f"stopped at --max-states {args.max_states}; what is left is made when needed")
     return 0
 
 

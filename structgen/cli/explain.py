@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from structgen.cli import inputs
@@ -108,16 +107,20 @@ def refusal(constraint: Any, state: int, data: bytes, offset: int) -> str:
     """Which byte of `data` is refused at `state`, after what, and what was expected there."""
     after = f" after {quoted(data[:offset])}" if offset else ""
     byte = data[offset : offset + 1]
-    wanted = byte_set(constraint.allowed_bytes(state)) or "the end of the text"
-    return f"{quoted(byte)} at byte {offset}{after} is refused; expected {wanted}"
+    return (
+        f"{quoted(byte)} at byte {offset}{after} is refused; expected {constraint.expected(state)}"
+    )
 
 
 def describe(constraint: Any, state: int, top: int, terminal: Terminal) -> None:
     """Print what may follow `state`."""
+    from structgen.automaton.engine import in_words
+
     vocabulary = constraint.vocabulary
     lines = {
+        "expected": constraint.expected(state),
+        "next byte": in_words(sorted(constraint.allowed_bytes(state))),
         "may end here": "yes" if constraint.is_accepting(state) else "no",
-        "next byte": byte_set(constraint.allowed_bytes(state)) or "none",
         "must go on with": quoted(constraint.forced_bytes(state)) or "nothing in particular",
         "shortest end": quoted(constraint.shortest_completion(state)) or "here",
     }
@@ -139,27 +142,6 @@ def allowed_ids(constraint: Any, state: int) -> list[int]:
     constraint.fill_mask(state, row)
     bits = np.unpackbits(row.view(np.uint8), bitorder="little")
     return [int(i) for i in np.flatnonzero(bits)]
-
-
-def byte_set(allowed: Iterable[int]) -> str:
-    """Bytes in words: runs as `'0'..'9'`, those beyond ASCII by number."""
-    found = sorted(allowed)
-    runs: list[list[int]] = []
-    for byte in found:
-        if runs and byte == runs[-1][-1] + 1 and (byte < 128) == (runs[-1][0] < 128):
-            runs[-1].append(byte)
-        else:
-            runs.append([byte])
-    names = [
-        one_byte(run[0]) if len(run) == 1 else f"{one_byte(run[0])}..{one_byte(run[-1])}"
-        for run in runs
-    ]
-    return " ".join(names)
-
-
-def one_byte(byte: int) -> str:
-    """A byte as a quoted character, or as a number where it is none."""
-    return repr(chr(byte)) if byte < 128 else f"0x{byte:02X}"
 
 
 def quoted(data: bytes) -> str:

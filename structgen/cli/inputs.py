@@ -93,7 +93,11 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
     if found and not Path(source).exists():
         model = import_model(*found.groups())
         return structgen.JsonSchema(model, **options) if options else model
-    return structgen.JsonSchema(read_json(source, "schema"), **options)
+    schema = read_json(source, "schema")
+    if not isinstance(schema, dict | bool):
+        kind = "text" if isinstance(schema, str) else json.dumps(schema)[:40]
+        _broken(f"the schema is {kind}", shown(source), "an object, true or false")
+    return structgen.JsonSchema(schema, **options)
 
 
 def read_json(path: str, what: str) -> Any:

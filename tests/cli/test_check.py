@@ -46,7 +46,7 @@ FAULTS = {
     "wrong type": ('{"age": "x"}', 8, "/age"),
     "cut": ('{"age": 3', 9, ""),
     "nothing": ("", 0, ""),
-    "key that is not allowed": ('{"nick": 1}', 2, ""),
+    "key that is not allowed": ('{"zip": 1}', 2, ""),
     "bytes count, not characters": ('{"name": "é", "age": x}', 22, "/age"),
     "second line": ('{\n  "age": true}', 11, "/age"),
     "more after the end": ('{"name": "A", "age": 1} 2', 24, ""),
