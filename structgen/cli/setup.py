@@ -23,9 +23,9 @@ def warmup(_args: argparse.Namespace, terminal: Terminal) -> int:
     """Compile the kernels, or load them if they are compiled, and say how long that took."""
     from structgen import jit
 
-    terminal.say("preparing the kernels; this takes about half a minute, once on a machine")
+    terminal.progress("preparing the kernels ...")
     seconds = jit.warmup()
-    terminal.say(f"ready in {duration(seconds)}")
+    terminal.say(f"the kernels are ready, after {duration(seconds)}")
     return 0
 
 
