@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from structgen.cli import inputs
@@ -157,9 +158,7 @@ def stats(result: GenerationResult) -> str:
 
 def _hide_progress_bars() -> None:
     """Keep the bars that transformers draws while loading out of logs and pipes."""
-    import importlib.util
-
-    if importlib.util.find_spec("transformers") is not None:
+    if all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
         from transformers.utils import logging
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
