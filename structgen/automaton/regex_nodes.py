@@ -15,7 +15,11 @@ from structgen.automaton.regex_base import EPSILON, INFINITE, Regex, intern, int
 
 
 class LeafState(Protocol):
-    """A state of a foreign deterministic automaton; hashable, equal iff interchangeable."""
+    """A state of a foreign deterministic automaton; hashable, equal iff interchangeable.
+
+    It may also have `shortest`, a lower bound on the length of what it accepts, which guides
+    searches, and `live`, true when it is known to accept something.
+    """
 
     @property
     def nullable(self) -> bool:
@@ -100,7 +104,11 @@ class Leaf(Regex):
 
     def __init__(self, state: LeafState) -> None:
         self.state = state
-        self._describe(state.nullable, 0 if state.nullable else 1, INFINITE, plain=False)
+        nullable = state.nullable
+        shortest = 0 if nullable else max(1, getattr(state, "shortest", 1))
+        self._describe(nullable, shortest, INFINITE, plain=False)
+        if getattr(state, "live", False):
+            self._live = True
 
 
 class Lazy(Regex):

@@ -118,3 +118,11 @@ def property_set(name: str) -> CharSet | None:
         return _category(value) if key in ("gc", "General_Category") else None
     make = _BINARY.get(_SHORT_BINARY.get(name, name))
     return make() if make else _category(name)
+
+
+@cache
+def property_names() -> list[str]:
+    """All names that `property_set` knows."""
+    categories = {*_categories(), *(name[0] for name in _categories()), "LC", *_LONG_NAMES}
+    prefixed = [f"{key}={name}" for key in ("gc", "General_Category") for name in categories]
+    return sorted({*categories, *prefixed, *_BINARY, *_SHORT_BINARY})

@@ -163,6 +163,12 @@ def _hostname() -> Regex:
     return hostname()
 
 
+def _regex() -> Regex:
+    from structgen.spec.json_regex_format import patterns
+
+    return patterns()
+
+
 # -- identifiers --------------------------------------------------------------------------------
 
 _UCSCHAR = r"\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}" + "".join(
@@ -216,6 +222,7 @@ _BUILDERS: dict[str, Callable[[], Regex]] = {
     "date-time": _date_time,
     "duration": _duration,
     "email": _email,
+    "hostname": _hostname,
     "ipv4": _ipv4,
     "ipv6": _ipv6,
     "uri": lambda: _identifier(international=False, relative=False),
@@ -225,6 +232,7 @@ _BUILDERS: dict[str, Callable[[], Regex]] = {
     "uuid": _uuid,
     "uri-template": _uri_template,
     "json-pointer": lambda: _whole(_POINTER),  # RFC 6901 section 3
+    "regex": _regex,
     "relative-json-pointer": lambda: _whole(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
 }
 

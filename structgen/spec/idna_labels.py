@@ -1,0 +1,145 @@
+"""In: one label of an internationalised host name. Out: is it allowed by IDNA2008?
+
+Code points follow RFC 5892, worked out from Python's `unicodedata` with the rules of its section 3
+(so the Unicode version is Python's); contextual rules are its appendix A; direction is the Bidi
+rule of RFC 5893 section 2, for the label alone. Python has no table of scripts and of joining
+types: scripts are read off character names, and a ZERO WIDTH NON-JOINER without a virama before it
+is allowed only between letters of the Arabic block.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+_MAX_LABEL = 63
+_ALLOWED = frozenset("ßς་〇\u06fd\u06fe")
+_FORBIDDEN = frozenset("\u0640\u07fa\u302e\u302f\u3031\u3032\u3033\u3034\u3035\u303b")
+_CONTEXTUAL = frozenset("\u200c\u200d\u00b7\u0375\u05f3\u05f4\u30fb")
+_ARABIC_DIGITS = frozenset(map(chr, range(0x660, 0x66A)))
+_PERSIAN_DIGITS = frozenset(map(chr, range(0x6F0, 0x6FA)))
+_LETTERS_AND_DIGITS = frozenset("Ll Lu Lo Nd Lm Mn Mc".split())
+_VIRAMA = 9  # canonical combining class
+
+# Default ignorable letters and marks, blocks left out by RFC 5892 2.4, conjoining Jamo of 2.9.
+_FORBIDDEN_RANGES = (
+    (0x034F, 0x034F), (0x1100, 0x11FF), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x20D0, 0x20FF),
+    (0x3164, 0x3164), (0xA960, 0xA97C), (0xD7B0, 0xD7FB), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0),
+    (0x1D100, 0x1D1FF), (0x1D200, 0x1D24F), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+# Arabic letters that join only to the right (ArabicShaping.txt, type R, letters of RFC 5892 A.1).
+_JOIN_RIGHT = frozenset(
+    "\u0622\u0623\u0624\u0625\u0627\u0629\u062f\u0630\u0631\u0632\u0648"
+    + "".join(map(chr, [*range(0x671, 0x674), *range(0x675, 0x678), *range(0x688, 0x69A)]))
+    + "\u06c0\u06c3\u06c4\u06c5\u06c6\u06c7\u06c8\u06c9\u06ca\u06cb\u06cd\u06cf\u06d2\u06d3\u06d5"
+    + "\u06ee\u06ef"
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def permitted(letter: str) -> bool:
+    """RFC 5892 section 3: is the code point PVALID, or allowed where its context fits?"""
+    if letter in _ALLOWED or letter in _CONTEXTUAL:
+        return True
+    if letter in _FORBIDDEN:
+        return False
+    if letter.isascii():
+        return letter in "abcdefghijklmnopqrstuvwxyz0123456789-"
+    point = ord(letter)
+    if any(low <= point <= high for low, high in _FORBIDDEN_RANGES):
+        return False
+    folded = unicodedata.normalize("NFKC", letter).casefold()
+    if unicodedata.normalize("NFKC", folded) != letter:
+        return False
+    return unicodedata.category(letter) in _LETTERS_AND_DIGITS
+
+
+def _script(letter: str, *names: str) -> bool:
+    return unicodedata.name(letter, "").startswith(names)
+
+
+def _context_fits(text: str, at: int) -> bool:
+    """RFC 5892 appendix A, for the contextual code point at an index."""
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    match text[at]:
+        case "\u200d":
+            return _after_virama(before)
+        case "\u200c":
+            return _after_virama(before) or _between_joiners(text, at)
+        case "\u00b7":
+            return before == "l" and after == "l"
+        case "\u0375":
+            return _script(after, "GREEK ") if after else False
+        case "\u05f3" | "\u05f4":
+            return _script(before, "HEBREW ") if before else False
+        case _:
+            scripts = ("HIRAGANA ", "KATAKANA ", "CJK UNIFIED IDEOGRAPH", "IDEOGRAPHIC ")
+            others = (letter for letter in text if letter != "\u30fb")
+            return any(_script(letter, *scripts) for letter in others)
+
+
+def _after_virama(before: str) -> bool:
+    return before != "" and unicodedata.combining(before) == _VIRAMA
+
+
+def _between_joiners(text: str, at: int) -> bool:
+    """(joins left) transparent* ZWNJ transparent* (joins right), within the Arabic block."""
+    left, right = at - 1, at + 1
+    while left >= 0 and unicodedata.category(text[left]) == "Mn":
+        left -= 1
+    while right < len(text) and unicodedata.category(text[right]) == "Mn":
+        right += 1
+    if left < 0 or right >= len(text):
+        return False
+    return _joins(text[left]) and text[left] not in _JOIN_RIGHT and _joins(text[right])
+
+
+def _joins(letter: str) -> bool:
+    """Is it an Arabic letter that joins to some side?"""
+    in_block = 0x620 <= ord(letter) <= 0x6FF and letter not in "\u0621\u0674"
+    return in_block and unicodedata.category(letter) == "Lo"
+
+
+def _direction_fits(text: str) -> bool:
+    """RFC 5893 section 2, rules 1 to 6, for a label with a right-to-left character."""
+    kinds = [unicodedata.bidirectional(letter) for letter in text]
+    if not {"R", "AL", "AN"}.intersection(kinds):
+        return True
+    if kinds[0] not in ("R", "AL"):
+        return False
+    if not {"R", "AL", "AN", "EN", "ES", "CS", "ET", "ON", "BN", "NSM"}.issuperset(kinds):
+        return False
+    while kinds[-1] == "NSM":
+        kinds.pop()
+    return kinds[-1] in ("R", "AL", "EN", "AN") and not {"EN", "AN"}.issubset(kinds)
+
+
+def label_fits(text: str) -> bool:
+    """RFC 5891 section 5.4 for one label, a U-label or plain ASCII in lower case."""
+    if not text or text[0] == "-" or text[-1] == "-" or text[2:4] == "--":
+        return False
+    if unicodedata.category(text[0]).startswith("M") or unicodedata.normalize("NFC", text) != text:
+        return False
+    if not all(map(permitted, text)):
+        return False
+    if not all(_context_fits(text, at) for at, c in enumerate(text) if c in _CONTEXTUAL):
+        return False
+    if not (_ARABIC_DIGITS.isdisjoint(text) or _PERSIAN_DIGITS.isdisjoint(text)):
+        return False
+    return _direction_fits(text)
+
+
+def punycode(text: str) -> str:
+    """The Punycode of a label (RFC 3492), without the prefix `xn--`."""
+    return text.encode("punycode").decode("ascii")
+
+
+def a_label_fits(code: str) -> bool:
+    """Is `xn--` with this lower-case rest the A-label of an allowed U-label (RFC 5891 4.4)?"""
+    if len(code) > _MAX_LABEL - 4 or code.endswith("-"):
+        return False
+    try:
+        text = code.encode("ascii").decode("punycode")
+        return not text.isascii() and punycode(text) == code and label_fits(text)
+    except (UnicodeError, ValueError, OverflowError):
+        return False
