@@ -1,0 +1,168 @@
+"""In: Pydantic's core schemas. Out: JSON Schemas that say as much as possible of what it checks.
+
+Pydantic describes what it accepts loosely; text is to be generated that it accepts for certain.
+So objects are closed, discriminators are required, and patterns name what a format leaves open
+(Python has no year 0 and no leap seconds). Importing this module imports pydantic.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from structgen.errors import UnsupportedSchemaError
+
+_YEAR = r"(?:\d{3}[1-9]|\d\d[1-9]0|\d[1-9]00|[1-9]000)"
+_LEAP_YEAR = r"(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
+_MONTH_DAY = (
+    r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])"
+    r"|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))"
+)
+_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+
+DATE_PATTERN = f"^{_YEAR}-"
+TIME_PATTERN = f"^{_CLOCK}"
+DATETIME_PATTERN = f"^{_YEAR}-.{{5}}[Tt]{_CLOCK}"
+NAIVE_PATTERN = rf"^(?:{_YEAR}-{_MONTH_DAY}|{_LEAP_YEAR}-02-29)T{_CLOCK}(?:\.\d{{1,6}})?$"
+DURATION_PATTERN = r"^(?:\D+\d{1,6})+\D$"  # no count that a timedelta cannot hold
+
+# Spellings of dict keys that are no strings: one for each value, so no two keys fall together.
+_KEYS: dict[str, JsonSchemaValue] = {
+    "int": {"pattern": r"^(?:0|-?[1-9]\d{0,17})$"},
+    "float": {"pattern": r"^-?(?:0|[1-9]\d{0,6})\.(?:0|\d{0,7}[1-9])$"},
+    "decimal": {"pattern": r"^-?(?:0|[1-9]\d{0,6})\.(?:0|\d{0,7}[1-9])$"},
+    "bool": {"enum": ["true", "false"]},
+}
+_LIMITS = ("gt", "ge", "lt", "le", "multiple_of", "max_digits", "decimal_places")
+
+
+class TypeSchemas(GenerateJsonSchema):
+    """Pydantic's generator of JSON Schemas, made stricter where Pydantic's own checks are."""
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """An object that is closed unless the model allows extra keys."""
+        return _closed(super().model_schema(schema))
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        """An object that is closed unless the dataclass allows extra keys."""
+        return _closed(super().dataclass_schema(schema))
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        """An object that is closed unless the TypedDict allows extra keys."""
+        return _closed(super().typed_dict_schema(schema))
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        """An object whose keys are spelled as the type of the keys wants."""
+        found = super().dict_schema(schema)
+        if "patternProperties" in found:
+            found.setdefault("additionalProperties", False)
+        keys = schema.get("keys_schema", {})
+        kind = keys.get("type", "")
+        if kind in _KEYS:
+            limits = [name for name in _LIMITS if keys.get(name) is not None]
+            if limits:
+                raise UnsupportedSchemaError(
+                    f"{limits[0]!r} on the keys of a dict is not enforced",
+                    keyword=limits[0],
+                    hint="use keys without limits, or a list of pairs",
+                )
+            found["propertyNames"] = dict(_KEYS[kind])
+        return found
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
+        """Alternatives that all name their tag, even where it has a default."""
+        found = super().tagged_union_schema(schema)
+        tag = found.get("discriminator", {}).get("propertyName")
+        if tag is not None:
+            found["oneOf"] = [
+                {**option, "required": sorted({*option.get("required", ()), tag})}
+                for option in found["oneOf"]
+            ]
+        return found
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        """A number; `max_digits` digits are so many in front and behind, in all combinations."""
+        found: JsonSchemaValue = {"type": "number"}
+        for name, keyword in (
+            ("gt", "exclusiveMinimum"),
+            ("ge", "minimum"),
+            ("lt", "exclusiveMaximum"),
+            ("le", "maximum"),
+            ("multiple_of", "multipleOf"),
+        ):
+            limit = schema.get(name)
+            if limit is not None:
+                found[keyword] = _number(Decimal(str(limit)), name)
+        digits, places = schema.get("max_digits"), schema.get("decimal_places")
+        if digits is None:
+            options = [] if places is None else [{"multipleOf": _unit(places)}]
+        else:
+            fractions = range(digits + 1) if places is None else (min(places, digits),)
+            options = [
+                {
+                    "multipleOf": _unit(count),
+                    "exclusiveMinimum": -(10 ** (digits - count)),
+                    "exclusiveMaximum": 10 ** (digits - count),
+                }
+                for count in fractions
+            ]
+        if digits is not None and places is not None and digits <= places:
+            found["not"] = {"const": 0}  # Pydantic counts its digit before the point
+        if options:
+            found["allOf"] = [options[0] if len(options) == 1 else {"anyOf": options}]
+        return found
+
+    def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
+        """A date of a year that Python has."""
+        return {**super().date_schema(schema), "pattern": DATE_PATTERN}
+
+    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
+        """A time without a leap second."""
+        return {**super().time_schema(schema), "pattern": TIME_PATTERN}
+
+    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
+        """A date and time that Python has, with an offset unless the type forbids one."""
+        if schema.get("tz_constraint") == "naive":
+            return {"type": "string", "pattern": NAIVE_PATTERN}
+        return {**super().datetime_schema(schema), "pattern": DATETIME_PATTERN}
+
+    def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
+        """A duration that Python can hold."""
+        return {**super().timedelta_schema(schema), "pattern": DURATION_PATTERN}
+
+    def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
+        """A URL, of the schemes that the type allows."""
+        found = super().url_schema(schema)
+        schemes = schema.get("allowed_schemes")
+        if schemes:
+            found["pattern"] = f"^(?:{'|'.join(schemes)})://[A-Za-z0-9]"
+        return found
+
+
+def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
+    if schema.get("type") == "object" and "properties" in schema:
+        schema.setdefault("additionalProperties", False)
+    return schema
+
+
+def _unit(places: int) -> int | float:
+    return float(f"1e-{places}") if places else 1
+
+
+def _number(value: Decimal, name: str) -> Any:
+    """A limit as JSON has it, without loss."""
+    if value == value.to_integral_value():
+        return int(value)
+    if Fraction(Decimal(repr(float(value)))) != Fraction(value):
+        raise UnsupportedSchemaError(
+            f"the {name!r} of a Decimal has too many digits",
+            keyword=name,
+            expected="at most 15 significant digits",
+        )
+    return float(value)
