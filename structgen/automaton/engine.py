@@ -64,6 +64,7 @@ class Engine:
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._states: list[LexState] = []
         self._state_ids: dict[LexState, int] = {}
+        self._identities: dict[int, tuple[int, LexState]] = {}
         self._labels: list[Hashable] = []
         self._label_ids: dict[Hashable, int] = {}
         self._frames: dict[int, Frame] = {}
@@ -182,20 +183,18 @@ class Engine:
 
     def _fill(self, q: int) -> None:
         row = self.row_of(self.state(q))
-        codes = np.full(256, -1, np.int32)
-        known: dict[int, int] = {}
-        for byte, target in enumerate(row.targets):
-            if target is not None:
-                code = known.get(id(target))
-                if code is None:
-                    if isinstance(target, End):
-                        code = -2 - self._label_id(target.label, (q, byte))
-                    else:
-                        code = self._state_id(target, (q << 9) | byte)
-                    known[id(target)] = code
-                codes[byte] = code
+        targets = row.targets
+        codes = {id(None): -1}
+        numbers = list(map(id, targets))
+        for byte, number in enumerate(numbers):
+            if number not in codes:
+                target = targets[byte]
+                if isinstance(target, End):
+                    codes[number] = -2 - self._label_id(target.label, (q, byte))
+                elif target is not None:
+                    codes[number] = self._target_id(target, (q << 9) | byte)
         accept = -1 if row.accept is None else self._label_id(row.accept, (q, BEFORE))
-        self.tables.rows[q] = codes
+        self.tables.rows[q] = [codes[number] for number in numbers]
         self.tables.accept[q] = accept
         self.tables.filled[q] = 1
 
@@ -265,6 +264,14 @@ class Engine:
             self.origins.frames.append((ctx, *origin))
             self.origins.births.append(FRAME)
         return (self._state_id(frame.lexeme, -1 - ctx) << 32) | ctx
+
+    def _target_id(self, state: LexState, origin: int) -> int:
+        """`_state_id`, without hashing objects that have been seen before."""
+        known = self._identities.get(id(state))
+        if known is None:
+            known = (self._state_id(state, origin), state)
+            self._identities[id(state)] = known
+        return known[0]
 
     def _state_id(self, state: LexState, origin: int) -> int:
         q = self._state_ids.get(state)

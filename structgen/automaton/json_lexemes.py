@@ -28,9 +28,9 @@ from structgen.spec.json_nodes import Node
 
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Layout:
-    """Where white space may stand: languages of the gaps of a JSON text.
+    """Where white space may stand: languages of the gaps of a JSON text. Compared by identity.
 
     inner: after `{ [ , :` and before `} ]`; comma, colon: before those; head, tail: around the text.
     """

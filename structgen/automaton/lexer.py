@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from structgen.automaton.charset import CharSet
@@ -143,7 +144,9 @@ class Text(LexState):
                 break
             for byte in range(max(lo, first), min(hi, 0x7F) + 1):
                 targets[byte] = target
-        _spell_leads(segments, targets, self.recorded)
+        beyond = tuple(s for s in segments if s.hi > 0x7F)
+        for byte, state in _leads(beyond, self.recorded) if beyond else ():
+            targets[byte] = state
         end = self.role.end(self.vector)
         if not self.role.quoted:
             return Row(targets, end.label if isinstance(end, End) else None)
@@ -164,18 +167,24 @@ def _restrict(
     )
 
 
-def _spell_leads(segments: Sequence[Segment], targets: list[Target], recorded: bool) -> None:
-    """Write the UTF-8 lead bytes of all code points from U+0080 on."""
+@lru_cache(maxsize=1 << 14)
+def _leads(segments: tuple[Segment, ...], recorded: bool) -> list[tuple[int, LexState]]:
+    """The UTF-8 lead bytes of the code points from U+0080 on, and the states behind them."""
+    targets: dict[int, LexState] = {}
+    made: dict[tuple[int, tuple[Segment, ...]], LexState] = {}
     for lead, first, last, span, more in LEADS:
         for seg in segments[bisect_left(segments, first, key=lambda s: s.hi) :]:
             if seg.lo > last:
                 break
             for block in range(max(seg.lo, first) // span, min(seg.hi, last) // span + 1):
-                if targets[lead + block] is None:
+                if lead + block not in targets:
                     start = max(block * span, first)  # shorter spellings own what lies below
                     end = min(block * span + span - 1, last)
                     inside = _restrict(segments, start, end, block * span)
-                    targets[lead + block] = Digits(6, more, inside, recorded)
+                    targets[lead + block] = made.setdefault(
+                        (more, inside), Digits(6, more, inside, recorded)
+                    )
+    return list(targets.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ a generalization of Dijkstra's algorithm, section 2).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from structgen.automaton.lexer import LexState, Row, Text
 from structgen.automaton.lexer_paths import ends
@@ -102,12 +104,15 @@ class Costs:
         return self._scalars[node]
 
 
+@lru_cache(maxsize=4096)
 def _quoted(language: Regex) -> int | None:
     """Bytes of the shortest JSON string whose content is in the language."""
-    if language.nullable:
-        return 2
-    if language.is_empty():
+    word = shortest(language)
+    if word is None:
         return None
+    size = len(json.dumps(word, ensure_ascii=False).encode())
+    if size == len(word) + 2:
+        return size  # one byte for each of the fewest characters
     start = Text((language,), Scalar(quoted=True))
     return 1 + next(len(e.path) for e in ends(start, _row) if e.label is not None)
 

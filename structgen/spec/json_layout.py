@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from structgen.automaton.charset import CharSet
 from structgen.automaton.json_lexemes import Layout
 from structgen.automaton.regex import (
@@ -29,6 +31,7 @@ _BOUNDED = alt(
 )
 
 
+@lru_cache(maxsize=64)
 def layout_of(whitespace: str) -> tuple[Layout, int]:
     """Where white space may stand, and the fewest bytes of a gap.
 
