@@ -57,10 +57,9 @@ def _write(live: Sequence[Row], logits: Logits, vocab_size: int, clock: Clock) -
     clock.other += clock.lap()
     logits.apply(masks)
     clock.mask += clock.lap()
-    log_masked = logits.log_normalizers()
     scores = logits.numpy()
     for i, row in enumerate(live):
-        row.step(scores[i], float(log_raw[i]), float(log_masked[i]))
+        row.step(scores[i], float(log_raw[i]))
     clock.other += clock.lap()
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from structgen.decode.closing import Closer
 from structgen.decode.interfaces import DEAD, FINAL, Constraint
 from structgen.decode.result import FinishReason, GenerationResult, Timings
-from structgen.decode.sampling import Sampler
+from structgen.decode.sampling import Sampler, log_sum_exp
 from structgen.errors import GenerationError, ModelError, NoTokenError, TruncatedError
 from structgen.mask import bitmask
 
@@ -78,19 +78,21 @@ class Row:
         """What has been written, up to the last whole character."""
         return "".join(self._pieces)
 
-    def step(self, logits: npt.NDArray[Any], log_raw: float, log_masked: float) -> None:
+    def step(self, logits: npt.NDArray[Any], log_raw: float) -> None:
         """Write one more token, or end the text.
 
-        `logits` float[V] are masked already (-inf); `log_raw` and `log_masked` are the logs of the
-        sums of their exponentials before and after that.
+        `logits` float[V] are masked already (-inf); `log_raw` is the log of the sum of their
+        exponentials before that.
         """
         if not math.isfinite(log_raw):
             self._fail_model(log_raw)
-        token = self._plan.popleft() if self._plan else self._choose(logits)
+        allowed = np.flatnonzero(logits > -np.inf)
+        values = logits[allowed].astype(np.float64)
+        token = self._plan.popleft() if self._plan else self._choose(allowed, values)
         if token is None:
             self._end("closed")
             return
-        self._record(token, float(logits[token]), log_raw, log_masked)
+        self._record(token, float(logits[token]), log_raw, log_sum_exp(values))
         self.state = self.request.constraint.advance(self.state, token)
         if self.state == DEAD:
             self._fail_defect(token)
@@ -126,9 +128,13 @@ class Row:
             prompt_tokens=len(self.request.prompt),
         )
 
-    def _choose(self, logits: npt.NDArray[Any]) -> int | None:
+    def _choose(
+        self, allowed: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+    ) -> int | None:
         """A sampled token, or the first that closes the text; None when closing needs no token."""
-        token = self._sample(logits)
+        if not len(allowed):
+            self._fail_no_token()
+        token = int(allowed[self.request.sampler.choose(values, self._rng)])
         request = self.request
         if request.on_truncation == "raise":
             return token
@@ -139,18 +145,6 @@ class Row:
         self._closing = True
         self._plan.extend(request.closer.plan(self.state) or ())
         return self._plan.popleft() if self._plan else None
-
-    def _sample(self, logits: npt.NDArray[Any]) -> int:
-        if self.request.sampler.greedy:
-            token = int(logits.argmax())
-            if logits[token] == -np.inf:
-                self._fail_no_token()
-            return token
-        allowed = np.flatnonzero(logits > -np.inf)
-        if not len(allowed):
-            self._fail_no_token()
-        chosen = self.request.sampler.choose(logits[allowed].astype(np.float64), self._rng)
-        return int(allowed[chosen])
 
     def _record(self, token: int, logit: float, log_raw: float, log_masked: float) -> None:
         self.tokens.append(token)

@@ -20,6 +20,7 @@ from structgen.errors import GenerationError
 Doubles = npt.NDArray[np.float64]
 
 _FIRST_LOOK = 64  # tokens that top-p sorts at first; usually enough, else eight times as many
+_BLOCK = 512  # weights whose sum is taken at once, before the one block that matters is looked at
 
 
 def softmax(logits: Doubles) -> Doubles:
@@ -29,8 +30,16 @@ def softmax(logits: Doubles) -> Doubles:
     return weights
 
 
+def log_sum_exp(logits: Doubles) -> float:
+    """Log of the sum of exponentials of float64[k]; -inf where there is nothing to sum."""
+    top = logits.max(initial=-np.inf)
+    return float(top + np.log(np.exp(logits - top).sum())) if top > -np.inf else -math.inf
+
+
 def with_temperature(logits: Doubles, temperature: float) -> Doubles:
     """Divide by a temperature > 0; the largest becomes 0, so that a tiny one does no harm."""
+    if temperature == 1.0:
+        return logits
     with np.errstate(over="ignore"):  # what overflows becomes -inf, which is its limit
         scaled: Doubles = (logits - logits.max()) / temperature
     return scaled
@@ -79,12 +88,21 @@ def _largest(logits: Doubles, count: int) -> npt.NDArray[np.int64]:
     return candidates[order]
 
 
-def draw(probabilities: Doubles, rng: np.random.Generator) -> int:
-    """An index with these probabilities, from one uniform number; never one of probability 0."""
-    edges = np.cumsum(probabilities)
-    # u < 1 strictly, and the first edge *above* u * total: an empty bin has no such edge
-    index = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
-    return min(index, int(np.flatnonzero(probabilities)[-1]))
+def draw(weights: Doubles, rng: np.random.Generator) -> int:
+    """An index with probabilities proportional to `weights`, never one of weight 0.
+
+    Takes one uniform number u < 1: the index is that of the first edge of the cumulative sum
+    *above* u times the total, and an empty bin has no such edge. O(k), with few passes.
+    """
+    sums = np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK))
+    edges = np.cumsum(sums)
+    wanted = rng.random() * edges[-1]
+    block = min(int(np.searchsorted(edges, wanted, side="right")), int(np.flatnonzero(sums)[-1]))
+    first = block * _BLOCK
+    inside = weights[first : first + _BLOCK]
+    rest = wanted - (edges[block - 1] if block else 0.0)
+    index = int(np.searchsorted(np.cumsum(inside), rest, side="right"))
+    return first + min(index, int(np.flatnonzero(inside)[-1]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structgen.decode.closing import Closer, Speller
@@ -40,6 +40,9 @@ def test_spelling_uses_the_fewest_tokens(tokens: list[bytes], data: bytes) -> No
 
 
 @given(pieces, texts, st.integers(0, 8), st.booleans())
+@example([b"abc", b"ab"], b"abcab", 2, True)
+@example([b"abc", b"ab"], b"abcab", 1, True)
+@example([b"abc", b"ab"], b"abcabc", 3, False)
 def test_fitting_is_spelling_within_the_budget(
     tokens: list[bytes], data: bytes, budget: int, every_byte: bool
 ) -> None:

@@ -235,6 +235,17 @@ def test_stop_eos_lets_the_model_end(generator: Generator, words: NaiveConstrain
         assert generator.vocabulary.decode_bytes(result.tokens).decode() == result.text
 
 
+def test_stop_eos_asks_even_where_nothing_else_can_follow(generator: Generator) -> None:
+    """The only text is followed by the end token, unless the budget has no room for it."""
+    only = NaiveConstraint(["a"], generator.vocabulary)
+    [token] = generator.tokenizer("a")["input_ids"]
+    asked = generator.generate(PROMPT, only, stop="eos")
+    assert asked.tokens == (token, generator.tokenizer.eos_token_id)
+    assert asked.finish_reason == "eos"
+    short = generator.generate(PROMPT, only, stop="eos", max_tokens=1)
+    assert (short.tokens, short.finish_reason) == ((token,), "complete")
+
+
 def test_stop_complete_waits_while_a_letter_may_follow(generator: Generator) -> None:
     """Whitespace alone ends the text, whitespace that a letter may follow does not."""
     vocabulary = generator.vocabulary
@@ -279,6 +290,35 @@ def test_every_budget_that_suffices_is_kept(generator: Generator, objects: Naive
             assert len(steps(generator, objects, result)) == len(result.tokens)
     assert reasons["closed"] > 5
     assert reasons["complete"] > 5
+
+
+def test_a_text_is_closed_as_late_as_possible(
+    generator: Generator, objects: NaiveConstraint
+) -> None:
+    """A text goes its own way up to the token after which the budget would not suffice."""
+
+    def needed(state: int) -> int:
+        return fewest_tokens(generator.vocabulary, [objects.shortest_completion(state)])
+
+    least = fewest_tokens(generator.vocabulary, objects.texts)
+    for seed in range(12):
+        free = generator.generate(PROMPT, objects, seed=seed, temperature=3.0)
+        for budget in range(least, len(free.tokens) + 2):
+            state, kept = objects.start, 0
+            for left, token in enumerate(free.tokens):
+                after = objects.advance(state, token)
+                if needed(after) > budget - left - 1:
+                    break
+                state, kept = after, kept + 1
+            result = generator.generate(
+                PROMPT, objects, seed=seed, temperature=3.0, max_tokens=budget
+            )
+            assert result.tokens[:kept] == free.tokens[:kept]
+            assert (
+                result.text
+                == (objects.prefixes[state] + objects.shortest_completion(state)).decode()
+            )
+            assert result.finish_reason == ("complete" if kept == len(free.tokens) else "closed")
 
 
 def test_closing_tokens_have_the_model_s_probabilities(

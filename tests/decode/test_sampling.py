@@ -159,6 +159,27 @@ def test_drawing_inverts_the_cumulative_distribution(counts: list[int]) -> None:
     assert [drawn.count(i) for i in range(len(counts))] == counts
 
 
+def test_drawing_from_many_tokens_is_as_exact() -> None:
+    """The same for thousands of tokens, with long runs that have no weight at all."""
+    counts = np.random.default_rng(0).integers(0, 4, 3000)
+    counts[400:1600] = counts[2000:2600] = counts[-5:] = 0
+    total = int(counts.sum())
+    drawn = [draw(counts / 7.0, FixedRandom((i + 0.5) / total)) for i in range(total)]
+    assert np.array_equal(np.bincount(drawn, minlength=3000), counts)
+    ends = [draw(counts / 7.0, FixedRandom(u)) for u in (0.0, math.nextafter(1.0, 0.0))]
+    assert ends == [np.flatnonzero(counts)[0], np.flatnonzero(counts)[-1]]
+
+
+def test_a_number_on_an_edge_belongs_to_the_token_above() -> None:
+    """Also where the edge lies between two of the blocks in which many weights are summed."""
+    assert [draw(np.ones(1024), FixedRandom(i / 1024)) for i in (0, 1, 511, 512, 513, 1023)] == [
+        *(0, 1, 511, 512, 513, 1023)
+    ]
+    late = np.zeros(1024)
+    late[700] = 0.3
+    assert [draw(late, FixedRandom(u)) for u in (0.0, 0.5, math.nextafter(1.0, 0.0))] == [700] * 3
+
+
 def test_draws_follow_the_distribution() -> None:
     """20,000 seeded draws through all transforms agree with the stated law (chi-square)."""
     rng = np.random.default_rng(7)
