@@ -10,8 +10,6 @@ import json
 import os
 import re
 import sys
-import types
-import typing
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -85,14 +83,15 @@ def read_prompt(prompt: str | None, prompt_file: str | None, *, stdin_taken: boo
 def load_spec(source: str, options: dict[str, Any]) -> Any:
     """The spec that SCHEMA names: a schema file, `-`, or `module:Model`.
 
-    `options` are keyword arguments of `structgen.JsonSchema`; empty means its defaults.
+    `options` are keyword arguments of `structgen.JsonSchema`.
     """
     import structgen
 
     found = _MODEL.fullmatch(source)
     if found and not Path(source).exists():
-        model = import_model(*found.groups())
-        return structgen.JsonSchema(model, **options) if options else model
+        from structgen.spec.python_types import PythonType
+
+        return PythonType(import_model(*found.groups()), **options)
     schema = read_json(source, "schema")
     if not isinstance(schema, dict | bool):
         kind = "text" if isinstance(schema, str) else json.dumps(schema)[:40]
@@ -119,6 +118,8 @@ def read_json(path: str, what: str) -> Any:
 
 def import_model(module: str, name: str) -> Any:
     """The type called `name` in `module`, which is looked for in the current folder first."""
+    from structgen.spec.python_types import is_python_type
+
     place = f"{module}:{name}"
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
@@ -134,21 +135,16 @@ def import_model(module: str, name: str) -> Any:
         _broken(problem, place, "", f"try: python -c 'import {module}'")
     for part in name.split("."):
         if not hasattr(value, part):
-            names = [n for n, v in vars(value).items() if is_type(v) and not n.startswith("_")]
+            names = [
+                n for n, v in vars(value).items() if is_python_type(v) and not n.startswith("_")
+            ]
             known = ", ".join(sorted(names)[:8]) if hasattr(value, "__dict__") else ""
             _broken(f"{module!r} has no {part!r}", place, f"one of {known}" if known else "a type")
         value = getattr(value, part)
-    if not is_type(value):
+    if not is_python_type(value):
         kind = type(value).__name__
         _broken(f"{name!r} is not a type but a {kind}", place, "a class or a typing construct")
     return value
-
-
-def is_type(value: object) -> bool:
-    """Whether `value` is a class or something like `list[int]` or `Literal["a"]`."""
-    alias = getattr(typing, "TypeAliasType", type)  # since Python 3.12
-    kinds = (type, types.UnionType, alias)
-    return isinstance(value, kinds) or typing.get_origin(value) is not None
 
 
 def shown(path: str) -> str:

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from structgen import jit
+from tests.decode.models import build_model, build_tokenizer
+
 PERSON: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -19,6 +22,12 @@ PERSON: dict[str, Any] = {
     "required": ["name", "age"],
     "additionalProperties": False,
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_kernels() -> None:
+    """Compile the kernels beforehand, so that no command has to announce that it does."""
+    jit.warmup()
 
 
 @pytest.fixture
@@ -38,3 +47,13 @@ def tokenizer(tmp_path: Path) -> str:
     path = tmp_path / "tiny.tiktoken"
     path.write_text("".join(lines))
     return str(path)
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a tiny random model."""
+    folder = tmp_path_factory.mktemp("cli") / "model"
+    tokenizer = build_tokenizer()
+    build_model(tokenizer).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)

@@ -99,3 +99,21 @@ def test_check_can_ask_for_the_order_that_generation_uses(person: str) -> None:
     spaced = ["check", person, "-q", "--text", '{"name" :   "A","age":1}']
     assert main(spaced) == 0
     assert main([*spaced, "--whitespace", "compact"]) == 1
+
+
+def test_a_type_is_checked_like_its_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`module:Model` may be a Pydantic model or a typing construct; keys come in any order."""
+    (tmp_path / "cli_checked.py").write_text(
+        "from typing import Literal\nfrom pydantic import BaseModel\n"
+        "class Point(BaseModel):\n    x: int\n    y: int\n"
+        'Points = list[Point | Literal["none"]]\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert main(["check", "cli_checked:Point", "-q", "--text", '{"y": 2, "x": 1}']) == 0
+    assert main(["check", "cli_checked:Points", "-q", "--text", '[{"x":1,"y":2}, "none"]']) == 0
+    assert main(["check", "cli_checked:Points", "--text", '[{"x":1,"y":2}, "one"]']) == 1
+    assert "byte 17 (line 1, column 18), value /1" in capsys.readouterr().out
+    sys.modules.pop("cli_checked")

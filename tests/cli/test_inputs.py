@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import enum
 import io
 import json
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -91,39 +90,16 @@ def test_a_doubled_key_is_refused_at_any_depth(text: str, monkeypatch: pytest.Mo
         inputs.read_json("-", "schema")
 
 
-class Colour(enum.Enum):
-    """A type."""
-
-    RED = "red"
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (int, True),
-        (Colour, True),
-        (list[int], True),
-        (Literal["a", "b"], True),
-        (int | None, True),
-        (3, False),
-        ("int", False),
-        (Colour.RED, False),
-        (len, False),
-        (sys, False),
-    ],
-)
-def test_types_and_typing_constructs_count_as_types(value: object, expected: bool) -> None:
-    """`module:Name` may lead to whatever can stand in an annotation, except a string."""
-    assert inputs.is_type(value) is expected
-
-
 def test_a_model_is_found_in_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An installed command does not have the current folder on its path, so it is added."""
-    (tmp_path / "cli_found.py").write_text("class Outer:\n    class Inner: ...\n")
+    (tmp_path / "cli_found.py").write_text(
+        "class Outer:\n    class Inner: ...\nNames = list[str]\n"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
     found = inputs.import_model("cli_found", "Outer.Inner")
     assert found.__qualname__ == "Outer.Inner"
+    assert inputs.import_model("cli_found", "Names").__args__ == (str,)
     sys.modules.pop("cli_found")
