@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
+from structgen.automaton.charset import CharSet
 from structgen.automaton.regex import (
     ANY_CHAR,
     Regex,
     alt,
     concat,
     intersect,
+    leaf,
     literal,
     repeat,
     words,
@@ -107,17 +110,40 @@ def _duration() -> Regex:
 
 # -- mail: RFC 5321 -----------------------------------------------------------------------------
 
-_ATOM = r"[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~]+"
-_DOMAIN_LABEL = "[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?"
+_ATOM = r"[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~<wide>]+"
+_QUOTED = r'"(?:[ !#-\[\]-~<wide>]|\\[ -~])*"'
+_DOMAIN_LABEL = "[0-9A-Za-z<wide>](?:[0-9A-Za-z<wide>-]{0,61}[0-9A-Za-z<wide>])?"
+_IDN_LETTERS = r"\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}"
+_SIZES = ((1, 0, 0x7F), (2, 0x80, 0x7FF), (3, 0x800, 0xFFFF), (4, 0x10000, 0x10FFFF))  # UTF-8
 
 
-def _email() -> Regex:
-    """RFC 5321 section 4.1.2, `Mailbox`, with the sizes of section 4.5.3.1."""
-    local = _whole(
-        r'<atom>(?:\.<atom>)*|"(?:[ !#-\[\]-~]|\\[ -~])*"',
-        atom=_ATOM,
-    )
-    domain = _whole(r"<label>(?:\.<label>)*", label=_DOMAIN_LABEL)
+@dataclass(frozen=True)
+class _Octets:
+    """Any text of at most `left` octets in UTF-8."""
+
+    left: int
+    nullable: ClassVar[bool] = True
+
+    def moves(self) -> list[tuple[CharSet, _Octets]]:
+        """A character of each size that there is room for."""
+        return [
+            (CharSet.of([(first, last)]), _Octets(self.left - size))
+            for size, first, last in _SIZES
+            if size <= self.left
+        ]
+
+
+def _email(*, international: bool = False) -> Regex:
+    """RFC 5321 section 4.1.2, `Mailbox`, with the sizes of section 4.5.3.1.
+
+    International: RFC 6531 section 3.3, where the letters of a domain are those that RFC 5892
+    permits by their category; its rules for whole labels are not checked.
+    """
+    wide, letters = (r"\u{80}-\u{10FFFF}", _IDN_LETTERS) if international else ("", "")
+    atom, quoted = _ATOM.replace("<wide>", wide), _QUOTED.replace("<wide>", wide)
+    local = _whole(r"<atom>(?:\.<atom>)*|<quoted>", atom=atom, quoted=quoted)
+    label = _DOMAIN_LABEL.replace("<wide>", letters)
+    domain = _whole(r"<label>(?:\.<label>)*", label=label)
     general = r"(?!IPv6:)[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?:[!-Z^-~]+"
     address = concat(
         literal("["),
@@ -128,8 +154,9 @@ def _email() -> Regex:
         ),
         literal("]"),
     )
-    bounded = intersect(repeat(ANY_CHAR, 1, 64), local)
-    return concat(bounded, literal("@"), alt(intersect(repeat(ANY_CHAR, 1, 255), domain), address))
+    few = leaf(_Octets(64)) if international else repeat(ANY_CHAR, 1, 64)
+    many = leaf(_Octets(255)) if international else repeat(ANY_CHAR, 1, 255)
+    return concat(intersect(few, local), literal("@"), alt(intersect(many, domain), address))
 
 
 # -- addresses ----------------------------------------------------------------------------------
@@ -222,6 +249,7 @@ _BUILDERS: dict[str, Callable[[], Regex]] = {
     "date-time": _date_time,
     "duration": _duration,
     "email": _email,
+    "idn-email": lambda: _email(international=True),
     "hostname": _hostname,
     "ipv4": _ipv4,
     "ipv6": _ipv6,

@@ -252,13 +252,12 @@ class _Hex(_State):
     closing: ClassVar[int] = 1
 
     def steps(self) -> Moves:
+        least = self.escape.inside.least if self.escape.inside else 0
         for digit, chars in enumerate(_HEX):
             value, left = self.value * 16 + digit, self.left - 1
             highest = (value + 1) * 16**left - 1
-            inside = self.escape.inside
-            if (inside and highest < inside.least) or (
-                left <= 2 and 0xD8 <= value >> 8 - 4 * left <= 0xDF
-            ):
+            surrogate = left <= 2 and 0xD8 <= value >> 8 - 4 * left <= 0xDF
+            if surrogate or highest < least:
                 continue
             after = _Hex(self.place, self.escape, left, value) if left else self.escape.taken(value)
             if after is not None:
