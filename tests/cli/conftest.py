@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,15 @@ def tokenizer(tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of a tiny random model."""
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The folder of a tiny random model; matrices that small are slower on several threads."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("cli") / "model"
     tokenizer = build_tokenizer()
     build_model(tokenizer).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return str(folder)
+    yield str(folder)
+    torch.set_num_threads(threads)

@@ -28,7 +28,7 @@ def fits(text: str) -> bool:
 @pytest.fixture
 def options(model: str) -> list[str]:
     """What every call of `generate` here is given: a random model, and little room."""
-    return ["--model", model, "--max-tokens", "60", "--seed", "1"]
+    return ["--model", model, "--max-tokens", "40", "--seed", "1"]
 
 
 def test_generate_writes_only_json_to_stdout(
