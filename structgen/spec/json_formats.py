@@ -144,16 +144,8 @@ def _email(*, international: bool = False) -> Regex:
     local = _whole(r"<atom>(?:\.<atom>)*|<quoted>", atom=atom, quoted=quoted)
     label = _DOMAIN_LABEL.replace("<wide>", letters)
     domain = _whole(r"<label>(?:\.<label>)*", label=label)
-    general = r"(?!IPv6:)[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?:[!-Z^-~]+"
-    address = concat(
-        literal("["),
-        alt(
-            format_built("ipv4"),
-            concat(_whole("[iI][pP][vV]6:"), format_built("ipv6")),
-            _whole(general.replace("IPv6", "[iI][pP][vV]6")),
-        ),
-        literal("]"),
-    )
+    six = concat(_whole("[iI][pP][vV]6:"), format_built("ipv6"))  # the only registered tag
+    address = concat(literal("["), alt(format_built("ipv4"), six), literal("]"))
     few = leaf(_Octets(64)) if international else repeat(ANY_CHAR, 1, 64)
     many = leaf(_Octets(255)) if international else repeat(ANY_CHAR, 1, 255)
     return concat(intersect(few, local), literal("@"), alt(intersect(many, domain), address))
