@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from structgen.automaton.charset import CharSet
@@ -20,6 +21,11 @@ from structgen.automaton.number_digits import Decimal, Moves, State, grouped
 from structgen.automaton.number_range import Range, split_off
 
 MAX_FRACTION = 17  # fraction digits before an exponent, where multiples count; doubles need 16
+
+# Exact values that doubles hold as well: beyond, `1e400` is infinite and `1e-400` zero to readers.
+# (One double has a least spelling out of this range: 5e-324, half the next.)
+LEAST = Fraction(1, 10**323)
+GREATEST = Fraction(17976931348623157 * 10**292)
 
 _LESS, _GREATER = -2, -1  # how the digits read so far compare with those of a bound
 _START, _LEAD, _POINT, _FRACTION = range(4)
@@ -29,10 +35,10 @@ _DOT, _E = CharSet.chars("."), CharSet.chars("eE")
 
 @dataclass(frozen=True, slots=True)
 class Exponent:
-    """The state after `e`: an integer from `first` to `last` (None: no end) is to be read."""
+    """The state after `e`: an integer from `first` to `last` is to be read."""
 
-    first: int | None
-    last: int | None
+    first: int
+    last: int
     live: ClassVar[bool] = True
     nullable: ClassVar[bool] = False
 
@@ -44,40 +50,34 @@ class Exponent:
     def moves(self) -> Moves:
         """Disjoint character sets, each with the live state it leads to."""
         found: list[tuple[CharSet, State]] = []
-        if self.last is None or self.last >= 0:
-            plus = Decimal.start(_exponents(max(self.first or 0, 0), self.last))
+        if self.last >= 0:
+            plus = Decimal.start(_exponents(max(self.first, 0), self.last))
             found.append((_SIGNS[0], plus))
             found.extend(plus.moves())
-        if self.first is None or self.first <= 0:
-            last = None if self.first is None else -self.first
-            least = 0 if self.last is None else max(-self.last, 0)
-            minus = Decimal.start(_exponents(least, last))
+        if self.first <= 0:
+            minus = Decimal.start(_exponents(max(-self.last, 0), -self.first))
             found.append((_SIGNS[1], minus))
         return tuple(found)
 
 
-def _exponents(least: int, last: int | None) -> Range:
-    high = None if last is None else Fraction(last)
-    return Range(Fraction(least), False, high, False, modulus=1, point=False, padded=True)
+@lru_cache(maxsize=4096)
+def _exponents(least: int, last: int) -> Range:
+    return Range(Fraction(least), high=Fraction(last), modulus=1, point=False, padded=True)
 
 
 @dataclass(frozen=True)
 class Magnitudes:
     """A `Range` as digits and exponents: what `Scientific` states compare with.
 
-    With `places` fraction digits the ends are the integers `low_units` and `high_units`.
     `core` is `modulus` without factors of ten, of which it has `tens`; `odd` is it without
     any factor 2 or 5.
     """
 
     rule: Range
     low_digits: str = field(init=False, compare=False, repr=False)
-    low_exponent: int | None = field(init=False, compare=False, repr=False)
+    low_exponent: int = field(init=False, compare=False, repr=False)
     high_digits: str = field(init=False, compare=False, repr=False)
-    high_exponent: int | None = field(init=False, compare=False, repr=False)
-    places: int = field(init=False, compare=False, repr=False)
-    low_units: int = field(init=False, compare=False, repr=False)
-    high_units: int = field(init=False, compare=False, repr=False)
+    high_exponent: int = field(init=False, compare=False, repr=False)
     core: int = field(init=False, compare=False, repr=False)
     odd: int = field(init=False, compare=False, repr=False)
     tens: int = field(init=False, compare=False, repr=False)
@@ -91,36 +91,31 @@ class Magnitudes:
         digits, exponent = _leading(rule.high_whole, rule.high_part)
         put(self, "high_digits", digits)
         put(self, "high_exponent", exponent)
-        places = max(len(rule.low_part), len(rule.high_part), rule.scale)
-        put(self, "places", places)
-        put(self, "low_units", int(rule.low * 10**places))
-        put(self, "high_units", int((rule.high or 0) * 10**places))
         tens, core = split_off(rule.modulus, 10) if rule.modulus else (0, 0)
         put(self, "core", core)
-        odd = split_off(split_off(core or 1, 2)[1], 5)[1]
-        put(self, "odd", odd)
+        put(self, "odd", split_off(split_off(core or 1, 2)[1], 5)[1])
         put(self, "tens", tens)
 
     def __hash__(self) -> int:
         return self.rule.hashed
 
-    def exponents(self) -> tuple[int, ...]:
-        """Exponents of which one fits some continuation of a live prefix, whatever the prefix.
+    @cached_property
+    def wide(self) -> bool:
+        """Does some exponent suit all digits, whatever they are?"""
+        least = self.tens + self.core.bit_length() + MAX_FRACTION - self.rule.scale
+        return self.odd == 1 and self.high_exponent > max(self.low_exponent + 1, least)
 
-        If some number fits with an exponent, the same digits fit with a greater one as long as
-        the upper end is not reached: so only the greatest two exponents need a look.
-        """
-        if self.high_exponent is not None:
-            return (self.high_exponent, self.high_exponent - 1)
-        most = MAX_FRACTION + self.rule.modulus.bit_length() + self.rule.scale
-        return (most + max(0, (self.low_exponent or 0) + 1),)
+    @cached_property
+    def units(self) -> tuple[int, int, int]:
+        """A number of fraction digits, and both ends as integers when they have so many."""
+        rule = self.rule
+        places = max(len(rule.low_part), len(rule.high_part), rule.scale)
+        return places, int(rule.low * 10**places), int((rule.high or 0) * 10**places)
 
 
-def _leading(whole: str, part: str) -> tuple[str, int | None]:
+def _leading(whole: str, part: str) -> tuple[str, int]:
     """The digits from the first to the last that is not 0, and the first one's power of ten."""
     digits = (whole + part).strip("0")
-    if not digits:
-        return "", None
     if whole:
         return digits, len(whole) - 1
     return digits, -1 - (len(part) - len(part.lstrip("0")))
@@ -138,8 +133,8 @@ class Scientific:
 
     rule: Magnitudes
     phase: int = _START
-    low: int = _GREATER
-    high: int = _LESS
+    low: int = 0
+    high: int = 0
     places: int = 0
     zeros: int = 0
     rest: int = 0
@@ -150,13 +145,15 @@ class Scientific:
 
     @staticmethod
     def start(rule: Range) -> Scientific | None:
-        """The state before the first digit, the one that may be dead; None if `rule` has only 0."""
-        if rule.high == 0:
-            return None
-        bounds = Magnitudes(rule)
-        low = _GREATER if bounds.low_exponent is None else 0
-        high = _LESS if bounds.high_exponent is None else 0
-        return Scientific(bounds, _START, low, high)
+        """The state before the first digit, the one that may be dead; None if nothing fits.
+
+        Values that a double cannot hold are left out.
+        """
+        if rule.low < LEAST:
+            rule = replace(rule, low=LEAST, low_open=False)
+        if rule.high is None or rule.high > GREATEST:
+            rule = replace(rule, high=GREATEST, high_open=False)
+        return None if rule.empty else Scientific(Magnitudes(rule))
 
     @property
     def shortest(self) -> int:
@@ -191,8 +188,8 @@ class Scientific:
     def _digit(self, digit: int) -> Scientific:
         """The state after one more digit; it may be dead."""
         bounds = self.rule
-        low = _compared(self.low, digit, bounds.low_digits)
-        high = _compared(self.high, digit, bounds.high_digits)
+        low = _compared(self.low, digit, bounds.low_digits, bounds.rule.low_open)
+        high = _compared(self.high, digit, bounds.high_digits, not bounds.rule.high_open)
         phase = _LEAD if self.phase == _START else _FRACTION
         shown = self.shown + (phase == _FRACTION)
         number = 10 * self.number + digit
@@ -207,53 +204,46 @@ class Scientific:
         return Scientific(bounds, phase, low, high, shown, zeros, rest, number, shown)
 
     def _live(self) -> bool:
-        """Can more digits and some exponent spell a wanted value?"""
+        """Can more digits and some exponent spell a wanted value?
+
+        If some number fits with an exponent, the same digits fit with a greater one as long as
+        the upper end is not reached: so only the greatest two exponents need a look.
+        """
         bounds = self.rule
-        if bounds.high_exponent is None and bounds.odd == 1:
-            return True
-        return any(map(self._reaches, bounds.exponents()))
+        return (
+            bounds.wide
+            or self._reaches(bounds.high_exponent)
+            or (self._reaches(bounds.high_exponent - 1))
+        )
 
     def _reaches(self, exponent: int) -> bool:
         """Can more digits and then this exponent spell a wanted value?"""
         bounds, rule = self.rule, self.rule.rule
-        shift = max(bounds.places, MAX_FRACTION - exponent, self.shown - exponent)
+        places, low, high = bounds.units
+        shift = max(places, MAX_FRACTION - exponent, self.shown - exponent)
+        low *= 10 ** (shift - places)
+        high *= 10 ** (shift - places)
         size = 10 ** (exponent - self.shown + shift)
         block = self.number * size
-        end = block + size
-        low = bounds.low_units * 10 ** (shift - bounds.places)
-        high = None
-        if rule.high is not None:
-            high = bounds.high_units * 10 ** (shift - bounds.places)
         if not rule.modulus:
-            if low >= end or (high is not None and high < block):
-                return False
-            return high is None or block < high or not rule.high_open
+            return low < block + size and (block < high or (block == high and not rule.high_open))
         least = rule.modulus * 10 ** (shift - rule.scale)
         grid = math.lcm(least, 10 ** (exponent - MAX_FRACTION + shift))
         first = max(block, low + rule.low_open)
-        if high is not None:
-            end = min(end, high + 1 - rule.high_open)
+        end = min(block + size, high + 1 - rule.high_open)
         return bool(-(-first // grid) * grid < end)
 
     def _exponent(self) -> Exponent | None:
         """The state after `e`: which exponents suit the digits."""
-        bounds, rule = self.rule, self.rule.rule
-        first, last = bounds.low_exponent, bounds.high_exponent
-        if first is not None and self.low != _GREATER:
-            reached = self.low == len(bounds.low_digits) and not rule.low_open
-            first += not reached
-        if last is not None and self.high != _LESS:
-            over = self.high == _GREATER
-            over = over or (self.high == len(bounds.high_digits) and rule.high_open)
-            last -= over
-        if rule.modulus:
+        bounds = self.rule
+        first = bounds.low_exponent + (self.low != _GREATER)
+        last = bounds.high_exponent - (self.high == _GREATER)
+        if bounds.rule.modulus:
             least = self._least_exponent()
             if least is None:
                 return None
-            first = least if first is None else max(first, least)
-        if first is not None and last is not None and first > last:
-            return None
-        return Exponent(first, last)
+            first = max(first, least)
+        return Exponent(first, last) if first <= last else None
 
     def _least_exponent(self) -> int | None:
         """The least exponent that makes the digits a multiple; None if there is none."""
@@ -267,11 +257,16 @@ class Scientific:
         return tens + self.places - self.zeros - self.rule.rule.scale
 
 
-def _compared(before: int, digit: int, bound: str) -> int:
-    """How the digits compare with those of a bound after one more digit."""
+def _compared(before: int, digit: int, bound: str, over: bool) -> int:
+    """How the digits compare with those of a bound after one more digit.
+
+    If zeros may follow the digits of the bound and then it is met, `over` says that it is not yet
+    passed; otherwise meeting it is as good as passing it.
+    """
     if before < 0:
         return before
     expected = int(bound[before]) if before < len(bound) else 0
     if digit != expected:
         return _LESS if digit < expected else _GREATER
-    return min(before + 1, len(bound))
+    met = before + 1 >= len(bound)
+    return (len(bound) if over else _GREATER) if met else before + 1

@@ -90,6 +90,7 @@ def _without_high(rule: Range) -> Range:
     return replace(rule, high=None, high_open=False)
 
 
+@lru_cache(maxsize=4096)
 def digits_of(value: Fraction) -> tuple[str, str]:
     """Digits before and after the point of a finite decimal, without leading or trailing zeros.
 

@@ -4,16 +4,16 @@ A text belongs to `number_language(...)` iff it is one of the `spellings(...)` f
 constraints and its exact decimal value satisfies all of them; nothing is rounded to a float.
 A finite automaton cannot weigh an exponent against arbitrarily many digits, hence spellings:
 
-- no constraint, or only on the sign (an end at 0): all of RFC 8259, section 6;
-- any other bound: plain decimals of any length (`-0`, `007` is no JSON, `1.000`, `0.5`), scientific
-  notation with one digit other than 0 before the point, any fraction and any exponent (`1e-05`,
-  `1.50E+300`), and zero with any exponent (`0e5`, `0.0E-3`);
-- a multiple or `integer`, with or without bounds: the same, with at most `MAX_FRACTION` fraction
+- no constraint, or only `minimum` or `maximum` 0: all of RFC 8259, section 6;
+- any other end: plain decimals of any length (`-0`, `1.000`, `0.5`), scientific notation with one
+  digit other than 0 before the point, any fraction, and an exponent for which the value is between
+  1e-323 and the greatest double (`1e-05`, `1.50E+300`), and zero with any exponent (`0.0E-3`);
+- a multiple or `integer`, with or without ends: the same, with at most `MAX_FRACTION` fraction
   digits before an exponent (the repr of a double needs 16; plain decimals stay unlimited).
 
-So `12e3`, `0.5e1` and `10e-1` are the spellings left out. They depend only on the kind of
-constraint, never on its values, which makes complements exact: what violates constraints c is
-`intersect(spellings(c), complement(number_language(c)))`.
+So `12e3`, `0.5e1`, `10e-1` and `1e400` are left out; the repr of every double but 5e-324 is in.
+The spellings depend on the kind of constraint, never on its values, which makes complements exact:
+what violates constraints c is `intersect(spellings(c), complement(number_language(c)))`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal as DecimalValue
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from structgen.automaton.charset import CharSet
@@ -36,6 +36,7 @@ from structgen.automaton.regex import (
     alt,
     chars,
     concat,
+    intersect,
     leaf,
     literal,
     repeat,
@@ -131,10 +132,9 @@ def spellings(
     if spelling != "any":
         return concat(_SIGN, _WHOLE if spelling == "integer" else _PLAIN)
     if integer or multiple_of:
-        return _spellings(MAX_FRACTION)
-    if all(not value for value in (minimum, exclusive_minimum, maximum, exclusive_maximum)):
-        return JSON_NUMBER
-    return _spellings(None)
+        return _spellings(multiples=True)
+    excluded = exclusive_minimum is not None or exclusive_maximum is not None
+    return _spellings(multiples=False) if minimum or maximum or excluded else JSON_NUMBER
 
 
 def equal_to(value: Number, *, spelling: Spelling = "any", location: str = "") -> Regex:
@@ -159,11 +159,15 @@ def to_fraction(value: float | DecimalValue, *, location: str = "") -> Fraction:
     return Fraction(decimal)
 
 
-@lru_cache(maxsize=64)
-def _spellings(places: int | None) -> Regex:
-    fraction = _optional(concat(_DOT, repeat(_DIGIT, 1, places)))
-    zero = concat(_ZERO, _EXPONENT)
-    return concat(_SIGN, alt(_PLAIN, zero, concat(_NONZERO, fraction, _EXPONENT)))
+@cache
+def _spellings(*, multiples: bool) -> Regex:
+    if multiples:
+        short = repeat(_DIGIT, 1, MAX_FRACTION)
+        mantissa = alt(_ZERO, concat(_WHOLE, _optional(concat(_DOT, short))))
+        shape = concat(_SIGN, alt(_PLAIN, concat(mantissa, _EXPONENT)))
+        return intersect(_spellings(multiples=False), shape)
+    scientific = _begun(Scientific.start(Range()))
+    return concat(_SIGN, alt(_PLAIN, concat(_ZERO, _EXPONENT), scientific))
 
 
 def _tighter(
@@ -211,8 +215,9 @@ Ends = tuple[Fraction | None, bool, Fraction | None, bool]
 @lru_cache(maxsize=4096)
 def _language(ends: Ends, modulus: int, scale: int, spelling: Spelling) -> Regex:
     low, low_open, high, high_open = ends
-    if not modulus and not low and not high and spelling == "any":
-        return _signs(ends)
+    excluded = low_open or high_open
+    if not (modulus or low or high or excluded) and spelling == "any":
+        return _signs(low, high)
     positive = _magnitudes(ends, modulus, scale, spelling)
     mirrored = (_negated(high), high_open, _negated(low), low_open)
     return alt(positive, concat(literal("-"), _magnitudes(mirrored, modulus, scale, spelling)))
@@ -222,13 +227,13 @@ def _negated(value: Fraction | None) -> Fraction | None:
     return None if value is None else -value
 
 
-def _signs(ends: Ends) -> Regex:
-    """Constraints that only ask for the sign: any spelling will do."""
-    low, low_open, high, high_open = ends
-    zero = EMPTY if low_open or high_open else concat(_SIGN, _ANY_ZERO)
+def _signs(low: Fraction | None, high: Fraction | None) -> Regex:
+    """Constraints that only forbid a sign: any spelling will do."""
+    if low is high is None:
+        return JSON_NUMBER
     above = EMPTY if high is not None else _ANY_POSITIVE
     below = EMPTY if low is not None else concat(literal("-"), _ANY_POSITIVE)
-    return JSON_NUMBER if low is high is None else alt(zero, above, below)
+    return alt(concat(_SIGN, _ANY_ZERO), above, below)
 
 
 def _magnitudes(ends: Ends, modulus: int, scale: int, spelling: Spelling) -> Regex:
