@@ -70,9 +70,19 @@ class HuggingFaceTarget:
         self.model = model.eval()
         self.vocab_size = _logits_size(model)
         self.context = _context(model)
-        layers = DynamicCache(config=model.config).layers
-        self.takes_trees = all(type(layer) is DynamicLayer for layer in layers)
         self._accepts = frozenset(inspect.signature(model.forward).parameters)
+        layers = DynamicCache(config=model.config).layers
+        # Models without positions (ALiBi, recurrent ones) take them from where a token stands.
+        self.takes_trees = "position_ids" in self._accepts and all(
+            type(layer) is DynamicLayer for layer in layers
+        )
+        self._stepwise = any(hasattr(layer, "update_recurrent_state") for layer in layers)
+        self._recurrent = "past_key_values" not in self._accepts
+        if self._recurrent and "cache_params" not in self._accepts:
+            raise ModelError(
+                f"{type(model).__name__} takes no cache of what it has read",
+                expected="a model whose forward takes past_key_values or cache_params",
+            )
 
     @property
     def device(self) -> torch.device:
@@ -109,12 +119,13 @@ class HuggingFaceTarget:
         parents: Sequence[Sequence[int]] | None = None,
     ) -> TorchLogits:
         """Read tokens after each row; rows may get different numbers of them."""
-        if parents is not None and not self.takes_trees:
-            raise ModelError(
-                f"{type(self.model).__name__} cannot read several continuations at once",
-                hint="its attention is not over all tokens; decode without drafts",
-            )
         width = max(map(len, tokens))
+        if (parents is not None and not self.takes_trees) or (width > 1 and self._stepwise):
+            raise ModelError(
+                f"{type(self.model).__name__} cannot read drafts",
+                expected="attention over all tokens, with positions that can be given",
+                hint="decode without drafts",
+            )
         ids = torch.zeros((len(tokens), width), dtype=torch.int64)
         fresh = torch.zeros((len(tokens), width), dtype=torch.bool)
         for r, row in enumerate(tokens):
@@ -184,6 +195,9 @@ class HuggingFaceTarget:
             "past_key_values": cache.past,
             "use_cache": True,
         }
+        if self._recurrent:  # the mask is that of the tokens read now, not of all slots
+            given["attention_mask"] = mask[:, -ids.shape[1] :].long()
+            given["cache_params"] = given.pop("past_key_values")
         if "position_ids" in self._accepts:
             given["position_ids"] = positions
         if last_only and "logits_to_keep" in self._accepts:

@@ -203,7 +203,7 @@ def test_a_sliding_window_is_batched_but_takes_no_drafts_back() -> None:
     target.commit(cache, [[0], [0]])
     target.select(cache, [1])
     agree(target.forward(cache, [[30]]), [whole(target, [*rows[1], 30])])
-    with pytest.raises(ModelError, match="cannot read several continuations"):
+    with pytest.raises(ModelError, match="cannot read drafts"):
         target.forward(cache, [[3, 4]], [[-1, -1]])
     with pytest.raises(ModelError, match="cannot take back"):
         target.commit(cache, [[]])
@@ -232,6 +232,66 @@ def test_learned_positions_are_not_shifted_by_padding() -> None:
         target.forward(cache, [[1, 2], [3, 4]], [[-1, -1], [-1, 0]]),
         [whole(target, row) for row in ([5, 6, 7, 8, 1], [5, 6, 7, 8, 2], [9, 3], [9, 3, 4])],
     )
+
+
+def bloom_model() -> Any:
+    """A tiny model without positions: its attention falls off with distance (ALiBi)."""
+    from transformers import BloomConfig, BloomForCausalLM
+
+    config = BloomConfig(
+        vocab_size=64, hidden_size=16, n_layer=2, n_head=2, initializer_range=0.5, use_cache=True
+    )
+    untyped: Any = BloomForCausalLM
+    return untyped(config)
+
+
+def mamba_model() -> Any:
+    """A tiny model that keeps a state of fixed size instead of keys and values."""
+    from transformers import MambaConfig, MambaForCausalLM
+
+    config = MambaConfig(vocab_size=64, hidden_size=16, num_hidden_layers=2, state_size=4)
+    untyped: Any = MambaForCausalLM
+    return untyped(config)
+
+
+@pytest.mark.parametrize("build", [bloom_model, mamba_model])
+def test_models_without_positions_are_decoded_one_token_at_a_time(build: Any) -> None:
+    """Padding and dropping rows are right for them too; drafts are refused."""
+    torch.manual_seed(3)
+    target = HuggingFaceTarget(build())
+    assert target.context is None
+    prompts = [[5, 6, 7, 8, 9, 10], [12, 13]]
+    cache, logits = target.prefill([*prompts, prompts[0]])
+    rows = [list(prompt) for prompt in [*prompts, prompts[0]]]
+    agree(logits, [whole(target, row) for row in rows])
+    for leaving in (0, 0):
+        rows = [[*row, 20 + i] for i, row in enumerate(rows)]
+        fresh = [row[-1:] for row in rows]
+        agree(target.forward(cache, fresh), [whole(target, row) for row in rows])
+        stay = [i for i in range(len(rows)) if i != leaving]
+        target.select(cache, stay)
+        rows = [rows[i] for i in stay]
+    with pytest.raises(ModelError, match="cannot read drafts"):
+        target.forward(cache, [[3, 4]], [[-1, -1]])
+
+
+def test_a_model_without_a_cache_is_refused(model: Any) -> None:
+    """A model that would have to read everything again for each token is not taken."""
+
+    class Forgetful:
+        config = model.config
+
+        def eval(self) -> Any:
+            return self
+
+        def get_output_embeddings(self) -> Any:
+            return model.lm_head
+
+        def forward(self, input_ids: Any) -> Any:
+            return input_ids
+
+    with pytest.raises(ModelError, match="Forgetful takes no cache"):
+        HuggingFaceTarget(Forgetful())
 
 
 def test_prompts_that_cannot_be_read_are_refused(target: HuggingFaceTarget) -> None:
