@@ -22,5 +22,6 @@ def kernel(signature: Any) -> Callable[[F], F]:
 
 def inlined(function: F) -> F:
     """Compile a helper into each kernel that calls it."""
-    compiled: F = numba.njit(inline="always", error_model="numpy")(function)
+    decorate: Any = numba.njit(inline="always", error_model="numpy")
+    compiled: F = decorate(function)
     return compiled

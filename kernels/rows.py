@@ -1,4 +1,4 @@
-"""In: mask rows (bit t % 32 of word t // 32). Out: rows copied, and logits with the rest at -inf."""
+"""In: mask rows (bit t % 32 of word t // 32). Out: rows copied, logits with the rest at -inf."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def copy_rows(table, index, out):  # type: ignore[no-untyped-def]
 
 @inlined
 def block(logits, rows, refused):  # type: ignore[no-untyped-def]
+    """Write `refused` where the bit is not set."""
     for i in range(logits.shape[0]):
         for w in range(rows.shape[1]):
             word = numba.uint32(rows[i, w])

@@ -83,6 +83,20 @@ def cross(t, nodes, out, stack, i, count, used):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def copy_crossing(source, out, k, count, used):  # type: ignore[no-untyped-def]
+    """Copy crossing `k` of `source` to place `count`; returns the new length of the text."""
+    out.node[count] = source.node[k]
+    out.label[count] = source.label[k]
+    out.before[count] = source.before[k]
+    out.start[count] = used
+    for j in range(source.start[k], source.start[k + 1]):
+        out.text[used] = source.text[j]
+        used += 1
+    out.start[count + 1] = used
+    return used
+
+
+@inlined
 def enter(t, nodes, crossings, ctx, k):  # type: ignore[no-untyped-def]
     """The pair right after the byte of crossing `k`, DEAD, or a NEED_* code."""
     at = numba.int64(ctx)
@@ -102,8 +116,8 @@ def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
 
     row: int32[words], or-ed into. out: filled with the crossings found; `stack` int64[depth + 4]:
     byte << 32 | lexer state per depth, and in the last three entries the place to go on from: node,
-    number of crossings, bytes of their text. Returns 0 when done, NEED_ROW (`t.need[0]`: the lexer state),
-    or NEED_SPACE when `out` is full; call again with the same arguments, larger `out`.
+    number of crossings, bytes of their text. Returns 0 when done, NEED_ROW (`t.need[0]`: the lexer
+    state), or NEED_SPACE when `out` is full; call again with the same arguments, larger `out`.
     """
     place = stack.shape[0] - 3
     i = stack[place]
@@ -131,6 +145,70 @@ def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
             used = cross(t, nodes, out, stack, i, count, used)
             count += 1
         i = nodes.end[i]
+    stack[place] = i
+    stack[place + 1] = count
+    stack[place + 2] = used
+    return numba.int64(status)
+
+
+@kernel(types.int64(TABLES, NODES, CROSSINGS, CROSSINGS, types.int32[::1], I64))
+def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-def]
+    """Walk only where lexer state `stack[0]` differs from a state that loops on all it reads.
+
+    `row` and `common` come in as the row and the crossings of that looping state, whose number is
+    `stack[-4]`. Where a byte leads to it, what lies below is the same from both states: the subtree
+    is skipped, and its crossings are copied. Everything else is as in `walk_inside`, but the stack
+    is one longer: int64[depth + 6], with the place in `common` in `stack[-5]`.
+    """
+    place = stack.shape[0] - 3
+    looping = stack[place - 1]
+    k = stack[place - 2]
+    i = stack[place]
+    count = stack[place + 1]
+    used = stack[place + 2]
+    status = 0
+    n = nodes.byte.shape[0]
+    while i < n:
+        depth = nodes.depth[i]
+        q = stack[depth - 1] & 0xFFFFFFFF
+        if t.filled[q] == 0:
+            t.need[0] = q
+            status = NEED_ROW
+            break
+        target = t.rows[q, nodes.byte[i]]
+        end = nodes.end[i]
+        while k < common.node.shape[0] and common.node[k] < i:
+            k += 1
+        if target == looping:
+            while k < common.node.shape[0] and common.node[k] < end:
+                size = common.start[k + 1] - common.start[k]
+                if count + 1 >= out.node.shape[0] or used + size > out.text.shape[0]:
+                    status = NEED_SPACE
+                    break
+                used = copy_crossing(common, out, k, count, used)
+                count += 1
+                k += 1
+            if status != 0:
+                break
+            i = end
+            continue
+        if target >= 0:
+            stack[depth] = (numba.int64(nodes.byte[i]) << 32) | target
+            allow(nodes, row, i)
+            i += 1
+            continue
+        if target != DEAD or t.accept[q] > 0:
+            if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
+                status = NEED_SPACE
+                break
+            used = cross(t, nodes, out, stack, i, count, used)
+            count += 1
+        for j in range(i, end):
+            token = nodes.token[j]
+            if token >= 0:
+                row[token >> 5] &= ~numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+        i = end
+    stack[place - 2] = k
     stack[place] = i
     stack[place + 1] = count
     stack[place + 2] = used

@@ -26,7 +26,21 @@ _HOMES = {
     "Choice": "structgen.spec.specs",
     "errors": "structgen.errors",
 }
-__all__ = [*_HOMES]
+__all__ = [
+    "DEAD",
+    "FINAL",
+    "Choice",
+    "Constraint",
+    "Generator",
+    "JsonSchema",
+    "Regex",
+    "Vocabulary",
+    "check",
+    "compile",
+    "errors",
+    "generate",
+    "load",
+]
 
 if TYPE_CHECKING:
     from structgen import errors as errors
@@ -36,7 +50,7 @@ if TYPE_CHECKING:
     from structgen.decode.generator import Generator as Generator
     from structgen.decode.generator import generate as generate
     from structgen.pipeline import check as check
-    from structgen.pipeline import compile as compile
+    from structgen.pipeline import compile as compile  # noqa: A004  the name of the contract
     from structgen.pipeline import load as load
     from structgen.spec.specs import Choice as Choice
     from structgen.spec.specs import JsonSchema as JsonSchema

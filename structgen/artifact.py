@@ -1,4 +1,4 @@
-"""In: a constraint, or the file it was saved to. Out: the file, or a constraint with the same masks.
+"""In: a constraint, or the file it was saved to. Out: the file, or a constraint like it.
 
 A file holds the spec, the tables of the engine, and the mask rows that had been made. Rows are
 memory-mapped. What had not been made yet is made on demand, as if the constraint had never been
@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen import __version__, container
-from structgen.automaton.engine import Engine, Origins, Saved
+from structgen.automaton.engine import Engine
+from structgen.automaton.origins import Origins, Saved
 from structgen.constraint import Constraint
 from structgen.errors import ArtifactError
 from structgen.mask.rows import RowStore
@@ -124,7 +125,9 @@ def _check(arrays: Arrays, place: str) -> None:
     pairs = [arrays["pairs"], arrays["events"][:, 1]]
     for values in pairs:
         real = values[values >= 0]
-        if real.size and (int((real >> 32).max()) >= states or int((real & 0xFFFFFFFF).max()) >= contexts):
+        if real.size and int((real >> 32).max()) >= states:
+            _broken(place, "events")
+        if real.size and int((real & 0xFFFFFFFF).max()) >= contexts:
             _broken(place, "events")
     for name in ("ctx_next", "events"):
         size = len(arrays[name])

@@ -1,4 +1,4 @@
-"""In: an engine and a vocabulary. Out: the constraint, whose states are ints and whose masks are rows.
+"""In: an engine and a vocabulary. Out: the constraint: states are ints, masks are rows of bits.
 
 A state is an interned position in the text. Its mask is `inside | crossing`: the tokens that stay
 within the current lexeme (a property of the lexer state alone, shared by all states with it), and
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.engine import Engine
-from structgen.jit import kernels
 from structgen.mask.rows import RowStore, Walker
 
 if TYPE_CHECKING:

@@ -1,14 +1,14 @@
-"""In: what went wrong and where. Out: typed errors that carry it as data, then as one readable line.
+"""In: what went wrong and where. Out: typed errors that carry it as data, then as one line.
 
     StructgenError
-    +-- SpecError                     the spec itself is broken (not JSON, not a schema, bad pattern, ...)
+    +-- SpecError                     the spec is broken (not JSON, not a schema, a bad pattern)
     |   +-- DanglingReferenceError    a `$ref` that leads nowhere, or round in a circle
     |   +-- PatternError              a regular expression that is not one, or not a regular one
     +-- UnsupportedSchemaError        legal, but not enforced by this version
     +-- UnsatisfiableSchemaError      nothing at all fits the spec
     +-- BudgetError                   exact treatment would exceed a stated limit
     +-- VocabularyError               a tokenizer table that cannot be trusted
-    +-- ArtifactError                 a saved constraint that is cut, flipped, foreign or of another version
+    +-- ArtifactError                 a saved file that is damaged, foreign or of another version
     +-- ModelError                    a model or tokenizer that cannot be loaded or used
     +-- GenerationError
     |   +-- TruncatedError            the token budget ended first; carries the partial text
@@ -131,7 +131,7 @@ class BudgetError(StructgenError):
 
 
 class VocabularyError(StructgenError):
-    """A table of tokens that does not reproduce its tokenizer. `token_id` names the token, or -1."""
+    """A token table that does not reproduce its tokenizer. `token_id` names the token, or -1."""
 
     kind = "vocabulary"
 

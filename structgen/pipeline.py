@@ -1,10 +1,10 @@
 """In: a spec and a vocabulary. Out: a constraint. START HERE: every stage, in order.
 
-    spec      what the user wrote: a schema, a Python type, a pattern      structgen.spec
-    machine   its syntax, as a pushdown automaton over lexemes            structgen.automaton
-    engine    the machine's run-time tables, filled on demand             structgen.automaton.engine
-    masks     lexer states times the vocabulary's trie                    structgen.mask
-    states    interned positions with their masks                         structgen.constraint
+spec      what the user wrote: a schema, a Python type, a pattern      structgen.spec
+machine   its syntax, as a pushdown automaton over lexemes            structgen.automaton
+engine    the machine's run-time tables, filled on demand             structgen.automaton.engine
+masks     lexer states times the vocabulary's trie                    structgen.mask
+states    interned positions with their masks                         structgen.constraint
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
-def compile(spec: Any, vocabulary: Vocabulary) -> Constraint:
+def compile(spec: Any, vocabulary: Vocabulary) -> Constraint:  # noqa: A001  the contract's name
     """The constraint that lets exactly the texts of `spec` through.
 
     spec: `JsonSchema`, `Regex`, `Choice`, a Python type (Pydantic model, dataclass, ...), or a

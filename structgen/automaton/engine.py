@@ -8,57 +8,33 @@ machine, writes the answer down, and the kernel goes on from there. Not safe for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.lexer import End, LexState, Row
+from structgen.automaton.byte_words import in_words
+from structgen.automaton.lexer import Digits, End, LexState, Row
 from structgen.automaton.lexer_paths import ends
 from structgen.automaton.machine import END_OF_TEXT, Frame, Machine
-from structgen.errors import BudgetError
+from structgen.automaton.origins import BEFORE, FRAME, LABEL, ONLY, STATE, Origins, Saved
+from structgen.errors import ArtifactError, BudgetError
 from structgen.jit import kernels
 
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 Int64s = npt.NDArray[np.int64]
 
 
-STATE, FRAME, LABEL = 0, 1, 2  # kinds of births
-BEFORE, ONLY = 256, 257  # places of labels that no byte stands for
-
-
-@dataclass
-class Origins:
-    """How each number was first met, from which Python's side of the tables can be made again.
-
-    states: parent << 9 | byte, or -1 - ctx for the lexer state of a frame. frames: (ctx, context,
-    label), the event that led to it. labels: (lexer state, byte), or BEFORE for `accept`, ONLY for
-    the single label of the lexeme. births: which of the three kinds was numbered, in order.
-    """
-
-    states: list[int] = field(default_factory=list)
-    frames: list[tuple[int, int, int]] = field(default_factory=list)
-    labels: list[tuple[int, int]] = field(default_factory=list)
-    births: bytearray = field(default_factory=bytearray)
-
-
-class Saved(NamedTuple):
-    """What an engine starts from when it was saved: tables by name, origins, start pair."""
-
-    tables: dict[str, npt.NDArray[Any]]
-    origins: Origins
-    start: int
-
-
 class Engine:
     """The tables of one machine. Positions are pairs, `q << 32 | ctx` (see `kernels.tables`)."""
 
-    def __init__(self, make_machine: Callable[[], Machine], saved: Saved | None = None) -> None:
+    def __init__(
+        self, make_machine: Callable[[], Machine[Any]], saved: Saved | None = None
+    ) -> None:
         """Start from nothing, or from tables that were saved; `make_machine` is called once."""
         self._make_machine = make_machine
-        self._machine: Machine | None = None
+        self._machine: Machine[Any] | None = None
         self._step = kernels("step")
         self._k = kernels("tables")
         self.NEED_SPACE: int = self._k.NEED_SPACE
@@ -79,7 +55,7 @@ class Engine:
             self.start = saved.start
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> Machine[Any]:
         """The machine, made when first needed: saved tables may never need it."""
         if self._machine is None:
             self._machine = self._make_machine()
@@ -171,6 +147,13 @@ class Engine:
             self._event(int(need[0]), int(need[1]))
         else:
             self._grow_contexts()
+
+    def targets(self, q: int) -> npt.NDArray[np.int32]:
+        """What each byte does in lexer state q, int32[256] (see `kernels.tables`)."""
+        if not self.tables.filled[q]:
+            self._fill(q)
+        row: npt.NDArray[np.int32] = self.tables.rows[q]
+        return row
 
     def row_of(self, state: LexState) -> Row:
         """The row of a lexer state, cached for a while."""
@@ -266,7 +249,9 @@ class Engine:
         return (self._state_id(frame.lexeme, -1 - ctx) << 32) | ctx
 
     def _target_id(self, state: LexState, origin: int) -> int:
-        """`_state_id`, without hashing objects that have been seen before."""
+        """`_state_id`, without hashing the large, shared states of split characters again."""
+        if not isinstance(state, Digits):
+            return self._state_id(state, origin)
         known = self._identities.get(id(state))
         if known is None:
             known = (self._state_id(state, origin), state)
@@ -309,32 +294,38 @@ class Engine:
     def _restore(self) -> None:
         """Make the states, labels and frames of saved tables again, in the order of their birth."""
         origins, self.origins = self.origins, Origins()
-        todo = {STATE: iter(origins.states), FRAME: iter(origins.frames), LABEL: iter(origins.labels)}
+        places: dict[int, list[Any]] = {
+            STATE: origins.states,
+            FRAME: origins.frames,
+            LABEL: origins.labels,
+        }
+        todo: dict[int, Iterator[Any]] = {birth: iter(p) for birth, p in places.items()}
         self._states, self._labels = [], []
         for birth in origins.births:
-            origin: Any = next(todo[birth])
+            origin = next(todo[birth])
             if birth == STATE:
                 self._state_id(self._state_from(origin), origin)
             elif birth == LABEL:
                 self._label_id(self._label_from(*origin), origin)
             else:
-                ctx, source, label = origin
-                frame = self.machine.start
-                if source >= 0:
-                    after = self.machine.event(
-                        self.frame(source), self._labels[label], self.text(source)
-                    )
-                    assert after is not None
-                    frame = after
-                self._frames[ctx] = frame
-                self._frame_ids[frame] = ctx
+                self._frame_from(*origin)
         self.origins = origins
+
+    def _frame_from(self, ctx: int, source: int, label: int) -> None:
+        frame: Frame | None = self.machine.start
+        if source >= 0:
+            frame = self.machine.event(self.frame(source), self._labels[label], self.text(source))
+        if frame is None:
+            raise _foreign()
+        self._frames[ctx] = frame
+        self._frame_ids[frame] = ctx
 
     def _state_from(self, origin: int) -> LexState:
         if origin < 0:
             return self._frames[-1 - origin].lexeme
         target = self.row_of(self._states[origin >> 9]).targets[origin & 511]
-        assert isinstance(target, LexState)
+        if not isinstance(target, LexState):
+            raise _foreign()
         return target
 
     def _label_from(self, q: int, place: int) -> Hashable:
@@ -402,17 +393,7 @@ def _grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
     return larger
 
 
-def in_words(found: Sequence[int]) -> str:
-    """Bytes (ascending) as runs of quoted characters, those beyond ASCII by number."""
-    runs: list[list[int]] = []
-    for byte in found:
-        if runs and byte == runs[-1][-1] + 1 and (byte < 128) == (runs[-1][0] < 128):
-            runs[-1].append(byte)
-        else:
-            runs.append([byte])
-    names = [_name(r[0]) if len(r) == 1 else f"{_name(r[0])}..{_name(r[-1])}" for r in runs]
-    return " ".join(names) or "nothing more"
-
-
-def _name(byte: int) -> str:
-    return repr(chr(byte)) if byte < 128 else f"0x{byte:02X}"
+def _foreign() -> ArtifactError:
+    return ArtifactError(
+        "the saved tables do not belong to the saved spec", hint="compile the spec again"
+    )

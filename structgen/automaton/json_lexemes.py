@@ -27,12 +27,11 @@ from structgen.automaton.words import WordRange
 from structgen.spec.json_nodes import Node
 
 
-
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Where white space may stand: languages of the gaps of a JSON text. Compared by identity.
 
-    inner: after `{ [ , :` and before `} ]`; comma, colon: before those; head, tail: around the text.
+    inner: after `{ [ , :` and before `} ]`; comma, colon: before those; head, tail: around all.
     """
 
     inner: Regex = EPSILON
@@ -50,6 +49,7 @@ class Scalar:
     recorded: bool = False
 
     def end(self, vector: Vector) -> Target:
+        """See `Role.end`."""
         mask = _mask([language.nullable for language in vector])
         return End(("value", mask)) if mask else None
 
@@ -63,6 +63,7 @@ class Key:
     quoted: bool = True
 
     def end(self, vector: Vector) -> Target:
+        """See `Role.end`."""
         mask = _mask([language.nullable for language in vector])
         if not mask:
             return None
@@ -89,15 +90,14 @@ def value_start(
         if mask:
             then = Fixed(text[1:].encode(), End(("value", mask)))
             punctuation.append((ord(text[0]), then))
-    strings: Vector = tuple(node.string for node in vector)
-    if any(s is not EMPTY and not s.is_empty() for s in strings):
-        live = tuple(EMPTY if s.is_empty() else s for s in strings)
-        punctuation.append((ord('"'), Text(live, Scalar(quoted=True))))
+    strings = tuple(EMPTY if n.string.is_empty() else n.string for n in vector)
+    if any(s is not EMPTY for s in strings):
+        punctuation.append((ord('"'), Text(strings, Scalar(quoted=True))))
     for char, wanted in (("[", arrays), ("{", objects), ("]", closing)):
         if wanted:
             punctuation.append((ord(char), End(char)))
     fork = Fork(tuple(punctuation))
-    numbers: Vector = tuple(EMPTY if n.number.is_empty() else n.number for n in vector)
+    numbers = tuple(EMPTY if n.number.is_empty() else n.number for n in vector)
     if all(n is EMPTY for n in numbers):
         return fork
     return Either((fork, Text(numbers, Scalar(quoted=False))))
@@ -131,4 +131,3 @@ def after_member(more: bool, closing: str | None, layout: Layout) -> LexState:
 def text_end(layout: Layout) -> LexState:
     """After the whole value."""
     return gap(layout.tail, Fork((), END_OF_TEXT))
-

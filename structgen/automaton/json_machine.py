@@ -23,7 +23,7 @@ from structgen.automaton.lexer import LexState, gap
 from structgen.automaton.machine import Frame, Machine
 from structgen.automaton.regex import EMPTY, Regex
 from structgen.automaton.words import word_range
-from structgen.spec.json_costs import Costs
+from structgen.spec.json_costs import Costs, required
 from structgen.spec.json_nodes import Expr, Node
 from structgen.spec.json_plans import Progress
 
@@ -61,7 +61,7 @@ class JsonFrame(Frame):
         self.costs: dict[int, int] = {}  # owner -> fewest bytes after the pending value
 
 
-class JsonMachine(Machine):
+class JsonMachine(Machine[JsonFrame]):
     """Reads JSON texts whose value fits the root node."""
 
     def __init__(
@@ -76,13 +76,15 @@ class JsonMachine(Machine):
 
     @property
     def start(self) -> JsonFrame:
+        """See `Machine.start`."""
         return self._start
 
     def needs_text(self, label: Hashable) -> bool:
+        """See `Machine.needs_text`."""
         return isinstance(label, tuple) and label[0] == "other"
 
-    def event(self, frame: Frame, label: Hashable, text: bytes) -> JsonFrame | None:
-        assert isinstance(frame, JsonFrame)
+    def event(self, frame: JsonFrame, label: Hashable, text: bytes) -> JsonFrame | None:
+        """See `Machine.event`."""
         if isinstance(label, tuple):
             kind, value = label
             if kind == "value":
@@ -192,7 +194,7 @@ class JsonMachine(Machine):
             bracket = "}" if frame.kind == "object" else "]"
             return after_member(more, bracket if closing else None, self._layout)
         if frame.kind == "array":
-            vector = ()
+            vector: tuple[Node, ...] = ()
             if any(t.plan.may_go_on(t.progress) for t in frame.threads):
                 vector = self._pending(frame).vector
             return gap(self._layout.inner, self._value_start(vector, closing))
@@ -212,8 +214,8 @@ class JsonMachine(Machine):
             closing=closing,
         )
 
-    def expected(self, frame: Frame) -> str:
-        assert isinstance(frame, JsonFrame)
+    def expected(self, frame: JsonFrame) -> str:
+        """See `Machine.expected`."""
         closing = bool(self._accepting(frame))
         wanted: list[str] = []
         if frame.kind == "end":
@@ -243,8 +245,8 @@ class JsonMachine(Machine):
 
     # -- costs ----------------------------------------------------------------------------------
 
-    def cost(self, frame: Frame) -> int:
-        assert isinstance(frame, JsonFrame)
+    def cost(self, frame: JsonFrame) -> int:
+        """See `Machine.cost`."""
         if frame.kind == "end":
             return 0
         if frame.kind == "root":
@@ -256,21 +258,20 @@ class JsonMachine(Machine):
             )
         least = int(frame.stage == "key")
         opened = frame.stage in ("open", "key")
-        outer = frame.parent
-        assert outer is not None
-        if frame.kind == "object":
-            return min(
-                t.plan.cost(t.progress, opened, least) + self._after(outer, t.owner)
-                for t in frame.threads
-            )
-        return min(
-            t.plan.cost(t.progress, opened) + self._after(outer, t.owner) for t in frame.threads
-        )
+        outer = self._outer(frame)
+        sizes: list[int] = []
+        for t in frame.threads:
+            inner = (t.progress, opened, least) if frame.kind == "object" else (t.progress, opened)
+            sizes.append(t.plan.cost(*inner) + self._after(outer, t.owner))
+        return min(sizes)
+
+    @staticmethod
+    def _outer(frame: JsonFrame) -> JsonFrame:
+        """The frame that an open object or array stands in; only the root has none."""
+        return frame if frame.parent is None else frame.parent
 
     def _value_cost(self, node: Node) -> int:
-        size = self._costs.of_node(node)
-        assert size is not None
-        return size
+        return required(self._costs.of_node(node))
 
     def _after(self, frame: JsonFrame, need: int) -> int:
         """Fewest bytes after the pending value of `frame`, when it fits node `need`."""
@@ -281,8 +282,7 @@ class JsonMachine(Machine):
             at = at.parent
         for pending in reversed(chain):  # outermost first, so that depth costs no recursion
             for t in pending.threads:
-                assert pending.parent is not None
-                outer = pending.parent.costs.get(t.owner, 0)
+                outer = self._outer(pending).costs.get(t.owner, 0)
                 size = t.plan.cost(t.progress, False) + outer
                 pending.costs[t.need] = min(size, pending.costs.get(t.need, size))
         return frame.costs.get(need, 0)

@@ -71,9 +71,11 @@ class Language(Protocol):
     """A state of a deterministic automaton over characters; hashable; EMPTY when dead."""
 
     @property
-    def nullable(self) -> bool: ...
+    def nullable(self) -> bool:
+        """Whether what has been read is a word of the language."""
 
-    def moves(self) -> tuple[tuple[CharSet, Any], ...]: ...
+    def moves(self) -> tuple[tuple[CharSet, Any], ...]:
+        """Disjoint character sets and the live states they lead to."""
 
 
 Vector = tuple[Language, ...]  # several languages read side by side, one per alternative
@@ -123,6 +125,7 @@ class Text(LexState):
 
     @property
     def recorded(self) -> bool:  # type: ignore[override]
+        """As the role has it."""
         return self.role.recorded
 
     def segments(self) -> list[Segment]:
@@ -135,7 +138,8 @@ class Text(LexState):
         out.sort(key=lambda s: s.lo)
         return out
 
-    def row(self, row_of: RowOf) -> Row:
+    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+        """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         segments = self.segments()
         first = 0x20 if self.role.quoted else 0
@@ -196,7 +200,8 @@ class Digits(LexState):
     segments: tuple[Segment, ...]
     recorded: bool
 
-    def row(self, row_of: RowOf) -> Row:
+    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+        """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         span = 1 << (self.bits * (self.left - 1))
         for seg in self.segments:
@@ -223,18 +228,18 @@ class Escape(LexState):
 
     @property
     def recorded(self) -> bool:  # type: ignore[override]
+        """As the role has it."""
         return self.text.recorded
 
-    def row(self, row_of: RowOf) -> Row:
+    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+        """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         segments = self.text.segments()
         for byte, code in ESCAPES.items():
             for seg in segments:
                 if seg.lo <= code <= seg.hi:
                     targets[byte] = seg.target
-        units = [s for s in _restrict(segments, 0, 0xFFFF)] + _high_surrogates(
-            segments, self.recorded
-        )
+        units = [*_restrict(segments, 0, 0xFFFF), *_high_surrogates(segments, self.recorded)]
         targets[ord("u")] = Digits(4, 4, tuple(sorted(units, key=lambda s: s.lo)), self.recorded)
         return Row(targets)
 
@@ -276,7 +281,8 @@ class Fixed(LexState):
     then: LexState | End
     recorded: bool = False
 
-    def row(self, row_of: RowOf) -> Row:
+    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+        """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         rest = self.data[1:]
         targets[self.data[0]] = Fixed(rest, self.then, self.recorded) if rest else self.then
@@ -290,7 +296,8 @@ class Fork(LexState):
     targets: tuple[tuple[int, LexState | End], ...]
     accept: Hashable | None = None
 
-    def row(self, row_of: RowOf) -> Row:
+    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+        """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         for byte, target in self.targets:
             targets[byte] = target
@@ -305,6 +312,7 @@ class Gap(LexState):
     then: LexState
 
     def row(self, row_of: RowOf) -> Row:
+        """See `LexState.row`."""
         base = row_of(self.then) if self.space.nullable else Row([None] * 256)
         targets = list(base.targets)
         for chars, after in self.space.moves():
@@ -326,6 +334,7 @@ class Either(LexState):
     states: tuple[LexState, ...]
 
     def row(self, row_of: RowOf) -> Row:
+        """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         for state in self.states:
             for byte, target in enumerate(row_of(state).targets):

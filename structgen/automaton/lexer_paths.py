@@ -1,4 +1,4 @@
-"""In: a lexer state. Out: the shortest bytes that end its lexeme, for each way in which it can end."""
+"""In: a lexer state. Out: the shortest bytes that end its lexeme, for each way it can end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from structgen.errors import BudgetError
 MAX_STATES = 50_000
 
 # Bytes in the order in which ties are broken: what reads best first.
-_ORDER = sorted(
-    range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b)
-)
+_ORDER = sorted(range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b))
 
 
 class Ending(NamedTuple):

@@ -1,4 +1,4 @@
-"""In: how a lexeme ended, and where. Out: what may come next. The interface between syntax and bytes.
+"""In: how a lexeme ended, and where. Out: what may come next: where syntax meets bytes.
 
 A machine is a deterministic pushdown automaton over labels. Its contexts are immutable frames; each
 frame has one lexer state at which reading goes on. The engine interns both as ints and asks each
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from structgen.automaton.lexer import End, LexState, Text, Vector
 from structgen.automaton.regex import Regex
@@ -25,16 +27,19 @@ class Frame:
         self.lexeme = lexeme
 
 
-class Machine(ABC):
-    """The syntax of one spec."""
+FrameT = TypeVar("FrameT", bound=Frame)
+
+
+class Machine(ABC, Generic[FrameT]):
+    """The syntax of one spec, with its own kind of frames."""
 
     @property
     @abstractmethod
-    def start(self) -> Frame:
+    def start(self) -> FrameT:
         """The frame before any text."""
 
     @abstractmethod
-    def event(self, frame: Frame, label: Hashable, text: bytes) -> Frame | None:
+    def event(self, frame: FrameT, label: Hashable, text: bytes) -> FrameT | None:
         """The frame after a lexeme that ended with `label`, or None when that is not allowed.
 
         text: the bytes that the lexeme's recorded states have read (all b"" for most labels).
@@ -42,47 +47,52 @@ class Machine(ABC):
         """
 
     @abstractmethod
-    def cost(self, frame: Frame) -> int:
+    def cost(self, frame: FrameT) -> int:
         """Fewest bytes from the start of the frame's lexeme to the end of the text."""
 
+    @abstractmethod
     def needs_text(self, label: Hashable) -> bool:
         """Whether `event` looks at the text for this label."""
-        return False
 
-    def expected(self, frame: Frame) -> str:
-        """What may come next, in words."""
-        return "more text"
+    @abstractmethod
+    def expected(self, frame: FrameT) -> str:
+        """What may come next at the start of the frame's lexeme, in words."""
 
 
+@dataclass(frozen=True)
 class _Whole:
     """The role of a text that is the whole spec."""
 
-    quoted = False
-    recorded = False
+    quoted: bool = False
+    recorded: bool = False
 
     def end(self, vector: Vector) -> End | None:
         return End(END_OF_TEXT) if vector[0].nullable else None
 
 
-class TextMachine(Machine):
-    """A spec that is one regular language: no syntax, a single lexeme."""
+class TextMachine(Machine[Frame]):
+    """A spec that is one regular language: no syntax, a single lexeme, the end of the text."""
 
     def __init__(self, language: Regex, words: str) -> None:
-        self._start = Frame(Text((language,), WHOLE))
+        self._start = Frame(Text((language,), _Whole()))
         self._words = words
 
     @property
     def start(self) -> Frame:
+        """See `Machine.start`."""
         return self._start
 
-    def event(self, frame: Frame, label: Hashable, text: bytes) -> Frame | None:
-        return None
+    def event(self, _frame: Frame, _label: Hashable, _text: bytes) -> None:
+        """Nothing follows the only lexeme."""
 
-    def cost(self, frame: Frame) -> int:
+    def cost(self, _frame: Frame) -> int:
+        """Nothing follows the only lexeme."""
         return 0
 
-    def expected(self, frame: Frame) -> str:
+    def needs_text(self, _label: Hashable) -> bool:
+        """Never."""
+        return False
+
+    def expected(self, _frame: Frame) -> str:
+        """See `Machine.expected`."""
         return self._words
-
-
-WHOLE = _Whole()

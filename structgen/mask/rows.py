@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import threading
-
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from structgen.automaton.engine import Engine
 from structgen.automaton.lexer import LexState, Text
-from structgen.automaton.regex import ANY
+from structgen.automaton.regex import ANY, EMPTY
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
@@ -40,6 +40,21 @@ class Inside(NamedTuple):
 _shared: WeakKeyDictionary[Vocabulary, dict[LexState, Inside]] = WeakKeyDictionary()
 
 
+def is_string(state: LexState) -> bool:
+    """Whether `state` is between two characters of a JSON string."""
+    return isinstance(state, Text) and state.role.quoted
+
+
+def is_free(state: LexState) -> bool:
+    """Whether `state` is inside a JSON string in which any characters may follow, to any length."""
+    return (
+        isinstance(state, Text)
+        and state.role.quoted
+        and ANY in state.vector
+        and all(language is ANY or language is EMPTY for language in state.vector)
+    )
+
+
 class Walker:
     """Computes mask rows by walking the vocabulary's trie."""
 
@@ -60,7 +75,7 @@ class Walker:
         inside = self._inside_of(pair >> 32)
         row = inside.row.copy()
         if len(inside.crossings.node):
-            stack = self._stack()
+            stack = np.zeros(self._depth + 4, np.int64)
             stack[-2] = -1
             self._engine.ask(
                 self._walk.walk_crossing,
@@ -73,14 +88,11 @@ class Walker:
         self._walk.spread(self._nodes, row)
         return row
 
-    def _stack(self) -> npt.NDArray[np.int64]:
-        return np.zeros(self._depth + 4, np.int64)
-
     def _inside_of(self, q: int) -> Inside:
         inside = self._inside.get(q)
         if inside is None:
             state = self._engine.state(q)
-            common = self._common if isinstance(state, Text) and state.vector == (ANY,) else {}
+            common = self._common if is_free(state) else {}
             inside = common.get(state)
             inside = self._compute(q) if inside is None else self._translated(q, inside)
             common.setdefault(state, inside)
@@ -88,25 +100,46 @@ class Walker:
         return inside
 
     def _compute(self, q: int) -> Inside:
-        row = np.zeros(self._words, np.int32)
-        stack = self._stack()
+        """Walk the whole trie, or only where `q` differs from a free string that it leads to."""
+        looping = self._looping(q)
+        stack = np.zeros(self._depth + 6, np.int64)
         stack[0] = q
+        if looping is None:
+            row = np.zeros(self._words, np.int32)
+            return self._walked(row, stack, self._walk.walk_inside)
+        common = self._inside_of(looping)
+        stack[-4] = looping
+        return self._walked(common.row.copy(), stack, self._walk.walk_apart, common.crossings)
+
+    def _looping(self, q: int) -> int | None:
+        """The free string that most bytes lead to from lexer state `q`, if any does."""
+        engine = self._engine
+        if not is_string(engine.state(q)):
+            return None
+        targets = engine.targets(q)
+        loops = [
+            int(t) for t in np.unique(targets) if t >= 0 and t != q and is_free(engine.state(t))
+        ]
+        return loops[0] if len(loops) == 1 else None
+
+    def _walked(self, row: Row, stack: npt.NDArray[np.int64], walk: Any, *given: Any) -> Inside:
+        engine = self._engine
         out = self._crossings(64, 64 * self._depth)
         while True:
-            code = self._walk.walk_inside(self._engine.tables, self._nodes, out, row, stack)
-            if code == self._engine.NEED_SPACE:
+            code = walk(engine.tables, self._nodes, *given, out, row, stack)
+            if code == engine.NEED_SPACE:
                 larger = self._crossings(2 * len(out.node), 2 * len(out.text))
                 for old, new in zip(out, larger, strict=True):
                     new[: len(old)] = old
                 out = larger
             elif code != 0:
-                self._engine.serve(code)
+                engine.serve(code)
             else:
                 break
         count, used = int(stack[-2]), int(stack[-1])
         sizes = (count, count, count, count + 1, used)
         out = type(out)(*(a[:n].copy() for a, n in zip(out, sizes, strict=True)))
-        labels = [self._engine.label(int(number)) for number in out.label]
+        labels = [engine.label(int(number)) for number in out.label]
         return Inside(row, out, labels)
 
     def _translated(self, q: int, inside: Inside) -> Inside:
@@ -170,7 +203,7 @@ class RowStore:
             copy(table, index, out)
             return
         cuts = np.linspace(0, len(index), _threads() + 1).astype(int)
-        parts = [(index[a:b], out[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+        parts = [(index[a:b], out[a:b]) for a, b in pairwise(cuts)]
         list(_pool().map(lambda part: copy(table, *part), parts))
 
 
@@ -190,5 +223,3 @@ def _pool() -> ThreadPoolExecutor:
             _pools.clear()
             _pools[pid] = ThreadPoolExecutor(_threads(), thread_name_prefix="structgen-copy")
         return _pools[pid]
-
-

@@ -11,10 +11,11 @@ import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.lexer import LexState, Row, Text
 from structgen.automaton.lexer_paths import ends
-from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.regex import EMPTY, Regex, shortest
+from structgen.errors import BudgetError
 from structgen.spec.json_nodes import ArrayAlt, Expr, Node, ObjectAlt
 from structgen.spec.json_plans import ArrayPlan, ObjectPlan
 
@@ -102,6 +103,13 @@ class Costs:
             sizes += [] if string is None else [string]
             self._scalars[node] = min(sizes, default=None)
         return self._scalars[node]
+
+
+def required(size: int | None) -> int:
+    """A cost that must exist, because plans offer only what some value fits."""
+    if size is None:
+        raise BudgetError("a value that nothing fits was offered", hint="please report this schema")
+    return size
 
 
 @lru_cache(maxsize=4096)

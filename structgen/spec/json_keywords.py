@@ -7,9 +7,7 @@ does not know are annotations in it, as the specifications say.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.charset import ALL, CharSet
@@ -30,7 +28,7 @@ from structgen.spec.json_nodes import (
     both,
     either,
 )
-from structgen.spec.json_pointer import escape_pointer
+from structgen.spec.json_subschema import Subschema
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
@@ -40,86 +38,11 @@ _CHAR = chars(ALL)
 _PLAIN_INTEGER = repeat(chars(CharSet.chars("-0123456789")), 1, None)
 
 
-class Subschema:
-    """One subschema while its keywords are read: the parts of the node that is being built."""
-
-    def __init__(self, schemas: Schemas, atom: Atom) -> None:
-        self.schemas = schemas
-        self.atom = atom
-        self.schema: dict[str, Any] = atom.value
-        self.draft = schemas.place(atom).draft
-        self.nodes: list[Node] = []  # conjuncts, left to right
-
-    def get(self, keyword: str) -> Any:
-        """A sibling keyword's value, or None."""
-        return self.schema.get(keyword)
-
-    def at(self, *path: str | int) -> str:
-        """The location of something below this subschema."""
-        return f"#{self.atom.location}" + "".join(f"/{escape_pointer(str(p))}" for p in path)
-
-    def child(self, schema: Any, *path: str | int) -> Expr:
-        """The expression of a subschema below this one."""
-        return self.schemas.child(schema, self.atom, *path)
-
-    def node(self, schema: Any, *path: str | int) -> Node:
-        """The node of a subschema that applies to the same value."""
-        return self.schemas.node(self.child(schema, *path))
-
-    def broken(self, keyword: str, expected: str) -> SpecError:
-        """The error for a keyword with a value that it cannot have."""
-        value = json.dumps(self.schema[keyword], default=str)
-        shown = value if len(value) <= 60 else value[:57] + "..."
-        return SpecError(f"'{keyword}' is {shown}", location=self.at(keyword), expected=expected)
-
-    def require(self, node: Node) -> None:
-        """Add a conjunct."""
-        self.nodes.append(node)
-
-    def only(self, **parts: Any) -> None:
-        """Add a conjunct that restricts the given JSON types and leaves the others alone."""
-        free = {name: getattr(ANYTHING, name) for name in Node.__dataclass_fields__}
-        self.nodes.append(Node(**(free | parts)))
-
-    def count(self, keyword: str) -> int | None:
-        """The value of a keyword that is a non-negative integer, None if absent."""
-        value = self.get(keyword)
-        if value is None and keyword not in self.schema:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-            raise self.broken(keyword, "a non-negative integer")
-        if value < 0:
-            raise self.broken(keyword, "a non-negative integer")
-        return int(value)
-
-    def number(self, keyword: str) -> Fraction | None:
-        """The value of a keyword that is a number, None if absent."""
-        if keyword not in self.schema:
-            return None
-        value = self.schema[keyword]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.broken(keyword, "a number")
-        return to_fraction(value)
-
-    def members(self, keyword: str) -> dict[str, Any]:
-        """The value of a keyword that is an object, {} if absent."""
-        value = self.schema.get(keyword, {})
-        if not isinstance(value, dict):
-            raise self.broken(keyword, "an object")
-        return value
-
-    def listed(self, keyword: str) -> list[Any]:
-        """The value of a keyword that is a non-empty list of schemas."""
-        value = self.schema[keyword]
-        if not isinstance(value, list) or not value:
-            raise self.broken(keyword, "a non-empty array of schemas")
-        return value
-
-
 # -- any type -----------------------------------------------------------------------------------
 
 
 def type_(s: Subschema) -> None:
+    """A type, or a list of types."""
     wanted = s.schema["type"]
     names = [wanted] if isinstance(wanted, str) else wanted
     if not isinstance(names, list) or any(n not in TYPES for n in names):
@@ -150,6 +73,7 @@ def _integers(draft: int) -> Regex:
 
 
 def enum(s: Subschema) -> None:
+    """One of these values."""
     values = s.schema["enum"]
     if not isinstance(values, list):
         raise s.broken("enum", "an array")
@@ -157,6 +81,7 @@ def enum(s: Subschema) -> None:
 
 
 def const(s: Subschema) -> None:
+    """This value."""
     s.require(constants(s.schemas, [s.schema["const"]], s.at("const")))
 
 
@@ -188,11 +113,13 @@ def _constant_object(schemas: Schemas, value: dict[str, Any], location: str) -> 
 
 
 def all_of(s: Subschema) -> None:
+    """All of these schemas."""
     for i, schema in enumerate(s.listed("allOf")):
         s.require(s.node(schema, "allOf", i))
 
 
 def any_of(s: Subschema) -> None:
+    """At least one of these schemas."""
     nodes = [s.node(schema, "anyOf", i) for i, schema in enumerate(s.listed("anyOf"))]
     s.require(either(nodes, s.at("anyOf")))
 
@@ -205,6 +132,7 @@ def one_of(s: Subschema) -> None:
 
 
 def not_(s: Subschema) -> None:
+    """Not this schema: only the trivial cases, everything and nothing."""
     node = s.node(s.schema["not"], "not")
     if node is ANYTHING:
         s.require(NOTHING)
@@ -213,6 +141,7 @@ def not_(s: Subschema) -> None:
 
 
 def ref(s: Subschema) -> None:
+    """The schema somewhere else."""
     reference = s.schema["$ref"]
     if not isinstance(reference, str):
         raise s.broken("$ref", "a string")
@@ -252,6 +181,7 @@ def length(s: Subschema) -> None:
 
 
 def pattern(s: Subschema) -> None:
+    """A pattern that is found somewhere in the string."""
     s.only(string=s.schemas.pattern(s.schema["pattern"], s.at("pattern")))
 
 
@@ -335,6 +265,7 @@ def object_(s: Subschema) -> None:
 
 
 def dependent_required(s: Subschema) -> None:
+    """Keys that ask for further keys."""
     for name, needed in s.members("dependentRequired").items():
         if not isinstance(needed, list) or any(not isinstance(n, str) for n in needed):
             raise s.broken("dependentRequired", "arrays of property names")
@@ -342,11 +273,13 @@ def dependent_required(s: Subschema) -> None:
 
 
 def dependent_schemas(s: Subschema) -> None:
+    """Keys that ask for a schema."""
     for name, schema in s.members("dependentSchemas").items():
         _depend(s, name, s.node(schema, "dependentSchemas", name), ())
 
 
 def dependencies(s: Subschema) -> None:
+    """Both of the above, as older drafts have it."""
     for name, needed in s.members("dependencies").items():
         if isinstance(needed, list):
             _depend(s, name, ANYTHING, tuple(needed))
@@ -386,11 +319,13 @@ def _refuse(keyword: str) -> Keyword:
 
 
 def if_(s: Subschema) -> None:
+    """A condition without consequence is an annotation; others are refused."""
     if "then" in s.schema or "else" in s.schema:
         raise refused(s, "if")
 
 
 def contains(s: Subschema) -> None:
+    """Refused."""
     raise refused(s, "contains")
 
 

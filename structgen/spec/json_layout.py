@@ -49,6 +49,6 @@ def layout_of(whitespace: str) -> tuple[Layout, int]:
     if shortest is None or not intersect(gap, complement(_ANY)).is_empty():
         raise SpecError(
             f"whitespace is {whitespace!r}",
-            expected='"bounded", "compact", "any", or a pattern of space, tab, line feed and return',
+            expected='"bounded", "compact", "any", or a pattern of space, tab, \\n and \\r',
         )
     return Layout(inner=gap), shortest

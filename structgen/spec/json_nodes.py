@@ -158,9 +158,7 @@ def _both_arrays(
             elif _is_free_array(b):
                 yield a
             else:
-                merged = ArrayAlt(
-                    a.lists + b.lists, max(a.least, b.least), _most(a.most, b.most)
-                )
+                merged = ArrayAlt(a.lists + b.lists, max(a.least, b.least), _most(a.most, b.most))
                 if merged.most is None or merged.least <= merged.most:
                     yield merged
 

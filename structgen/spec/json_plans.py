@@ -1,4 +1,4 @@
-"""In: one alternative of an object or array. Out: which keys or items may come next, and at what cost.
+"""In: one alternative of an object or array. Out: which keys or items may come, at what cost.
 
 A plan answers for a *progress* (what has been read of the object or array): which keys are still
 possible, whether it may end, and how few bytes finish it. Nothing it offers is a dead end: required
@@ -38,12 +38,12 @@ class Progress(NamedTuple):
     """What has been read of an object: how far down the declared order, which keys, how many.
 
     In any order `position` stays 0 and `seen` has all keys; in declared order `seen` has only the
-    keys that are not declared. `count` stays 0 where no bound needs it.
+    keys that are not declared. `taken` stays 0 where no bound needs it.
     """
 
     position: int = 0
     seen: frozenset[str] = frozenset()
-    count: int = 0
+    taken: int = 0
 
 
 class Cell(NamedTuple):
@@ -116,7 +116,7 @@ class ObjectPlan:
 
     def may_end(self, at: Progress) -> bool:
         """Whether the object may close here."""
-        return at.count >= self.alt.least and not self.missing(at)
+        return at.taken >= self.alt.least and not self.missing(at)
 
     def next_names(self, at: Progress) -> list[str]:
         """The names that may come next."""
@@ -165,29 +165,28 @@ class ObjectPlan:
         """The progress after `key`."""
         if key not in self._index:
             return self._take_other(at, key)
-        count = at.count + self._counts
+        taken = at.taken + self._counts
         if self.declared:
-            return Progress(self._index[key] + 1, at.seen, count)
-        return Progress(0, at.seen | {key}, count)
+            return Progress(self._index[key] + 1, at.seen, taken)
+        return Progress(0, at.seen | {key}, taken)
 
     def _take_other(self, at: Progress, key: str) -> Progress:
         position = len(self.names) if self.declared else 0
-        return Progress(position, at.seen | {key}, at.count + self._counts)
+        return Progress(position, at.seen | {key}, at.taken + self._counts)
 
     def _viable(self, at: Progress) -> bool:
         most, least = self.alt.most, self.alt.least
-        if most is not None and at.count + len(self.missing(at)) > most:
+        if most is not None and at.taken + len(self.missing(at)) > most:
             return False
-        return not self.declared or at.count + self._capacity(at) >= least
+        return not self.declared or at.taken + self._capacity(at) >= least
 
     def cost(self, at: Progress, opened: bool, least: int = 0) -> int:
-        """Fewest bytes from after the last value (or the brace, if `opened`) past the closing brace.
+        """Fewest bytes from after a value (or the brace, if `opened`) past the closing brace.
 
         `least` more members are written in any case.
         """
         members = self._members(at, self._costs.of, least)
-        assert members is not None
-        return _closing(members, opened, self._costs.gap)
+        return _closing(members or [], opened, self._costs.gap)
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""
@@ -199,11 +198,11 @@ class ObjectPlan:
     def _members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """The bytes of the cheapest members still to be written, None if there are too few."""
         sizes = [self._member(name, cost_of(self.child(name))) for name in self.missing(at)]
-        extra = max(self.alt.least - at.count, least) - len(sizes)
+        extra = max(self.alt.least - at.taken, least) - len(sizes)
         if extra > 0:
             sizes += self._cheapest(at, extra, cost_of)
         found = [size for size in sizes if size is not None]
-        enough = len(found) + at.count >= self.alt.least
+        enough = len(found) + at.taken >= self.alt.least
         return found if enough and len(found) == len(sizes) else None
 
     def _member(self, key: str, value: int | None) -> int | None:
@@ -323,10 +322,9 @@ class ArrayPlan:
         return count + 1
 
     def cost(self, count: int, opened: bool) -> int:
-        """Fewest bytes from after the last item (or the bracket, if `opened`) past the closing one."""
+        """Fewest bytes from after an item (or the bracket, if `opened`) past the closing one."""
         items = self._items(count, self._costs.of)
-        assert items is not None
-        return _closing(items, opened, self._costs.gap)
+        return _closing(items or [], opened, self._costs.gap)
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an array that fits, given the costs of children; None if none does."""

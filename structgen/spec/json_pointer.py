@@ -1,4 +1,4 @@
-"""In: the beginning of a JSON text. Out: the JSON Pointer of the value that is being read at its end."""
+"""In: the beginning of a JSON text. Out: the JSON Pointer of the value being read at its end."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class Schemas:
                 f"'{keyword}': {reference!r} leads nowhere",
                 location=f"#{place.pointer}/{keyword}",
                 expected="a place in this document, or in one given through `registry`",
-                hint="nothing is fetched; pass registry=referencing.Registry(...) with the document",
+                hint="nothing is fetched; pass registry=referencing.Registry(...) with it",
             ) from error
         pointer = unquote(reference[1:]) if reference.startswith("#/") else reference
         if reference == "#":

@@ -28,7 +28,7 @@ class Spec(ABC):
     kind: ClassVar[str]
 
     @abstractmethod
-    def machine(self) -> Machine:
+    def machine(self) -> Machine[Any]:
         """The machine that reads exactly the texts of this spec. Raises the errors of `errors`."""
 
     @abstractmethod
@@ -76,7 +76,8 @@ class JsonSchema(Spec):
         if self.formats not in FORMATS:
             raise SpecError(f"formats is {self.formats!r}", expected=" or ".join(FORMATS))
 
-    def machine(self) -> Machine:
+    def machine(self) -> Machine[Any]:
+        """See `Spec.machine`."""
         from structgen.automaton.json_machine import JsonMachine
         from structgen.spec.json_layout import layout_of
         from structgen.spec.json_schemas import Schemas
@@ -101,9 +102,11 @@ class JsonSchema(Spec):
         return JsonMachine(root, schemas.node, schemas.costs, layout)
 
     def parse(self, text: str) -> Any:
+        """The JSON value."""
         return json.loads(text)
 
     def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
         documents = {}
         if self.registry is not None:
             documents = {uri: self.registry[uri].contents for uri in self.registry}
@@ -138,7 +141,8 @@ class Regex(Spec):
     pattern: str
     kind: ClassVar[str] = "regex"
 
-    def machine(self) -> Machine:
+    def machine(self) -> Machine[Any]:
+        """See `Spec.machine`."""
         from structgen.automaton.regex_syntax import parse
 
         language = parse(self.pattern, anchored=True)
@@ -149,6 +153,7 @@ class Regex(Spec):
         return TextMachine(language, f"text matching {self.pattern}")
 
     def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
         return {"pattern": self.pattern}
 
     @classmethod
@@ -170,7 +175,8 @@ class Choice(Spec):
             raise SpecError("the choices are not a sequence of strings", expected="list[str]")
         object.__setattr__(self, "texts", tuple(texts))
 
-    def machine(self) -> Machine:
+    def machine(self) -> Machine[Any]:
+        """See `Spec.machine`."""
         from structgen.automaton.regex import words
 
         if not self.texts:
@@ -178,6 +184,7 @@ class Choice(Spec):
         return TextMachine(words(self.texts), "one of " + ", ".join(map(repr, self.texts[:9])))
 
     def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
         return {"texts": list(self.texts)}
 
     @classmethod

@@ -1,0 +1,91 @@
+"""In: one subschema and its place. Out: its keywords' values, checked, and what they add."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from structgen.automaton.numbers import to_fraction
+from structgen.errors import SpecError
+from structgen.spec.json_nodes import ANYTHING, Atom, Expr, Node
+from structgen.spec.json_pointer import escape_pointer
+
+if TYPE_CHECKING:
+    from structgen.spec.json_schemas import Schemas
+
+
+class Subschema:
+    """One subschema while its keywords are read: the parts of the node that is being built."""
+
+    def __init__(self, schemas: Schemas, atom: Atom) -> None:
+        self.schemas = schemas
+        self.atom = atom
+        self.schema: dict[str, Any] = atom.value
+        self.draft = schemas.place(atom).draft
+        self.nodes: list[Node] = []  # conjuncts, left to right
+
+    def get(self, keyword: str) -> Any:
+        """A sibling keyword's value, or None."""
+        return self.schema.get(keyword)
+
+    def at(self, *path: str | int) -> str:
+        """The location of something below this subschema."""
+        return f"#{self.atom.location}" + "".join(f"/{escape_pointer(str(p))}" for p in path)
+
+    def child(self, schema: Any, *path: str | int) -> Expr:
+        """The expression of a subschema below this one."""
+        return self.schemas.child(schema, self.atom, *path)
+
+    def node(self, schema: Any, *path: str | int) -> Node:
+        """The node of a subschema that applies to the same value."""
+        return self.schemas.node(self.child(schema, *path))
+
+    def broken(self, keyword: str, expected: str) -> SpecError:
+        """The error for a keyword with a value that it cannot have."""
+        value = json.dumps(self.schema[keyword], default=str)
+        shown = value if len(value) <= 60 else value[:57] + "..."
+        return SpecError(f"'{keyword}' is {shown}", location=self.at(keyword), expected=expected)
+
+    def require(self, node: Node) -> None:
+        """Add a conjunct."""
+        self.nodes.append(node)
+
+    def only(self, **parts: Any) -> None:
+        """Add a conjunct that restricts the given JSON types and leaves the others alone."""
+        free = {name: getattr(ANYTHING, name) for name in Node.__dataclass_fields__}
+        self.nodes.append(Node(**(free | parts)))
+
+    def count(self, keyword: str) -> int | None:
+        """The value of a keyword that is a non-negative integer, None if absent."""
+        value = self.get(keyword)
+        if value is None and keyword not in self.schema:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+            raise self.broken(keyword, "a non-negative integer")
+        if value < 0:
+            raise self.broken(keyword, "a non-negative integer")
+        return int(value)
+
+    def number(self, keyword: str) -> Fraction | None:
+        """The value of a keyword that is a number, None if absent."""
+        if keyword not in self.schema:
+            return None
+        value = self.schema[keyword]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.broken(keyword, "a number")
+        return to_fraction(value)
+
+    def members(self, keyword: str) -> dict[str, Any]:
+        """The value of a keyword that is an object, {} if absent."""
+        value = self.schema.get(keyword, {})
+        if not isinstance(value, dict):
+            raise self.broken(keyword, "an object")
+        return value
+
+    def listed(self, keyword: str) -> list[Any]:
+        """The value of a keyword that is a non-empty list of schemas."""
+        value = self.schema[keyword]
+        if not isinstance(value, list) or not value:
+            raise self.broken(keyword, "a non-empty array of schemas")
+        return value
