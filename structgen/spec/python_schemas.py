@@ -24,6 +24,9 @@ _MONTH_DAY = (
 )
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
 
+_LABEL = r"(?:-?[A-Za-z0-9])*"
+_HOST = rf"(?:[A-Za-z0-9]{_LABEL}\.)*[A-Za-z]{_LABEL}"  # a name, no address
+
 DATE_PATTERN = f"^{_YEAR}-"
 TIME_PATTERN = f"^{_CLOCK}"
 DATETIME_PATTERN = f"^{_YEAR}-.{{5}}[Tt]{_CLOCK}"
@@ -141,7 +144,7 @@ class TypeSchemas(GenerateJsonSchema):
         found = super().url_schema(schema)
         schemes = schema.get("allowed_schemes")
         if schemes:
-            found["pattern"] = f"^(?:{'|'.join(schemes)})://[A-Za-z0-9]"
+            found["pattern"] = f"^(?:{'|'.join(schemes)})://{_HOST}(?::[1-9]\\d{{0,3}})?(?:[/?#]|$)"
         return found
 
 

@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -111,7 +111,7 @@ class PythonType(Spec):
         except PydanticUserError as error:
             raise SpecError(_first_line(error), location=self.name) from error
 
-    def machine(self) -> Machine:
+    def machine(self) -> Machine[Any]:
         """The machine that reads exactly the texts of this spec. Raises the errors of `errors`."""
         return self.portable().machine()
 
@@ -162,7 +162,10 @@ def _plain_integers(text: str) -> str:
 
 
 def _plain(text: str) -> int | float:
-    value = Decimal(text)
+    try:
+        value = Decimal(text)
+    except InvalidOperation:  # an exponent beyond all bounds
+        return float(text)
     if value and (value.adjusted() >= _MAX_DIGITS or value != value.to_integral_value()):
         return float(text)
     return int(value)

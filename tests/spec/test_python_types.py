@@ -166,6 +166,7 @@ ROUND_TRIPS: list[tuple[Any, Any, Any]] = [
     ),
     (NaiveDatetime, "2024-02-29T10:20:30", dt.datetime(2024, 2, 29, 10, 20, 30)),  # noqa: DTZ001
     (dt.timedelta, "P1DT2H", dt.timedelta(days=1, hours=2)),
+    (HttpUrl, "https://a-b.example:80/c?d#e", HttpUrl("https://a-b.example:80/c?d#e")),
     (
         uuid.UUID,
         "12345678-1234-1234-1234-123456789abc",
@@ -246,6 +247,8 @@ MISFITS: list[tuple[Any, Any]] = [
     (NaiveDatetime, "2023-02-29T10:20:30"),
     (dt.timedelta, "P99999999999D"),
     (HttpUrl, "ftp://a.example"),
+    (HttpUrl, "http://999.999/"),
+    (HttpUrl, "http://a@/"),
 ]
 
 
@@ -324,6 +327,13 @@ def test_integers_in_any_spelling_come_back(tp: Any, text: str, expected: int) -
     assert getattr(found, "count", found) == expected or found == expected
     if isinstance(found, Strict):
         assert found.count == expected
+
+
+@pytest.mark.parametrize("text", ["1e4001", "3e99999999999999999999", "-2E0987654321"])
+def test_numbers_beyond_all_bounds_are_typed_errors(text: str) -> None:
+    """A number that would fill the memory is refused, not written out."""
+    with pytest.raises(GenerationError):
+        PythonType(int).parse(text)
 
 
 def test_a_text_that_pydantic_refuses_is_a_typed_error_with_a_place() -> None:
