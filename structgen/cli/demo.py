@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from structgen.decode.generator import Generator
 
 SHOWN = 4  # examples
+LABEL = 9  # columns
 
 
 def add(commands: Any) -> None:
@@ -44,20 +45,25 @@ def show(
     """One example, all of it on stdout."""
     import structgen
 
-    terminal.result(terminal.styled(f"── {name} ", "bold", "cyan", on_out=True))
-    terminal.result(f"{label('prompt', terminal)} {prompt}")
-    terminal.result(f"{label('schema', terminal)} {json.dumps(schema, ensure_ascii=False)}")
-    terminal.result(f"{label('answer', terminal)} ", end="")
+    terminal.result(terminal.styled(f"── {name}", "bold", "cyan", on_out=True))
+    line("prompt", prompt, terminal)
+    text = json.dumps(schema, ensure_ascii=False)
+    if text not in prompt:
+        line("schema", text, terminal)
+    line("answer", "", terminal, end="")
     stream = generator.stream(prompt, structgen.JsonSchema(schema), temperature=0.0)
     for piece in stream:
         terminal.result(terminal.styled(piece, "green", on_out=True), end="")
-    result = stream.result
     terminal.result("")
-    terminal.result(f"{label('value', terminal)} {result.value!r}")
-    terminal.result(f"{label('figures', terminal)} {stats(result)}")
+    line("value", repr(stream.result.value), terminal)
+    line("figures", stats(stream.result), terminal)
     terminal.result("")
 
 
-def label(text: str, terminal: Terminal) -> str:
-    """A dim word at the start of a line."""
-    return terminal.styled(f"{text:8}", "dim", on_out=True)
+def line(label: str, text: str, terminal: Terminal, *, end: str = "\n") -> None:
+    """A dim label and a text; further lines of the text are indented, empty ones left out."""
+    rows = [row for row in text.split("\n") if row.strip()]
+    margin = f"\n{'':{LABEL}}"
+    terminal.result(
+        terminal.styled(f"{label:{LABEL}}", "dim", on_out=True) + margin.join(rows), end=end
+    )
