@@ -7,6 +7,7 @@ So objects are closed, discriminators are required, and patterns name what a for
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -40,6 +41,7 @@ _KEYS: dict[str, JsonSchemaValue] = {
     "decimal": {"pattern": r"^-?(?:0|[1-9]\d{0,6})\.(?:0|\d{0,7}[1-9])$"},
     "bool": {"enum": ["true", "false"]},
 }
+_MAX_WHOLE = 28  # digits before the point of a Decimal without `max_digits`: Python's precision
 _LIMITS = ("gt", "ge", "lt", "le", "multiple_of", "max_digits", "decimal_places")
 
 
@@ -89,8 +91,18 @@ class TypeSchemas(GenerateJsonSchema):
             ]
         return found
 
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        """A number; one that a double holds where infinity is forbidden."""
+        found = super().float_schema(schema)
+        if schema.get("allow_inf_nan") is False:
+            _bound(found, sys.float_info.max)
+        return found
+
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        """A number; `max_digits` digits are so many in front and behind, in all combinations."""
+        """A number of few enough digits.
+
+        `max_digits` digits are so many in front and behind the point, in all combinations.
+        """
         found: JsonSchemaValue = {"type": "number"}
         for name, keyword in (
             ("gt", "exclusiveMinimum"),
@@ -103,6 +115,8 @@ class TypeSchemas(GenerateJsonSchema):
             if limit is not None:
                 found[keyword] = _number(Decimal(str(limit)), name)
         digits, places = schema.get("max_digits"), schema.get("decimal_places")
+        if digits is None:
+            _bound(found, 10**_MAX_WHOLE)
         if digits is None:
             options = [] if places is None else [{"multipleOf": _unit(places)}]
         else:
@@ -152,6 +166,16 @@ def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
     if schema.get("type") == "object" and "properties" in schema:
         schema.setdefault("additionalProperties", False)
     return schema
+
+
+def _bound(schema: JsonSchemaValue, size: float) -> None:
+    """Set both ends where there are none, unless the other end is beyond them."""
+    low = max(schema.get(name, -size) for name in ("minimum", "exclusiveMinimum"))
+    high = min(schema.get(name, size) for name in ("maximum", "exclusiveMaximum"))
+    if not {"minimum", "exclusiveMinimum"} & schema.keys() and high > -size:
+        schema["minimum"] = -size
+    if not {"maximum", "exclusiveMaximum"} & schema.keys() and low < size:
+        schema["maximum"] = size
 
 
 def _unit(places: int) -> int | float:

@@ -162,10 +162,12 @@ def _plain_integers(text: str) -> str:
 
 
 def _plain(text: str) -> int | float:
+    if not text.lower().partition("e")[0].strip("-.0"):
+        return 0
     try:
         value = Decimal(text)
     except InvalidOperation:  # an exponent beyond all bounds
         return float(text)
-    if value and (value.adjusted() >= _MAX_DIGITS or value != value.to_integral_value()):
+    if value.adjusted() >= _MAX_DIGITS or value != value.to_integral_value():
         return float(text)
     return int(value)
