@@ -114,7 +114,7 @@ def refusal(constraint: Any, state: int, data: bytes, offset: int) -> str:
 
 def describe(constraint: Any, state: int, top: int, terminal: Terminal) -> None:
     """Print what may follow `state`."""
-    from structgen.automaton.engine import in_words
+    from structgen.automaton.byte_words import in_words
 
     vocabulary = constraint.vocabulary
     lines = {
