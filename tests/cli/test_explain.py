@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from structgen.cli.main import main
@@ -77,3 +79,32 @@ def test_a_beginning_that_does_not_fit_is_named(
     said = explained(capsys, *options, "--property-order", "any", status=1)
     assert "'t' at byte 8" in said[""]
     assert "a number" in said[""]
+
+
+@pytest.mark.parametrize("name", ["gpt2.tiktoken", "llama2.sentencepiece.model"])
+def test_real_tokenizer_files_are_read(
+    name: str, tmp_path: Path, data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The suffix of the file decides how it is read; a literal may be cut into any tokens."""
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"const": "structure"}')
+    options = [str(schema), "--tokenizer", str(data_dir / "tokenizers" / name)]
+    said = explained(capsys, *options, "--prefix", '"stru', "--whitespace", "compact")
+    assert {"'c'", "'ct'"} <= set(said["among them"].split())
+    assert "'cz'" not in said["among them"]
+
+
+def test_a_tokenizer_that_is_none_is_named(
+    person: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A missing, broken or foreign tokenizer file gives status 2 and one line with its path."""
+    broken = tmp_path / "broken.tiktoken"
+    broken.write_text("not base64 at all\n")
+    foreign = tmp_path / "foreign.model"
+    foreign.write_bytes(b"\x00\x01\x02")
+    for path in (broken, foreign, tmp_path / "none.tiktoken", tmp_path / "none.model", tmp_path):
+        assert main(["explain", person, "--tokenizer", str(path)]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.count("\n") == 1, err
+        assert str(path) in err
