@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from structgen.cli import check, compile_file, demo, explain, generate, setup
 from structgen.cli.options import add_common
-from structgen.cli.terminal import Terminal
-from structgen.errors import StructgenError
+from structgen.cli.terminal import Terminal, visible
+from structgen.errors import GenerationError, StructgenError
 
 FINE = 0
 BAD_INPUT = 2
@@ -60,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "debug" in args:
             terminal.say(traceback.format_exc())
         terminal.fail(line)
+        if isinstance(error, GenerationError) and error.text:
+            terminal.say(f"written until then: {visible(error.text)}")
         return BAD_INPUT
 
 

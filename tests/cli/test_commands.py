@@ -106,6 +106,18 @@ def test_a_type_can_stand_in_for_a_schema(
     sys.modules.pop("cli_people")
 
 
+def test_a_text_that_was_cut_is_shown_on_stderr(
+    person: str, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --on-truncation raise nothing reaches stdout, and what there is of the text is told."""
+    options = ["--model", model, "--max-tokens", "3", "--on-truncation", "raise"]
+    assert main(["generate", person, PROMPT, *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "not finished after 3 tokens" in err
+    assert "written until then: " in err
+
+
 def test_a_compiled_file_gives_the_same_masks(
     person: str, tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
