@@ -42,8 +42,9 @@ _AMOUNT = {"type": "number"}
 EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "order": (
         (
-            "Extract the order as JSON.\n\nText: Nina Hartmann ordered 3 blue lamps and 12 oak chairs "
-            "on 2025-03-28. Please use express shipping. The office in Vienna opens at 19:30."
+            "Extract the order as JSON.\n\nText: Nina Hartmann ordered 3 blue lamps and 12 oak "
+            "chairs on 2025-03-28. Please use express shipping. The office in Vienna opens at "
+            "19:30."
         ),
         _object(
             ("shipping",),
@@ -55,8 +56,8 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "person": (
         (
-            "Extract the person as JSON.\n\nText: Oscar Lehmann is 36 years old and lives in Zurich. "
-            "Works as a farmer. Born on 1989-05-12."
+            "Extract the person as JSON.\n\nText: Oscar Lehmann is 36 years old and lives in "
+            "Zurich. Works as a farmer. Born on 1989-05-12."
         ),
         _object(
             ("job",),
@@ -68,9 +69,9 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "event": (
         (
-            'Read the text and write the event as JSON.\n\nText: The concert "River jazz" takes place '
-            "on 14 February 2025 at the Phoenix Hall in Geneva. It starts at 19:30. The guests are "
-            "Felix, Amina and Luca."
+            'Read the text and write the event as JSON.\n\nText: The concert "River jazz" takes '
+            "place on 14 February 2025 at the Phoenix Hall in Geneva. It starts at 19:30. The "
+            "guests are Felix, Amina and Luca."
         ),
         _object(
             ("attendees",),

@@ -7,6 +7,7 @@ JSON signs such as `": "` may merge.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,8 +80,20 @@ def build_tokenizer(seed: int = 0, examples: int = 20000) -> Any:
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:
-    """Write tokenizer.json and tokenizer_config.json (the chat template inside it) to `folder`."""
-    tokenizer.save_pretrained(folder, save_jinja_files=False)
+    """Write tokenizer.json and tokenizer_config.json, the chat template inside it, to `folder`."""
+    tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": BOS,
+        "eos_token": EOS,
+        "pad_token": PAD,
+        "additional_special_tokens": [USER, ASSISTANT],
+        "chat_template": CHAT,
+        "model_max_length": CONTEXT,
+        "model_input_names": ["input_ids", "attention_mask"],
+        "clean_up_tokenization_spaces": False,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
 def encode(

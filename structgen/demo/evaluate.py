@@ -145,7 +145,7 @@ def _decode(
     running = list(range(len(ids)))
     cache = None
     for _ in range(NEW_TOKENS):
-        with torch.inference_mode():
+        with torch.no_grad():
             out = model(
                 input_ids=tokens,
                 attention_mask=seen,

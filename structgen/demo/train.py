@@ -46,8 +46,8 @@ class Settings:
     minutes: float | None
     draft: bool = False
     seed: int = 0
-    tokens: int = 8192
-    rate: float = 3e-3
+    tokens: int = 4096
+    rate: float = 2.5e-3
     save_every: float = 3.0
     tokenizer_from: Path | None = None
     resume: bool = False
@@ -101,8 +101,13 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
     import copy
 
     import torch
+    from transformers import GenerationConfig
 
     half = copy.deepcopy(model).to(torch.float16)
+    ends = (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
+    half.generation_config = GenerationConfig(
+        bos_token_id=ends[0], eos_token_id=ends[1], pad_token_id=ends[2], do_sample=False
+    )
     half.save_pretrained(folder)
     save_tokenizer(tokenizer, folder)
 
@@ -277,8 +282,8 @@ def main(arguments: list[str] | None = None) -> None:
     budget.add_argument("--minutes", type=float, help="wall-clock budget")
     parser.add_argument("--draft", action="store_true", help="train the small draft model")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tokens", type=int, default=8192, help="tokens per batch")
-    parser.add_argument("--rate", type=float, default=3e-3, help="peak learning rate")
+    parser.add_argument("--tokens", type=int, default=4096, help="tokens per batch")
+    parser.add_argument("--rate", type=float, default=2.5e-3, help="peak learning rate")
     parser.add_argument(
         "--tokenizer-from", type=Path, help="folder with a tokenizer to reuse (for --draft)"
     )
