@@ -5,8 +5,8 @@ same form is the same object, so a node doubles as the state of a deterministic 
 automaton is walked lazily with `moves` (Brzozowski 1964: the derivative of r by a character c is
 the language of all rests of members of r that start with c). Bounded repetition is never unrolled:
 the derivative of x{m,n} is x'x{m-1,n-1}. This module holds the derivation rule of every kind of
-node; `regex_base` and `regex_nodes` say what nodes know, `regex_build` makes them and
-`regex_search` asks questions.
+node; `regex_base` and `regex_nodes` say what nodes know, `regex_build` and `regex_logic`
+make them and `regex_search` asks questions.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ from collections.abc import Iterable
 from structgen.automaton.charset import CharSet, refine, union_all
 from structgen.automaton.regex_base import EMPTY, EPSILON, INFINITE, Regex
 from structgen.automaton.regex_build import (
-    alt,
     chars,
-    complement,
     concat,
-    intersect,
     join,
     leaf,
     literal,
@@ -31,6 +28,7 @@ from structgen.automaton.regex_build import (
     words,
     words_between,
 )
+from structgen.automaton.regex_logic import alt, complement, intersect
 from structgen.automaton.regex_nodes import (
     ANY,
     ANY_CHAR,

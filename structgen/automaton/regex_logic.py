@@ -1,0 +1,256 @@
+"""In: regular expression nodes. Out: their union, intersection and complement in normal form.
+
+Alternatives and intersections are flat, sorted and free of duplicates and of parts that others
+absorb; `x` and `x{2,5}` as alternatives before the same tail become one repetition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from structgen.automaton.charset import union_all
+from structgen.automaton.regex_base import EMPTY, EPSILON, INFINITE, Regex, intern
+from structgen.automaton.regex_build import chars, counted, join, repeat_counts, text_of, words
+from structgen.automaton.regex_nodes import (
+    ANY,
+    ANY_CHAR,
+    Alt,
+    And,
+    Chars,
+    Concat,
+    Literal,
+    Not,
+    Repeat,
+    is_span,
+)
+from structgen.automaton.regex_search import matches
+
+_WORDS_FROM = 3  # this many literals in one alternative become one word list
+_COUNTED = 3  # how many counted parts at the front of a concatenation are compared
+
+
+def alt(*parts: Regex) -> Regex:
+    """A member of any of the parts."""
+    if _opposites(parts):
+        return ANY
+    found: set[Regex] = set()
+    with_empty = False
+    stack = list(parts)
+    while stack:
+        part = stack.pop()
+        if part is EPSILON:
+            with_empty = True
+        elif isinstance(part, Alt):
+            stack.extend(part.parts)
+        elif part is ANY:
+            return ANY
+        elif isinstance(part, Repeat) and part.low == 0 and not part.body.nullable:
+            with_empty = True  # told apart here, put back at the end
+            stack.append(repeat_counts(part.body, 1, part.high))
+        elif part is not EMPTY:
+            found.add(part)
+    if len(found) > 1:
+        found = _merge_characters(found)
+        found = _merge_counts(found)
+        if len(found) > 1:
+            found = _drop_within_spans(_absorb(found, And))
+    ordered = sorted(found, key=_by_id)
+    if not ordered:
+        return EPSILON if with_empty else EMPTY
+    result = ordered[0] if len(ordered) == 1 else intern(Alt, tuple(ordered))
+    if not with_empty or result.nullable:
+        return result
+    if isinstance(result, Repeat) and result.low == 1:
+        return repeat_counts(result.body, 0, result.high)
+    return repeat_counts(result, 0, 1)
+
+
+def _opposites(parts: tuple[Regex, ...]) -> bool:
+    """Is some part the complement of another?"""
+    return any(isinstance(part, Not) and part.body in parts for part in parts)
+
+
+def _by_id(node: Regex) -> int:
+    return node.id
+
+
+def _merge_characters(found: set[Regex]) -> set[Regex]:
+    """Join all single characters into one set, and many literals into one word list."""
+    singles = [part for part in found if isinstance(part, Chars)]
+    literals = [part for part in found if isinstance(part, Literal)]
+    if len(singles) > 1:
+        found = found.difference(singles)
+        found.add(chars(union_all([part.chars for part in singles])))
+    if len(literals) >= _WORDS_FROM:
+        found = found.difference(literals)
+        found.add(words(part.text for part in literals))
+    return found
+
+
+def _merge_counts(found: set[Regex]) -> set[Regex]:
+    """Join `x{a,b}t` and `x{c,d}t` where counts touch, drop what a wider count covers."""
+    groups: dict[tuple[Regex, Regex], list[tuple[int, int]]] = {}
+    for part in found:
+        head, tail = (part.head, part.tail) if isinstance(part, Concat) else (part, EPSILON)
+        body, low, high = counted(head)
+        groups.setdefault((body, tail), []).append((low, high))
+    if len(groups) < len(found):
+        found = set()
+        for (body, tail), spans in groups.items():
+            found.update(join(repeat_counts(body, *span), tail) for span in _join_spans(spans))
+        if any(isinstance(part, Alt) or part is EPSILON for part in found):
+            return _flat(found)
+    return _drop_covered(found) if len(found) > 3 else found
+
+
+def _flat(found: set[Regex]) -> set[Regex]:
+    flat: set[Regex] = set()
+    for part in found:
+        flat.update(part.parts if isinstance(part, Alt) else (part,))
+    return flat
+
+
+def _join_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join ranges of counts that overlap or touch."""
+    spans.sort()
+    joined = [spans[0]]
+    for low, high in spans[1:]:
+        last_low, last_high = joined[-1]
+        if low <= last_high + 1:
+            joined[-1] = (last_low, max(last_high, high))
+        else:
+            joined.append((low, high))
+    return joined
+
+
+def _has_counts(part: Concat) -> bool:
+    after = part.tail.head if isinstance(part.tail, Concat) else part.tail
+    return isinstance(part.head, Repeat) or isinstance(after, Repeat)
+
+
+def _drop_covered(found: set[Regex]) -> set[Regex]:
+    """Drop `x{2,3}y{1}t` beside `x{1,5}y{0,4}t`: same bodies, every count range within another."""
+    with_counts = [part for part in found if isinstance(part, Concat) and _has_counts(part)]
+    if len(with_counts) < 2:
+        return found
+    groups: dict[tuple[Hashable, ...], list[tuple[Regex, tuple[int, ...]]]] = {}
+    for part in with_counts:
+        bodies: list[Any] = []
+        counts: list[int] = []
+        rest: Regex = part
+        while len(bodies) < _COUNTED and rest is not EPSILON:
+            head, rest = (rest.head, rest.tail) if isinstance(rest, Concat) else (rest, EPSILON)
+            body, low, high = counted(head)
+            bodies.append(body)
+            counts += (-low, high)
+        groups.setdefault((*bodies, rest), []).append((part, tuple(counts)))
+    if len(groups) == len(with_counts):
+        return found
+    kept = found.difference(with_counts)
+    for group in groups.values():
+        group.sort(key=lambda item: item[1], reverse=True)
+        wide: list[tuple[int, ...]] = []
+        for one, counts_of in group:
+            if not any(all(map(int.__le__, counts_of, other)) for other in wide):
+                wide.append(counts_of)
+                kept.add(one)
+    return kept
+
+
+def _absorb(found: set[Regex], kind: type[Alt | And]) -> set[Regex]:
+    """Drop every part of `kind` that has another part among its own: x | (x & y) is x."""
+    compound = [part for part in found if isinstance(part, kind)]
+    gone = [part for part in compound if not found.isdisjoint(part.parts)]
+    return found.difference(gone) if gone else found
+
+
+def _drop_within_spans(found: set[Regex]) -> set[Regex]:
+    """Drop what consists of texts whose lengths another part allows with any characters."""
+    for span in [part for part in found if is_span(part)]:
+        low, high = span.shortest, span.longest
+        found = {p for p in found if p is span or p.shortest < low or p.longest > high}
+    return found
+
+
+def intersect(*parts: Regex) -> Regex:
+    """A member of every one of the parts."""
+    if _opposites(parts):
+        return EMPTY
+    found: set[Regex] = set()
+    barred: list[Regex] = []
+    stack = list(parts)
+    while stack:
+        part = stack.pop()
+        if isinstance(part, And):
+            stack.extend(part.parts)
+        elif isinstance(part, Not):
+            barred.append(part.body)
+        elif part is not ANY:
+            found.add(part)
+    if barred:
+        other = alt(*barred)
+        if other in found or other is ANY or not found.isdisjoint(barred):
+            return EMPTY
+        opposite = complement(other)
+        if opposite is not ANY:
+            found.add(opposite)
+    if EMPTY in found:
+        return EMPTY
+    if len(found) > 1:
+        found = _merge_conjuncts(found)
+    ordered = sorted(found, key=_by_id)
+    if len(ordered) < 2:
+        return ordered[0] if ordered else ANY
+    longest = min(part.longest for part in ordered)
+    if max(part.shortest for part in ordered) > longest:
+        return EMPTY
+    if longest == 0:
+        return EPSILON if all(part.nullable for part in ordered) else EMPTY
+    return intern(And, tuple(ordered))
+
+
+def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
+    """Settle literals, join character sets and length bounds, drop what others imply."""
+    for part in found:
+        text = text_of(part)
+        if text:
+            fits = all(other is part or matches(other, text) for other in found)
+            return {part} if fits else {EMPTY}
+    singles = [part for part in found if isinstance(part, Chars)]
+    if len(singles) > 1:
+        joined = singles[0].chars
+        for part in singles[1:]:
+            joined = joined & part.chars
+        found = found.difference(singles)
+        found.add(chars(joined))
+    spans = [part for part in found if is_span(part)]
+    if spans:
+        found = found.difference(spans)
+        bounds = [counted(part) for part in spans]
+        low, high = max(b[1] for b in bounds), min(b[2] for b in bounds)
+        if low > high:
+            return {EMPTY}
+        inside = any(part.shortest >= low for part in found)
+        within = any(part.longest <= high for part in found)
+        if not (inside or low == 0) or not (within or high == INFINITE):
+            found.add(repeat_counts(ANY_CHAR, 0 if inside else low, INFINITE if within else high))
+    return _absorb(found, Alt) if len(found) > 1 else found
+
+
+def complement(body: Regex) -> Regex:
+    """Every string that is no member of `body`."""
+    if body is EMPTY:
+        return ANY
+    if body is ANY:
+        return EMPTY
+    if isinstance(body, Not):
+        return body.body
+    if body is EPSILON:
+        return repeat_counts(ANY_CHAR, 1, INFINITE)
+    if is_span(body):
+        _, low, high = counted(body)
+        longer = EMPTY if high == INFINITE else repeat_counts(ANY_CHAR, high + 1, INFINITE)
+        shorter = EMPTY if low == 0 else repeat_counts(ANY_CHAR, 0, low - 1)
+        return alt(shorter, longer)
+    return intern(Not, body)
