@@ -7,7 +7,8 @@ be those of the tokenizer does not matter: the model writes nothing after them.
 
 from __future__ import annotations
 
-from structgen.decode.interfaces import DEAD, Constraint
+from structgen.constraint import DEAD
+from structgen.decode.interfaces import Constraint
 from structgen.errors import GenerationError
 from structgen.tokens.vocabulary import Vocabulary
 
@@ -78,6 +79,7 @@ class Closer:
         self._constraint = constraint
         self._speller = speller
         self._complete: dict[int, bool] = {}
+        self._completions: dict[int, bytes] = {}
 
     def complete(self, state: int) -> bool:
         """Whether the text may end at `state` and nothing but JSON whitespace may follow it."""
@@ -91,14 +93,21 @@ class Closer:
 
     def fits(self, state: int, budget: int) -> bool:
         """Whether the text can be ended from `state` with at most `budget` more tokens."""
-        return self._speller.fits(self._constraint.shortest_completion(state), budget)
+        return self._speller.fits(self._completion(state), budget)
 
     def plan(self, state: int) -> tuple[int, ...] | None:
         """The fewest tokens that write the shortest completion of `state`; None if none do."""
-        tokens = self._speller.spell(self._constraint.shortest_completion(state))
+        tokens = self._speller.spell(self._completion(state))
         if tokens is not None:
             self._verify(state, tokens)
         return tokens
+
+    def _completion(self, state: int) -> bytes:
+        if state not in self._completions:
+            if len(self._completions) >= _REMEMBERED:
+                self._completions.clear()
+            self._completions[state] = self._constraint.shortest_completion(state)
+        return self._completions[state]
 
     def _only_space_follows(self, state: int) -> bool:
         seen = {state}
@@ -122,8 +131,7 @@ class Closer:
             if reached == DEAD:
                 break
         if reached == DEAD or not self._constraint.is_accepting(reached):
-            completion = self._constraint.shortest_completion(state)
             raise GenerationError(
-                f"the constraint refuses its own shortest completion {completion!r}",
+                f"the constraint refuses its own shortest completion {self._completion(state)!r}",
                 hint="this is a defect of the constraint; please report it with the spec",
             )

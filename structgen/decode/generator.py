@@ -146,6 +146,11 @@ class Generator:
                 hint="shorten the prompt",
             )
         room = settings.max_tokens if context is None else context - len(ids)
+        if settings.stop == "eos" and not self.vocabulary.eos_ids:
+            raise GenerationError(
+                'stop is "eos", and neither tokenizer nor model names an end token',
+                hint='give stop="complete"',
+            )
         constraint, closer = self._specs.get(spec)
         return Request(
             prompt=ids,

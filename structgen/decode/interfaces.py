@@ -15,9 +15,6 @@ import numpy.typing as npt
 
 from structgen.tokens.vocabulary import Vocabulary
 
-DEAD = -1  # the state after a token or byte that is not allowed
-FINAL = -2  # the state after an end token
-
 Doubles = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 

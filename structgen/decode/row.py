@@ -15,8 +15,9 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from structgen.constraint import DEAD, FINAL
 from structgen.decode.closing import Closer
-from structgen.decode.interfaces import DEAD, FINAL, Constraint
+from structgen.decode.interfaces import Constraint
 from structgen.decode.result import FinishReason, GenerationResult, Timings
 from structgen.decode.sampling import Sampler, log_sum_exp
 from structgen.errors import GenerationError, ModelError, NoTokenError, TruncatedError

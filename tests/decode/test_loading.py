@@ -14,7 +14,7 @@ from structgen.decode.closing import Speller
 from structgen.decode.compiled import CompiledSpecs
 from structgen.decode.generator import Generator, generate
 from structgen.decode.prompts import encode_prompt
-from structgen.errors import ModelError, VocabularyError
+from structgen.errors import GenerationError, ModelError, VocabularyError
 from tests.decode.models import build_model
 from tests.decode.naive import NaiveConstraint
 
@@ -187,6 +187,22 @@ def test_every_end_token_that_the_model_knows_ends_a_text(tokenizer: Any) -> Non
     words = NaiveConstraint(["a", "aa", "aaa"], generator.vocabulary)
     results = generator.generate("x", words, n=60, seed=0, stop="eos", temperature=3.0)
     assert {r.tokens[-1] for r in results if r.finish_reason == "eos"} == set(ends)
+
+
+def test_without_an_end_token_texts_end_where_they_must(tokenizer: Any) -> None:
+    """Nothing is left to be chosen then, so stop="eos" is refused and "complete" still works."""
+    model = build_model(tokenizer)
+    model.generation_config.eos_token_id = None
+    endless = copy.deepcopy(tokenizer)
+    endless.eos_token = None
+    generator = Generator(model, endless)
+    assert generator.vocabulary.eos_ids == ()
+    words = NaiveConstraint(["a", "ab", "abb"], generator.vocabulary)
+    results = generator.generate("x", words, n=9, seed=0, max_tokens=2, temperature=3.0)
+    assert {r.finish_reason for r in results} <= {"complete", "closed"}
+    assert all(r.text.encode() in words.texts for r in results)
+    with pytest.raises(GenerationError, match="names an end token"):
+        generator.generate("x", words, stop="eos")
 
 
 def test_a_tokenizer_that_hides_its_bytes_is_refused(model: Any) -> None:
