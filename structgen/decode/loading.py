@@ -110,12 +110,17 @@ def _check_path(name: str, *, is_path: bool) -> None:
                 location=str(path),
                 expected="a config.json and the files that save_pretrained writes",
             )
-    elif is_path or path.exists() or not _HUB_NAME.fullmatch(name):
+    elif is_path or path.exists() or _is_beside(path) or not _HUB_NAME.fullmatch(name):
         raise ModelError(
             "there is no model directory",
             location=str(path),
             hint="give the path of a directory with config.json, or a name on the Hugging Face hub",
         )
+
+
+def _is_beside(path: Path) -> bool:
+    """Whether "owner/model" has the name of a directory here before the slash."""
+    return path.parent != Path() and path.parent.is_dir()
 
 
 def _load_model(name: str, device: Any, dtype: Any) -> Any:

@@ -133,6 +133,16 @@ def test_a_path_that_does_not_exist_is_one_line(name: str) -> None:
     assert e.value.__cause__ is None
 
 
+def test_a_misspelt_directory_is_not_looked_up_on_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name such as models/tiyn is a path where there is a directory models."""
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match="there is no model directory at models/tiyn"):
+        Generator("models/tiyn")
+
+
 def test_directories_that_hold_no_model_are_one_line(tmp_path: Path, model_dir: Path) -> None:
     """An empty directory, a file, a broken configuration, a missing tokenizer."""
     with pytest.raises(ModelError, match="the directory holds no model"):
