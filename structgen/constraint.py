@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from structgen.automaton.completion import Completions
 from structgen.automaton.engine import Engine
+from structgen.errors import UnsatisfiableSchemaError
+from structgen.mask.bitmask import unpack
 from structgen.mask.rows import RowStore, Walker
+from structgen.mask.spellable import Spellable
 
 if TYPE_CHECKING:
     from structgen.spec.specs import Spec
@@ -48,6 +52,7 @@ class Constraint:
         self.engine = engine
         self.lock = threading.RLock()
         self._walker = Walker(engine, vocabulary)
+        self._completions = Completions(engine)
         self._rows = RowStore(vocabulary.words) if rows is None else rows
         self._pairs: list[int] = [] if stored is None else stored["pairs"].tolist()
         self._state_of = {pair: state for state, pair in enumerate(self._pairs)}
@@ -61,6 +66,13 @@ class Constraint:
             endings = enumerate(stored["endings"].tolist())
             self._ends.update((state, bool(e)) for state, e in endings if e >= 0)
         self.start = self._intern(engine.start)
+        self._spellable = None if _writes_all_bytes(vocabulary) else self._search()
+        if self._spellable is not None and not self._spellable(self.start):
+            raise UnsatisfiableSchemaError(
+                "no text of the spec can be written with this vocabulary",
+                expected="tokens for the bytes that the spec needs",
+                hint="give the vocabulary a token for each single byte",
+            )
 
     # -- states ---------------------------------------------------------------------------------
 
@@ -86,7 +98,10 @@ class Constraint:
         data = self.vocabulary.token_bytes(token_id)
         if not data or token_id in self.vocabulary.special_ids:
             return DEAD
-        return self.advance_bytes(state, data)
+        after = self.advance_bytes(state, data)
+        if self._spellable is not None and after >= 0 and not self._spellable(after):
+            return DEAD
+        return after
 
     def advance_bytes(self, state: int, data: bytes) -> int:
         """The state after some bytes of text, or DEAD."""
@@ -144,7 +159,7 @@ class Constraint:
         if state < 0:
             return b""
         with self.lock:
-            return self.engine.shortest_completion(self._pairs[state])
+            return self._completions.shortest(self._pairs[state])
 
     # -- masks ----------------------------------------------------------------------------------
 
@@ -176,10 +191,34 @@ class Constraint:
             if state < 0:
                 return self._rows.add(state, np.zeros(self.vocabulary.words, np.int32))
             row = self._walker.row(self._pairs[state])
+            if self._spellable is not None:
+                for token in self._tokens_of(row):
+                    if self.advance(state, token) == DEAD:
+                        row[token >> 5] &= np.int32(~np.uint32(1 << (token & 31)).view(np.int32))
             if self.is_accepting(state):
                 for token in self._eos:
                     row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
             return self._rows.add(state, row)
+
+    def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
+        """The tokens whose bits are set."""
+        return [int(t) for t in np.flatnonzero(unpack(row, self._size))]
+
+    def _search(self) -> Spellable:
+        """For a vocabulary that cannot write every byte: which states it can finish from."""
+
+        def successors(state: int) -> list[int]:
+            texts = map(
+                self.vocabulary.token_bytes, self._tokens_of(self._walker.row(self._pairs[state]))
+            )
+            return [self.advance_bytes(state, text) for text in texts]
+
+        texts = frozenset(map(self.vocabulary.token_bytes, self.vocabulary.text_ids.tolist()))
+
+        def core(state: int) -> tuple[int, int]:
+            return self.engine.core(self._pairs[state])
+
+        return Spellable(successors, self.is_accepting, self.shortest_completion, core, texts)
 
     def precompute(
         self, max_states: int = 10_000, progress: Callable[[int, int], None] | None = None
@@ -237,3 +276,10 @@ class Constraint:
             return "nothing"
         with self.lock:
             return self.engine.expected(self._pairs[state])
+
+
+def _writes_all_bytes(vocabulary: Vocabulary) -> bool:
+    single = {
+        token for i in vocabulary.text_ids.tolist() if len(token := vocabulary.token_bytes(i)) == 1
+    }
+    return len(single) == 256

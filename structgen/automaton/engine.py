@@ -19,7 +19,7 @@ from structgen.automaton.lexer import Digits, End, LexState, Row
 from structgen.automaton.lexer_paths import ends
 from structgen.automaton.machine import END_OF_TEXT, Frame, Machine
 from structgen.automaton.origins import BEFORE, FRAME, LABEL, ONLY, STATE, Origins, Saved
-from structgen.errors import ArtifactError, BudgetError
+from structgen.errors import ArtifactError
 from structgen.jit import kernels
 
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
@@ -88,6 +88,13 @@ class Engine:
         """Whether the text may end at `pair`."""
         return self.ask(self._step.ending, pair) == 1
 
+    def core(self, pair: int) -> tuple[int, int]:
+        """What decides how a text can go on from `pair`, the bytes that it remembers aside.
+
+        Those matter only for what follows the lexeme; the lexer state knows which keys are taken.
+        """
+        return pair >> 32, int(self.tables.ctx_base[pair & 0xFFFFFFFF])
+
     def only_byte(self, pair: int) -> int:
         """The byte if exactly one can follow, else -1."""
         return self.ask(self._step.only_byte, pair)
@@ -98,27 +105,6 @@ class Engine:
         self.ask(self._step.next_bytes, pair, out)
         return [int(b) for b in np.flatnonzero(out)]
 
-    def shortest_completion(self, pair: int) -> bytes:
-        """A shortest text from `pair` to where the text may end."""
-        out = b""
-        while True:
-            best: tuple[int, bytes, int] | None = None
-            for ending in ends(self.state(pair >> 32), self.row_of):
-                if best is not None and len(ending.path) >= best[0]:
-                    break
-                if ending.label is None:
-                    continue
-                after = self._after(pair, ending.path, ending.label, ending.early)
-                cost = 0 if after < 0 else self.machine.cost(self.frame(after & 0xFFFFFFFF))
-                if best is None or len(ending.path) + cost < best[0]:
-                    best = (len(ending.path) + cost, ending.path, after)
-            if best is None:
-                raise BudgetError("no way to end the text was found")
-            out += best[1]
-            if best[2] < 0:
-                return out
-            pair = best[2]
-
     def expected(self, pair: int) -> str:
         """What may come next, in words."""
         state, frame = self.state(pair >> 32), self.frame(pair & 0xFFFFFFFF)
@@ -126,15 +112,6 @@ class Engine:
         if state != frame.lexeme:
             words = f"{in_words(self.next_bytes(pair))} (within {words})"
         return f"{words}, or the end" if self.is_accepting(pair) else words
-
-    def _after(self, pair: int, path: bytes, label: Hashable, early: bool) -> int:
-        """The pair after a lexeme that ends with `label`; -1 after the end of the text."""
-        if label == END_OF_TEXT:
-            return -1
-        pair, _ = self.run(pair, path)
-        if early:
-            pair = self._event(pair & 0xFFFFFFFF, self._label_ids[label])
-        return pair
 
     # -- what kernels ask for -------------------------------------------------------------------
 
@@ -144,7 +121,7 @@ class Engine:
         if code == self._k.NEED_ROW:
             self._fill(int(need[0]))
         elif code == self._k.NEED_EVENT:
-            self._event(int(need[0]), int(need[1]))
+            self.event(int(need[0]), int(need[1]))
         else:
             self._grow_contexts()
 
@@ -181,7 +158,7 @@ class Engine:
         self.tables.accept[q] = accept
         self.tables.filled[q] = 1
 
-    def _event(self, ctx: int, label: int) -> int:
+    def event(self, ctx: int, label: int) -> int:
         """The pair after the event `label` in `ctx`; remembered."""
         key = (ctx << 32) | label
         pair = int(self._k.lookup(self.tables.events, key))
@@ -219,6 +196,10 @@ class Engine:
         if label >= len(self._labels):
             self._restore()
         return self._labels[label]
+
+    def number_of(self, label: Hashable) -> int:
+        """The number of a label that a filled row has."""
+        return self._label_ids[label]
 
     def label_id(self, q: int, label: Hashable) -> int:
         """The number of a label that the lexeme of lexer state `q` can end with."""

@@ -31,6 +31,7 @@ from structgen.spec.json_nodes import Node
 class Layout:
     """Where white space may stand: languages of the gaps of a JSON text. Compared by identity.
 
+    natural: keys have no escapes but those that they need.
     inner: after `{ [ , :` and before `} ]`; comma, colon: before those; head, tail: around all.
     """
 
@@ -39,6 +40,7 @@ class Layout:
     colon: Regex = EPSILON
     head: Regex = EPSILON
     tail: Regex = EPSILON
+    natural: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Scalar:
 
     quoted: bool
     recorded: bool = False
+    escapes: bool = True
 
     def end(self, vector: Vector) -> Target:
         """See `Role.end`."""
@@ -61,6 +64,11 @@ class Key:
     recorded: bool
     layout: Layout
     quoted: bool = True
+
+    @property
+    def escapes(self) -> bool:
+        """See `Role.escapes`."""
+        return not self.layout.natural
 
     def end(self, vector: Vector) -> Target:
         """See `Role.end`."""

@@ -265,6 +265,20 @@ class JsonMachine(Machine[JsonFrame]):
             sizes.append(t.plan.cost(*inner) + self._after(outer, t.owner))
         return min(sizes)
 
+    def floor(self, frame: JsonFrame) -> int:
+        """See `Machine.floor`."""
+        if frame.kind in {"root", "end"}:
+            return 0
+        if frame.stage == "value":
+            return min(self._after(frame, need) for need in range(len(frame.vector)))
+        outer = self._outer(frame)
+        if frame.kind == "array" or frame.stage == "after":
+            return min(self._after(outer, t.owner) for t in frame.threads)
+        sizes: list[int] = [
+            t.plan.floor(t.progress) + self._after(outer, t.owner) for t in frame.threads
+        ]
+        return min(sizes)
+
     @staticmethod
     def _outer(frame: JsonFrame) -> JsonFrame:
         """The frame that an open object or array stands in; only the root has none."""

@@ -92,6 +92,10 @@ class Role(Protocol):
     def recorded(self) -> bool:
         """Whether the bytes are to be remembered for the machine."""
 
+    @property
+    def escapes(self) -> bool:
+        """Whether characters may be escaped that need not be."""
+
     def end(self, vector: Vector) -> Target:
         """What the closing quote leads to; for unquoted text an End with the label, or None."""
 
@@ -155,7 +159,8 @@ class Text(LexState):
         if not self.role.quoted:
             return Row(targets, end.label if isinstance(end, End) else None)
         targets[QUOTE] = end
-        targets[BACKSLASH] = Escape(self) if segments else None
+        escapable = segments if self.role.escapes else _needing_escapes(segments)
+        targets[BACKSLASH] = Escape(self) if escapable else None
         return Row(targets)
 
 
@@ -235,6 +240,8 @@ class Escape(LexState):
         """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         segments = self.text.segments()
+        if not self.text.role.escapes:
+            segments = _needing_escapes(segments)
         for byte, code in ESCAPES.items():
             for seg in segments:
                 if seg.lo <= code <= seg.hi:
@@ -242,6 +249,16 @@ class Escape(LexState):
         units = [*_restrict(segments, 0, 0xFFFF), *_high_surrogates(segments, self.recorded)]
         targets[ord("u")] = Digits(4, 4, tuple(sorted(units, key=lambda s: s.lo)), self.recorded)
         return Row(targets)
+
+
+def _needing_escapes(segments: Iterable[Segment]) -> list[Segment]:
+    """The part of `segments` that JSON strings cannot hold as it is: controls, quote, backslash."""
+    return [
+        Segment(max(s.lo, lo), min(s.hi, hi), s.target)
+        for lo, hi in ((0, 0x1F), (QUOTE, QUOTE), (BACKSLASH, BACKSLASH))
+        for s in segments
+        if s.lo <= hi and s.hi >= lo
+    ]
 
 
 def _high_surrogates(segments: Iterable[Segment], recorded: bool) -> list[Segment]:

@@ -51,6 +51,10 @@ class Machine(ABC, Generic[FrameT]):
         """Fewest bytes from the start of the frame's lexeme to the end of the text."""
 
     @abstractmethod
+    def floor(self, frame: FrameT) -> int:
+        """A lower bound on the cost of every frame that an event in `frame` can lead to."""
+
+    @abstractmethod
     def needs_text(self, label: Hashable) -> bool:
         """Whether `event` looks at the text for this label."""
 
@@ -65,6 +69,7 @@ class _Whole:
 
     quoted: bool = False
     recorded: bool = False
+    escapes: bool = False
 
     def end(self, vector: Vector) -> End | None:
         return End(END_OF_TEXT) if vector[0].nullable else None
@@ -86,6 +91,10 @@ class TextMachine(Machine[Frame]):
         """Nothing follows the only lexeme."""
 
     def cost(self, _frame: Frame) -> int:
+        """Nothing follows the only lexeme."""
+        return 0
+
+    def floor(self, _frame: Frame) -> int:
         """Nothing follows the only lexeme."""
         return 0
 

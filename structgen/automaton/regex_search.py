@@ -74,9 +74,9 @@ def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
         return root._distance
     walked: dict[Regex, int] = {root: 0}
     parents: dict[Regex, Regex | None] = {root: None}
-    heap: list[tuple[int, int, Regex]] = [(root.shortest, 0, root)]
+    heap: list[tuple[int, int, int, Regex]] = [(root.shortest, 0, root.id, root)]
     while heap:
-        total, _, node = heapq.heappop(heap)
+        total, _, _, node = heapq.heappop(heap)
         here = walked[node]
         if node.plain or node.nullable or node._distance >= 0:
             _mark_distances(node, total, walked, parents)
@@ -87,7 +87,7 @@ def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
             walked[target] = here + 1
             parents[target] = node
             ahead = target._distance if target._distance >= 0 else target.shortest
-            heapq.heappush(heap, (here + 1 + ahead, -len(walked), target))
+            heapq.heappush(heap, (here + 1 + ahead, -len(parents), target.id, target))
         if len(walked) > budget:
             raise _too_costly("the shortest member", budget)
     return None

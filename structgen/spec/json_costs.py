@@ -14,7 +14,7 @@ from functools import lru_cache
 from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.lexer import LexState, Row, Text
 from structgen.automaton.lexer_paths import ends
-from structgen.automaton.regex import EMPTY, Regex, shortest
+from structgen.automaton.regex import Regex, matches, shortest
 from structgen.errors import BudgetError
 from structgen.spec.json_nodes import ArrayAlt, Expr, Node, ObjectAlt
 from structgen.spec.json_plans import ArrayPlan, ObjectPlan
@@ -96,9 +96,8 @@ class Costs:
     def _scalar(self, node: Node) -> int | None:
         if node not in self._scalars:
             sizes = [4] * (node.null or node.true) + [5] * node.false
-            if node.number is not EMPTY:
-                number = shortest(node.number)
-                sizes += [] if number is None else [len(number)]
+            number = "0" if matches(node.number, "0") else shortest(node.number)
+            sizes += [] if number is None else [len(number)]
             string = _quoted(node.string)
             sizes += [] if string is None else [string]
             self._scalars[node] = min(sizes, default=None)

@@ -8,11 +8,12 @@ does not know are annotations in it, as the specifications say.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from structgen.automaton.charset import ALL, CharSet
-from structgen.automaton.numbers import equal_to, number_language, to_fraction
-from structgen.automaton.regex import ANY, EMPTY, Regex, alt, chars, intersect, repeat, words
+from structgen.automaton.charset import ALL
+from structgen.automaton.numbers import Spelling, equal_to, number_language, to_fraction
+from structgen.automaton.regex import ANY, EMPTY, Regex, alt, chars, repeat, words
 from structgen.errors import SpecError, UnsupportedSchemaError
 from structgen.spec.json_nodes import (
     ANYTHING,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _CHAR = chars(ALL)
-_PLAIN_INTEGER = repeat(chars(CharSet.chars("-0123456789")), 1, None)
+LARGE = 10**21  # constants from here on are spelled with an exponent, too
 
 
 # -- any type -----------------------------------------------------------------------------------
@@ -51,7 +52,7 @@ def type_(s: Subschema) -> None:
     if "number" in names:
         numbers = ANYTHING.number
     elif "integer" in names:
-        numbers = _integers(s.draft)
+        numbers = number_language(integer=True, spelling=_spelling(s))
     s.require(
         Node(
             "null" in names,
@@ -65,11 +66,9 @@ def type_(s: Subschema) -> None:
     )
 
 
-def _integers(draft: int) -> Regex:
-    language = number_language(integer=True)
-    if draft > 4:
-        return language
-    return intersect(language, _PLAIN_INTEGER)  # 1.0 is no integer there
+def _spelling(s: Subschema) -> Spelling:
+    """How integers are spelled; in draft 4 a number with a fraction (1.0) is none."""
+    return "integer" if s.schemas.natural or s.draft <= 4 else "any"
 
 
 def enum(s: Subschema) -> None:
@@ -92,11 +91,16 @@ def constants(schemas: Schemas, values: list[Any], location: str) -> Node:
         any(v is None for v in values),
         any(v is True for v in values),
         any(v is False for v in values),
-        alt(*(equal_to(to_fraction(v)) for v in numbers)),
+        alt(*(_constant_number(schemas, to_fraction(v)) for v in numbers)),
         words(v for v in values if isinstance(v, str)),
         tuple(_constant_array(schemas, v, location) for v in values if isinstance(v, list)),
         tuple(_constant_object(schemas, v, location) for v in values if isinstance(v, dict)),
     )
+
+
+def _constant_number(schemas: Schemas, value: Fraction) -> Regex:
+    natural = schemas.natural and value.denominator == 1 and abs(value) < LARGE
+    return equal_to(value, spelling="integer" if natural else "any")
 
 
 def _constant_array(schemas: Schemas, value: list[Any], location: str) -> ArrayAlt:
@@ -154,6 +158,8 @@ def ref(s: Subschema) -> None:
 def numeric(s: Subschema) -> None:
     """minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf: one language for all."""
     bounds: dict[str, Any] = {}
+    if s.get("type") == "integer":  # one automaton for all, rather than an intersection
+        bounds = {"integer": True, "spelling": _spelling(s)}
     for side in ("minimum", "maximum"):
         exclusive = "exclusive" + side.capitalize()
         strict = f"exclusive_{side}"
@@ -177,7 +183,9 @@ def numeric(s: Subschema) -> None:
 
 def length(s: Subschema) -> None:
     """minLength and maxLength, in code points."""
-    s.only(string=repeat(_CHAR, s.count("minLength") or 0, s.count("maxLength")))
+    least, most = s.count("minLength") or 0, s.count("maxLength")
+    possible = most is None or least <= most
+    s.only(string=repeat(_CHAR, least, most) if possible else EMPTY)
 
 
 def pattern(s: Subschema) -> None:
@@ -279,12 +287,18 @@ def dependent_schemas(s: Subschema) -> None:
 
 
 def dependencies(s: Subschema) -> None:
-    """Both of the above, as older drafts have it."""
+    """Both of the above, as older drafts have it; later ones say it is no keyword of theirs."""
+    if s.draft > 7:
+        raise UnsupportedSchemaError(
+            "'dependencies' is a keyword of drafts 4 to 7 only",
+            keyword="dependencies",
+            location=s.at("dependencies"),
+            expected="'dependentRequired' or 'dependentSchemas'",
+            hint="rename it, or state the older draft in '$schema'",
+        )
     for name, needed in s.members("dependencies").items():
         if isinstance(needed, list):
             _depend(s, name, ANYTHING, tuple(needed))
-        elif isinstance(needed, str) and s.draft < 4:
-            _depend(s, name, ANYTHING, (needed,))
         else:
             _depend(s, name, s.node(needed, "dependencies", name), ())
 
@@ -361,7 +375,7 @@ KEYWORDS: dict[str, tuple[Keyword, int, int]] = {
     **dict.fromkeys(_OBJECT, (object_, 4, 2020)),
     "dependentRequired": (dependent_required, 2019, 2020),
     "dependentSchemas": (dependent_schemas, 2019, 2020),
-    "dependencies": (dependencies, 4, 7),
+    "dependencies": (dependencies, 4, 2020),
     "contains": (contains, 6, 2020),
     "uniqueItems": (_refuse("uniqueItems"), 4, 2020),
     "unevaluatedProperties": (_refuse("unevaluatedProperties"), 2019, 2020),

@@ -188,6 +188,11 @@ class ObjectPlan:
         members = self._members(at, self._costs.of, least)
         return _closing(members or [], opened, self._costs.gap)
 
+    def floor(self, at: Progress) -> int:
+        """A lower bound on the bytes that remain behind the next key, or the closing brace."""
+        members = self._members(at, self._costs.of) or [0]
+        return sum(members) - max(members)
+
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""
         if self.alt.most is not None and self.alt.most < max(len(self.required), self.alt.least):

@@ -76,12 +76,14 @@ class Schemas:
         assert_formats: bool,
         declared: bool,
         gap: int,
+        natural: bool,
         registry: Registry[Any] | None,
     ) -> None:
         from jsonschema_specifications import REGISTRY
         from referencing.jsonschema import specification_with
 
         self.assert_formats = assert_formats
+        self.natural = natural  #: spell integers in digits only
         self._atoms: dict[int, Atom] = {}
         self._places: dict[Atom, Place] = {}
         self._nodes: dict[Atom, Node] = {}
@@ -90,13 +92,13 @@ class Schemas:
         self._expanding: list[Atom] = []
         self._exclusive: list[tuple[str, list[Node]]] = []
         self.costs = Costs(self.node, declared, gap)
+        self._registry = REGISTRY if registry is None else REGISTRY.combine(registry)
         draft = self._draft(schema, DEFAULT_DRAFT, "")
         uri = next(u for u, d in DRAFTS.items() if d == draft)
         resource = specification_with(uri).create_resource(schema)
         base = resource.id() or ROOT_URI if isinstance(schema, dict) else ROOT_URI
-        known = REGISTRY if registry is None else REGISTRY.combine(registry)
-        resolver = known.with_resource(base, resource).resolver(base)
-        self.root: Expr = self._expr(schema, Place(resolver, draft, ""))
+        resolver = self._registry.with_resource(base, resource).resolver(base)
+        self.root: Expr = self._expr(schema, Place(resolver, draft, ""), entered=True)
 
     def _draft(self, schema: Any, inherited: int, pointer: str) -> int:
         uri = schema.get("$schema") if isinstance(schema, dict) else None
@@ -104,10 +106,35 @@ class Schemas:
             return inherited
         if not isinstance(uri, str):
             raise SpecError("'$schema' is not a string", location=f"#{pointer}/$schema")
-        return DRAFTS.get(uri.rstrip("#"), inherited)
+        draft = DRAFTS.get(uri.rstrip("#"), inherited)
+        if uri.rstrip("#") not in DRAFTS and "$vocabulary" in self._metaschema(uri):
+            raise UnsupportedSchemaError(
+                f"the vocabularies of the metaschema {uri!r} are not read yet",
+                keyword="$vocabulary",
+                location=f"#{pointer}/$schema",
+                expected="a draft of JSON Schema",
+                hint="state the draft itself in '$schema'",
+            )
+        if draft < 4:
+            raise UnsupportedSchemaError(
+                "draft 3 of JSON Schema is not enforced",
+                keyword="$schema",
+                location=f"#{pointer}/$schema",
+                expected="draft 4, 6, 7, 2019-09 or 2020-12",
+                hint="rewrite the schema for a later draft",
+            )
+        return draft
 
-    def atom(self, schema: Any, place: Place) -> Atom:
-        """The atom of a subschema that stands at `place` (the same object gives the same atom)."""
+    def _metaschema(self, uri: str) -> Any:
+        """The document of an unknown `$schema`, {} when the registry does not have it."""
+        found = self._registry.get(uri) or self._registry.get(uri.rstrip("#"))
+        return found.contents if found is not None and isinstance(found.contents, dict) else {}
+
+    def atom(self, schema: Any, place: Place, entered: bool = False) -> Atom:
+        """The atom of a subschema that stands at `place` (the same object gives the same atom).
+
+        `entered`: the resolver of `place` is already inside the subschema's own `$id`.
+        """
         if not isinstance(schema, dict):
             raise SpecError(
                 f"a schema must be an object or a boolean, got {kind_of(schema)}",
@@ -118,13 +145,13 @@ class Schemas:
         if atom is None:
             atom = Atom(schema, place.pointer)
             self._atoms[id(schema)] = atom
-            self._places[atom] = self._enter(schema, place)
+            self._places[atom] = place if entered else self._enter(schema, place)
         return atom
 
-    def _expr(self, schema: Any, place: Place) -> Expr:
+    def _expr(self, schema: Any, place: Place, entered: bool = False) -> Expr:
         if schema is True:
             return TRUE
-        return FALSE if schema is False else (self.atom(schema, place),)
+        return FALSE if schema is False else (self.atom(schema, place, entered),)
 
     def _enter(self, schema: dict[str, Any], place: Place) -> Place:
         key = "id" if place.draft <= 4 else "$id"
@@ -165,7 +192,7 @@ class Schemas:
         if reference == "#":
             pointer = ""
         draft = self._draft(found.contents, place.draft, pointer)
-        return self._expr(found.contents, Place(found.resolver, draft, pointer))
+        return self._expr(found.contents, Place(found.resolver, draft, pointer), entered=True)
 
     def node(self, expr: Expr) -> Node:
         """The normal form of a conjunction of atoms."""

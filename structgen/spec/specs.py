@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ORDERS = ("declared", "any")
 FORMATS = ("assert", "annotate")
+SPELLINGS = ("auto", "natural", "any")
 
 
 class Spec(ABC):
@@ -53,7 +54,9 @@ class JsonSchema(Spec):
     free. whitespace: "bounded" (an optional space, or line break with indentation, between
     lexemes), "compact" (none), "any" (all that JSON allows), or a pattern for the gaps. formats:
     "assert" the formats of the specifications, or "annotate" all. registry: further documents that
-    references may lead to; nothing is ever fetched.
+    references may lead to; nothing is ever fetched. spelling: "natural" writes integers in digits
+    (never 1.0 or 1e2) and keys without needless escapes, "any" allows every spelling; "auto" is
+    "any" where order and white space are both "any", else "natural".
 
     With property_order="any" and whitespace="any" the language is exactly the set of JSON texts
     (RFC 8259, without duplicate keys and unpaired surrogates) whose value is valid.
@@ -63,6 +66,7 @@ class JsonSchema(Spec):
     property_order: str = "declared"
     whitespace: str = "bounded"
     formats: str = "assert"
+    spelling: str = "auto"
     registry: Registry[Any] | None = field(default=None, compare=False)
     kind: ClassVar[str] = "json_schema"
 
@@ -75,6 +79,14 @@ class JsonSchema(Spec):
             )
         if self.formats not in FORMATS:
             raise SpecError(f"formats is {self.formats!r}", expected=" or ".join(FORMATS))
+        if self.spelling not in SPELLINGS:
+            raise SpecError(f"spelling is {self.spelling!r}", expected=" or ".join(SPELLINGS))
+
+    @property
+    def natural(self) -> bool:
+        """Whether values are spelled the usual way only."""
+        free = self.property_order == self.whitespace == "any"
+        return self.spelling == "natural" or (self.spelling == "auto" and not free)
 
     def machine(self) -> Machine[Any]:
         """See `Spec.machine`."""
@@ -82,12 +94,13 @@ class JsonSchema(Spec):
         from structgen.spec.json_layout import layout_of
         from structgen.spec.json_schemas import Schemas
 
-        layout, gap = layout_of(self.whitespace)
+        layout, gap = layout_of(self.whitespace, self.natural)
         schemas = Schemas(
             self.schema,
             assert_formats=self.formats == "assert",
             declared=self.property_order == "declared",
             gap=gap,
+            natural=self.natural,
             registry=self.registry,
         )
         schemas.complete()
@@ -115,6 +128,7 @@ class JsonSchema(Spec):
             "property_order": self.property_order,
             "whitespace": self.whitespace,
             "formats": self.formats,
+            "spelling": self.spelling,
             "documents": documents,
         }
 

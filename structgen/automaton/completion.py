@@ -1,0 +1,88 @@
+"""In: an engine and a position. Out: a shortest text from there to where the text may end.
+
+Lexeme by lexeme: of all ways in which the current one can end, the one is taken whose bytes and
+what the machine says must follow are fewest together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from structgen.automaton.engine import Engine
+from structgen.automaton.lexer_paths import Ending, ends
+from structgen.automaton.machine import END_OF_TEXT
+from structgen.errors import BudgetError
+
+MAX_FOUND = 1 << 16  # completions remembered
+
+
+class Completions:
+    """Finds shortest completions, remembering what it learnt of lexer states and contexts."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._found_ends: dict[int, tuple[list[Ending], Iterator[Ending]]] = {}
+        self._found: dict[tuple[int, int], bytes] = {}
+        self._costs: dict[int, int] = {}
+        self._floors: dict[int, int] = {}
+
+    def shortest(self, pair: int) -> bytes:
+        """A shortest text from `pair` to where the text may end."""
+        key = self._engine.core(pair)
+        if key not in self._found:
+            if len(self._found) >= MAX_FOUND:
+                self._found.clear()
+            self._found[key] = self._search(pair)
+        return self._found[key]
+
+    def _search(self, pair: int) -> bytes:
+        """A shortest text from `pair` to where the text may end."""
+        out = b""
+        while True:
+            best: tuple[int, bytes, int] | None = None
+            floor = self._floor(pair & 0xFFFFFFFF)
+            for ending in self._endings(pair >> 32):
+                if best is not None and len(ending.path) + floor >= best[0]:
+                    break
+                if ending.label is None:
+                    continue
+                after = self._after(pair, ending.path, ending.label, ending.early)
+                cost = 0 if after < 0 else self._cost(after & 0xFFFFFFFF)
+                if best is None or len(ending.path) + cost < best[0]:
+                    best = (len(ending.path) + cost, ending.path, after)
+            if best is None:
+                raise BudgetError("no way to end the text was found")
+            out += best[1]
+            if best[2] < 0:
+                return out
+            pair = best[2]
+
+    def _endings(self, q: int) -> Iterator[Ending]:
+        """`ends` of a lexer state, found once and as far as anybody asks."""
+        if q not in self._found_ends:
+            self._found_ends[q] = ([], ends(self._engine.state(q), self._engine.row_of))
+        known, more = self._found_ends[q]
+        yield from known
+        for ending in more:
+            known.append(ending)
+            yield ending
+
+    def _cost(self, ctx: int) -> int:
+        if ctx not in self._costs:
+            self._costs[ctx] = self._engine.machine.cost(self._engine.frame(ctx))
+        return self._costs[ctx]
+
+    def _floor(self, ctx: int) -> int:
+        if ctx not in self._floors:
+            self._floors[ctx] = self._engine.machine.floor(self._engine.frame(ctx))
+        return self._floors[ctx]
+
+    def _after(self, pair: int, path: bytes, label: Hashable, early: bool) -> int:
+        """The pair after a lexeme that ends with `label`; -1 after the end of the text."""
+        if label == END_OF_TEXT:
+            return -1
+        pair, _ = self._engine.run(pair, path)
+        if early:
+            self._engine.targets(pair >> 32)  # numbers the label
+            pair = self._engine.event(pair & 0xFFFFFFFF, self._engine.number_of(label))
+        return pair
