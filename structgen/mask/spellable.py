@@ -21,7 +21,7 @@ class Spellable:
 
     successors: state -> the states that text tokens lead to. ends: whether the text may end.
     completion: a shortest text to the end, when every byte could be written; it is tried first, and
-    its length orders the search. core: what decides the completion. tokens: the texts of the tokens.
+    its length orders the search. core: what decides the completion. tokens: texts of the tokens.
     """
 
     def __init__(

@@ -8,13 +8,13 @@ does not know are annotations in it, as the specifications say.
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.charset import ALL
-from structgen.automaton.numbers import Spelling, equal_to, number_language, to_fraction
-from structgen.automaton.regex import ANY, EMPTY, Regex, alt, chars, repeat, words
+from structgen.automaton.numbers import Spelling, number_language
+from structgen.automaton.regex import ANY, EMPTY, chars, repeat
 from structgen.errors import SpecError, UnsupportedSchemaError
+from structgen.spec.json_constants import constants
 from structgen.spec.json_nodes import (
     ANYTHING,
     FALSE,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _CHAR = chars(ALL)
-LARGE = 10**21  # constants from here on are spelled with an exponent, too
 
 
 # -- any type -----------------------------------------------------------------------------------
@@ -82,35 +81,6 @@ def enum(s: Subschema) -> None:
 def const(s: Subschema) -> None:
     """This value."""
     s.require(constants(s.schemas, [s.schema["const"]], s.at("const")))
-
-
-def constants(schemas: Schemas, values: list[Any], location: str) -> Node:
-    """The node of exactly these JSON values."""
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    return Node(
-        any(v is None for v in values),
-        any(v is True for v in values),
-        any(v is False for v in values),
-        alt(*(_constant_number(schemas, to_fraction(v)) for v in numbers)),
-        words(v for v in values if isinstance(v, str)),
-        tuple(_constant_array(schemas, v, location) for v in values if isinstance(v, list)),
-        tuple(_constant_object(schemas, v, location) for v in values if isinstance(v, dict)),
-    )
-
-
-def _constant_number(schemas: Schemas, value: Fraction) -> Regex:
-    natural = schemas.natural and value.denominator == 1 and abs(value) < LARGE
-    return equal_to(value, spelling="integer" if natural else "any")
-
-
-def _constant_array(schemas: Schemas, value: list[Any], location: str) -> ArrayAlt:
-    items = tuple(schemas.constant(v, f"{location}/{i}") for i, v in enumerate(value))
-    return ArrayAlt(((items, FALSE),), len(value), len(value))
-
-
-def _constant_object(schemas: Schemas, value: dict[str, Any], location: str) -> ObjectAlt:
-    named = {k: schemas.constant(v, f"{location}/{k}") for k, v in value.items()}
-    return ObjectAlt((Group(named, (), FALSE),), tuple(value))
 
 
 # -- combination --------------------------------------------------------------------------------

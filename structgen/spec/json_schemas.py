@@ -226,11 +226,12 @@ class Schemas:
 
     def _expand(self, atom: Atom) -> Node:
         from structgen.spec import json_keywords
+        from structgen.spec.json_constants import constants
 
         if atom.value is Refused:
             return NOTHING
         if isinstance(atom.value, Constant):
-            return json_keywords.constants(self, [atom.value.value], atom.location)
+            return constants(self, [atom.value.value], atom.location)
         return json_keywords.build(self, atom)
 
     def constant(self, value: Any, location: str) -> Expr:
