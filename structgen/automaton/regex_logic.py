@@ -242,15 +242,28 @@ def complement(body: Regex) -> Regex:
     """Every string that is no member of `body`."""
     if body is EMPTY:
         return ANY
-    if body is ANY:
-        return EMPTY
     if isinstance(body, Not):
         return body.body
+    spans = _spans(body)
+    if spans is None:
+        return intern(Not, body)
+    gaps: list[Regex] = []
+    after = 0
+    for low, high in spans:
+        if low > after:
+            gaps.append(repeat_counts(ANY_CHAR, after, low - 1))
+        after = high + 1
+    return alt(*gaps) if after > INFINITE else alt(*gaps, repeat_counts(ANY_CHAR, after, INFINITE))
+
+
+def _spans(body: Regex) -> list[tuple[int, int]] | None:
+    """The lengths of a language that is nothing but bounds on the length, sorted; else None."""
     if body is EPSILON:
-        return repeat_counts(ANY_CHAR, 1, INFINITE)
-    if is_span(body):
-        _, low, high = counted(body)
-        longer = EMPTY if high == INFINITE else repeat_counts(ANY_CHAR, high + 1, INFINITE)
-        shorter = EMPTY if low == 0 else repeat_counts(ANY_CHAR, 0, low - 1)
-        return alt(shorter, longer)
-    return intern(Not, body)
+        return [(0, 0)]
+    if isinstance(body, Repeat) and (body.low, body.high) == (0, 1):
+        inner = _spans(body.body)
+        return None if inner is None else [(0, 0), *inner]
+    parts = body.parts if isinstance(body, Alt) else (body,)
+    if not all(map(is_span, parts)):
+        return None
+    return sorted(counted(part)[1:] for part in parts)
