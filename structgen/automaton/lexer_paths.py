@@ -40,17 +40,15 @@ def ends(state: LexState, row_of: RowOf) -> Iterator[Ending]:
         here = queue.popleft()
         path = paths[here]
         while late and len(late[0].path) <= len(path):
-            yield late.popleft()
+            yield from _fresh(late.popleft(), seen)
         yield Ending(None, path)
         row = row_of(here)
-        if row.accept is not None and row.accept not in seen:
-            seen.add(row.accept)
-            yield Ending(row.accept, path, early=True)
+        if row.accept is not None:
+            yield from _fresh(Ending(row.accept, path, early=True), seen)
         for byte in _ORDER:
             target = row.targets[byte]
             if isinstance(target, End):
                 if target.label not in seen:
-                    seen.add(target.label)
                     late.append(Ending(target.label, path + bytes((byte,))))
             elif target is not None and target not in paths:
                 paths[target] = path + bytes((byte,))
@@ -60,4 +58,12 @@ def ends(state: LexState, row_of: RowOf) -> Iterator[Ending]:
                 f"more than {MAX_STATES} positions to look at for the shortest way to end a lexeme",
                 hint="simplify the pattern, or its combination with others",
             )
-    yield from late
+    for ending in late:
+        yield from _fresh(ending, seen)
+
+
+def _fresh(ending: Ending, seen: set[Hashable]) -> Iterator[Ending]:
+    """The ending, if it is the first one with its label."""
+    if ending.label not in seen:
+        seen.add(ending.label)
+        yield ending

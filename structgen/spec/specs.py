@@ -59,7 +59,8 @@ class JsonSchema(Spec):
     "any" where order and white space are both "any", else "natural".
 
     With property_order="any" and whitespace="any" the language is exactly the set of JSON texts
-    (RFC 8259, without duplicate keys and unpaired surrogates) whose value is valid.
+    (RFC 8259, without duplicate keys and unpaired surrogates) whose value is valid; of numbers with
+    an exponent, under constraints, those in the notation d.ddde±x (see `automaton.numbers`).
     """
 
     schema: Any

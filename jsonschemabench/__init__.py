@@ -1,0 +1,1 @@
+"""In: schemas and instances from elsewhere. Out: what structgen makes of them, in figures."""
