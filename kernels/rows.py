@@ -9,9 +9,10 @@ from numba import types
 from structgen.kernels.flags import inlined, kernel
 
 ROWS = types.int32[:, ::1]
+TABLE = types.Array(types.int32, 2, "C", readonly=True)  # may be a mapped file
 
 
-@kernel(types.void(ROWS, types.int32[::1], ROWS))
+@kernel(types.void(TABLE, types.int32[::1], ROWS))
 def copy_rows(table, index, out):  # type: ignore[no-untyped-def]
     """out[i] = table[index[i]], or zeros where index[i] < 0. int32[n, words]."""
     words = out.shape[1]

@@ -169,27 +169,33 @@ class Constraint:
         row: int32 or uint32, shape (ceil(V / 32),), V = `vocabulary.size`. All zeros for DEAD and
         FINAL, and only for those.
         """
-        index = self._rows.index.get(state)
+        store = self._rows
+        index = store.index.get(state)
         if index is None:
-            index = self.build(state)
-        row[:] = self._rows.table[index]
+            store, index = self._build(state)
+        row[:] = store.table[index]
 
     def fill_masks(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
         """The same for a batch: rows has shape (len(states), ceil(V / 32))."""
         index = np.empty(len(states), np.int32)
         with self.lock:
-            known = self._rows.index
+            store = self._rows
             for i, state in enumerate(states):
-                at = known.get(state)
-                index[i] = self.build(state) if at is None else at
-            table = self._rows.table
-        self._rows.copy(table, index, rows)
+                at = store.index.get(state)
+                index[i] = self._add(store, state) if at is None else at
+        store.copy(store.table, index, rows)
 
-    def build(self, state: int) -> int:
-        """Make the mask of a state now; returns its row in the table."""
+    def _build(self, state: int) -> tuple[RowStore, int]:
+        """Make the mask of a state now; returns where its row is."""
+        with self.lock:
+            if self._rows.full:
+                self._rows = RowStore(self.vocabulary.words)
+            return self._rows, self._add(self._rows, state)
+
+    def _add(self, store: RowStore, state: int) -> int:
         with self.lock:
             if state < 0:
-                return self._rows.add(state, np.zeros(self.vocabulary.words, np.int32))
+                return store.add(state, np.zeros(self.vocabulary.words, np.int32))
             row = self._walker.row(self._pairs[state])
             if self._spellable is not None:
                 for token in self._tokens_of(row):
@@ -198,7 +204,7 @@ class Constraint:
             if self.is_accepting(state):
                 for token in self._eos:
                     row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
-            return self._rows.add(state, row)
+            return store.add(state, row)
 
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
         """The tokens whose bits are set."""
@@ -225,12 +231,16 @@ class Constraint:
     ) -> int:
         """Build states and rows breadth-first from the start, at most `max_states` of them.
 
+        Ends early when the rows take all the memory that a constraint gives them.
+
         Follows single bytes, so that every way to cut the text into tokens is covered. Returns how
         many states there are now; `progress` gets (done, known) from time to time.
         """
         queue, seen = [self.start], {self.start}
         for done, state in enumerate(queue):
-            self.build(state)
+            if self._rows.full:
+                break
+            self._build(state)
             if progress is not None and done % 64 == 0:
                 progress(done, len(queue))
             for byte in sorted(self.allowed_bytes(state)):

@@ -96,6 +96,8 @@ class Walker:
             inside = common.get(state)
             inside = self._compute(q) if inside is None else self._translated(q, inside)
             common.setdefault(state, inside)
+            if len(self._inside) * self._words * 4 > MAX_BYTES:
+                self._inside.clear()
             self._inside[q] = inside
         return inside
 
@@ -160,7 +162,8 @@ class Walker:
 class RowStore:
     """Mask rows by state. `table`: int32[n, words]; `index`: state -> row of the table.
 
-    Past MAX_BYTES all rows are dropped; they are made again when asked for.
+    Rows once written never change, and the table only grows: a reader needs no lock. When the store
+    is `full` (MAX_BYTES) its owner starts a new one; rows are made again when asked for.
     """
 
     def __init__(self, words: int, table: Row | None = None) -> None:
@@ -175,14 +178,16 @@ class RowStore:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def full(self) -> bool:
+        """Whether the rows take MAX_BYTES."""
+        return self._count >= self._limit
+
     def add(self, state: int, row: Row) -> int:
         """Keep the row of a state; returns its place in the table."""
         data = row.tobytes()
         at = self._known.get(data)
         if at is None:
-            if self._count >= self._limit:
-                self.index, self._known, self._count = {}, {}, 0
-                self.table = np.zeros((8, self.table.shape[1]), np.int32)
             if self._count == len(self.table):
                 larger = np.zeros((max(8, 2 * len(self.table)), self.table.shape[1]), np.int32)
                 larger[: self._count] = self.table
@@ -197,6 +202,9 @@ class RowStore:
     @staticmethod
     def copy(table: Row, index: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> None:
         """rows[i] = table[index[i]], without the GIL, on several threads when that pays."""
+        if not rows.flags.c_contiguous:
+            rows[:] = table[index]
+            return
         out = rows.view(np.int32)
         copy = kernels("rows").copy_rows
         if rows.size < PARALLEL_FROM or _threads() < 2:
