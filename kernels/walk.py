@@ -260,6 +260,38 @@ def walk_crossing(t, nodes, crossings, ctx, row, stack):  # type: ignore[no-unty
     return numba.int64(0)
 
 
+@kernel(types.int64(TABLES, NODES, types.int32[::1], I64))
+def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
+    """How many characters the bytes down to each node begin, read from a free string `stack[0]`.
+
+    started: int32[n], written for all nodes that the string contains and those where it ends; the
+    closing quote counts for nothing. stack: int64[depth + 4] as in `walk_inside`, and
+    `stack[-2]` the number of the looping state. Returns 0 when done or NEED_ROW.
+    """
+    place = stack.shape[0] - 3
+    looping = stack[place + 1]
+    i = stack[place]
+    while i < nodes.byte.shape[0]:
+        depth = nodes.depth[i]
+        q = stack[depth - 1] & 0xFFFFFFFF
+        if t.filled[q] == 0:
+            t.need[0] = q
+            stack[place] = i
+            return numba.int64(NEED_ROW)
+        before = stack[depth - 1] >> 32
+        target = t.rows[q, nodes.byte[i]]
+        if target >= 0:
+            if q == looping:
+                before += 1
+            stack[depth] = (before << 32) | target
+            started[i] = before
+            i += 1
+        else:
+            started[i] = before
+            i = nodes.end[i]
+    return numba.int64(0)
+
+
 @kernel(types.void(NODES, types.int32[::1]))
 def spread(nodes, row):  # type: ignore[no-untyped-def]
     """Give every token the bit of the token with the same bytes that the trie names."""

@@ -289,7 +289,5 @@ class Constraint:
 
 
 def _writes_all_bytes(vocabulary: Vocabulary) -> bool:
-    single = {
-        token for i in vocabulary.text_ids.tolist() if len(token := vocabulary.token_bytes(i)) == 1
-    }
-    return len(single) == 256
+    trie = vocabulary.trie
+    return bool((trie.root_child >= 0).all() and (trie.token[trie.root_child] >= 0).all())

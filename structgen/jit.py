@@ -7,13 +7,15 @@ milliseconds afterwards. `kernels()` is the only door to them, and says so when 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import threading
 import time
+from pathlib import Path
 from types import ModuleType
 
 NAMES = ("tables", "step", "walk", "rows")
-PATIENCE = 1.0  # seconds before the user is told what is going on
+PATIENCE = 1.0, 10.0  # seconds before the user is told what is going on: first time, later
 
 _lock = threading.Lock()
 _modules: dict[str, ModuleType] = {}
@@ -30,7 +32,9 @@ def kernels(name: str) -> ModuleType:
 
 def _load() -> None:
     message = "structgen: compiling kernels, once on this machine (about 20 s) ..."
-    timer = threading.Timer(PATIENCE, print, (message,), {"file": sys.stderr, "flush": True})
+    timer = threading.Timer(
+        PATIENCE[_cached()], print, (message,), {"file": sys.stderr, "flush": True}
+    )
     timer.daemon = True
     timer.start()
     try:
@@ -38,6 +42,12 @@ def _load() -> None:
     finally:
         timer.cancel()
     _modules.update(loaded)
+
+
+def _cached() -> bool:
+    """Whether numba seems to have compiled the kernels before."""
+    folder = os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "kernels" / "__pycache__"
+    return next(Path(folder).rglob("*.nbi"), None) is not None
 
 
 def warmup() -> float:

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.byte_words import in_words
-from structgen.automaton.lexer import Digits, End, LexState, Row
+from structgen.automaton.lexer import Digits, End, LexState, Row, free_form
 from structgen.automaton.lexer_paths import ends
 from structgen.automaton.machine import END_OF_TEXT, Frame, Machine
-from structgen.automaton.origins import BEFORE, FRAME, LABEL, ONLY, STATE, Origins, Saved
+from structgen.automaton.origins import BEFORE, FRAME, FREE, LABEL, ONLY, STATE, Origins, Saved
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 
@@ -191,6 +191,10 @@ class Engine:
             self._restore()
         return self._states[q]
 
+    def state_id(self, state: LexState, q: int) -> int:
+        """The number of a lexer state that is the free form of lexer state `q`."""
+        return self._state_id(state, (q << 9) | FREE)
+
     def label(self, label: int) -> Hashable:
         """The label with that number."""
         if label >= len(self._labels):
@@ -304,7 +308,8 @@ class Engine:
     def _state_from(self, origin: int) -> LexState:
         if origin < 0:
             return self._frames[-1 - origin].lexeme
-        target = self.row_of(self._states[origin >> 9]).targets[origin & 511]
+        parent, place = self._states[origin >> 9], origin & 511
+        target = free_form(parent) if place == FREE else self.row_of(parent).targets[place]
         if not isinstance(target, LexState):
             raise _foreign()
         return target

@@ -11,12 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from structgen.automaton.charset import CharSet
-from structgen.automaton.regex import EMPTY, EPSILON, Regex
+from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
 
 QUOTE, BACKSLASH = 0x22, 0x5C
 ESCAPES = {
@@ -162,6 +162,11 @@ class Text(LexState):
         escapable = segments if self.role.escapes else _needing_escapes(segments)
         targets[BACKSLASH] = Escape(self) if escapable else None
         return Row(targets)
+
+
+def free_form(state: LexState) -> LexState:
+    """A text of any characters in the place of `state`."""
+    return replace(state, vector=(ANY,)) if isinstance(state, Text) else state
 
 
 def _restrict(

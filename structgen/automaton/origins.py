@@ -12,16 +12,17 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 STATE, FRAME, LABEL = 0, 1, 2  # kinds of births
-BEFORE, ONLY = 256, 257  # places of labels that no byte stands for
+BEFORE, ONLY, FREE = 256, 257, 511  # places that no byte stands for
 
 
 @dataclass
 class Origins:
     """How each number was first met, from which Python's side of the tables can be made again.
 
-    states: parent << 9 | byte, or -1 - ctx for the lexer state of a frame. frames: (ctx, context,
-    label), the event that led to it. labels: (lexer state, byte), or BEFORE for `accept`, ONLY for
-    the single label of the lexeme. births: which of the three kinds was numbered, in order.
+    states: parent << 9 | byte (FREE: the free form of the parent), or -1 - ctx for the lexer state
+    of a frame. frames: (ctx, context, label), the event that led to it. labels: (lexer state,
+    byte), or BEFORE for `accept`, ONLY for the single label of the lexeme. births: which of the
+    three kinds was numbered, in order.
     """
 
     states: list[int] = field(default_factory=list)

@@ -15,10 +15,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from structgen.automaton.charset import ALL
 from structgen.automaton.engine import Engine
-from structgen.automaton.lexer import LexState, Text
-from structgen.automaton.regex import ANY, EMPTY
+from structgen.automaton.json_lexemes import Scalar
+from structgen.automaton.lexer import LexState, Text, free_form
+from structgen.automaton.regex import ANY, EMPTY, chars
+from structgen.automaton.regex_nodes import Repeat
 from structgen.jit import kernels
+from structgen.mask.bitmask import pack
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
@@ -36,8 +40,16 @@ class Inside(NamedTuple):
     labels: list[Any]  # the label objects behind crossings.label, for sharing between engines
 
 
-# Free strings are the same for every schema: per vocabulary, lexer state -> Inside.
-_shared: WeakKeyDictionary[Vocabulary, dict[LexState, Inside]] = WeakKeyDictionary()
+class Common:
+    """What is the same for every schema: free strings, and the characters begun in them."""
+
+    def __init__(self) -> None:
+        self.insides: dict[LexState, Inside] = {}
+        self.started: npt.NDArray[np.int32] | None = None  # int32[nodes]
+
+
+_commons: WeakKeyDictionary[Vocabulary, Common] = WeakKeyDictionary()
+_CHARACTER = chars(ALL)
 
 
 def is_string(state: LexState) -> bool:
@@ -55,6 +67,16 @@ def is_free(state: LexState) -> bool:
     )
 
 
+def bounds_of(state: LexState) -> tuple[int, int] | None:
+    """Fewest and most characters that follow in a value of any characters; None if not so."""
+    if not isinstance(state, Text) or not isinstance(state.role, Scalar) or len(state.vector) != 1:
+        return None
+    language = state.vector[0]
+    if not isinstance(language, Repeat) or language.body is not _CHARACTER or language is ANY:
+        return None
+    return (language.low, language.high) if state.role.quoted else None
+
+
 class Walker:
     """Computes mask rows by walking the vocabulary's trie."""
 
@@ -68,7 +90,7 @@ class Walker:
         self._words = vocabulary.words
         self._depth = trie.max_depth
         self._inside: dict[int, Inside] = {}
-        self._common = _shared.setdefault(vocabulary, {})
+        self._common = _commons.setdefault(vocabulary, Common())
 
     def row(self, pair: int) -> Row:
         """The tokens allowed at a position, end tokens aside. A fresh int32[words]."""
@@ -92,7 +114,7 @@ class Walker:
         inside = self._inside.get(q)
         if inside is None:
             state = self._engine.state(q)
-            common = self._common if is_free(state) else {}
+            common = self._common.insides if is_free(state) else {}
             inside = common.get(state)
             inside = self._compute(q) if inside is None else self._translated(q, inside)
             common.setdefault(state, inside)
@@ -103,6 +125,9 @@ class Walker:
 
     def _compute(self, q: int) -> Inside:
         """Walk the whole trie, or only where `q` differs from a free string that it leads to."""
+        bounds = bounds_of(self._engine.state(q))
+        if bounds is not None:
+            return self._bounded(q, *bounds)
         looping = self._looping(q)
         stack = np.zeros(self._depth + 6, np.int64)
         stack[0] = q
@@ -112,6 +137,40 @@ class Walker:
         common = self._inside_of(looping)
         stack[-4] = looping
         return self._walked(common.row.copy(), stack, self._walk.walk_apart, common.crossings)
+
+    def _bounded(self, q: int, low: int, high: int) -> Inside:
+        """The part of a free string in which `low` to `high` characters follow."""
+        state = self._engine.state(q)
+        free = self._engine.state_id(free_form(state), q)
+        inside = self._inside_of(free)
+        started = self._started(free)
+        tokens = self._nodes.token
+        short = np.zeros(self._words * 32, np.bool_)
+        at = np.flatnonzero(tokens >= 0)
+        short[tokens[at]] = started[at] <= high
+        found = inside.crossings
+        count = started[found.node]
+        kept = np.flatnonzero((count >= low) & (count <= high))
+        empty = np.zeros(0, np.uint8)  # a value's text is not remembered
+        crossings = found._replace(
+            node=found.node[kept],
+            label=found.label[kept],
+            before=found.before[kept],
+            start=np.zeros(len(kept) + 1, np.int32),
+            text=empty,
+        )
+        labels = [inside.labels[k] for k in kept]
+        return Inside(inside.row & pack(short), crossings, labels)
+
+    def _started(self, free: int) -> npt.NDArray[np.int32]:
+        """int32[nodes]: the characters that a free string has begun at each node of the trie."""
+        if self._common.started is None:
+            started = np.zeros(len(self._nodes.byte), np.int32)
+            stack = np.zeros(self._depth + 4, np.int64)
+            stack[0] = stack[-2] = free
+            self._engine.ask(self._walk.count_characters, self._nodes, started, stack)
+            self._common.started = started
+        return self._common.started
 
     def _looping(self, q: int) -> int | None:
         """The free string that most bytes lead to from lexer state `q`, if any does."""

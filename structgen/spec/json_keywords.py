@@ -11,8 +11,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.charset import ALL
-from structgen.automaton.numbers import Spelling, number_language
-from structgen.automaton.regex import ANY, EMPTY, chars, repeat
+from structgen.automaton.numbers import number_language
+from structgen.automaton.regex import (
+    ANY,
+    EMPTY,
+    Regex,
+    chars,
+    complement,
+    intersect,
+    literal,
+    repeat,
+)
 from structgen.errors import SpecError, UnsupportedSchemaError
 from structgen.spec.json_constants import constants
 from structgen.spec.json_nodes import (
@@ -36,6 +45,7 @@ if TYPE_CHECKING:
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _CHAR = chars(ALL)
+_NOT_MINUS_ZERO = complement(literal("-0"))
 
 
 # -- any type -----------------------------------------------------------------------------------
@@ -51,7 +61,7 @@ def type_(s: Subschema) -> None:
     if "number" in names:
         numbers = ANYTHING.number
     elif "integer" in names:
-        numbers = number_language(integer=True, spelling=_spelling(s))
+        numbers = _integers(s, {})
     s.require(
         Node(
             "null" in names,
@@ -65,9 +75,11 @@ def type_(s: Subschema) -> None:
     )
 
 
-def _spelling(s: Subschema) -> Spelling:
-    """How integers are spelled; in draft 4 a number with a fraction (1.0) is none."""
-    return "integer" if s.schemas.natural or s.draft <= 4 else "any"
+def _integers(s: Subschema, bounds: dict[str, Any]) -> Regex:
+    """Integers within bounds; in draft 4 a number with a fraction (1.0) is none."""
+    digits = s.schemas.natural or s.draft <= 4
+    language = number_language(integer=True, spelling="integer" if digits else "any", **bounds)
+    return intersect(language, _NOT_MINUS_ZERO) if s.schemas.natural else language
 
 
 def enum(s: Subschema) -> None:
@@ -128,8 +140,6 @@ def ref(s: Subschema) -> None:
 def numeric(s: Subschema) -> None:
     """minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf: one language for all."""
     bounds: dict[str, Any] = {}
-    if s.get("type") == "integer":  # one automaton for all, rather than an intersection
-        bounds = {"integer": True, "spelling": _spelling(s)}
     for side in ("minimum", "maximum"):
         exclusive = "exclusive" + side.capitalize()
         strict = f"exclusive_{side}"
@@ -145,7 +155,10 @@ def numeric(s: Subschema) -> None:
         if step <= 0:
             raise s.broken("multipleOf", "a number above 0")
         bounds["multiple_of"] = (step,)
-    s.only(number=number_language(**bounds))
+    if s.get("type") == "integer":  # one automaton for all, rather than an intersection
+        s.only(number=_integers(s, bounds))
+    else:
+        s.only(number=number_language(**bounds))
 
 
 # -- strings ------------------------------------------------------------------------------------
