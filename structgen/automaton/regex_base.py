@@ -65,12 +65,13 @@ class Regex:
     `nullable`: does the empty string belong? `id`: a small int, never used twice in a process.
     `shortest`, `longest`: bounds on the length of members in characters (`longest` may be
     `INFINITE`); exact when `plain`, which says that no intersection, complement or foreign leaf
-    occurs inside. `dense`: non-empty, and each length within the bounds occurs.
+    occurs inside. `dense`: non-empty, and each length within the bounds occurs. `witness`: some
+    member is at most that long; `INFINITE` when none is known.
     """
 
     __slots__ = (
         "__weakref__", "_distance", "_live", "_moves", "_steps",
-        "dense", "id", "longest", "nullable", "plain", "shortest",
+        "dense", "id", "longest", "nullable", "plain", "shortest", "witness",
     )  # fmt: skip
 
     derive: ClassVar[Callable[[Any], Iterable[tuple[CharSet, Regex]]]]  # set by module `regex`
@@ -80,6 +81,7 @@ class Regex:
     longest: int
     plain: bool
     dense: bool
+    witness: int
     _live: bool | None
     _distance: int
     _steps: Moves | None
@@ -100,6 +102,7 @@ class Regex:
         self.longest = longest
         self.plain = plain
         self.dense = dense
+        self.witness = 0 if nullable else shortest if plain else INFINITE
         self._live = True if plain or nullable else None
         self._distance = -1
         self._steps = self._moves = None
@@ -184,6 +187,7 @@ class _Nothing(Regex):
     def __init__(self, *, nullable: bool) -> None:
         self._describe(nullable, 0, 0, dense=nullable)
         self._live = nullable
+        self.witness = 0 if nullable else INFINITE
 
 
 EMPTY: Regex = _Nothing(nullable=False)

@@ -17,8 +17,8 @@ from structgen.automaton.regex_base import EPSILON, INFINITE, Regex, intern, int
 class LeafState(Protocol):
     """A state of a foreign deterministic automaton; hashable, equal iff interchangeable.
 
-    It may also have `shortest`, a lower bound on the length of what it accepts, which guides
-    searches, and `live`, true when it is known to accept something.
+    It may also have `shortest`, a lower bound on the length of what it accepts, `live`, true when
+    it is known to accept something, and then `witness`, the length of something that it accepts.
     """
 
     @property
@@ -109,6 +109,7 @@ class Leaf(Regex):
         self._describe(nullable, shortest, INFINITE, plain=False)
         if getattr(state, "live", False):
             self._live = True
+            self.witness = 0 if nullable else getattr(state, "witness", INFINITE)
 
 
 class Lazy(Regex):
@@ -147,6 +148,7 @@ class Concat(Regex):
             plain=head.plain and tail.plain,
             dense=head.dense and tail.dense,
         )
+        self.witness = min(head.witness + tail.witness, INFINITE)
 
     def verdict(self) -> bool | None:  # noqa: D102
         if self._live is None:
@@ -190,6 +192,8 @@ class Repeat(Regex):
             plain=body.plain,
             dense=gapless,
         )
+        if low > 0 and not body.nullable:
+            self.witness = min(low * body.witness, INFINITE)
 
     def verdict(self) -> bool | None:  # noqa: D102
         if self._live is None:
@@ -216,6 +220,7 @@ class Alt(Regex):
         nullable = any(part.nullable for part in parts)
         plain = all(part.plain for part in parts)
         self._describe(nullable, bounds[0][0], longest, plain=plain, dense=dense)
+        self.witness = min(part.witness for part in parts)
 
     def verdict(self) -> bool | None:  # noqa: D102
         if self._live is None:
@@ -241,8 +246,13 @@ class And(Regex):
         longest = min(part.longest for part in parts)
         nullable = all(part.nullable for part in parts)
         self._describe(nullable, shortest, longest, plain=False)
-        if len(parts) == 2 and all(part.dense for part in parts) and any(map(is_span, parts)):
-            self._live = shortest <= longest
+        if len(parts) == 2 and is_span(parts[0]) != is_span(parts[1]):
+            span, other = parts if is_span(parts[0]) else parts[::-1]
+            if other.dense:
+                self._live = shortest <= longest
+            elif other.shortest >= span.shortest and other.witness <= span.longest:
+                self._live = True
+                self.witness = other.witness
 
     def verdict(self) -> bool | None:  # noqa: D102
         if self._live is None and any(part._live is False for part in self.parts):
@@ -263,6 +273,7 @@ class Not(Regex):
         self._describe(not body.nullable, 1 if body.nullable else 0, INFINITE, plain=False)
         if body.longest < INFINITE:
             self._live = True
+            self.witness = min(self.witness, body.longest + 1)
 
     def sources(self) -> Iterable[Regex]:  # noqa: D102
         return (self.body,)

@@ -155,9 +155,13 @@ def test_the_shortest_member_is_a_shortest_and_first(pair: Pair) -> None:
 
 @given(PAIRS)
 def test_length_bounds_hold(pair: Pair) -> None:
-    """No member is shorter than `shortest` or longer than `longest`; `dense` leaves no gap."""
+    """Bounds on lengths hold, `dense` leaves no gap, a `witness` exists."""
     lengths = {len(text) for text in pair.members}
     assert all(pair.regex.shortest <= n <= pair.regex.longest for n in lengths)
+    if pair.regex.witness < INFINITE:
+        least = min_length(pair.regex)
+        assert least is not None
+        assert least <= pair.regex.witness
     if pair.regex.dense:
         for n in range(pair.regex.shortest, min(pair.regex.longest, 12) + 1):
             assert not intersect(pair.regex, repeat(ANY_CHAR, n, n)).is_empty()
