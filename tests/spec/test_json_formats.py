@@ -222,7 +222,7 @@ def test_a_host_name_can_be_finished_from_wherever_it_stands() -> None:
 
 @pytest.mark.parametrize("code", ["", "b", "bcher", "a1-", "z" * 50, "a-b"])
 def test_a_host_name_can_be_finished_in_as_few_characters_as_promised(code: str) -> None:
-    """Searches rely on `witness`: with a hyphen and a "ß" the label of any beginning is complete."""
+    """Searches rely on `witness`: a hyphen and a "ß" complete the label of any beginning."""
     node = language("hostname")
     for letter in "xn--" + code:
         node = node.after(ord(letter))
