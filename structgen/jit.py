@@ -6,6 +6,8 @@ milliseconds afterwards. `kernels()` is the only door to them, and says so when 
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib
 import os
 import sys
@@ -45,9 +47,26 @@ def _load() -> None:
 
 
 def _cached() -> bool:
-    """Whether numba seems to have compiled the kernels before."""
-    folder = os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "kernels" / "__pycache__"
-    return next(Path(folder).rglob("*.nbi"), None) is not None
+    """Whether numba has compiled the kernels as they are now; what is stale is removed.
+
+    Kernels are compiled into each other across files, while numba looks only at the file of the
+    outermost one; so a digest of all sources is kept beside the cache.
+    """
+    sources = Path(__file__).parent / "kernels"
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or sources / "__pycache__")
+    digest = hashlib.blake2b(digest_size=16)
+    for source in sorted(sources.glob("*.py")):
+        digest.update(source.read_bytes())
+    stamp = folder / "structgen-kernels"
+    with contextlib.suppress(OSError):
+        if stamp.is_file() and stamp.read_text() == digest.hexdigest():
+            return any(folder.rglob("*.nbi"))
+        for name in NAMES:
+            for stale in [*folder.rglob(f"{name}.*.nbi"), *folder.rglob(f"{name}.*.nbc")]:
+                stale.unlink()
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(digest.hexdigest())
+    return False
 
 
 def warmup() -> float:
