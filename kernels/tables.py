@@ -72,8 +72,8 @@ TABLES = types.NamedTuple(
 def slot_of(table, key):  # type: ignore[no-untyped-def]
     """Index of the slot that holds `key`, or of the empty slot where it belongs."""
     last = table.shape[0] - 1
-    h = numba.uint64(key) * numba.uint64(0x9E3779B97F4A7C15)
-    i = numba.int64((h ^ (h >> numba.uint64(32))) & numba.uint64(last))
+    h = (key & 0xFFFFFFFF) * 40503 + (key >> 32) * 60493  # both below 2**48: nothing overflows
+    i = (h ^ (h >> 15)) & last
     while table[i, 0] != key and table[i, 0] != -1:
         i = (i + 1) & last
     return i

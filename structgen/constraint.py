@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from structgen.automaton.completion import Completions
 from structgen.automaton.engine import Engine
-from structgen.errors import UnsatisfiableSchemaError
+from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.mask.bitmask import unpack
 from structgen.mask.rows import RowStore, Walker
 from structgen.mask.spellable import Spellable
@@ -68,8 +68,9 @@ class Constraint:
         self.start = self._intern(engine.start)
         self._spellable = None if _writes_all_bytes(vocabulary) else self._search()
         if self._spellable is not None and not self._spellable(self.start):
-            raise UnsatisfiableSchemaError(
-                "no text of the spec can be written with this vocabulary",
+            error = BudgetError if self._spellable.gave_up else UnsatisfiableSchemaError
+            raise error(
+                "no text of the spec was found that this vocabulary can write",
                 expected="tokens for the bytes that the spec needs",
                 hint="give the vocabulary a token for each single byte",
             )

@@ -2,7 +2,8 @@
 
 With a token for each single byte every text can be written, and there is nothing to do. A smaller
 vocabulary can be led into a state from which texts go on, but none of its tokens do. Such states
-are found by search and treated as DEAD, so that a mask is never empty.
+are found by search and treated as DEAD, so that a mask is never empty: a state that counts as
+finishing always has a successor that does.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterable
-
-from structgen.errors import BudgetError
 
 MAX_SEARCHED = 5_000  # states looked at for one answer
 
@@ -38,12 +37,16 @@ class Spellable:
         self._core = core
         self._tokens = tokens
         self._longest = max(map(len, tokens), default=0)
+        self.gave_up = False
         self._known: dict[int, bool] = {}
         self._finishing: set[Hashable] = set()
         self._spelled: dict[bytes, bool] = {}
 
     def __call__(self, state: int) -> bool:
-        """Whether some tokens finish the text from `state`. BudgetError past MAX_SEARCHED."""
+        """Whether some tokens are found to finish the text from `state`.
+
+        False also where the search passes MAX_SEARCHED; `gave_up` is then True for good.
+        """
         if state not in self._known:
             core = self._core(state)
             if core in self._finishing or self._spells(self._completion(state)):
@@ -83,9 +86,6 @@ class Spellable:
                     parents[after] = state
                     heapq.heappush(queue, (len(self._completion(after)), next(ties), after))
             if len(parents) > MAX_SEARCHED:
-                raise BudgetError(
-                    "the vocabulary lacks tokens for single bytes, and the search for texts that it"
-                    f" can write passed {MAX_SEARCHED} states",
-                    hint="add single-byte tokens to the vocabulary, or simplify the spec",
-                )
+                self.gave_up, self._known[start] = True, False
+                return
         self._known.update(dict.fromkeys(parents, False))
