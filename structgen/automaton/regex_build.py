@@ -170,9 +170,11 @@ def repeat_counts(body: Regex, low: int, high: int) -> Regex:
         low = 0
     if isinstance(body, Repeat):
         few, many = body.low, body.high
-        gapless = low == high or ((low > 0 or few <= 1) and max(low, 1) * (many - few) >= few - 1)
-        if gapless:
+        joins = low == high or max(low, 1) * (many - few) >= few - 1  # for all counts but 0
+        if joins and (low > 0 or few <= 1):
             return repeat_counts(body.body, low * few, min(high * many, INFINITE))
+        if joins and high > 1:
+            return repeat_counts(repeat_counts(body.body, few, min(high * many, INFINITE)), 0, 1)
     if low == high == 1 or body is ANY:
         return body
     if low == 0 and high == 1 and body.nullable:

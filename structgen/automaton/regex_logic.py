@@ -224,18 +224,30 @@ def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
             joined = joined & part.chars
         found = found.difference(singles)
         found.add(chars(joined))
-    spans = [part for part in found if is_span(part)]
-    if spans:
-        found = found.difference(spans)
-        bounds = [counted(part) for part in spans]
-        low, high = max(b[1] for b in bounds), min(b[2] for b in bounds)
-        if low > high:
-            return {EMPTY}
-        inside = any(part.shortest >= low for part in found)
-        within = any(part.longest <= high for part in found)
-        if not (inside or low == 0) or not (within or high == INFINITE):
-            found.add(repeat_counts(ANY_CHAR, 0 if inside else low, INFINITE if within else high))
+    bounds = {part: spans for part in found if (spans := _spans(part)) is not None}
+    if bounds:
+        found = _bound_lengths(found.difference(bounds), list(bounds.values()))
     return _absorb(found, Alt) if len(found) > 1 else found
+
+
+def _bound_lengths(found: set[Regex], bounds: list[list[tuple[int, int]]]) -> set[Regex]:
+    """Add one part for the lengths that all of `bounds` allow, as far as others leave them open."""
+    low = max((part.shortest for part in found), default=0)
+    high = min((part.longest for part in found), default=INFINITE)
+    allowed = [(0, INFINITE)]
+    for spans in bounds:
+        met = ((max(a, c), min(b, d)) for a, b in allowed for c, d in spans)
+        allowed = [(first, last) for first, last in met if first <= last]
+    allowed = [(first, last) for first, last in allowed if first <= high and last >= low]
+    if not allowed:
+        return {EMPTY}
+    if allowed[0][0] <= low:
+        allowed[0] = (0, allowed[0][1])
+    if allowed[-1][1] >= high:
+        allowed[-1] = (allowed[-1][0], INFINITE)
+    if allowed != [(0, INFINITE)] or not found:
+        found.add(alt(*(repeat_counts(ANY_CHAR, *span) for span in allowed)))
+    return found
 
 
 def complement(body: Regex) -> Regex:
