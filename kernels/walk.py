@@ -62,6 +62,15 @@ def allow(nodes, row, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def forbid(nodes, row, first, last):  # type: ignore[no-untyped-def]
+    """Clear the bits of all tokens that end at nodes `first` to `last` - 1."""
+    for j in range(first, last):
+        token = nodes.token[j]
+        if token >= 0:
+            row[token >> 5] &= ~numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+
+
+@inlined
 def cross(t, nodes, out, stack, i, count, used):  # type: ignore[no-untyped-def]
     """Write crossing number `count` at node `i`; returns the new length of the text."""
     depth = nodes.depth[i]
@@ -203,10 +212,7 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
                 break
             used = cross(t, nodes, out, stack, i, count, used)
             count += 1
-        for j in range(i, end):
-            token = nodes.token[j]
-            if token >= 0:
-                row[token >> 5] &= ~numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+        forbid(nodes, row, i, end)
         i = end
     stack[place - 2] = k
     stack[place] = i
