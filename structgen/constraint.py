@@ -221,11 +221,18 @@ class Constraint:
             return [self.advance_bytes(state, text) for text in texts]
 
         texts = frozenset(map(self.vocabulary.token_bytes, self.vocabulary.text_ids.tolist()))
+        completions = Completions(self.engine, frozenset(b"".join(texts)))
+
+        def completion(state: int) -> bytes | None:
+            try:
+                return completions.shortest(self._pairs[state])
+            except BudgetError:
+                return None
 
         def core(state: int) -> tuple[int, int]:
             return self.engine.core(self._pairs[state])
 
-        return Spellable(successors, self.is_accepting, self.shortest_completion, core, texts)
+        return Spellable(successors, self.is_accepting, completion, core, texts)
 
     def precompute(
         self, max_states: int = 10_000, progress: Callable[[int, int], None] | None = None

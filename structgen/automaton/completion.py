@@ -6,7 +6,7 @@ what the machine says must follow are fewest together.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 
 from structgen.automaton.engine import Engine
 from structgen.automaton.lexer_paths import Ending, ends
@@ -17,10 +17,15 @@ MAX_FOUND = 1 << 16  # completions remembered
 
 
 class Completions:
-    """Finds shortest completions, remembering what it learnt of lexer states and contexts."""
+    """Finds shortest completions, remembering what it learnt of lexer states and contexts.
 
-    def __init__(self, engine: Engine) -> None:
+    With an `alphabet` smaller than all bytes, completions are short rather than shortest, and
+    BudgetError says that none was found.
+    """
+
+    def __init__(self, engine: Engine, alphabet: Container[int] = range(256)) -> None:
         self._engine = engine
+        self._alphabet = alphabet
         self._found_ends: dict[int, tuple[list[Ending], Iterator[Ending]]] = {}
         self._found: dict[tuple[int, int], bytes] = {}
         self._costs: dict[int, int] = {}
@@ -60,7 +65,10 @@ class Completions:
     def _endings(self, q: int) -> Iterator[Ending]:
         """`ends` of a lexer state, found once and as far as anybody asks."""
         if q not in self._found_ends:
-            self._found_ends[q] = ([], ends(self._engine.state(q), self._engine.row_of))
+            self._found_ends[q] = (
+                [],
+                ends(self._engine.state(q), self._engine.row_of, self._alphabet),
+            )
         known, more = self._found_ends[q]
         yield from known
         for ending in more:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 from typing import NamedTuple
 
 from structgen.automaton.lexer import End, LexState, RowOf
@@ -27,11 +27,12 @@ class Ending(NamedTuple):
     early: bool = False
 
 
-def ends(state: LexState, row_of: RowOf) -> Iterator[Ending]:
+def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) -> Iterator[Ending]:
     """The ways in which the lexeme can end from `state`, one per label, by increasing length.
 
-    Raises BudgetError past MAX_STATES states.
+    Only bytes of `alphabet` are written. Raises BudgetError past MAX_STATES states.
     """
+    order = [byte for byte in _ORDER if byte in alphabet]
     seen: set[Hashable] = set()
     paths: dict[LexState, bytes] = {state: b""}
     queue = deque([state])
@@ -45,7 +46,7 @@ def ends(state: LexState, row_of: RowOf) -> Iterator[Ending]:
         row = row_of(here)
         if row.accept is not None:
             yield from _fresh(Ending(row.accept, path, early=True), seen)
-        for byte in _ORDER:
+        for byte in order:
             target = row.targets[byte]
             if isinstance(target, End):
                 if target.label not in seen:

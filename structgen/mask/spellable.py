@@ -12,6 +12,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterable
 
+FAR = 1 << 30  # the length of a completion that was not found
 MAX_SEARCHED = 5_000  # states looked at for one answer
 
 
@@ -19,15 +20,16 @@ class Spellable:
     """Remembers which states some sequence of tokens finishes.
 
     successors: state -> the states that text tokens lead to. ends: whether the text may end.
-    completion: a shortest text to the end, when every byte could be written; it is tried first, and
-    its length orders the search. core: what decides the completion. tokens: texts of the tokens.
+    completion: a short text to the end in the bytes of the tokens, None when there is none to be
+    found; it is tried first, and its length orders the search. core: what decides the completion.
+    tokens: texts of the tokens.
     """
 
     def __init__(
         self,
         successors: Callable[[int], Iterable[int]],
         ends: Callable[[int], bool],
-        completion: Callable[[int], bytes],
+        completion: Callable[[int], bytes | None],
         core: Callable[[int], Hashable],
         tokens: frozenset[bytes],
     ) -> None:
@@ -56,8 +58,10 @@ class Spellable:
                 self._search(state)
         return self._known[state]
 
-    def _spells(self, text: bytes) -> bool:
+    def _spells(self, text: bytes | None) -> bool:
         """Whether `text` is a sequence of tokens."""
+        if text is None:
+            return False
         if text not in self._spelled:
             reached = [True] + [False] * len(text)
             for end in range(1, len(text) + 1):
@@ -65,6 +69,10 @@ class Spellable:
                 reached[end] = any(reached[i] and text[i:end] in self._tokens for i in starts)
             self._spelled[text] = reached[-1]
         return self._spelled[text]
+
+    def _distance(self, state: int) -> int:
+        text = self._completion(state)
+        return FAR if text is None else len(text)
 
     def _search(self, start: int) -> None:
         """Best first, so that a finish is found early; nothing found means all seen are lost."""
@@ -84,7 +92,7 @@ class Spellable:
             for after in self._successors(state):
                 if after not in parents:
                     parents[after] = state
-                    heapq.heappush(queue, (len(self._completion(after)), next(ties), after))
+                    heapq.heappush(queue, (self._distance(after), next(ties), after))
             if len(parents) > MAX_SEARCHED:
                 self.gave_up, self._known[start] = True, False
                 return
