@@ -143,9 +143,10 @@ def texts_over(alphabet: Sequence[str], length: int, decide: Decider) -> frozens
 
 
 def spellings(value: Any) -> list[bytes]:
-    """Every compact JSON text of a value that has no numbers, all escapes and key orders included.
+    """Every compact JSON text of a value that has no numbers.
 
-    Hexadecimal digits are written in either case; keys come in every order.
+    Characters of strings come in all escapes, hexadecimal digits in either case; keys come in every
+    order, with only the escapes that they need.
     """
     if isinstance(value, str):
         parts = [_char_spellings(char) for char in value]
@@ -164,9 +165,10 @@ def _member_lists(members: list[tuple[str, Any]]) -> Iterator[list[bytes]]:
     if not members:
         yield []
     for i, (key, value) in enumerate(members):
-        for spelt_key, spelt in product(spellings(key), spellings(value)):
+        start = json.dumps(key, ensure_ascii=False).encode() + b":"
+        for spelt in spellings(value):
             for rest in _member_lists(members[:i] + members[i + 1 :]):
-                yield [spelt_key + b":" + spelt, *rest]
+                yield [start + spelt, *rest]
 
 
 _SHORT = {'"': b'\\"', "\\": b"\\\\", "/": b"\\/", "\b": b"\\b", "\f": b"\\f", "\n": b"\\n",
