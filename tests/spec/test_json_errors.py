@@ -116,7 +116,7 @@ def test_json_that_is_no_schema_is_refused(schema: str) -> None:
 def test_an_unknown_option_is_refused(option: str) -> None:
     """Options have a few values each, and others are errors at once."""
     with pytest.raises(SpecError):
-        sg.JsonSchema({}, **{option: "sideways"}).machine()
+        sg.JsonSchema({}, **dict[str, Any]({option: "sideways"})).machine()
 
 
 @pytest.mark.parametrize(
