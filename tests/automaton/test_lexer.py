@@ -23,6 +23,7 @@ PIECES = [
     b"\xed\xa0\x80", b"\xf4\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xc0\x80", b"\xff", b'"', b"0",
 ]  # fmt: skip
 
+CHARS = [*'A/"', "\\", "\n", "\0", *"é€\ud7ff\ue000😀\U00010000\U0010ffff"]
 NEAR_UTF8 = st.binary(max_size=6) | st.lists(st.sampled_from(PIECES), max_size=3).map(b"".join)
 
 
@@ -71,8 +72,7 @@ def test_a_start_of_a_string_can_always_be_finished(inner: bytes, seed: int) -> 
         assert string_of(data + ANY_STRING.shortest_completion(state)) is not None
 
 
-@pytest.mark.parametrize("char", ["A", "/", '"', "\\", "\n", "\x00", "é", "€", "\ud7ff", "\ue000", "😀",
-                                  "\U00010000", "\U0010ffff"])  # fmt: skip
+@pytest.mark.parametrize("char", CHARS)
 def test_a_constant_is_accepted_in_each_of_its_spellings(char: str) -> None:
     """Raw, short escape, four hexadecimal digits in either case; no other character gets in."""
     spec = sg.JsonSchema({"const": char}, property_order="any", whitespace="any")

@@ -1,0 +1,81 @@
+"""In: machines of specs. Out: proof that the engine's run-time tables keep their promises."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import structgen as sg
+from structgen.automaton.engine import Engine
+from structgen.automaton.lexer_paths import ends
+from tests.oracle import json_decider, texts_over
+
+SCHEMA: Any = {
+    "type": "object",
+    "properties": {"a": {"type": "array", "items": {"enum": [1, "x"]}}, "b": {"$ref": "#"}},
+    "additionalProperties": {"type": "boolean"},
+}
+pytestmark = [
+    pytest.mark.nojit,
+    pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
+]
+
+
+def engine_of(schema: Any) -> Engine:
+    """A fresh engine for the schema's compact texts in any order."""
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="compact")
+    machine = spec.machine()
+    return Engine(lambda: machine)
+
+
+def test_a_run_stops_at_the_first_byte_that_cannot_be_right() -> None:
+    """It says DEAD and how many bytes could be read; the start of a text is not an end."""
+    engine = engine_of(SCHEMA)
+    for text, count in [(b'{"a":[1,2]}', 8), (b"[", 0), (b'{"c":null}', 5), (b'{"c":true}}', 10)]:
+        assert engine.run(engine.start, text) == (sg.DEAD, count)
+    pair, count = engine.run(engine.start, b'{"c":tr')
+    assert (pair >= 0, count) == (True, 7)
+    assert not engine.is_accepting(pair)
+
+
+@given(st.integers(0, 10**6))
+def test_reading_in_pieces_gives_the_same_pair(seed: int) -> None:
+    """Pairs are interned: one text, one int, in whatever pieces and however often it is read."""
+    rng = Random(seed)
+    text = b'{"b":{"zz":true,"a":["x",1]},"a":[],"zz":false}'
+    engine = engine_of(SCHEMA)
+    at = rng.randrange(len(text))
+    middle, _ = engine.run(engine.start, text[:at])
+    whole, _ = engine.run(engine.start, text)
+    assert engine.run(middle, text[at:]) == (whole, len(text) - at)
+    assert engine.run(engine.start, text)[0] == whole
+    assert engine.is_accepting(whole)
+
+
+def test_small_texts_are_accepted_exactly() -> None:
+    """Every text of up to five letters of an alphabet that spells keys, braces and values."""
+    schema = {"anyOf": [{"type": "array", "maxItems": 1}, {"type": "object"}, {"const": 11}]}
+    decide = json_decider(schema)
+    engine = engine_of(schema)
+    letters = ["{", "}", "[", "]", '"a"', ":", "1", ","]
+    fitting = texts_over(letters, 5, decide)
+    for text in texts_over(letters, 5, lambda data: True):
+        pair, _ = engine.run(engine.start, text)
+        assert (pair >= 0 and engine.is_accepting(pair)) == (text in fitting), text
+
+
+def test_endings_of_a_lexeme_come_shortest_first_and_can_be_read() -> None:
+    """Each path is real, no shorter one was passed over, and each label comes once."""
+    engine = engine_of({"enum": ["aé", "a", 5, 55, None, [], {}]})
+    state = engine.state(engine.start >> 32)
+    found = [ending for ending in ends(state, engine.row_of) if ending.label is not None]
+    sizes = [len(ending.path) for ending in found]
+    assert sizes == sorted(sizes)
+    assert len({ending.label for ending in found}) == len(found)
+    assert {ending.path for ending in found} == {b"5", b"[", b"{"}
+    for ending in found:
+        assert engine.run(engine.start, ending.path)[0] >= 0
