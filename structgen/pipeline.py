@@ -16,7 +16,7 @@ from structgen.automaton.engine import Engine
 from structgen.constraint import Constraint
 from structgen.errors import ValidationError
 from structgen.spec.json_pointer import json_pointer
-from structgen.spec.specs import coerce
+from structgen.spec.specs import JsonSchema, coerce
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
@@ -48,7 +48,8 @@ def check(spec: Any, text: str | bytes) -> None:
     when it ends too soon), the JSON Pointer of the value being read there, and what was expected.
     """
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-    machine = coerce(spec).machine()
+    wanted = coerce(spec).portable()
+    machine = wanted.machine()
     engine = Engine(lambda: machine)
     pair, count = engine.run(engine.start, data)
     if pair < 0:
@@ -61,7 +62,7 @@ def check(spec: Any, text: str | bytes) -> None:
     raise ValidationError(
         wrong,
         offset=count,
-        path=json_pointer(data[:count]),
+        path=json_pointer(data[:count]) if isinstance(wanted, JsonSchema) else "",
         location=f"byte {count}",
         expected=engine.expected(pair),
     )
