@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Container, Hashable, Iterator
 from typing import NamedTuple
 
-from structgen.automaton.lexer import End, LexState, RowOf
+from structgen.automaton.lexer import End, LexState, RowOf, Text
+from structgen.automaton.regex import EPSILON, Regex, shortest
 from structgen.errors import BudgetError
 
 MAX_STATES = 50_000
@@ -32,6 +33,10 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
 
     Only bytes of `alphabet` are written. Raises BudgetError past MAX_STATES states.
     """
+    direct = _only_ending(state)
+    if direct is not None and all(byte in alphabet for byte in direct.path):
+        yield direct
+        return
     order = [byte for byte in _ORDER if byte in alphabet]
     seen: set[Hashable] = set()
     paths: dict[LexState, bytes] = {state: b""}
@@ -61,6 +66,24 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
             )
     for ending in late:
         yield from _fresh(ending, seen)
+
+
+def _only_ending(state: LexState) -> Ending | None:
+    """The single ending of a text in one language, read off the language itself.
+
+    None when `state` is no such text, or its shortest word takes more than a byte per character.
+    """
+    if not isinstance(state, Text) or len(state.vector) != 1:
+        return None
+    language = state.vector[0]
+    word = shortest(language) if isinstance(language, Regex) else None
+    if word is None or any(not " " <= char <= "~" or char in '"\\' for char in word):
+        return None
+    end = state.role.end((EPSILON,))  # what the end of any word of the language means
+    if not isinstance(end, End):
+        return None
+    quote = b'"' if state.role.quoted else b""
+    return Ending(end.label, word.encode() + quote, early=not quote)
 
 
 def _fresh(ending: Ending, seen: set[Hashable]) -> Iterator[Ending]:
