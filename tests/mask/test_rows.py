@@ -1,4 +1,4 @@
-"""In: small stores and vocabularies. Out: rows are kept once, dropped when full, and never wrong."""
+"""In: small stores and vocabularies. Out: rows kept once, dropped when full, and never wrong."""
 
 from __future__ import annotations
 
