@@ -100,10 +100,12 @@ def greedy(
     for begin in range(0, len(order), rows):
         group = order[begin : begin + rows]
         chosen = None if schemas is None or masks is None else masks([schemas[i] for i in group])
-        for i, made in zip(
-            group, _decode(model, tokenizer, [ids[i] for i in group], chosen), strict=True
-        ):
-            answers[i] = tokenizer.decode(made, skip_special_tokens=True)
+        made = _decode(model, tokenizer, [ids[i] for i in group], chosen)
+        for row, i in enumerate(group):
+            if chosen is None:
+                answers[i] = tokenizer.decode(made[row], skip_special_tokens=True)
+            else:
+                answers[i] = chosen[row].text(made[row])
     return answers
 
 
@@ -130,6 +132,13 @@ class _Follower:
 
     def push(self, token: int) -> None:
         self.state = self.constraint.advance(self.state, token)
+
+    def text(self, tokens: list[int]) -> str:
+        """The text of the tokens, closed in the shortest way if it was cut off."""
+        made: bytes = self.constraint.vocabulary.decode_bytes(tokens)
+        if not self.constraint.is_accepting(self.state):
+            made += self.constraint.shortest_completion(self.state)
+        return made.decode()
 
 
 def _decode(

@@ -104,9 +104,12 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
     from transformers import GenerationConfig
 
     half = copy.deepcopy(model).to(torch.float16)
-    ends = (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
-    half.generation_config = GenerationConfig(
-        bos_token_id=ends[0], eos_token_id=ends[1], pad_token_id=ends[2], do_sample=False
+    make: Any = GenerationConfig
+    half.generation_config = make(
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        do_sample=False,
     )
     half.save_pretrained(folder)
     save_tokenizer(tokenizer, folder)

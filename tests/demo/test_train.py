@@ -1,0 +1,91 @@
+"""In: the training of the demo model, for a few steps; out: proof that it is reproducible."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from structgen.demo import model_path
+from structgen.demo.encoding import LONGEST, batches
+from structgen.demo.train import Settings, causal_products, train
+
+pytest.importorskip("transformers")
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    """The shipped tokenizer."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(model_path(), local_files_only=True)
+
+
+def short_run(folder: Path, seed: int = 0) -> list[dict[str, str]]:
+    """Train the draft shape for three small steps; the rows of its loss.csv."""
+    settings = Settings(
+        folder, 3, None, draft=True, seed=seed, tokens=1024, tokenizer_from=model_path()
+    )
+    train(settings, report=lambda _: None)
+    with (folder / "loss.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_of_given_steps_is_reproducible(tmp_path: Path) -> None:
+    """The same seed gives the same losses and weights, another seed gives others."""
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    rows = short_run(first)
+    repeated = short_run(again)
+    for row in (rows[-1], repeated[-1]):
+        row.pop("minutes")
+    assert rows == repeated
+    weights = [(f / "model.safetensors").read_bytes() for f in (first, again)]
+    assert weights[0] == weights[1]
+    assert short_run(other, seed=1)[-1]["loss"] != rows[-1]["loss"]
+
+
+def test_a_run_leaves_a_loadable_model_and_no_state(tmp_path: Path) -> None:
+    """After the last step the folder has the five model files and loss.csv."""
+    short_run(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "config.json",
+        "generation_config.json",
+        "loss.csv",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ]
+
+
+def test_only_answers_carry_labels(tokenizer: Any) -> None:
+    """In each row the labels are one run of tokens, from the first brace to the end token."""
+    for batch in itertools.islice(batches(tokenizer, 3, 2048), 4):
+        assert batch.ids.shape == batch.labels.shape
+        assert batch.ids.shape[1] <= LONGEST
+        for ids, labels in zip(batch.ids, batch.labels, strict=True):
+            places = np.flatnonzero(labels >= 0)
+            assert (np.diff(places) == 1).all()
+            assert (ids[places] == labels[places]).all()
+            text = tokenizer.decode(labels[places])
+            assert text.startswith("{")
+            assert text.endswith("}<|eos|>")
+            assert (ids[places[-1] + 1 :] == tokenizer.pad_token_id).all()
+
+
+def test_the_attention_of_the_training_is_causal_attention() -> None:
+    """It agrees with torch's own causal attention, values and gradients alike."""
+    generator = torch.Generator().manual_seed(0)
+    parts = [torch.randn(2, 3, 7, 8, generator=generator, requires_grad=True) for _ in range(3)]
+    query, key, value = parts
+    mine, weights = causal_products(None, query, key, value, None, scaling=8**-0.5)
+    theirs = torch.nn.functional.scaled_dot_product_attention(*parts, is_causal=True)
+    assert weights is None
+    assert torch.allclose(mine.transpose(1, 2), theirs, atol=1e-5)
+    ours = torch.autograd.grad(mine.square().sum(), parts)
+    other = torch.autograd.grad(theirs.square().sum(), parts)
+    assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(ours, other, strict=True))
