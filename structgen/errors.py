@@ -29,18 +29,29 @@ class StructgenError(Exception):
 
     Attributes: `problem` (what is wrong), `location` (where, "" if nowhere in particular),
     `expected` (what was expected instead), `hint` (what to do); `kind` is constant per class.
+    Subclasses declare further ones, which `data` sets.
     """
 
     kind: ClassVar[str] = "error"
 
     def __init__(
-        self, problem: str, *, location: str = "", expected: str = "", hint: str = ""
+        self,
+        problem: str,
+        *,
+        location: str = "",
+        expected: str = "",
+        hint: str = "",
+        **data: str | int,
     ) -> None:
         super().__init__(problem)
+        unknown = [name for name in data if not hasattr(type(self), name)]
+        if unknown:
+            raise TypeError(f"{type(self).__name__} carries no {', '.join(unknown)}")
         self.problem = problem
         self.location = location
         self.expected = expected
         self.hint = hint
+        self.__dict__.update(data)
 
     def __str__(self) -> str:
         text = self.problem
@@ -81,20 +92,8 @@ class PatternError(SpecError):
     """A pattern that is not a regular expression. `position` is a character offset into it."""
 
     kind = "broken_pattern"
-
-    def __init__(
-        self,
-        problem: str,
-        *,
-        pattern: str = "",
-        position: int = 0,
-        location: str = "",
-        expected: str = "",
-        hint: str = "",
-    ) -> None:
-        super().__init__(problem, location=location, expected=expected, hint=hint)
-        self.pattern = pattern
-        self.position = position
+    pattern: str = ""
+    position: int = 0
 
     def __str__(self) -> str:
         return f"{super().__str__()}\n    {self.pattern}\n    {' ' * self.position}^"
@@ -104,18 +103,7 @@ class UnsupportedSchemaError(StructgenError):
     """Legal, but not enforced by this version, and never ignored. `keyword` names the culprit."""
 
     kind = "unsupported"
-
-    def __init__(
-        self,
-        problem: str,
-        *,
-        keyword: str = "",
-        location: str = "",
-        expected: str = "",
-        hint: str = "",
-    ) -> None:
-        super().__init__(problem, location=location, expected=expected, hint=hint)
-        self.keyword = keyword
+    keyword: str = ""
 
 
 class UnsatisfiableSchemaError(StructgenError):
@@ -134,18 +122,7 @@ class VocabularyError(StructgenError):
     """A token table that does not reproduce its tokenizer. `token_id` names the token, or -1."""
 
     kind = "vocabulary"
-
-    def __init__(
-        self,
-        problem: str,
-        *,
-        token_id: int = -1,
-        location: str = "",
-        expected: str = "",
-        hint: str = "",
-    ) -> None:
-        super().__init__(problem, location=location, expected=expected, hint=hint)
-        self.token_id = token_id
+    token_id: int = -1
 
 
 class ArtifactError(StructgenError):
@@ -164,18 +141,7 @@ class GenerationError(StructgenError):
     """Generation could not go on. `text` is what had been written until then."""
 
     kind = "generation"
-
-    def __init__(
-        self,
-        problem: str,
-        *,
-        text: str = "",
-        location: str = "",
-        expected: str = "",
-        hint: str = "",
-    ) -> None:
-        super().__init__(problem, location=location, expected=expected, hint=hint)
-        self.text = text
+    text: str = ""
 
 
 class TruncatedError(GenerationError):
@@ -198,17 +164,5 @@ class ValidationError(StructgenError):
     """
 
     kind = "does_not_fit"
-
-    def __init__(
-        self,
-        problem: str,
-        *,
-        offset: int = 0,
-        path: str = "",
-        location: str = "",
-        expected: str = "",
-        hint: str = "",
-    ) -> None:
-        super().__init__(problem, location=location, expected=expected, hint=hint)
-        self.offset = offset
-        self.path = path
+    offset: int = 0
+    path: str = ""

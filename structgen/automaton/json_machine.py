@@ -198,13 +198,9 @@ class JsonMachine(Machine[JsonFrame]):
             if any(t.plan.may_go_on(t.progress) for t in frame.threads):
                 vector = self._pending(frame).vector
             return gap(self._layout.inner, self._value_start(vector, closing))
-        names: dict[str, None] = {}
-        others: dict[Regex, None] = {}
-        for t in frame.threads:
-            names.update(dict.fromkeys(t.plan.next_names(t.progress)))
-            others.update(dict.fromkeys(t.plan.next_others(t.progress)))
+        names, others = self._next_keys(frame)
         closing = closing and frame.stage == "open"
-        return key_start(word_range(names), tuple(others), self._layout, closing)
+        return key_start(word_range(names), others, self._layout, closing)
 
     def _value_start(self, vector: tuple[Node, ...], closing: bool) -> LexState:
         return value_start(
@@ -233,15 +229,19 @@ class JsonMachine(Machine[JsonFrame]):
             wanted.append("'}'" if frame.kind == "object" else "']'")
         return " or ".join(wanted)
 
+    @staticmethod
+    def _next_keys(frame: JsonFrame) -> tuple[list[str], tuple[Regex, ...]]:
+        """The names that some thread takes next, and the languages of other keys."""
+        plans = [(t.plan, t.progress) for t in frame.threads]
+        names = dict.fromkeys(name for plan, at in plans for name in plan.next_names(at))
+        others = dict.fromkeys(keys for plan, at in plans for keys in plan.next_others(at))
+        return list(names), tuple(others)
+
     def _keys(self, frame: JsonFrame) -> list[str]:
-        names: dict[str, None] = {}
-        others = False
-        for t in frame.threads:
-            names.update(dict.fromkeys(t.plan.next_names(t.progress)))
-            others = others or bool(t.plan.next_others(t.progress))
-        shown = ", ".join(json.dumps(name, ensure_ascii=False) for name in list(names)[:MAX_SHOWN])
+        names, others = self._next_keys(frame)
+        shown = ", ".join(json.dumps(name, ensure_ascii=False) for name in names[:MAX_SHOWN])
         more = ", ..." if len(names) > MAX_SHOWN else ""
-        return [f"one of the keys {shown}{more}"] * bool(names) + ["another key"] * others
+        return [f"one of the keys {shown}{more}"] * bool(names) + ["another key"] * bool(others)
 
     # -- costs ----------------------------------------------------------------------------------
 

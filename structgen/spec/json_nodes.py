@@ -8,9 +8,9 @@ all of which must hold, so recursive schemas stay finite; the empty list accepts
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from structgen.automaton.numbers import JSON_NUMBER
 from structgen.automaton.regex import ANY, EMPTY, Regex, alt, intersect
@@ -98,6 +98,9 @@ ANYTHING = Node(True, True, True, JSON_NUMBER, ANY, (ArrayAlt(),), (ObjectAlt(),
 NOTHING = Node()
 
 
+AltT = TypeVar("AltT", ArrayAlt, ObjectAlt)
+
+
 def both(a: Node, b: Node, location: str = "") -> Node:
     """Values that fit `a` and `b`."""
     if a is ANYTHING:
@@ -147,43 +150,49 @@ def _most(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else min(a, b)
 
 
-def _both_arrays(
-    left: tuple[ArrayAlt, ...], right: tuple[ArrayAlt, ...], location: str
-) -> Iterator[ArrayAlt]:
+def _conjunctions(
+    left: tuple[AltT, ...], right: tuple[AltT, ...], free: Callable[[AltT], bool], location: str
+) -> Iterator[tuple[AltT, AltT | None]]:
+    """The pairs of alternatives to merge; (a, None) where one of the two says it all."""
     _check_count(len(left) * len(right), location)
     for a in left:
         for b in right:
-            if _is_free_array(a) or a is b:
-                yield b
-            elif _is_free_array(b):
-                yield a
+            if free(a) or a is b:
+                yield b, None
             else:
-                merged = ArrayAlt(a.lists + b.lists, max(a.least, b.least), _most(a.most, b.most))
-                if merged.most is None or merged.least <= merged.most:
-                    yield merged
+                yield a, None if free(b) else b
 
 
-def _is_free_array(a: ArrayAlt) -> bool:
-    return not a.lists and a.least == 0 and a.most is None
+def _both_arrays(
+    left: tuple[ArrayAlt, ...], right: tuple[ArrayAlt, ...], location: str
+) -> Iterator[ArrayAlt]:
+    for a, b in _conjunctions(left, right, _is_free_array, location):
+        if b is None:
+            yield a
+            continue
+        merged = ArrayAlt(a.lists + b.lists, max(a.least, b.least), _most(a.most, b.most))
+        if merged.most is None or merged.least <= merged.most:
+            yield merged
 
 
 def _both_objects(
     left: tuple[ObjectAlt, ...], right: tuple[ObjectAlt, ...], location: str
 ) -> Iterator[ObjectAlt]:
-    _check_count(len(left) * len(right), location)
-    for a in left:
-        for b in right:
-            if _is_free_object(a) or a is b:
-                yield b
-            elif _is_free_object(b):
-                yield a
-            else:
-                yield ObjectAlt(
-                    tuple(dict.fromkeys(a.groups + b.groups)),
-                    tuple(dict.fromkeys(a.required + b.required)),
-                    max(a.least, b.least),
-                    _most(a.most, b.most),
-                )
+    for a, b in _conjunctions(left, right, _is_free_object, location):
+        yield (
+            a
+            if b is None
+            else ObjectAlt(
+                tuple(dict.fromkeys(a.groups + b.groups)),
+                tuple(dict.fromkeys(a.required + b.required)),
+                max(a.least, b.least),
+                _most(a.most, b.most),
+            )
+        )
+
+
+def _is_free_array(a: ArrayAlt) -> bool:
+    return not a.lists and a.least == 0 and a.most is None
 
 
 def _is_free_object(a: ObjectAlt) -> bool:
