@@ -1,15 +1,14 @@
 """In: a JSON Schema document. Out: nodes in normal form for its subschemas, references resolved.
 
-`Schemas` owns the atoms (subschemas by identity), resolves references through the `referencing`
-library, and expands each atom once. Recursion is fine through properties and items; a reference
-that leads back to itself without entering a value is an error.
+`Schemas` owns the atoms (subschemas by identity), and expands each atom once. Recursion is fine
+through properties and items; a reference that leads back to itself without entering a value is an
+error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from structgen.automaton.regex import Regex
 from structgen.automaton.regex_syntax import parse
@@ -31,33 +30,10 @@ from structgen.spec.json_nodes import (
     Refused,
     both,
 )
-from structgen.spec.json_pointer import escape_pointer
+from structgen.spec.json_references import Place, References
 
 if TYPE_CHECKING:
     from referencing import Registry
-    from referencing._core import Resolver
-
-DEFAULT_DRAFT = 2020
-DRAFTS = {
-    "http://json-schema.org/draft-03/schema": 3,
-    "http://json-schema.org/draft-04/schema": 4,
-    "http://json-schema.org/draft-06/schema": 6,
-    "http://json-schema.org/draft-07/schema": 7,
-    "https://json-schema.org/draft/2019-09/schema": 2019,
-    "https://json-schema.org/draft/2020-12/schema": 2020,
-}
-ROOT_URI = "urn:structgen:root"
-
-
-class Place:
-    """Where a subschema stands: its base for references, its draft, its JSON Pointer."""
-
-    __slots__ = ("draft", "pointer", "resolver")
-
-    def __init__(self, resolver: Resolver[Any], draft: int, pointer: str) -> None:
-        self.resolver = resolver
-        self.draft = draft
-        self.pointer = pointer
 
 
 def kind_of(value: Any) -> str:
@@ -79,9 +55,6 @@ class Schemas:
         natural: bool,
         registry: Registry[Any] | None,
     ) -> None:
-        from jsonschema_specifications import REGISTRY
-        from referencing.jsonschema import specification_with
-
         self.assert_formats = assert_formats
         self.natural = natural  #: spell integers in digits only
         self._atoms: dict[int, Atom] = {}
@@ -92,43 +65,8 @@ class Schemas:
         self._expanding: list[Atom] = []
         self._exclusive: list[tuple[str, list[Node]]] = []
         self.costs = Costs(self.node, declared, gap)
-        self._registry = REGISTRY if registry is None else REGISTRY.combine(registry)
-        draft = self._draft(schema, DEFAULT_DRAFT, "")
-        uri = next(u for u, d in DRAFTS.items() if d == draft)
-        resource = specification_with(uri).create_resource(schema)
-        base = resource.id() or ROOT_URI if isinstance(schema, dict) else ROOT_URI
-        resolver = self._registry.with_resource(base, resource).resolver(base)
-        self.root: Expr = self._expr(schema, Place(resolver, draft, ""), entered=True)
-
-    def _draft(self, schema: Any, inherited: int, pointer: str) -> int:
-        uri = schema.get("$schema") if isinstance(schema, dict) else None
-        if uri is None:
-            return inherited
-        if not isinstance(uri, str):
-            raise SpecError("'$schema' is not a string", location=f"#{pointer}/$schema")
-        draft = DRAFTS.get(uri.rstrip("#"), inherited)
-        if uri.rstrip("#") not in DRAFTS and "$vocabulary" in self._metaschema(uri):
-            raise UnsupportedSchemaError(
-                f"the vocabularies of the metaschema {uri!r} are not read yet",
-                keyword="$vocabulary",
-                location=f"#{pointer}/$schema",
-                expected="a draft of JSON Schema",
-                hint="state the draft itself in '$schema'",
-            )
-        if draft < 4:
-            raise UnsupportedSchemaError(
-                "draft 3 of JSON Schema is not enforced",
-                keyword="$schema",
-                location=f"#{pointer}/$schema",
-                expected="draft 4, 6, 7, 2019-09 or 2020-12",
-                hint="rewrite the schema for a later draft",
-            )
-        return draft
-
-    def _metaschema(self, uri: str) -> Any:
-        """The document of an unknown `$schema`, {} when the registry does not have it."""
-        found = self._registry.get(uri) or self._registry.get(uri.rstrip("#"))
-        return found.contents if found is not None and isinstance(found.contents, dict) else {}
+        self._references = References(schema, registry)
+        self.root: Expr = self._expr(schema, self._references.root, entered=True)
 
     def atom(self, schema: Any, place: Place, entered: bool = False) -> Atom:
         """The atom of a subschema that stands at `place` (the same object gives the same atom).
@@ -145,7 +83,7 @@ class Schemas:
         if atom is None:
             atom = Atom(schema, place.pointer)
             self._atoms[id(schema)] = atom
-            self._places[atom] = place if entered else self._enter(schema, place)
+            self._places[atom] = place if entered else self._references.enter(schema, place)
         return atom
 
     def _expr(self, schema: Any, place: Place, entered: bool = False) -> Expr:
@@ -153,22 +91,9 @@ class Schemas:
             return TRUE
         return FALSE if schema is False else (self.atom(schema, place, entered),)
 
-    def _enter(self, schema: dict[str, Any], place: Place) -> Place:
-        key = "id" if place.draft <= 4 else "$id"
-        if place.pointer and isinstance(schema.get(key), str):
-            from referencing.jsonschema import specification_with
-
-            draft = self._draft(schema, place.draft, place.pointer)
-            uri = next(u for u, d in DRAFTS.items() if d == draft)
-            resource = specification_with(uri).create_resource(schema)
-            return Place(place.resolver.in_subresource(resource), draft, place.pointer)
-        return place
-
     def child(self, schema: Any, parent: Atom, *path: str | int) -> Expr:
         """The expression of a subschema of `parent` at the given path below it."""
-        place = self._places[parent]
-        pointer = place.pointer + "".join(f"/{escape_pointer(str(p))}" for p in path)
-        return self._expr(schema, Place(place.resolver, place.draft, pointer))
+        return self._expr(schema, self._places[parent].below(path))
 
     def place(self, atom: Atom) -> Place:
         """Where the subschema of `atom` stands."""
@@ -176,23 +101,8 @@ class Schemas:
 
     def refer(self, atom: Atom, reference: str, keyword: str) -> Expr:
         """The expression that a reference inside `atom` leads to."""
-        from referencing.exceptions import Unresolvable
-
-        place = self._places[atom]
-        try:
-            found = place.resolver.lookup(reference)
-        except (Unresolvable, ValueError) as error:
-            raise DanglingReferenceError(
-                f"'{keyword}': {reference!r} leads nowhere",
-                location=f"#{place.pointer}/{keyword}",
-                expected="a place in this document, or in one given through `registry`",
-                hint="nothing is fetched; pass registry=referencing.Registry(...) with it",
-            ) from error
-        pointer = unquote(reference[1:]) if reference.startswith("#/") else reference
-        if reference == "#":
-            pointer = ""
-        draft = self._draft(found.contents, place.draft, pointer)
-        return self._expr(found.contents, Place(found.resolver, draft, pointer), entered=True)
+        target, place = self._references.follow(self._places[atom], reference, keyword)
+        return self._expr(target, place, entered=True)
 
     def node(self, expr: Expr) -> Node:
         """The normal form of a conjunction of atoms."""
