@@ -1,1 +1,1 @@
-"""In: schemas and instances from elsewhere. Out: what structgen makes of them, in figures."""
+"""In: schemas, instances and engines. Out: what each engine makes of them, in figures."""

@@ -1,0 +1,110 @@
+"""In: specs. Out: what structgen makes of them, with any order of keys and any white space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from jsonschemabench.engines.engine import GBNF, JSON_SCHEMA, LARK, Engine, Refused, Row, Spec
+from structgen import DEAD
+
+
+class StructgenEngine(Engine):
+    """structgen, compiled lazily as `structgen.compile` does."""
+
+    name = "structgen"
+    distribution = "structgen"
+    module = "structgen"
+    settings: ClassVar[Mapping[str, str]] = {"property_order": "any", "whitespace": "any"}
+    kinds = (JSON_SCHEMA, LARK, GBNF)
+
+    def prepare(self, vocabulary: Any) -> None:
+        """Load the kernels and build what belongs to the vocabulary alone."""
+        from structgen import jit
+
+        jit.warmup()
+        self._vocabulary = vocabulary
+        self.compile(Spec(JSON_SCHEMA, '{"type": "string"}'))
+
+    def compile(self, spec: Spec) -> StructgenCompiled:
+        """See `Engine.compile`."""
+        import structgen
+
+        try:
+            return StructgenCompiled(structgen.compile(_wanted(spec), self._vocabulary))
+        except structgen.errors.StructgenError as error:
+            raise Refused(error.kind, str(error)) from error
+
+
+class StructgenCompiled:
+    """A constraint."""
+
+    def __init__(self, constraint: Any) -> None:
+        self._constraint = constraint
+
+    def start(self, row: Row) -> StructgenMatcher:
+        """See `Compiled.start`."""
+        return StructgenMatcher(self._constraint, row)
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the tables built so far take."""
+        size: int = self._constraint.size["bytes"]
+        return size
+
+
+class StructgenMatcher:
+    """A state of a constraint."""
+
+    def __init__(self, constraint: Any, row: Row) -> None:
+        self._constraint = constraint
+        self._fill = constraint.fill_mask
+        self._advance = constraint.advance
+        self._state = constraint.start
+        self._row = row
+
+    def mask(self) -> None:
+        """See `Matcher.mask`."""
+        self._fill(self._state, self._row)
+
+    def accept(self, token: int) -> bool:
+        """See `Matcher.accept`."""
+        self._state = after = self._advance(self._state, token)
+        return bool(after != DEAD)
+
+    def done(self) -> bool:
+        """See `Matcher.done`."""
+        return bool(self._constraint.is_accepting(self._state))
+
+    def forced(self) -> bytes:
+        """See `Matcher.forced`."""
+        return bytes(self._constraint.forced_bytes(self._state))
+
+
+def _wanted(spec: Spec) -> Any:
+    """The spec as structgen has it."""
+    import structgen
+
+    if spec.kind == JSON_SCHEMA:
+        return structgen.JsonSchema(
+            spec.text,
+            property_order="any",
+            whitespace="any",
+            formats=spec.formats,
+            registry=_registry(spec.documents) if spec.documents else None,
+        )
+    grammar = getattr(structgen, {LARK: "Lark", GBNF: "Gbnf"}[spec.kind], None)
+    if grammar is None:
+        raise Refused("unsupported", f"this version of structgen reads no {spec.kind} grammars")
+    return grammar(spec.text)
+
+
+def _registry(documents: Mapping[str, Any]) -> Any:
+    """The documents as structgen takes them; `$schema` in each says its draft."""
+    from referencing import Registry, Resource
+    from referencing.jsonschema import DRAFT202012
+
+    return Registry().with_resources(
+        (uri, Resource.from_contents(contents, default_specification=DRAFT202012))
+        for uri, contents in documents.items()
+    )

@@ -1,0 +1,69 @@
+"""In: command-line arguments. Out: an exit status; `python -m jsonschemabench` runs this.
+
+Exit status: 0 fine, 1 a regression (`compare`), 2 bad input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from structgen.errors import StructgenError
+
+FINE = 0
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+#: Each is a module with `add_parser(commands)` and `run(args) -> int`.
+COMMANDS = {
+    "suite": "run the official JSON Schema Test Suite",
+    "masks": "measure masks on MaskBench cases, or on a grammar",
+    "generate": "measure generation with a model, end to end",
+    "report": "make an HTML page and tables of results",
+    "compare": "say what got better or worse between two results files",
+}
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "python -m jsonschemabench") -> int:
+    """Run one command and return its exit status. `argv` defaults to the process's arguments."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        name, parser = build_parser(arguments, prog)
+        args = parser.parse_args(arguments)
+    except SystemExit as stop:  # argparse has said what is wrong, or shown the help
+        return stop.code if isinstance(stop.code, int) else FINE
+    try:
+        status: int = importlib.import_module(f"jsonschemabench.{name}").run(args)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except StructgenError as error:
+        print(f"{prog}: error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("jsonschemabench", "structgen"):
+            raise
+        print(
+            f"{prog}: error: this needs {error.name}, which is not installed; "
+            "run: pip install 'structgen[bench]'",
+            file=sys.stderr,
+        )
+        return BAD_INPUT
+    return status
+
+
+def build_parser(arguments: Sequence[str], prog: str) -> tuple[str, argparse.ArgumentParser]:
+    """The command that is meant, and the parser; only that command's module is imported."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description="Measure engines for constrained decoding on the same work."
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    chosen = next((a for a in arguments if a in COMMANDS), "")
+    for name, summary in COMMANDS.items():
+        if name == chosen:
+            importlib.import_module(f"jsonschemabench.{name}").add_parser(commands)
+        else:
+            commands.add_parser(name, help=summary)
+    return chosen, parser
