@@ -14,6 +14,7 @@ class Range:
     Values from `low` to `high` (None: no upper end), without the ends that are `open`, that are
     multiples of `modulus / 10**scale` (modulus 0: any value). `point`: a fraction may follow, else
     `scale` is 0 and `modulus` at least 1. `padded`: leading zeros may precede (exponents).
+    `natural`: digits stand for every other spelling of the value, too.
     """
 
     low: Fraction = Fraction(0)
@@ -24,6 +25,7 @@ class Range:
     scale: int = 0
     point: bool = True
     padded: bool = False
+    natural: bool = False
     low_whole: str = field(init=False, compare=False, repr=False)
     low_part: str = field(init=False, compare=False, repr=False)
     high_whole: str = field(init=False, compare=False, repr=False)
@@ -48,7 +50,8 @@ class Range:
         greatest = scaled.numerator // scaled.denominator
         put(self, "greatest", greatest - (self.high_open and scaled == greatest))
         values = (self.low, self.low_open, self.high, self.high_open)
-        put(self, "hashed", hash((*values, self.modulus, self.scale, self.point, self.padded)))
+        kind = (self.modulus, self.scale, self.point, self.padded, self.natural)
+        put(self, "hashed", hash((values, kind)))
 
     def __hash__(self) -> int:
         return self.hashed

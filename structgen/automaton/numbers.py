@@ -13,7 +13,8 @@ A finite automaton cannot weigh an exponent against arbitrarily many digits, hen
 
 So `12e3`, `0.5e1`, `10e-1` and `1e400` are left out; the repr of every double but 5e-324 is in.
 The spellings depend on the kind of constraint, never on its values, which makes complements exact:
-what violates constraints c is `intersect(spellings(c), complement(number_language(c)))`.
+what violates constraints c is `intersect(spellings(c), complement(number_language(c)))`, and
+`number_complement` finds the same for any union or intersection of languages made here.
 """
 
 from __future__ import annotations
@@ -35,22 +36,25 @@ from structgen.automaton.regex import (
     Regex,
     alt,
     chars,
+    complement,
     concat,
     intersect,
     leaf,
     literal,
     repeat,
 )
+from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not
 from structgen.errors import BudgetError, SpecError
 
 __all__ = [
     "JSON_NUMBER", "MAX_DIGITS", "MAX_FRACTION", "Spelling",
-    "equal_to", "number_language", "spellings", "to_fraction",
+    "equal_to", "number_complement", "number_language", "spellings", "to_fraction",
 ]  # fmt: skip
 
 MAX_DIGITS = 2000  # digits a bound or multiple may have before and after its point
 _LIMIT = 10**MAX_DIGITS
-Spelling = Literal["any", "decimal", "integer"]
+_DIGITS_ONLY = ("integer", "natural")
+Spelling = Literal["any", "decimal", "integer", "natural"]
 Number = Fraction | int
 
 
@@ -91,14 +95,16 @@ def number_language(
 ) -> Regex:
     """The number texts whose value satisfies all constraints, among `spellings` for them.
 
-    `spelling` narrows them: "decimal" leaves exponents out, "integer" also fractions (`1.0`).
+    `spelling` narrows them: "decimal" leaves exponents out, "integer" also fractions (`1.0`), as
+    draft 4 defines integers; "natural" writes integers in digits and zero without a sign, which is
+    no constraint: `number_complement` looks at the values of such texts only.
     `location` is the JSON Pointer that errors name. `EMPTY` when no number fits.
     Raises `SpecError` for a multiple <= 0 or a bound without a finite decimal spelling,
     `BudgetError` for values with more than `MAX_DIGITS` digits.
     """
     low, low_open = _tighter(minimum, exclusive_minimum, 1)
     high, high_open = _tighter(maximum, exclusive_maximum, -1)
-    moduli = [Fraction(1)] if integer or spelling == "integer" else []
+    moduli = [Fraction(1)] if integer or spelling in _DIGITS_ONLY else []
     moduli += [Fraction(value) for value in multiple_of]
     if any(value <= 0 for value in moduli):
         raise SpecError(
@@ -130,7 +136,7 @@ def spellings(
 ) -> Regex:
     """All number texts that `number_language` tells apart exactly under such constraints."""
     if spelling != "any":
-        return concat(_SIGN, _WHOLE if spelling == "integer" else _PLAIN)
+        return concat(_SIGN, _WHOLE if spelling in _DIGITS_ONLY else _PLAIN)
     if integer or multiple_of:
         return _spellings(multiples=True)
     excluded = exclusive_minimum is not None or exclusive_maximum is not None
@@ -143,6 +149,50 @@ def equal_to(value: Number, *, spelling: Spelling = "any", location: str = "") -
     Raises `SpecError` and `BudgetError` as `number_language` does.
     """
     return number_language(minimum=value, maximum=value, spelling=spelling, location=location)
+
+
+def number_complement(language: Regex) -> Regex:
+    """The JSON number texts whose value is none of those that a language stands for.
+
+    `language` is made of languages of this module by unions, intersections and this function. All
+    of them are exact on the spellings of the strictest kind of constraint in it, and those are
+    the spellings of the complement, so no value has texts in both.
+    """
+    if language is EMPTY or language is JSON_NUMBER:
+        return EMPTY if language is JSON_NUMBER else JSON_NUMBER
+    widened = _widened(language)
+    return intersect(_SPELLINGS[_strictness(widened)](), complement(widened))
+
+
+def _widened(node: Regex) -> Regex:
+    """A language with all spellings of the values that it has natural spellings of."""
+    if isinstance(node, Alt | And):
+        parts = [_widened(part) for part in node.parts]
+        return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
+    of, negative = (node.tail, True) if isinstance(node, Concat) else (node, False)
+    if not (isinstance(of, Leaf) and isinstance(of.state, Decimal) and of.state.rule.natural):
+        return node
+    rule = of.state.rule
+    ends: Ends = (rule.low, rule.low_open, rule.high, rule.high_open)
+    if negative:
+        ends = (_negated(rule.high), rule.high_open, -rule.low, rule.low_open)
+    return _language(ends, rule.modulus, rule.scale, "any")
+
+
+def _strictness(node: Regex) -> int:
+    """Which spellings a language is exact on: an index into `_SPELLINGS`."""
+    if isinstance(node, Alt | And):
+        return max(map(_strictness, node.parts))
+    if isinstance(node, Not):
+        return _strictness(node.body)
+    if isinstance(node, Concat):
+        return max(_strictness(node.head), _strictness(node.tail))
+    state = node.state if isinstance(node, Leaf) else None
+    if isinstance(state, Scientific):
+        return 2 if state.rule.rule.modulus else 1
+    if isinstance(state, Decimal) and state.rule.point:
+        return 2 if state.rule.modulus else 1
+    return 0
 
 
 def to_fraction(value: float | DecimalValue, *, location: str = "") -> Fraction:
@@ -168,6 +218,14 @@ def _spellings(*, multiples: bool) -> Regex:
         return intersect(_spellings(multiples=False), shape)
     scientific = _begun(Scientific.start(Range()))
     return concat(_SIGN, alt(_PLAIN, concat(_ZERO, _EXPONENT), scientific))
+
+
+# From the widest to the strictest: what the languages of each kind of constraint are exact on.
+_SPELLINGS = (
+    lambda: JSON_NUMBER,
+    lambda: _spellings(multiples=False),
+    lambda: _spellings(multiples=True),
+)
 
 
 def _tighter(
@@ -219,6 +277,8 @@ def _language(ends: Ends, modulus: int, scale: int, spelling: Spelling) -> Regex
     if not (modulus or low or high or excluded) and spelling == "any":
         return _signs(low, high)
     positive = _magnitudes(ends, modulus, scale, spelling)
+    if spelling == "natural" and (high is None or high >= 0):
+        high, high_open = Fraction(0), True  # a sign is for numbers below zero only
     mirrored = (_negated(high), high_open, _negated(low), low_open)
     return alt(positive, concat(literal("-"), _magnitudes(mirrored, modulus, scale, spelling)))
 
@@ -241,7 +301,8 @@ def _magnitudes(ends: Ends, modulus: int, scale: int, spelling: Spelling) -> Reg
     low, low_open, high, high_open = ends
     if low is None or low < 0:
         low, low_open = Fraction(0), False
-    rule = Range(low, low_open, high, high_open, modulus, scale, point=spelling != "integer")
+    point, natural = spelling not in _DIGITS_ONLY, spelling == "natural"
+    rule = Range(low, low_open, high, high_open, modulus, scale, point=point, natural=natural)
     if rule.empty:
         return EMPTY
     plain = _begun(Decimal.start(rule))

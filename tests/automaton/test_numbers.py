@@ -25,11 +25,21 @@ from structgen.automaton.numbers import (
     JSON_NUMBER,
     MAX_DIGITS,
     equal_to,
+    number_complement,
     number_language,
     spellings,
     to_fraction,
 )
-from structgen.automaton.regex import Regex, complement, intersect, matches, shortest
+from structgen.automaton.regex import (
+    EMPTY,
+    Regex,
+    alt,
+    complement,
+    intersect,
+    literal,
+    matches,
+    shortest,
+)
 from structgen.automaton.regex_nodes import Leaf
 from structgen.errors import BudgetError, SpecError
 
@@ -549,3 +559,122 @@ def test_without_constraints_the_whole_grammar_is_one_expression() -> None:
     assert number_language() is JSON_NUMBER
     assert spellings() is JSON_NUMBER
     assert matches(JSON_NUMBER, "-12.50e-0099")
+
+
+def usual_texts(value: Fraction) -> list[str]:
+    """How people, Python and JavaScript write a value that a double holds exactly."""
+    number = float(value)
+    found = {repr(number), json.dumps(number), f"{value.numerator}.0"}
+    found = {text for text in found if exact(text) == value}
+    if value.denominator == 1:
+        found.add(str(value.numerator))
+    mantissa, _, exponent = repr(number).partition("e")
+    if exponent:
+        sign = "-" if exponent[0] == "-" else "+"
+        found.add(f"{mantissa}e{sign}{exponent.lstrip('+-').lstrip('0')}")
+    return sorted(found)
+
+
+Judge = Callable[[Fraction], bool]
+SPELLINGS = st.sampled_from(["any", "natural"])
+VALUES = st.one_of(
+    st.integers(-30, 30).map(Fraction),
+    st.integers(-200, 200).map(lambda n: Fraction(n, 8)),
+    st.sampled_from([exact("1e21"), exact("1e-7"), exact("-1.5e300"), exact("123456789012")]),
+)
+
+
+@st.composite
+def one_constraint(draw: st.DrawFn) -> tuple[Regex, Judge]:
+    """The language of one constraint, and which values satisfy it."""
+    spelling = draw(SPELLINGS)
+    kind = draw(st.sampled_from(["minimum", "exclusive_maximum", "equal", "integer", "multiple"]))
+    value = draw(VALUES)
+    whole = spelling == "natural" and kind != "multiple"
+    if kind == "equal":
+        if whole and value.denominator > 1:
+            whole = False
+        return equal_to(value, spelling="natural" if whole else "any"), lambda v: v == value
+    rules: Rules = {"integer": True} if kind == "integer" else {kind: value}
+    if kind == "multiple":
+        rules = {"multiple_of": [abs(value) or Fraction(1, 8)]}
+    language = number_language(spelling="natural" if whole else "any", **rules)
+    return language, lambda v: fits(v, rules) and (not whole or v.denominator == 1)
+
+
+@st.composite
+def combinations(draw: st.DrawFn) -> tuple[Regex, Judge]:
+    """Unions, intersections and complements of constraints."""
+    language, judge = draw(one_constraint())
+    for _ in range(draw(st.integers(0, 3))):
+        how = draw(st.sampled_from(["and", "or", "not"]))
+        if how == "not":
+            language, judge = number_complement(language), _negated(judge)
+            continue
+        other, also = draw(one_constraint())
+        language = intersect(language, other) if how == "and" else alt(language, other)
+        judge = _joined(judge, also, how)
+    return language, judge
+
+
+def _negated(judge: Judge) -> Judge:
+    return lambda value: not judge(value)
+
+
+def _joined(left: Judge, right: Judge, how: str) -> Judge:
+    if how == "and":
+        return lambda value: left(value) and right(value)
+    return lambda value: left(value) or right(value)
+
+
+@given(combinations(), st.lists(VALUES, min_size=1), st.sampled_from(sorted(short_numbers(4))))
+def test_the_complement_has_the_usual_texts_of_all_other_values(
+    given_: tuple[Regex, Judge], values: list[Fraction], text: str
+) -> None:
+    """A text in a complement has a value that does not fit, and such values have their texts."""
+    language, judge = given_
+    negation = number_complement(language)
+    for value in values:
+        for usual in usual_texts(value):
+            assert matches(negation, usual) is not judge(value), usual
+    assert not (matches(negation, text) and judge(exact(text))), text
+    assert not (matches(language, text) and not judge(exact(text))), text
+    assert not (matches(language, text) and matches(negation, text)), text
+
+
+def test_the_complements_of_all_and_none_are_each_other() -> None:
+    """No constraint and an impossible one."""
+    assert number_complement(JSON_NUMBER) is EMPTY
+    assert number_complement(EMPTY) is JSON_NUMBER
+
+
+def test_the_complement_of_one_has_no_spelling_of_one() -> None:
+    """However the number is written."""
+    for one in (equal_to(1), equal_to(1, spelling="natural")):
+        negation = number_complement(one)
+        for text in ["1", "1.0", "1e0", "10e-1", "0.1e1", "1.00E+00"]:
+            assert not matches(negation, text), text
+        for text in ["-1", "2", "1.5", "1e1", "0", "-0", "1e-1"]:
+            assert matches(negation, text), text
+
+
+def test_integers_of_draft_4_are_told_apart_by_their_spelling() -> None:
+    """There `1.0` is no integer, so it is in the complement; with natural spelling it is not."""
+    lexical = number_complement(number_language(integer=True, spelling="integer"))
+    natural = number_complement(number_language(integer=True, spelling="natural"))
+    for text in ["1.0", "1e2", "1e400"]:
+        assert matches(lexical, text)
+        assert not matches(natural, text)
+    for text in ["1", "-0", "-12"]:
+        assert not matches(lexical, text)
+        assert not matches(natural, text)
+    assert matches(natural, "1.5")
+
+
+def test_natural_spelling_has_no_negative_zero() -> None:
+    """Digits only, with a sign for numbers below zero."""
+    digits = number_language(integer=True, minimum=-5, spelling="natural")
+    same = number_language(integer=True, minimum=-5, spelling="integer")
+    assert difference(same, digits).is_empty() is False
+    assert difference(difference(same, digits), literal("-0")).is_empty()
+    assert difference(digits, same).is_empty()
