@@ -1,140 +1,282 @@
-"""In: MaskBench cases and a tokenizer file. Out: outcomes per schema, and times per mask and token.
+"""In: cases and engines. Out: what each engine makes of each case, and how long its masks take.
 
-Each case is compiled with any order and any white space; each instance is fed token by token, mask
-and step, twice: "first use" meets states nobody has asked for, "seen before" repeats them. A case
-passes when every instance is accepted or refused as it should be, end of text included.
+Engines take turns case by case, each in a child process of its own, one at a time. Results go to a
+file as they come; the same command goes on where an interrupted one stopped.
 
-    python -m jsonschemabench.masks --cases maskbench-dev.jsonl.gz --tokenizer llama3.tiktoken
+    python -m jsonschemabench masks --cases maskbench-dev.jsonl.gz --tokenizer llama3.tiktoken
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-import os
-import platform
-import time
-from collections import Counter
-from collections.abc import Iterator
-from datetime import date
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from tqdm import tqdm
 
-import structgen as sg
+from jsonschemabench import cases, outcomes, vocab
+from jsonschemabench.cases import Case, Instance
+from jsonschemabench.engines import ENGINES, available
+from jsonschemabench.engines.engine import Engine, Spec
+from jsonschemabench.errors import BenchError, WorkerDiedError
+from jsonschemabench.masks_job import USES, MaskJob, start
+from jsonschemabench.masks_tables import failures, tables
+from jsonschemabench.results import Writer, header
+from jsonschemabench.workers import Limits, Worker
+from structgen import Vocabulary
 
-PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-QUANTILES = (0.25, 0.5, 0.75, 0.9, 0.99, 0.999)
-
-
-def main() -> None:
-    """Run the cases and print the tables."""
-    parser = argparse.ArgumentParser(description="Outcomes and mask times on MaskBench cases.")
-    parser.add_argument("--cases", required=True, type=Path, help="a .jsonl.gz file of cases")
-    parser.add_argument("--tokenizer", required=True, type=Path, help="a .tiktoken file")
-    parser.add_argument("--every", type=int, default=1, help="take each N-th case only")
-    parser.add_argument("--failures", action="store_true", help="list the cases that do not pass")
-    args = parser.parse_args()
-    vocabulary = load_vocabulary(args.tokenizer)
-    seconds = {"import and kernels": sg_ready()}
-    outcomes: Counter[str] = Counter()
-    times: dict[str, list[float]] = {"first mask": [], "first use": [], "seen before": []}
-    for case in cases(args.cases, args.every):
-        outcome = run(case, vocabulary, times)
-        outcomes[outcome] += 1
-        if args.failures and outcome != "pass":
-            print(f"{outcome:16} {case['id']}")
-    report(outcomes, times, vocabulary, seconds)
+DEFAULT_ENGINES = "structgen,llguidance"
+SCHEMA_BYTES = 64_000  # longer schemas are not copied into results
+WRONG_INSTANCES = 5  # so many are copied
+START_TRIES = 2
 
 
-def sg_ready() -> float:
-    """Seconds until the kernels are there, compiled or from the cache."""
-    from structgen import jit
+def add_parser(commands: Any) -> None:
+    """Add the command `masks`."""
+    parser = commands.add_parser(
+        "masks",
+        help="measure masks on MaskBench cases, or on a grammar",
+        description="Compile each case, then mask and accept each token of its instances, with "
+        "several engines side by side. Prints tables, and writes every record to --out.",
+    )
+    work = parser.add_argument_group("work")
+    work.add_argument("--cases", type=Path, metavar="PACK", help="a .jsonl[.gz] file or a folder")
+    work.add_argument("--every", type=_positive, default=1, metavar="N", help="each N-th case only")
+    work.add_argument("--limit", type=_positive, metavar="N", help="N cases at most")
+    work.add_argument(
+        "--grammar",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="instead of --cases: a .lark or .gbnf file; give it in several dialects, and each "
+        "engine takes the one it reads",
+    )
+    work.add_argument("--texts", type=Path, metavar="FILE", help="texts of the grammar, one a line")
+    vocab.add_options(parser)
+    run_group = parser.add_argument_group("run")
+    run_group.add_argument(
+        "--engines",
+        default=DEFAULT_ENGINES,
+        metavar="NAMES",
+        help=f"of {', '.join(ENGINES)}, with commas between, or all (default: {DEFAULT_ENGINES})",
+    )
+    run_group.add_argument(
+        "--out", type=Path, default=Path("masks.jsonl"), metavar="FILE", help="results file"
+    )
+    run_group.add_argument(
+        "--fresh", action="store_true", help="begin anew where --out holds an earlier run"
+    )
+    run_group.add_argument(
+        "--failures", action="store_true", help="list the cases that do not pass"
+    )
+    add_limits(run_group)
 
-    return jit.warmup()
 
-
-def load_vocabulary(path: Path) -> sg.Vocabulary:
-    """The vocabulary of a tiktoken file, with one end token behind the ranks."""
-    end = sum(1 for line in path.read_bytes().splitlines() if line)
-    return sg.Vocabulary.from_tiktoken(
-        path, pattern=PATTERN, special_tokens={"<|end|>": end}, eos_ids=[end]
+def add_limits(group: Any) -> None:
+    """`--time-limit` and `--memory-limit`."""
+    group.add_argument(
+        "--time-limit", type=float, default=60.0, metavar="S", help="seconds a case (default: 60)"
+    )
+    group.add_argument(
+        "--memory-limit",
+        type=float,
+        default=8.0,
+        metavar="GIB",
+        help="memory of an engine's process (default: 8)",
     )
 
 
-def cases(path: Path, every: int) -> Iterator[dict[str, Any]]:
-    """The cases of a file, each N-th."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for number, line in enumerate(file):
-            if number % every == 0:
-                yield json.loads(line)
+def limits(args: argparse.Namespace) -> Limits:
+    """The limits of the options."""
+    return Limits(seconds=args.time_limit, memory=int(args.memory_limit * 2**30))
 
 
-def run(case: dict[str, Any], vocabulary: sg.Vocabulary, times: dict[str, list[float]]) -> str:
-    """The outcome of one case; its times are added to `times` (seconds)."""
-    row = np.zeros(vocabulary.words, np.int32)
-    start = time.perf_counter()
-    try:
-        spec = sg.JsonSchema(case["schema"], property_order="any", whitespace="any")
-        constraint = sg.compile(spec, vocabulary)
-        constraint.fill_mask(constraint.start, row)
-    except sg.errors.StructgenError as error:
-        return error.kind
-    times["first mask"].append(time.perf_counter() - start)
-    outcome = "pass"
-    for use in ("first use", "seen before"):
-        for test in case["tests"]:
-            text = json.dumps(test["data"], ensure_ascii=False)
-            accepted = feed(constraint, vocabulary.encode(text), row, times[use])
-            if accepted != test["valid"]:
-                outcome = "accepted invalid" if accepted else "refused valid"
-    return outcome
+def engine_names(text: str) -> list[str]:
+    """The engines that `--engines` names."""
+    names = ENGINES if text == "all" else text.split(",")
+    return [name for part in names if (name := part.strip())]
 
 
-def feed(constraint: sg.Constraint, ids: Any, row: Any, times: list[float]) -> bool:
-    """Whether the tokens are allowed one by one and the text may end behind them."""
-    state = constraint.start
-    for token in [*ids, *constraint.vocabulary.eos_ids]:
-        start = time.perf_counter()
-        constraint.fill_mask(state, row)
-        state = constraint.advance(state, token)
-        times.append(time.perf_counter() - start)
-        allowed = bool(int(row[token >> 5]) >> (token & 31) & 1)
-        if allowed != (state != sg.DEAD):
-            raise SystemExit(f"mask and advance disagree on token {token}")
-        if not allowed:
-            return False
-    return True
+def run(args: argparse.Namespace) -> int:
+    """Measure, then print the tables and what was left out."""
+    work, digest = _work(args)
+    engines, left_out = available(engine_names(args.engines))
+    vocabulary = vocab.load(args)
+    options = {
+        "cases": digest,
+        "every": args.every,
+        "limit": args.limit,
+        "time_limit": args.time_limit,
+        "memory_limit": args.memory_limit,
+    }
+    begun = header("masks", engines, vocabulary, options)
+    with Writer(args.out, begun, fresh=args.fresh) as writer:
+        left_out += writer.damaged
+        if writer.done:
+            print(f"{args.out}: going on behind {len(writer.done)} records", file=sys.stderr)
+        records = [*writer.previous]
+        try:
+            records += measured(work, engines, vocabulary, limits(args), writer, left_out)
+        except KeyboardInterrupt:
+            print(f"stopped; the same command goes on from {args.out}", file=sys.stderr)
+            raise
+    if isinstance(work, cases.Pack):
+        left_out += work.left_out
+    print(tables(writer.header, records, list(engines)))
+    if args.failures:
+        print(failures(records))
+    for line in left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    return 0
 
 
-def report(
-    outcomes: Counter[str],
-    times: dict[str, list[float]],
-    vocabulary: sg.Vocabulary,
-    seconds: dict[str, float],
-) -> None:
-    """Print outcomes and quantiles as Markdown."""
-    total = sum(outcomes.values())
-    print(
-        f"\n{date.today()}, structgen {sg.__version__}, {os.cpu_count()} cores, "  # noqa: DTZ011
-        f"Python {platform.python_version()}, vocabulary of {vocabulary.size}; "
-        + ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())
+def measured(
+    work: Iterable[Case],
+    engines: dict[str, type[Engine]],
+    vocabulary: Vocabulary,
+    limits: Limits,
+    writer: Writer,
+    left_out: list[str],
+) -> list[dict[str, Any]]:
+    """The new records, each written as it comes; adds a line to `left_out` for what is missing."""
+    records = []
+    with contextlib.ExitStack() as stack:
+        workers = {
+            name: stack.enter_context(Worker(start, (name, vocabulary), limits)) for name in engines
+        }
+        for case, turn in _progress(work, list(engines)):
+            todo = [n for n in turn if (case.id, n) not in writer.done and n in workers]
+            if not todo:
+                continue
+            try:
+                tokens = [vocab.encode(vocabulary, i.text) for i in case.instances]
+            except BenchError as error:
+                left_out.append(f"{case.id}: {error}")
+                continue
+            for name in todo:
+                try:
+                    begin(workers[name])
+                except WorkerDiedError as error:
+                    left_out.append(f"{name}, which does not start ({error.reason}): {error}")
+                    del workers[name]
+                    continue
+                record = one(case, tokens, engines[name], workers[name])
+                writer.write(record)
+                records.append(record)
+    return records
+
+
+def begin(worker: Worker) -> None:
+    """Start the engine if it is not running. WorkerDiedError when it fails repeatedly."""
+    for tries_left in range(START_TRIES - 1, -1, -1):
+        try:
+            worker.begin()
+        except WorkerDiedError:
+            if not tries_left:
+                raise
+        else:
+            return
+
+
+def one(
+    case: Case, tokens: list[list[int]], engine: type[Engine], worker: Worker
+) -> dict[str, Any]:
+    """The record of one case and one engine."""
+    record: dict[str, Any] = {
+        "kind": "case",
+        "case": case.id,
+        "engine": engine.name,
+        "dataset": case.dataset,
+        "outcome": outcomes.PASS,
+        "features": case.features,
+    }
+    kind = next((kind for kind in engine.kinds if kind in case.texts), None)
+    if kind is None:
+        found = {"refused": {"kind": "unsupported", "message": _no_dialect(case, engine)}}
+    else:
+        try:
+            found = worker.call(MaskJob(Spec(kind, case.texts[kind]), tokens))
+        except WorkerDiedError as error:
+            found = {"died": {"reason": error.reason, "message": str(error)}}
+    record |= {
+        key: value
+        for key, value in found.items()
+        if key.endswith("_ns") or key.startswith("memory") or key in USES
+    }
+    _judge(case, found, record)
+    if record["outcome"] not in (outcomes.PASS, outcomes.REFUSED_UNSATISFIABLE):
+        text = next(iter(case.texts.values())) if kind is None else case.texts[kind]
+        if len(text) <= SCHEMA_BYTES:
+            record["schema"] = text
+        else:
+            record["schema_bytes"] = len(text)
+    return record
+
+
+def _judge(case: Case, found: dict[str, Any], record: dict[str, Any]) -> None:
+    """Add the outcome to a record, and what is wrong."""
+    if "died" in found:
+        record |= {"outcome": outcomes.CRASH, "reason": found["died"]["reason"]}
+        record["error"] = {"kind": "crash", "message": found["died"]["message"]}
+    elif "contradiction" in found:
+        record |= {"outcome": outcomes.CRASH, "reason": "contradiction"}
+        record["error"] = {"kind": "contradiction", "message": found["contradiction"]}
+    elif "refused" in found:
+        refusal = found["refused"]
+        any_valid = any(instance.valid for instance in case.instances)
+        record["outcome"] = outcomes.of_refusal(refusal["kind"], any_valid=any_valid)
+        record["error"] = refusal
+    else:
+        answers = list(zip(case.instances, found["accepted"], found["positions"], strict=True))
+        wrong = [(i, accepted, at) for i, accepted, at in answers if accepted != i.valid]
+        record["instances"] = len(answers)
+        if wrong:
+            record["outcome"] = outcomes.worst(
+                outcomes.of_instance(valid=i.valid, accepted=accepted) for i, accepted, _ in wrong
+            )
+            record["wrong"] = [_wrong(*answer) for answer in wrong[:WRONG_INSTANCES]]
+
+
+def _wrong(instance: Instance, accepted: bool, position: int) -> dict[str, Any]:
+    shown = {"text": instance.text} if instance.data is None else {"data": instance.data}
+    return {**shown, "valid": instance.valid, "accepted": accepted, "position": position}
+
+
+def _no_dialect(case: Case, engine: type[Engine]) -> str:
+    return f"{engine.name} reads {', '.join(engine.kinds)}, not {', '.join(case.texts)}"
+
+
+def _work(args: argparse.Namespace) -> tuple[cases.Pack | list[Case], str]:
+    """The cases that the options name, and a digest of them."""
+    if args.cases is not None and not args.grammar:
+        pack = cases.read_pack(args.cases, args.every, args.limit)
+        return pack, pack.digest
+    if args.cases is None and args.grammar and args.texts is not None:
+        case, digest = cases.read_grammars(args.grammar, args.texts)
+        return [case], digest
+    raise BenchError(
+        "it is not clear what to measure", expected="--cases, or --grammar and --texts"
     )
-    print("\n| outcome | schemas | share |\n|---|---|---|")
-    for outcome, count in outcomes.most_common():
-        print(f"| {outcome} | {count} | {count / total:.1%} |")
-    heads = " | ".join(f"p{100 * q:g}" for q in QUANTILES)
-    print(f"\n| time, µs | {heads} | max | mean |\n|{'---|' * (len(QUANTILES) + 3)}")
-    for name, values in times.items():
-        if values:
-            found = [*np.quantile(values, QUANTILES), max(values), float(np.mean(values))]
-            print(f"| {name} | " + " | ".join(f"{1e6 * v:.1f}" for v in found) + " |")
 
 
-if __name__ == "__main__":
-    main()
+def _progress(
+    work: cases.Pack | list[Case] | Iterable[Case], engines: list[str]
+) -> Iterator[tuple[Case, list[str]]]:
+    """The cases, under a progress bar, each with the order in which the engines take turns."""
+    interval = 0.1 if sys.stderr.isatty() else 30.0  # seconds: a log needs few lines
+    bar = tqdm(work, unit="case", mininterval=interval, file=sys.stderr, dynamic_ncols=True)
+    for number, case in enumerate(bar):
+        bar.set_postfix_str(case.id[-24:], refresh=False)
+        first = number % len(engines)  # nobody is always the one who finds the caches cold
+        yield case, engines[first:] + engines[:first]
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return number

@@ -16,7 +16,7 @@ class LlguidanceEngine(Engine):
     distribution = "llguidance"
     module = "llguidance"
     settings: ClassVar[Mapping[str, str]] = {
-        "whitespace_flexible": "true",
+        "whitespace_flexible": "true (default)",
         "matcher": "LLMatcher, one for each schema, reset before each text",
         "mask": "unsafe_compute_mask_ptr into a numpy row",
         "slices": "default",
@@ -108,9 +108,7 @@ def _grammar(spec: Spec) -> str:
     from llguidance import LLMatcher
 
     if spec.kind == JSON_SCHEMA:
-        return LLMatcher.grammar_from_json_schema(
-            spec.text, overrides={"whitespace_flexible": True}
-        )
+        return LLMatcher.grammar_from_json_schema(spec.text)
     if spec.kind == LARK:
         return LLMatcher.grammar_from_lark(spec.text)
     from llguidance.gbnf_to_lark import gbnf_to_lark

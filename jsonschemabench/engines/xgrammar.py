@@ -92,4 +92,6 @@ class XgrammarMatcher:
 
     def forced(self) -> bytes:
         """See `Matcher.forced`."""
+        if self._matcher.is_terminated():
+            return b""
         return str(self._matcher.find_jump_forward_string()).encode()
