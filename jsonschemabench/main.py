@@ -1,12 +1,14 @@
 """In: command-line arguments. Out: an exit status; `python -m jsonschemabench` runs this.
 
-Exit status: 0 fine, 1 a regression (`compare`), 2 bad input, 130 interrupted.
+Exit status: 0 fine, 1 a regression (`compare`), 2 bad input, 130 interrupted,
+141 the reader of stdout went away.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -15,6 +17,7 @@ from structgen.errors import StructgenError
 FINE = 0
 BAD_INPUT = 2
 INTERRUPTED = 130
+NO_READER = 141
 
 #: Each is a module with `add_parser(commands)` and `run(args) -> int`.
 COMMANDS = {
@@ -32,13 +35,15 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m jsonschemaben
     try:
         name, parser = build_parser(arguments, prog)
         args = parser.parse_args(arguments)
+        status: int = importlib.import_module(f"jsonschemabench.{name}").run(args)
     except SystemExit as stop:  # argparse has said what is wrong, or shown the help
         return stop.code if isinstance(stop.code, int) else FINE
-    try:
-        status: int = importlib.import_module(f"jsonschemabench.{name}").run(args)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
+        return NO_READER
     except StructgenError as error:
         print(f"{prog}: error: {error}", file=sys.stderr)
         return BAD_INPUT

@@ -52,7 +52,8 @@ def quantile(histogram: dict[str, Any], q: float) -> float:
     if not len(counts):
         return float("nan")
     place = int(np.searchsorted(counts, q * counts[-1], side="left"))
-    return float(histogram["ns"][min(place, len(counts) - 1)])
+    found = histogram["ns"][min(place, len(counts) - 1)]
+    return float(min(found, histogram["max_ns"]))
 
 
 def summary(histogram: dict[str, Any]) -> dict[str, float]:

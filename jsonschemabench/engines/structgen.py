@@ -19,12 +19,11 @@ class StructgenEngine(Engine):
     kinds = (JSON_SCHEMA, LARK, GBNF)
 
     def prepare(self, vocabulary: Any) -> None:
-        """Load the kernels and build what belongs to the vocabulary alone."""
+        """Load the kernels."""
         from structgen import jit
 
         jit.warmup()
         self._vocabulary = vocabulary
-        self.compile(Spec(JSON_SCHEMA, '{"type": "string"}'))
 
     def compile(self, spec: Spec) -> StructgenCompiled:
         """See `Engine.compile`."""
