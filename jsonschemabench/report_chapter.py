@@ -1,0 +1,277 @@
+"""In: a run. Out: its chapter of the report: what was measured on what, tables, plots, failures."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jsonschemabench import plots, times
+from jsonschemabench.outcomes import ACCEPTED_INVALID, CRASH, OUTCOMES, PASS, REJECTED_VALID
+from jsonschemabench.report_data import (
+    Groups,
+    Histogram,
+    Run,
+    dataset_of,
+    features_of,
+    is_size,
+    is_time,
+    title_of,
+)
+from jsonschemabench.report_failures import Failures, failures
+from jsonschemabench.report_tables import Cell, Figure, Table, count, ratio, share, significant
+from structgen.cli.terminal import amount
+
+SHOWN_BARS = 16  # groups in a plot; the table has them all
+PLOTTED_TIMES = ("first_mask_ns", "first_use", "seen_before", "first_token_ns", "engine_step")
+SUMMARY = [*(f"p{100 * q:g}" for q in times.QUANTILES), "max", "mean"]
+MEMORY_QUANTILES = (0.5, 0.9, 0.99)
+WRONG = (ACCEPTED_INVALID, CRASH, REJECTED_VALID)
+
+Block = Table | Sequence[plots.Plot]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One run for the reader. `blocks` are tables and rows of plots, in the order of the page."""
+
+    title: str
+    lead: str
+    setup: Sequence[Table]
+    blocks: Sequence[Block]
+    failures: Failures
+    remarks: Sequence[str]
+
+
+def chapter(run: Run, baseline: str, shown_failures: int) -> Chapter:
+    """The chapter of a run. Ratios are of `baseline` if it ran, else of the first engine."""
+    base = baseline if baseline in run.engines else run.engines[0]
+    blocks = [*_coverage(run), *_generation(run), *_times(run, base), *_memory(run)]
+    found = failures(run, shown_failures)
+    return Chapter(_title(run), _lead(run), _setup(run), blocks, found, run.remarks)
+
+
+def _title(run: Run) -> str:
+    return f"{run.command}: {run.path.name}"
+
+
+def _lead(run: Run) -> str:
+    """The run in one sentence."""
+    machine = run.header.get("machine") or {}
+    vocabulary = run.header.get("vocabulary") or {}
+    parts = [str(run.header.get("date", "no date"))[:10], f"{len(run.cases):,} cases"]
+    parts.append(", ".join(run.engines))
+    if "size" in vocabulary:
+        parts.append(f"vocabulary of {vocabulary['size']:,} tokens")
+    if "cores" in machine:
+        parts.append(f"{machine['cores']} cores")
+    return "; ".join(parts) + "."
+
+
+def _setup(run: Run) -> list[Table]:
+    """Machine, options, and each engine's version and settings, as the header has them."""
+    rows: list[list[Cell]] = []
+    for part in ("date", "machine", "vocabulary", "options"):
+        value = run.header.get(part)
+        named = value.items() if isinstance(value, dict) else [("", value)]
+        rows += [[f"{part} {name}".strip(), _plain(name, one)] for name, one in named]
+    engines = run.header.get("engines")
+    described = [
+        [name, str(about.get("version", "")), _plain("", about.get("settings"))]
+        for name, about in (engines.items() if isinstance(engines, dict) else ())
+        if isinstance(about, dict)
+    ]
+    return [
+        Table("Run", ["what", "value"], rows, sortable=False),
+        Table("Engines", ["engine", "version", "settings"], described, sortable=False),
+    ]
+
+
+def _plain(name: str, value: Any) -> str:
+    if name == "memory" and isinstance(value, int):
+        return amount(value, "B")
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {one}" for key, one in value.items()) or "none"
+    return "none" if value is None else str(value)
+
+
+def _coverage(run: Run) -> list[Block]:
+    """Outcomes by engine, dataset, keyword and suite file."""
+    everything = run.grouped(lambda _: ["all"])["all"]
+    datasets = run.grouped(dataset_of)
+    keywords = run.grouped(features_of)
+    files = run.grouped(lambda record: [record["file"]] if "file" in record else [])
+    bars = [_bars(run, "dataset", datasets)]
+    if keywords:
+        bars.append(_bars(run, "keyword", keywords))
+    blocks: list[Block] = [_outcomes(run, everything), bars]
+    for what, groups in (("dataset", datasets), ("file", files), ("keyword", keywords)):
+        if groups:
+            blocks.append(_by_group(run, what, groups))
+    return blocks
+
+
+def _outcomes(run: Run, counts: Mapping[str, Counter[str]]) -> Table:
+    """One row an engine: how often each outcome came, best first."""
+    met = {outcome for found in counts.values() for outcome in found}
+    outcomes = [*reversed(OUTCOMES), *sorted(met - set(OUTCOMES))]
+    rows: list[list[Cell]] = []
+    for engine, found in counts.items():
+        total = found.total()
+        cells = [
+            count(found[outcome], "bad" if outcome == ACCEPTED_INVALID else "")
+            for outcome in outcomes
+        ]
+        rows.append([engine, count(total), share(found[PASS], total), *cells])
+    return Table("Coverage", ["engine", run.unit, "pass, %", *outcomes], rows)
+
+
+def _bars(run: Run, what: str, groups: Groups) -> plots.Plot:
+    """Bars of the groups, or of those of them where most cases do not pass."""
+    missed = {
+        group: sum(found.total() - found[PASS] for found in engines.values())
+        for group, engines in groups.items()
+    }
+    shown = sorted(groups, key=lambda group: (-missed[group], group))[:SHOWN_BARS]
+    some = f"the {SHOWN_BARS} {what}s most often missed" if len(groups) > SHOWN_BARS else what
+    return plots.coverage(
+        f"coverage-by-{what}",
+        f"Coverage by {some}",
+        {group: groups[group] for group in sorted(shown)},
+        OUTCOMES,
+        run.unit,
+    )
+
+
+def _by_group(run: Run, what: str, groups: Groups) -> Table:
+    """One row a group: the share that passes, and how much is wrong, for each engine."""
+    heads = [what, run.unit]
+    heads += [f"{engine} pass" for engine in run.engines]
+    heads += [f"{engine} wrong" for engine in run.engines]
+    rows: list[list[Cell]] = []
+    for group, engines in sorted(groups.items()):
+        found = [engines.get(engine, Counter()) for engine in run.engines]
+        passes = [share(counts[PASS], counts.total()) for counts in found]
+        wrong = [_wrong(counts) for counts in found]
+        rows.append([group, count(max(counts.total() for counts in found)), *passes, *wrong])
+    note = "Wrong: accepted invalid, rejected valid, or crashed; refusals are not among them."
+    return Table(f"Coverage by {what}", heads, rows, note)
+
+
+def _wrong(counts: Counter[str]) -> Figure:
+    return count(sum(counts[outcome] for outcome in WRONG), "bad")
+
+
+def _times(run: Run, base: str) -> list[Block]:
+    """For each time: percentiles of all engines, and plots; then the ratios of all times."""
+    blocks: list[Block] = []
+    measures = run.measures(is_time)
+    for measure in measures:
+        found = {engine: run.times(measure, engine) for engine in run.engines}
+        found = {engine: histogram for engine, histogram in found.items() if histogram["count"]}
+        title = title_of(measure)
+        blocks.append(_percentiles(title, found))
+        if measure in PLOTTED_TIMES:
+            slug = measure.removesuffix("_ns").replace("_", "-")
+            outline = plots.distribution(f"{slug}-distribution", title, found)
+            blocks.append([outline, plots.tail(f"{slug}-tail", f"{title}: the long ones", found)])
+    if measures and len(run.engines) > 1:
+        blocks.append(_ratios(run, base, measures))
+    return blocks
+
+
+def _percentiles(title: str, found: Mapping[str, Histogram]) -> Table:
+    """One row an engine, in µs, or in ms where even the quickest engine needs that long."""
+    quickest = min(times.quantile(histogram, 0.5) for histogram in found.values())
+    unit, size = ("µs", 1e3) if quickest < 1e6 else ("ms", 1e6)
+    rows: list[list[Cell]] = []
+    for engine, histogram in found.items():
+        summary = percentiles(histogram)
+        rows.append([engine, count(histogram["count"])])
+        rows[-1] += [Figure(value / size, significant(value / size)) for value in summary.values()]
+    note = "Over all cases that the engine compiled. A dash: too few times to say."
+    return Table(f"{title}, {unit}", ["engine", "times", *SUMMARY], rows, note)
+
+
+def percentiles(histogram: Histogram) -> dict[str, float]:
+    """Percentiles, maximum and mean in ns.
+
+    NaN for a percentile above which not even one of the times can lie.
+    """
+    found = times.summary(histogram)
+    for q in times.QUANTILES:
+        if histogram["count"] * (1 - q) < 1 - 1e-9:
+            found[f"p{100 * q:g}"] = math.nan
+    return {name: found.get(name, math.nan) for name in SUMMARY}
+
+
+def _ratios(run: Run, base: str, measures: Sequence[str]) -> Table:
+    """What each peer needs, in times of what the base needs."""
+    rows: list[list[Cell]] = []
+    for measure in measures:
+        for peer in run.engines:
+            ours = percentiles(run.times(measure, base, peer))
+            theirs = percentiles(run.times(measure, peer, base))
+            if peer != base and not math.isnan(ours["mean"]):
+                quotients = [theirs[name] / ours[name] if ours[name] else math.nan for name in ours]
+                rows.append([title_of(measure), peer, *map(ratio, quotients)])
+    return Table(
+        f"How many times longer the peers take than {base}",
+        ["time", "peer", *SUMMARY],
+        rows,
+        f"Over the cases that both {base} and the peer compiled, from the same run. "
+        f"Above 1×, {base} is quicker.",
+    )
+
+
+def _memory(run: Run) -> list[Block]:
+    """For each figure of memory: percentiles of all engines over the cases, in MB."""
+    blocks: list[Block] = []
+    for measure in run.measures(is_size):
+        rows: list[list[Cell]] = []
+        for engine in run.engines:
+            values = [
+                r[measure] / 1e6 for r in run.records(engine) if is_size(measure, r.get(measure))
+            ]
+            if values:
+                figures = [
+                    *np.quantile(values, MEMORY_QUANTILES, method="inverted_cdf"),
+                    max(values),
+                ]
+                shown = [Figure(float(value), significant(float(value))) for value in figures]
+                rows.append([engine, count(len(values)), *shown])
+        heads = ["engine", "cases", *(f"p{100 * q:g}" for q in MEMORY_QUANTILES), "max"]
+        blocks.append(Table(f"{title_of(measure)}, MB", heads, rows))
+    return blocks
+
+
+def _generation(run: Run) -> list[Block]:
+    """Declared and empirical coverage, compliance, and right fields of a `generate` run."""
+    rows: list[list[Cell]] = []
+    for engine in run.engines:
+        records = [record for record in run.records(engine) if "declared" in record]
+        if not records:
+            continue
+        declared = [record for record in records if record["declared"]]
+        valid = sum(record["outcome"] == PASS for record in declared)
+        right, fields = (sum(r.get(name) or 0 for r in records) for name in ("right", "fields"))
+        rows.append(
+            [
+                engine,
+                count(len(records)),
+                share(len(declared), len(records)),
+                share(valid, len(records)),
+                share(valid, len(declared)),
+                share(right, fields),
+            ]
+        )
+    heads = ["engine", "cases", "declared", "empirical", "compliance", "right fields"]
+    note = (
+        "Declared: schemas that the engine takes. Empirical: cases whose text is finished and "
+        "valid. Compliance: those among the declared. A dash: not asked."
+    )
+    return [Table("Coverage, as JSONSchemaBench counts it", heads, rows, note)] if rows else []
