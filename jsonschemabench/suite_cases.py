@@ -19,6 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from jsonschemabench.cases import Instance
 from jsonschemabench.errors import BenchError
 
 DRAFTS = {
@@ -34,25 +35,19 @@ FORMATS = "optional/format/"
 
 
 @dataclass(frozen=True)
-class SuiteTest:
-    """An instance and the verdict that it should get; `text` is what an engine reads."""
-
-    description: str
-    data: Any
-    text: str
-    valid: bool
-
-
-@dataclass(frozen=True)
 class SuiteCase:
-    """A schema with its tests; `file` is "items", "optional/bignum", "optional/format/email"."""
+    """A schema with its tests: `instances`, and `names` that say what each is about.
+
+    `file` is "items", "optional/bignum", "optional/format/email" or the like.
+    """
 
     draft: str
     file: str
     number: int
     description: str
     schema: Any
-    tests: tuple[SuiteTest, ...]
+    instances: tuple[Instance, ...]
+    names: tuple[str, ...]
 
     @property
     def id(self) -> str:
@@ -191,8 +186,10 @@ def _case(draft: str, file: str, number: int, group: dict[str, Any]) -> SuiteCas
     schema = _dated(group["schema"], DRAFTS[draft])
     if not isinstance(schema, dict | bool):
         raise TypeError("its schema is neither an object nor a boolean")
-    tests = tuple(map(_test, group["tests"]))
-    return SuiteCase(draft, file, number, str(group.get("description", "")), schema, tests)
+    instances = tuple(map(_instance, group["tests"]))
+    names = tuple(str(test.get("description", "")) for test in group["tests"])
+    description = str(group.get("description", ""))
+    return SuiteCase(draft, file, number, description, schema, instances, names)
 
 
 def _dated(schema: Any, dialect: str) -> Any:
@@ -200,13 +197,13 @@ def _dated(schema: Any, dialect: str) -> Any:
     return {"$schema": dialect, **schema} if isinstance(schema, dict) else schema
 
 
-def _test(test: dict[str, Any]) -> SuiteTest:
+def _instance(test: dict[str, Any]) -> Instance:
     data = test["data"]
     text = json.dumps(data, ensure_ascii=False, allow_nan=False)  # as MaskBench writes it too
     text.encode()
     if not isinstance(test["valid"], bool):
         raise TypeError(f"'valid' is {test['valid']!r}")
-    return SuiteTest(str(test.get("description", "")), data, text, test["valid"])
+    return Instance(text, test["valid"], data)
 
 
 def _reason(error: Exception) -> str:

@@ -75,7 +75,7 @@ def test_an_instance_is_fed_in_the_form_that_maskbench_writes(root: Path) -> Non
     """Characters as themselves, and verdicts beside them."""
     write(root, "tests/draft7/type.json", [case({}, ({"é💩": [1.0, None]}, True), ('"', False))])
     (file,) = Suite(root).files(["draft7"])
-    assert [(t.text, t.valid) for t in file.cases[0].tests] == [
+    assert [(t.text, t.valid) for t in file.cases[0].instances] == [
         ('{"é💩": [1.0, null]}', True),
         ('"\\""', False),
     ]
@@ -197,6 +197,6 @@ def test_the_real_suite_has_its_known_size(data_dir: Path) -> None:
     """1,299 tests are required by draft 2020-12, and nothing is left out."""
     suite = Suite(data_dir)
     files = list(suite.files(["draft2020-12"]))
-    assert sum(len(c.tests) for f in files for c in f.cases) == 1299
+    assert sum(len(c.instances) for f in files for c in f.cases) == 1299
     assert len(suite.remotes("draft2020-12")) > 40
     assert suite.left_out == []
