@@ -9,29 +9,24 @@ file as they come; the same command goes on where an interrupted one stopped.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
-
-from tqdm import tqdm
 
 from jsonschemabench import cases, outcomes, vocab
 from jsonschemabench.cases import Case, Instance
 from jsonschemabench.engines import ENGINES, available
-from jsonschemabench.engines.engine import Engine, Spec
-from jsonschemabench.errors import BenchError, WorkerDiedError
+from jsonschemabench.engines.engine import Engine, Refused, Spec
+from jsonschemabench.errors import BenchError
 from jsonschemabench.masks_job import USES, MaskJob, start
 from jsonschemabench.masks_tables import failures, tables
 from jsonschemabench.results import Writer, header
-from jsonschemabench.workers import Limits, Worker
+from jsonschemabench.runner import Runner, say_left_out
+from jsonschemabench.workers import Limits
 from structgen import Vocabulary
 
 DEFAULT_ENGINES = "structgen,llguidance"
 SCHEMA_BYTES = 64_000  # longer schemas are not copied into results
 WRONG_INSTANCES = 5  # so many are copied
-START_TRIES = 2
 
 
 def add_parser(commands: Any) -> None:
@@ -115,77 +110,44 @@ def run(args: argparse.Namespace) -> int:
     }
     begun = header("masks", engines, vocabulary, options)
     with Writer(args.out, begun, fresh=args.fresh) as writer:
-        left_out += writer.damaged
-        if writer.done:
-            print(f"{args.out}: going on behind {len(writer.done)} records", file=sys.stderr)
-        records = [*writer.previous]
-        try:
-            records += measured(work, engines, vocabulary, limits(args), writer, left_out)
-        except KeyboardInterrupt:
-            print(f"stopped; the same command goes on from {args.out}", file=sys.stderr)
-            raise
+        runner = Runner(engines, start, (vocabulary,), limits(args), writer, left_out)
+        records = runner.run(work, Jobs(vocabulary), record_of)
     if isinstance(work, cases.Pack):
         left_out += work.left_out
     print(tables(writer.header, records, list(engines)))
     if args.failures:
         print(failures(records))
-    for line in left_out:
-        print(f"left out: {line}", file=sys.stderr)
+    say_left_out(left_out)
     return 0
 
 
-def measured(
-    work: Iterable[Case],
-    engines: dict[str, type[Engine]],
-    vocabulary: Vocabulary,
-    limits: Limits,
-    writer: Writer,
-    left_out: list[str],
-) -> list[dict[str, Any]]:
-    """The new records, each written as it comes; adds a line to `left_out` for what is missing."""
-    records = []
-    with contextlib.ExitStack() as stack:
-        workers = {
-            name: stack.enter_context(Worker(start, (name, vocabulary), limits)) for name in engines
-        }
-        for case, turn in _progress(work, list(engines)):
-            todo = [n for n in turn if (case.id, n) not in writer.done and n in workers]
-            if not todo:
-                continue
-            try:
-                tokens = [vocab.encode(vocabulary, i.text) for i in case.instances]
-            except BenchError as error:
-                left_out.append(f"{case.id}: {error}")
-                continue
-            for name in todo:
-                try:
-                    begin(workers[name])
-                except WorkerDiedError as error:
-                    left_out.append(f"{name}, which does not start ({error.reason}): {error}")
-                    del workers[name]
-                    continue
-                record = one(case, tokens, engines[name], workers[name])
-                writer.write(record)
-                records.append(record)
-    return records
+class Jobs:
+    """Makes the job of a case for each engine in turn; the tokens are made once for all."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._case: Case | None = None
+        self._tokens: list[list[int]] = []
+
+    def __call__(self, case: Case, engine: type[Engine]) -> MaskJob:
+        """The job. Refused when the engine reads none of the case's dialects."""
+        kind = dialect(case, engine)
+        if kind is None:
+            reads, offered = ", ".join(engine.kinds), ", ".join(case.texts)
+            raise Refused("unsupported", f"{engine.name} reads {reads}, not {offered}")
+        if self._case is not case:
+            self._tokens = [vocab.encode(self._vocabulary, i.text) for i in case.instances]
+            self._case = case
+        return MaskJob(Spec(kind, case.texts[kind]), self._tokens)
 
 
-def begin(worker: Worker) -> None:
-    """Start the engine if it is not running. WorkerDiedError when it fails repeatedly."""
-    for tries_left in range(START_TRIES - 1, -1, -1):
-        try:
-            worker.begin()
-        except WorkerDiedError:
-            if not tries_left:
-                raise
-        else:
-            return
+def dialect(case: Case, engine: type[Engine]) -> str | None:
+    """The kind of spec that an engine takes of a case."""
+    return next((kind for kind in engine.kinds if kind in case.texts), None)
 
 
-def one(
-    case: Case, tokens: list[list[int]], engine: type[Engine], worker: Worker
-) -> dict[str, Any]:
-    """The record of one case and one engine."""
+def record_of(case: Case, engine: type[Engine], found: dict[str, Any]) -> dict[str, Any]:
+    """The record of what an engine made of a case."""
     record: dict[str, Any] = {
         "kind": "case",
         "case": case.id,
@@ -194,14 +156,6 @@ def one(
         "outcome": outcomes.PASS,
         "features": case.features,
     }
-    kind = next((kind for kind in engine.kinds if kind in case.texts), None)
-    if kind is None:
-        found = {"refused": {"kind": "unsupported", "message": _no_dialect(case, engine)}}
-    else:
-        try:
-            found = worker.call(MaskJob(Spec(kind, case.texts[kind]), tokens))
-        except WorkerDiedError as error:
-            found = {"died": {"reason": error.reason, "message": str(error)}}
     record |= {
         key: value
         for key, value in found.items()
@@ -209,7 +163,7 @@ def one(
     }
     _judge(case, found, record)
     if record["outcome"] not in (outcomes.PASS, outcomes.REFUSED_UNSATISFIABLE):
-        text = next(iter(case.texts.values())) if kind is None else case.texts[kind]
+        text = case.texts[dialect(case, engine) or next(iter(case.texts))]
         if len(text) <= SCHEMA_BYTES:
             record["schema"] = text
         else:
@@ -246,10 +200,6 @@ def _wrong(instance: Instance, accepted: bool, position: int) -> dict[str, Any]:
     return {**shown, "valid": instance.valid, "accepted": accepted, "position": position}
 
 
-def _no_dialect(case: Case, engine: type[Engine]) -> str:
-    return f"{engine.name} reads {', '.join(engine.kinds)}, not {', '.join(case.texts)}"
-
-
 def _work(args: argparse.Namespace) -> tuple[cases.Pack | list[Case], str]:
     """The cases that the options name, and a digest of them."""
     if args.cases is not None and not args.grammar:
@@ -261,18 +211,6 @@ def _work(args: argparse.Namespace) -> tuple[cases.Pack | list[Case], str]:
     raise BenchError(
         "it is not clear what to measure", expected="--cases, or --grammar and --texts"
     )
-
-
-def _progress(
-    work: cases.Pack | list[Case] | Iterable[Case], engines: list[str]
-) -> Iterator[tuple[Case, list[str]]]:
-    """The cases, under a progress bar, each with the order in which the engines take turns."""
-    interval = 0.1 if sys.stderr.isatty() else 30.0  # seconds: a log needs few lines
-    bar = tqdm(work, unit="case", mininterval=interval, file=sys.stderr, dynamic_ncols=True)
-    for number, case in enumerate(bar):
-        bar.set_postfix_str(case.id[-24:], refresh=False)
-        first = number % len(engines)  # nobody is always the one who finds the caches cold
-        yield case, engines[first:] + engines[:first]
 
 
 def _positive(text: str) -> int:

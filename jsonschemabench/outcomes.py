@@ -1,4 +1,4 @@
-"""In: what an engine did with a case. Out: one of six outcomes, worst first."""
+"""In: what an engine did with a case. Out: its outcome; there is an order, worst first."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from collections.abc import Iterable
 ACCEPTED_INVALID = "accepted invalid"
 CRASH = "crash"
 REJECTED_VALID = "rejected valid"
+INCOMPLETE = "incomplete"
 REFUSED_SATISFIABLE = "refused satisfiable"
 REFUSED_UNSATISFIABLE = "refused unsatisfiable"
 PASS = "pass"
 
 #: Worst first. A crash is also a hang, a passed limit, or an engine that contradicts itself; a
 #: refusal as unsatisfiable is right, and only then called so, where no instance is valid.
+#: Only `generate` knows "incomplete": a text that a limit cut off.
 OUTCOMES = (
     ACCEPTED_INVALID,
     CRASH,
     REJECTED_VALID,
+    INCOMPLETE,
     REFUSED_SATISFIABLE,
     REFUSED_UNSATISFIABLE,
     PASS,

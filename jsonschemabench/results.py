@@ -80,7 +80,10 @@ def read(path: Path) -> Results:
             continue
         record = _record(line)
         kind = record.get("kind")
-        if kind == "header" and not found.header:
+        if kind == "header":
+            if found.header:
+                found.damaged.append(f"{path}:{number}: another run begins here; left out from it")
+                break
             found.header = record
         elif kind == "case" and {"case", "engine", "outcome"} <= record.keys():
             found.records.append(record)

@@ -38,14 +38,16 @@ KNOWN = {
 USUAL_ENDS = ("<|end_of_text|>", "<|endoftext|>", "</s>", "<eos>", "<|im_end|>")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser, default: str = "demo") -> None:
     """`--tokenizer` and what its file does not say by itself."""
     group = parser.add_argument_group("vocabulary")
     group.add_argument(
         "--tokenizer",
         metavar="T",
-        help="a .tiktoken file, a SentencePiece .model file, a tokenizer.json, or a transformers "
-        "tokenizer's folder or name (default: the shipped demo model's)",
+        default=default,
+        help="a .tiktoken file, a SentencePiece .model file, a tokenizer.json, a transformers "
+        "tokenizer's folder or name, `demo` (the shipped model's), or `bytes` (256 tokens of a "
+        f"byte each and an end token; default: {default})",
     )
     group.add_argument("--eos", metavar="ID|NAME", help="the end token, if the file names none")
     group.add_argument(
@@ -59,7 +61,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def load(args: argparse.Namespace) -> Vocabulary:
     """The vocabulary of the options. BenchError, VocabularyError or ModelError says why not."""
     name, eos, size = args.tokenizer, args.eos, args.size
-    if name is None:
+    if name == "bytes":
+        return Vocabulary([*(bytes((i,)) for i in range(256)), b"<|end|>"], eos_ids=[256])
+    if name == "demo":
         from structgen import demo
 
         name = str(demo.model_path())

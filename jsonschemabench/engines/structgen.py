@@ -30,9 +30,25 @@ class StructgenEngine(Engine):
         import structgen
 
         try:
-            return StructgenCompiled(structgen.compile(_wanted(spec), self._vocabulary))
+            return StructgenCompiled(structgen.compile(self._wanted(spec), self._vocabulary))
         except structgen.errors.StructgenError as error:
             raise Refused(error.kind, str(error)) from error
+
+    def _wanted(self, spec: Spec) -> Any:
+        """The spec as structgen has it."""
+        import structgen
+
+        if spec.kind == JSON_SCHEMA:
+            return structgen.JsonSchema(
+                spec.text,
+                **self.settings,
+                formats=spec.formats,
+                registry=_registry(spec.documents) if spec.documents else None,
+            )
+        grammar = getattr(structgen, {LARK: "Lark", GBNF: "Gbnf"}[spec.kind], None)
+        if grammar is None:
+            raise Refused("unsupported", f"this version of structgen reads no {spec.kind} grammars")
+        return grammar(spec.text)
 
 
 class StructgenCompiled:
@@ -78,24 +94,6 @@ class StructgenMatcher:
     def forced(self) -> bytes:
         """See `Matcher.forced`."""
         return bytes(self._constraint.forced_bytes(self._state))
-
-
-def _wanted(spec: Spec) -> Any:
-    """The spec as structgen has it."""
-    import structgen
-
-    if spec.kind == JSON_SCHEMA:
-        return structgen.JsonSchema(
-            spec.text,
-            property_order="any",
-            whitespace="any",
-            formats=spec.formats,
-            registry=_registry(spec.documents) if spec.documents else None,
-        )
-    grammar = getattr(structgen, {LARK: "Lark", GBNF: "Gbnf"}[spec.kind], None)
-    if grammar is None:
-        raise Refused("unsupported", f"this version of structgen reads no {spec.kind} grammars")
-    return grammar(spec.text)
 
 
 def _registry(documents: Mapping[str, Any]) -> Any:
