@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,9 +54,9 @@ class Judge:
             compiled = self._engine.compile(job.spec)
         except Refused as refused:
             outcome = of_refusal(refused.kind, any_valid=any(job.valid))
-            return all_alike(job, outcome, refused.kind, refused.message)
+            return all_alike(len(job.valid), outcome, refused.kind, refused.message)
         except Exception as error:  # noqa: BLE001
-            return all_alike(job, CRASH, "exception", _line(error))
+            return all_alike(len(job.valid), CRASH, "exception", _line(error))
         found = [self._one(compiled, *one) for one in zip(job.tokens, job.valid, strict=True)]
         outcomes, positions, errors = zip(*found, strict=True) if found else ((), (), ())
         first = next(filter(None, errors), "")
@@ -71,25 +72,19 @@ class Judge:
         return of_instance(valid=valid, accepted=accepted), position, ""
 
 
-def start(name: str, vocabulary: Vocabulary) -> Judge:
-    """The judge of an engine, for a worker to start with."""
-    return Judge(engine_class(name)(), vocabulary)
+def start(name: str, vocabulary: Vocabulary) -> Callable[[JudgeJob], dict[str, Any]]:
+    """Prepare an engine; returns what does a job. Called once in the child process."""
+    judge = Judge(engine_class(name)(), vocabulary)
+
+    def do(job: JudgeJob) -> dict[str, Any]:
+        return {"judged": judge(job)}
+
+    return do
 
 
-def all_alike(job: JudgeJob, outcome: str, kind: str, error: str) -> Judgement:
-    """The judgement of a case in which no instance could be fed."""
-    count = len(job.valid)
+def all_alike(count: int, outcome: str, kind: str, error: str) -> Judgement:
+    """The judgement of a case in which none of `count` instances could be fed."""
     return Judgement(outcome, (outcome,) * count, (0,) * count, kind, error)
-
-
-def byte_vocabulary() -> Vocabulary:
-    """A token for each byte, and an end token: what needs no file and cuts texts finest."""
-    table = [bytes((byte,)) for byte in range(256)]
-    return Vocabulary([*table, b"<end>"], eos_ids=[256], encode=_bytes)
-
-
-def _bytes(text: str) -> list[int]:
-    return list(text.encode())
 
 
 def _line(error: Exception) -> str:
