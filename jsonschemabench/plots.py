@@ -63,7 +63,7 @@ DARK = {
     "engine-5": "#e0c542",
     "engine-6": "#a4abb5",
     "pass": "#3d7d98",
-    "refused-unsatisfiable": "#33383f",
+    "refused-unsatisfiable": "#3d434c",
     "refused-satisfiable": "#5b626c",
     "incomplete": "#8a7a50",
     "rejected-valid": "#e0b030",

@@ -49,7 +49,7 @@ for (const section of document.querySelectorAll(".cases")) {
   const said = section.querySelector("output");
 
   const fits = (cell) => outcome.value
-    ? cell.dataset.outcome === outcome.value : cell.dataset.outcome !== "pass";
+    ? cell.dataset.outcome === outcome.value : "fails" in cell.dataset;
 
   const shows = (body) => {
     if (dataset.value && body.dataset.dataset !== dataset.value) return false;

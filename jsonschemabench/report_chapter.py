@@ -11,16 +11,23 @@ from typing import Any
 import numpy as np
 
 from jsonschemabench import plots, times
-from jsonschemabench.outcomes import ACCEPTED_INVALID, CRASH, OUTCOMES, PASS, REJECTED_VALID
+from jsonschemabench.outcomes import (
+    ACCEPTED_INVALID,
+    CRASH,
+    INCOMPLETE,
+    OUTCOMES,
+    PASS,
+    REJECTED_VALID,
+)
 from jsonschemabench.report_data import (
     Groups,
     Histogram,
     Run,
     dataset_of,
+    described,
     features_of,
     is_size,
     is_time,
-    title_of,
 )
 from jsonschemabench.report_failures import Failures, failures
 from jsonschemabench.report_tables import Cell, Figure, Table, count, ratio, share, significant
@@ -118,7 +125,8 @@ def _coverage(run: Run) -> list[Block]:
 def _outcomes(run: Run, counts: Mapping[str, Counter[str]]) -> Table:
     """One row an engine: how often each outcome came, best first."""
     met = {outcome for found in counts.values() for outcome in found}
-    outcomes = [*reversed(OUTCOMES), *sorted(met - set(OUTCOMES))]
+    known = [outcome for outcome in reversed(OUTCOMES) if outcome in met or outcome != INCOMPLETE]
+    outcomes = [*known, *sorted(met - set(OUTCOMES))]
     rows: list[list[Cell]] = []
     for engine, found in counts.items():
         total = found.total()
@@ -127,7 +135,7 @@ def _outcomes(run: Run, counts: Mapping[str, Counter[str]]) -> Table:
             for outcome in outcomes
         ]
         rows.append([engine, count(total), share(found[PASS], total), *cells])
-    return Table("Coverage", ["engine", run.unit, "pass, %", *outcomes], rows)
+    return Table("Coverage", ["engine", run.unit, "passing", *outcomes], rows)
 
 
 def _bars(run: Run, what: str, groups: Groups) -> plots.Plot:
@@ -173,8 +181,8 @@ def _times(run: Run, base: str) -> list[Block]:
     for measure in measures:
         found = {engine: run.times(measure, engine) for engine in run.engines}
         found = {engine: histogram for engine, histogram in found.items() if histogram["count"]}
-        title = title_of(measure)
-        blocks.append(_percentiles(title, found))
+        title, note = described(measure)
+        blocks.append(_percentiles(title, note, found))
         if measure in PLOTTED_TIMES:
             slug = measure.removesuffix("_ns").replace("_", "-")
             outline = plots.distribution(f"{slug}-distribution", title, found)
@@ -184,7 +192,7 @@ def _times(run: Run, base: str) -> list[Block]:
     return blocks
 
 
-def _percentiles(title: str, found: Mapping[str, Histogram]) -> Table:
+def _percentiles(title: str, note: str, found: Mapping[str, Histogram]) -> Table:
     """One row an engine, in µs, or in ms where even the quickest engine needs that long."""
     quickest = min(times.quantile(histogram, 0.5) for histogram in found.values())
     unit, size = ("µs", 1e3) if quickest < 1e6 else ("ms", 1e6)
@@ -193,8 +201,7 @@ def _percentiles(title: str, found: Mapping[str, Histogram]) -> Table:
         summary = percentiles(histogram)
         rows.append([engine, count(histogram["count"])])
         rows[-1] += [Figure(value / size, significant(value / size)) for value in summary.values()]
-    note = "Over all cases that the engine compiled. A dash: too few times to say."
-    return Table(f"{title}, {unit}", ["engine", "times", *SUMMARY], rows, note)
+    return Table(f"{title}, {unit}", ["engine", "count", *SUMMARY], rows, note)
 
 
 def percentiles(histogram: Histogram) -> dict[str, float]:
@@ -212,19 +219,19 @@ def percentiles(histogram: Histogram) -> dict[str, float]:
 def _ratios(run: Run, base: str, measures: Sequence[str]) -> Table:
     """What each peer needs, in times of what the base needs."""
     rows: list[list[Cell]] = []
-    for measure in measures:
+    for measure in [measure for measure in measures if measure != "refuse_ns"]:
         for peer in run.engines:
             ours = percentiles(run.times(measure, base, peer))
             theirs = percentiles(run.times(measure, peer, base))
             if peer != base and not math.isnan(ours["mean"]):
                 quotients = [theirs[name] / ours[name] if ours[name] else math.nan for name in ours]
-                rows.append([title_of(measure), peer, *map(ratio, quotients)])
+                rows.append([described(measure)[0], peer, *map(ratio, quotients)])
     return Table(
         f"How many times longer the peers take than {base}",
         ["time", "peer", *SUMMARY],
         rows,
         f"Over the cases that both {base} and the peer compiled, from the same run. "
-        f"Above 1×, {base} is quicker.",
+        f"Above 1×, {base} is quicker. A dash, here and above: too few times to say.",
     )
 
 
@@ -245,7 +252,8 @@ def _memory(run: Run) -> list[Block]:
                 shown = [Figure(float(value), significant(float(value))) for value in figures]
                 rows.append([engine, count(len(values)), *shown])
         heads = ["engine", "cases", *(f"p{100 * q:g}" for q in MEMORY_QUANTILES), "max"]
-        blocks.append(Table(f"{title_of(measure)}, MB", heads, rows))
+        title, note = described(measure)
+        blocks.append(Table(f"{title}, MB", heads, rows, note))
     return blocks
 
 

@@ -21,23 +21,35 @@ Groups = dict[str, dict[str, Counter[str]]]
 RIGHT = (REFUSED_UNSATISFIABLE, PASS)
 SHOWN_REMARKS = 5  # of one kind; the rest are counted
 
-#: Fields that hold times, as the page calls them, in the order of the page.
+#: Fields as the page calls them, in the order of the page, and what they mean.
 TITLES = {
-    "first_mask_ns": "Time to first mask",
-    "first_use": "Time per mask, first use of a schema",
-    "seen_before": "Time per mask, schema seen before",
-    "compile_ns": "Time to compile",
-    "refuse_ns": "Time to refuse",
-    "first_token_ns": "Time to first token",
-    "engine_step": "Engine's time per decode step",
-    "prompt_ns": "Time for the prompt",
-    "model_ns": "Model's time per case",
-    "engine_ns": "Engine's time per case",
-    "other_ns": "Other time per case",
-    "total_ns": "Total time per case",
-    "memory_peak": "Peak memory of the process",
-    "memory_growth": "Growth of the process",
-    "memory_compiled": "Compiled schema, by the engine's own account",
+    "first_mask_ns": (
+        "Time to first mask",
+        "From the text of the schema to its first mask, compiling included.",
+    ),
+    "first_use": (
+        "Time per mask, first use of a schema",
+        "Mask and acceptance of each token when a schema's instances are fed the first time.",
+    ),
+    "seen_before": (
+        "Time per mask, schema seen before",
+        "Mask and acceptance of each token when the same instances are fed again.",
+    ),
+    "compile_ns": ("Time to compile", ""),
+    "refuse_ns": ("Time to refuse", "Of the schemas that the engine does not compile."),
+    "first_token_ns": (
+        "Time to first token",
+        "Compiling, the prompt, the first mask and the choice of a token.",
+    ),
+    "engine_step": ("Engine's time per decode step", "Mask and acceptance of each token."),
+    "prompt_ns": ("Time for the prompt", ""),
+    "model_ns": ("Model's time per case", ""),
+    "engine_ns": ("Engine's time per case", ""),
+    "other_ns": ("Other time per case", ""),
+    "total_ns": ("Total time per case", ""),
+    "memory_peak": ("Peak memory of the engine's process", ""),
+    "memory_growth": ("Growth of the engine's process in a case", ""),
+    "memory_compiled": ("Size of a compiled schema", "By the engine's own account."),
 }
 
 
@@ -124,28 +136,47 @@ def features_of(record: Record) -> list[str]:
 
 
 def is_time(name: str, value: object) -> bool:
-    """Whether a field of a record holds one time or a histogram of times."""
+    """Whether a field of a record holds one time, or a histogram of at least one."""
     if isinstance(value, dict):
-        return bool(value.get("count")) and {"sum_ns", "max_ns", "ns", "n"} <= value.keys()
-    return name.endswith("_ns") and isinstance(value, int | float) and value >= 0
+        return bool(value.get("count"))
+    return name.endswith("_ns") and value is not None
 
 
 def is_size(name: str, value: object) -> bool:
     """Whether a field of a record holds bytes of memory."""
-    return name.startswith("memory_") and isinstance(value, int | float)
+    return name.startswith("memory_") and value is not None
+
+
+def sound(record: Record) -> Record:
+    """The record without fields that should hold times or sizes, but hold something else."""
+
+    def broken(name: str, value: object) -> bool:
+        if isinstance(value, dict) and "ns" in value:
+            lists = [value.get("ns"), value.get("n")]
+            if not all(isinstance(one, list) and all(map(_is_whole, one)) for one in lists):
+                return True
+            totals = [value.get(total) for total in ("count", "sum_ns", "max_ns")]
+            return not all(map(_is_whole, totals)) or sum(value["n"]) != value["count"]
+        counted = is_time(name, value) or is_size(name, value)
+        return counted and not _is_whole(value)
+
+    return {name: value for name, value in record.items() if not broken(name, value)}
+
+
+def _is_whole(value: object) -> bool:
+    """Whether this is a number of nanoseconds or bytes, in other words fits 63 bits."""
+    return type(value) is int and 0 <= value < 1 << 62
 
 
 def as_histogram(value: Any) -> Histogram:
     """A time field as a histogram."""
-    return value if isinstance(value, dict) else times.histogram([round(value)])
+    return value if isinstance(value, dict) else times.histogram([value])
 
 
-def title_of(measure: str) -> str:
-    """What the page calls a field."""
-    if measure in TITLES:
-        return TITLES[measure]
+def described(measure: str) -> tuple[str, str]:
+    """What the page calls a field, and what it says about it."""
     words = measure.removesuffix("_ns").replace("_", " ")
-    return words[:1].upper() + words[1:]
+    return TITLES.get(measure, (words[:1].upper() + words[1:], ""))
 
 
 def rank(outcome: str) -> int:
@@ -158,24 +189,29 @@ def load(path: Path) -> Run:
     found = results.read(path)
     remarks = first_few(found.damaged)
     cases: dict[str, dict[str, Record]] = {}
-    again = 0
+    odd: Counter[str] = Counter()
     for record in found.records:
-        of_case = cases.setdefault(str(record["case"]), {})
-        again += record["engine"] in of_case
-        of_case[str(record["engine"])] = record
-    if again:
-        remarks.append(f"{path}: {again:,} cases come twice for an engine; the later one counts")
+        case, engine = record["case"], record["engine"]
+        if not all(isinstance(one, str) for one in (case, engine, record["outcome"])):
+            odd["records without a proper case, engine or outcome; left out"] += 1
+            continue
+        of_case = cases.setdefault(case, {})
+        odd["cases that come twice for an engine; the later one counts"] += engine in of_case
+        of_case[engine] = sound(record)
+        odd["records with broken times; those are left out"] += len(of_case[engine]) < len(record)
+    remarks += [f"{path}: {number:,} {what}" for what, number in odd.items() if number]
     if not cases:
         remarks.append(f"{path}: a header and no case yet; nothing to show")
     run = Run(path, found.header, cases, remarks)
-    for engine in _mapping(found.header.get("engines")):
-        if cases and engine not in run.engines:
+    named = _mapping(found.header.get("engines"))
+    for engine in named if cases else ():
+        if engine not in run.engines:
             remarks.append(f"{path}: no case of {engine}, which the header names")
-    remarks += [
-        f"{path}: {engine} has {have:,} of the {len(cases):,} cases; its shares are of those"
-        for engine in run.engines
-        if (have := len(run.records(engine))) < len(cases)
-    ]
+    for engine in run.engines:
+        have = len(run.records(engine))
+        if have < len(cases):
+            shares = f"{engine} has {have:,} of the {len(cases):,} cases; its shares are of those"
+            remarks.append(f"{path}: {shares}")
     return run
 
 

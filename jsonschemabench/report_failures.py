@@ -18,6 +18,7 @@ from jsonschemabench.report_data import RIGHT, Record, Run, dataset_of, rank
 from jsonschemabench.report_tables import Table, escape
 
 SHOWN_CHARACTERS = 4000  # of a schema or an instance; what is left out is said
+SHOWN_HINT = 100
 IN_MARKDOWN = 50  # rows; the page has them all
 
 
@@ -37,10 +38,14 @@ class Failures:
             '<label>Search in names, messages, schemas <input type="search" name="search"></label>',
             _select("dataset", "Dataset", "all datasets", sorted(datasets)),
             _select("engine", "Engine", "any engine", self.engines),
-            _select("outcome", "Outcome", "any but pass", sorted(outcomes, key=rank)),
+            _select("outcome", "Outcome", "any failure", sorted(outcomes, key=rank)),
             "<output></output>",
         ]
-        heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self._heads())
+        classes = ["", ' class="dataset"', *("" for _ in self.engines)]
+        heads = "".join(
+            f'<th scope="col"{named}>{escape(head)}</th>'
+            for head, named in zip(self._heads(), classes, strict=True)
+        )
         rows = "".join(self._rows(case_id, case) for case_id, case in self.cases)
         left_out = (
             f'<p class="left-out">{self.left_out:,} more cases, none worse than these, are left '
@@ -80,14 +85,16 @@ class Failures:
                 cells.append('<td class="figure" data-key="">not run</td>')
                 continue
             outcome = str(case[engine]["outcome"])
+            fails = "" if outcome in RIGHT else " data-fails"
             cells.append(
-                f'<td class="outcome {role(outcome)}" data-key="{rank(outcome)}" '
+                f'<td class="outcome {role(outcome)}" data-key="{rank(outcome)}"{fails} '
                 f'data-outcome="{escape(outcome)}" data-engine="{escape(engine)}">'
                 f"{escape(outcome)}</td>"
             )
         return (
             f'<tbody data-dataset="{escape(dataset)}"><tr class="head">'
-            f'<td class="id">{escape(case_id)}</td><td>{escape(dataset)}</td>{"".join(cells)}</tr>'
+            f'<td class="id">{escape(case_id)}</td><td class="dataset">{escape(dataset)}</td>'
+            f"{''.join(cells)}</tr>"
             f'<tr><td class="more" colspan="{2 + len(self.engines)}">{_details(case)}</td></tr>'
             "</tbody>\n"
         )
@@ -121,14 +128,24 @@ def _details(case: Mapping[str, Record]) -> str:
             continue
         parts.append(f"<p><b>{escape(engine)}</b>: {escape(_why(record))}</p>")
         wrong = record.get("wrong")
-        parts += [_instance(one) for one in wrong if isinstance(one, dict)] if wrong else []
+        if isinstance(wrong, list):
+            parts += [_instance(one) for one in wrong if isinstance(one, dict)]
     schemas = [record["schema"] for record in case.values() if "schema" in record]
     sizes = [record["schema_bytes"] for record in case.values() if "schema_bytes" in record]
     if schemas:
         parts.append(f"<p>Schema:</p>{_pre(schemas[0])}")
     elif sizes:
-        parts.append(f"<p>Schema of {sizes[0]:,} bytes, too large for the results file.</p>")
-    return f"<details><summary>messages, instances, schema</summary>{''.join(parts)}</details>"
+        parts.append(f"<p>Schema of {escape(str(sizes[0]))} bytes, too large to be kept.</p>")
+    return f"<details><summary>{escape(_hint(case))}</summary>{''.join(parts)}</details>"
+
+
+def _hint(case: Mapping[str, Record]) -> str:
+    """What the folded row shows: the first message there is."""
+    for engine, record in case.items():
+        error = record.get("error")
+        if record["outcome"] not in RIGHT and isinstance(error, dict) and error.get("message"):
+            return f"{engine}: {str(error['message'])[:SHOWN_HINT]}"
+    return "instances and schema"
 
 
 def _why(record: Record) -> str:
@@ -149,7 +166,10 @@ def _instance(wrong: Mapping[str, Any]) -> str:
 
 
 def _pre(value: Any) -> str:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    except RecursionError:  # nested nearly as deep as can be read at all
+        text = "(nested too deep to be shown)"
     left_out = len(text) - SHOWN_CHARACTERS
     note = f"\n... {left_out:,} more characters" if left_out > 0 else ""
     return f"<pre>{escape(text[:SHOWN_CHARACTERS] + note)}</pre>"
