@@ -24,6 +24,7 @@ _HOMES = {
     "JsonSchema": "structgen.spec.specs",
     "Regex": "structgen.spec.specs",
     "Choice": "structgen.spec.specs",
+    "support": "structgen.spec.json_support",
     "errors": "structgen.errors",
 }
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "errors",
     "generate",
     "load",
+    "support",
 ]
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from structgen.pipeline import check as check
     from structgen.pipeline import compile as compile  # noqa: A004  the name of the contract
     from structgen.pipeline import load as load
+    from structgen.spec.json_support import support as support
     from structgen.spec.specs import Choice as Choice
     from structgen.spec.specs import JsonSchema as JsonSchema
     from structgen.spec.specs import Regex as Regex

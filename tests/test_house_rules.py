@@ -37,6 +37,7 @@ PUBLIC_NAMES = [
     "errors",
     "generate",
     "load",
+    "support",
 ]
 
 # What `import structgen` must leave alone; it may use numpy and numba, nothing heavier.

@@ -1,0 +1,96 @@
+"""In: a draft of JSON Schema. Out: its keywords, and where subschemas stand in their values.
+
+Both are read off the metaschemas themselves, so that nothing here repeats the specifications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+from urllib.parse import urljoin
+
+from structgen.spec.json_references import DRAFTS
+
+DEFINITIONS = ("$defs", "definitions")  # hold subschemas that apply only where something refers
+
+
+class Shape(NamedTuple):
+    """What the value of a keyword may be: a subschema, a list of them, an object of them."""
+
+    schema: bool = False
+    listed: bool = False
+    mapped: bool = False
+
+
+@cache
+def keywords_of(draft: int) -> dict[str, Shape]:
+    """The keywords that a draft's metaschema knows, those it calls deprecated left out."""
+    from jsonschema_specifications import REGISTRY
+
+    uri = next(u for u, number in DRAFTS.items() if number == draft)
+    top = REGISTRY[uri].contents
+    documents = [top, *(REGISTRY[urljoin(uri, d["$ref"])].contents for d in top.get("allOf", []))]
+    return {
+        keyword: _shape(value, document)
+        for document in documents
+        for keyword, value in document.get("properties", {}).items()
+        if not (isinstance(value, dict) and value.get("deprecated"))
+    }
+
+
+@cache
+def drafts_of() -> dict[str, tuple[int, ...]]:
+    """Every keyword of any draft, with the drafts that know it."""
+    found: dict[str, list[int]] = {}
+    for draft in DRAFTS.values():
+        for keyword in keywords_of(draft):
+            found.setdefault(keyword, []).append(draft)
+    return {keyword: tuple(drafts) for keyword, drafts in found.items()}
+
+
+def subschemas(schema: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The subschemas directly below a schema, each with the path that leads to it."""
+    shapes = keywords_of(draft)
+    for keyword, value in schema.items():
+        shape = shapes.get(keyword)
+        if shape is None and keyword in DEFINITIONS:
+            shape = Shape(mapped=True)  # references lead there whatever the draft calls it
+        if shape is None:
+            continue
+        if isinstance(value, list):
+            if shape.listed:
+                yield from (((keyword, i), v) for i, v in enumerate(value) if _is_schema(v))
+        elif shape.mapped and isinstance(value, dict):
+            yield from (((keyword, key), v) for key, v in value.items() if _is_schema(v))
+        elif shape.schema and _is_schema(value):
+            yield (keyword,), value
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, dict | bool)
+
+
+def _shape(value: Any, document: Any) -> Shape:
+    """What a metaschema's property says about the value of a keyword."""
+    if not isinstance(value, dict):
+        return Shape()
+    if _is_any_schema(value):
+        return Shape(schema=True)
+    reference = value.get("$ref", "")
+    if reference.startswith("#/"):
+        target = document
+        for part in reference[2:].split("/"):
+            target = target[part]
+        return _shape(target, document)
+    branches = [_shape(branch, document) for branch in value.get("anyOf", [])]
+    return Shape(
+        any(b.schema for b in branches),
+        any(b.listed for b in branches) or _shape(value.get("items"), document).schema,
+        any(b.mapped for b in branches)
+        or _shape(value.get("additionalProperties"), document).schema,
+    )
+
+
+def _is_any_schema(value: dict[str, Any]) -> bool:
+    return value.get("$ref") == "#" or "$dynamicRef" in value or "$recursiveRef" in value
