@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jsonschemabench.masks_job import USES
-from jsonschemabench.outcomes import OUTCOMES, PASS
+from jsonschemabench.outcomes import INCOMPLETE, OUTCOMES, PASS
 from jsonschemabench.times import QUANTILES, merged, summary
 
 Record = dict[str, Any]
@@ -48,7 +48,7 @@ def outcome_table(records: Iterable[Record], engines: Sequence[str]) -> str:
         if record["engine"] in counts:
             counts[record["engine"]][record["outcome"]] += 1
     rows = []
-    for outcome in [PASS, *(o for o in OUTCOMES if o != PASS)]:
+    for outcome in [PASS, *(o for o in OUTCOMES if o not in (PASS, INCOMPLETE))]:
         row = [outcome]
         for engine in engines:
             total = sum(counts[engine].values()) or 1

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 #: What must be the same for a run to go on in the file of another.
 FIXED = ("command", "engines", "vocabulary", "options")
+START = b'{"kind":"header"'  # what each results file begins with
 
 
 @dataclass
@@ -128,6 +129,9 @@ class Writer:
 
     def _resume(self) -> bytes:
         """Take over what is there; returns its bytes up to the last whole line."""
+        data = self.path.read_bytes()
+        if b"\n" not in data and data[: len(START)] == START[: len(data)]:
+            return b""  # that run was stopped in its first line
         found = read(self.path)
         # The new header went through JSON once, as the old one did.
         new = json.loads(json.dumps(self.header))
@@ -142,7 +146,6 @@ class Writer:
         self.previous = found.records
         self.done = {(record["case"], record["engine"]) for record in found.records}
         self.damaged = found.damaged
-        data = self.path.read_bytes()
         return data[: data.rfind(b"\n") + 1]
 
     def write(self, record: Mapping[str, Any]) -> None:

@@ -71,9 +71,11 @@ class Worker:
         return None if self._process is None else self._process.pid
 
     def begin(self) -> None:
-        """Start the child if there is none. WorkerDiedError when that fails."""
+        """Start the child if there is none alive. WorkerDiedError when that fails."""
         if self._process is not None:
-            return
+            if self._process.is_alive():
+                return
+            self._end()  # it died between two jobs, so no job is to blame
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
@@ -90,14 +92,9 @@ class Worker:
         """The result of a job. WorkerDiedError when the child dies of it; it is then replaced."""
         self.begin()
         self._log.truncate(0)
-        if self._connection is None:
-            raise WorkerDiedError("the worker is closed", reason="closed")
-        try:
-            self._connection.send(job)
-        except OSError:  # it died since the last job, so this one is not to blame
-            self._end()
-            self.begin()
-            self._connection.send(job)
+        with contextlib.suppress(OSError):  # what became of it is found out below
+            if self._connection is not None:
+                self._connection.send(job)
         return self._receive(self.limits.seconds)
 
     def close(self) -> None:
