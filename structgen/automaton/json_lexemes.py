@@ -1,7 +1,7 @@
 """In: what may come next in a JSON text. Out: the lexer state for it.
 
 Labels that the machine understands: ("value", mask) for a scalar, with the bits of the alternatives
-that it fits; `{ [ , } ]` as one-character strings; ("key", name) for a key of the table;
+that it fits, ("item", mask) for one whose text the machine looks up; `{ [ , } ]` as one-character strings; ("key", name) for a key of the table;
 ("other", mask) for another key, whose text the machine looks up; END_OF_TEXT.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from structgen.automaton.lexer import (
     Either,
@@ -22,7 +23,8 @@ from structgen.automaton.lexer import (
     gap,
 )
 from structgen.automaton.machine import END_OF_TEXT
-from structgen.automaton.regex import EMPTY, EPSILON, Regex
+from structgen.automaton.numbers import MAX_DIGITS, spellings
+from structgen.automaton.regex import ANY_CHAR, EMPTY, EPSILON, Regex, intersect, repeat
 from structgen.automaton.words import WordRange
 from structgen.spec.json_nodes import Node
 
@@ -54,7 +56,7 @@ class Scalar:
     def end(self, vector: Vector) -> Target:
         """See `Role.end`."""
         mask = _mask([language.nullable for language in vector])
-        return End(("value", mask)) if mask else None
+        return End(("item" if self.recorded else "value", mask)) if mask else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +88,42 @@ def _mask(flags: Sequence[bool]) -> int:
 
 
 def value_start(
-    vector: tuple[Node, ...], arrays: bool, objects: bool, closing: bool = False
+    vector: tuple[Node, ...],
+    arrays: bool,
+    objects: bool,
+    closing: bool = False,
+    watched: bool = False,
 ) -> LexState:
     """At the start of a value that any of `vector` accepts.
 
-    arrays, objects: whether `[` or `{` can lead to a value; closing: whether `]` may come instead.
+    arrays, objects: whether `[` or `{` can lead to a value; closing: whether `]` may come instead;
+    watched: whether the machine asks for the value.
     """
+    kind = "item" if watched else "value"
     punctuation: list[tuple[int, LexState | End]] = []
     for text in ("null", "true", "false"):
         mask = _mask([getattr(node, text) for node in vector])
         if mask:
-            then = Fixed(text[1:].encode(), End(("value", mask)))
+            then = Fixed(text[1:].encode(), End((kind, mask)), watched)
             punctuation.append((ord(text[0]), then))
     strings = tuple(EMPTY if n.string.is_empty() else n.string for n in vector)
     if any(s is not EMPTY for s in strings):
-        punctuation.append((ord('"'), Text(strings, Scalar(quoted=True))))
+        punctuation.append((ord('"'), Text(strings, Scalar(True, watched))))
     for char, wanted in (("[", arrays), ("{", objects), ("]", closing)):
         if wanted:
             punctuation.append((ord(char), End(char)))
-    fork = Fork(tuple(punctuation))
-    numbers = tuple(EMPTY if n.number.is_empty() else n.number for n in vector)
+    fork = Fork(tuple(punctuation), recorded=watched)
+    found = [intersect(n.number, _comparable()) if watched else n.number for n in vector]
+    numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
-    return Either((fork, Text(numbers, Scalar(quoted=False))))
+    return Either((fork, Text(numbers, Scalar(False, watched))))
+
+
+@cache
+def _comparable() -> Regex:
+    """Numbers that can be told apart from others: not too long, their exponents not too large."""
+    return intersect(spellings(minimum=1), repeat(ANY_CHAR, 1, MAX_DIGITS // 2))
 
 
 def key_start(

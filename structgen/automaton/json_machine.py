@@ -9,7 +9,7 @@ thread and one node is by far the usual case.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 from structgen.automaton.json_lexemes import (
@@ -25,7 +25,7 @@ from structgen.automaton.regex import EMPTY, Regex
 from structgen.automaton.words import word_range
 from structgen.spec.json_costs import Costs, required
 from structgen.spec.json_nodes import Expr, Node
-from structgen.spec.json_plans import Progress
+from structgen.spec.json_values import Value, members, scalar
 
 MAX_SHOWN = 12  # keys listed in a message
 
@@ -38,8 +38,8 @@ class Thread(NamedTuple):
     """
 
     owner: int
-    plan: Any  # ObjectPlan or ArrayPlan
-    progress: Any  # Progress or int, as the plan has it
+    plan: Any  # ObjectPlan, ArrayPlan, or one of their subclasses
+    progress: Any  # as the plan has it
     need: int = 0
 
 
@@ -48,9 +48,10 @@ class JsonFrame(Frame):
 
     kind: "root", "object", "array" or "end". stage: "open" (just opened), "key" (after a comma),
     "value" (a child comes next, and fits one of `vector`), "after" (a child has just ended).
+    built: items, or keys and values, in turn, as far as read; None where nobody will ask for them.
     """
 
-    __slots__ = ("costs", "kind", "parent", "stage", "threads", "vector")
+    __slots__ = ("built", "costs", "kind", "parent", "stage", "threads", "vector", "watched")
 
     def __init__(self, kind: str, stage: str, parent: JsonFrame | None) -> None:
         self.kind = kind
@@ -58,6 +59,8 @@ class JsonFrame(Frame):
         self.parent = parent
         self.threads: tuple[Thread, ...] = ()
         self.vector: tuple[Node, ...] = ()
+        self.built: tuple[Any, ...] | None = None
+        self.watched = False  # whether somebody will ask for the value of the pending child
         self.costs: dict[int, int] = {}  # owner -> fewest bytes after the pending value
 
 
@@ -81,14 +84,15 @@ class JsonMachine(Machine[JsonFrame]):
 
     def needs_text(self, label: Hashable) -> bool:
         """See `Machine.needs_text`."""
-        return isinstance(label, tuple) and label[0] == "other"
+        return isinstance(label, tuple) and label[0] in {"other", "item"}
 
     def event(self, frame: JsonFrame, label: Hashable, text: bytes) -> JsonFrame | None:
         """See `Machine.event`."""
         if isinstance(label, tuple):
             kind, value = label
-            if kind == "value":
-                return self._close(self._pending(frame), value)
+            if kind in {"value", "item"}:
+                read = scalar(text) if kind == "item" else None
+                return self._close(self._pending(frame), value, read)
             return self._key(frame, value if kind == "key" else json.loads(b'"' + text))
         if label in ("{", "["):
             return self._open(self._pending(frame), "object" if label == "{" else "array")
@@ -96,52 +100,62 @@ class JsonMachine(Machine[JsonFrame]):
             return self._comma(frame)
         if label in ("}", "]"):
             owners = self._accepting(frame)
-            return self._close(frame.parent, owners) if owners and frame.parent else None
+            if not owners or frame.parent is None:
+                return None
+            return self._close(frame.parent, owners, _container(frame))
         return None
 
     # -- transitions ----------------------------------------------------------------------------
 
     def _open(self, frame: JsonFrame, kind: str) -> JsonFrame:
         plans = self._costs.objects if kind == "object" else self._costs.arrays
-        first: Progress | int = Progress() if kind == "object" else 0
         threads = tuple(
-            Thread(owner, plan, first)
+            Thread(owner, plan, plan.start)
             for owner, node in enumerate(frame.vector)
             for plan in plans(node)
         )
-        return self._frame(kind, "open", frame, threads)
+        return self._frame(kind, "open", frame, threads, built=() if frame.watched else None)
 
-    def _close(self, frame: JsonFrame, mask: int) -> JsonFrame | None:
-        """The frame after a child that fits the nodes in `mask`."""
+    def _close(self, frame: JsonFrame, mask: int, value: Value = None) -> JsonFrame | None:
+        """The frame after a child that fits the nodes in `mask`; its value where it is asked for."""
         if frame.kind == "root":
             return self._end
-        threads = tuple(t._replace(need=0) for t in frame.threads if mask >> t.need & 1)
-        return self._frame(frame.kind, "after", frame.parent, threads) if threads else None
+        threads = _leading(
+            t._replace(need=0, progress=t.plan.settle(t.progress, value))
+            for t in frame.threads
+            if mask >> t.need & 1
+        )
+        built = None if frame.built is None else (*frame.built, value)
+        return (
+            self._frame(frame.kind, "after", frame.parent, threads, (), built) if threads else None
+        )
 
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
+        if frame.kind == "array":
+            return self._item(frame)
         threads = tuple(t for t in frame.threads if t.plan.may_go_on(t.progress))
         if not threads:
             return None
-        if frame.kind == "object":
-            return self._frame("object", "key", frame.parent, threads)
-        return self._item(frame.parent, threads)
+        return self._frame("object", "key", frame.parent, threads, (), frame.built)
 
-    def _item(self, parent: JsonFrame | None, threads: tuple[Thread, ...]) -> JsonFrame:
-        taken = [(t, t.plan.child(t.progress), t.plan.take(t.progress)) for t in threads]
-        return self._want("array", parent, taken)
+    def _item(self, frame: JsonFrame) -> JsonFrame | None:
+        """The frame in which the next item of an array is pending."""
+        taken = [(t, *way) for t in frame.threads for way in t.plan.takes(t.progress)]
+        return self._want(frame, taken, frame.built)
 
     def _key(self, frame: JsonFrame, key: str) -> JsonFrame | None:
-        taken = [
-            (t, t.plan.child(key), t.plan.take(t.progress, key))
-            for t in frame.threads
-            if t.plan.allows(t.progress, key)
-        ]
-        return self._want("object", frame.parent, taken) if taken else None
+        taken = [(t, *way) for t in frame.threads for way in t.plan.takes(t.progress, key)]
+        return self._want(frame, taken, None if frame.built is None else (*frame.built, key))
 
     def _want(
-        self, kind: str, parent: JsonFrame | None, taken: list[tuple[Thread, Expr, Any]]
-    ) -> JsonFrame:
+        self,
+        frame: JsonFrame,
+        taken: list[tuple[Thread, Expr, Any]],
+        built: tuple[Any, ...] | None,
+    ) -> JsonFrame | None:
         """The frame in which each thread wants its child and will then have its new progress."""
+        if not taken:
+            return None
         nodes: dict[Node, int] = {}
         threads = tuple(
             thread._replace(
@@ -149,13 +163,13 @@ class JsonMachine(Machine[JsonFrame]):
             )
             for thread, child, progress in taken
         )
-        return self._frame(kind, "value", parent, tuple(dict.fromkeys(threads)), tuple(nodes))
+        threads = tuple(dict.fromkeys(threads))
+        return self._frame(frame.kind, "value", frame.parent, threads, tuple(nodes), built)
 
     def _pending(self, frame: JsonFrame) -> JsonFrame:
         """The frame that waits for a value: of a fresh array, the one for its first item."""
         if frame.kind == "array" and frame.stage == "open":
-            threads = tuple(t for t in frame.threads if t.plan.may_go_on(t.progress))
-            return self._item(frame.parent, threads)
+            return self._item(frame) or frame
         return frame
 
     def _accepting(self, frame: JsonFrame) -> int:
@@ -172,12 +186,15 @@ class JsonMachine(Machine[JsonFrame]):
         parent: JsonFrame | None,
         threads: tuple[Thread, ...],
         vector: tuple[Node, ...] = (),
+        built: tuple[Any, ...] | None = None,
     ) -> JsonFrame:
-        key = (kind, stage, parent, threads, vector)
+        key = (kind, stage, parent, threads, vector, built)
         frame = self._frames.get(key)
         if frame is None:
             frame = JsonFrame(kind, stage, parent)
-            frame.threads, frame.vector = threads, vector
+            frame.threads, frame.vector, frame.built = threads, vector, built
+            watches = any(t.plan.watches(t.progress) for t in threads)
+            frame.watched = built is not None or watches
             frame.lexeme = self._lexeme(frame)
             self._frames[key] = frame
         return frame
@@ -188,26 +205,25 @@ class JsonMachine(Machine[JsonFrame]):
             return text_end(self._layout)
         if frame.stage == "value":
             space = self._layout.head if frame.kind == "root" else self._layout.inner
-            return gap(space, self._value_start(frame.vector, closing=False))
+            return gap(space, self._value_start(frame, closing=False))
         if frame.stage == "after":
             more = any(t.plan.may_go_on(t.progress) for t in frame.threads)
             bracket = "}" if frame.kind == "object" else "]"
             return after_member(more, bracket if closing else None, self._layout)
         if frame.kind == "array":
-            vector: tuple[Node, ...] = ()
-            if any(t.plan.may_go_on(t.progress) for t in frame.threads):
-                vector = self._pending(frame).vector
-            return gap(self._layout.inner, self._value_start(vector, closing))
+            return gap(self._layout.inner, self._value_start(self._pending(frame), closing))
         names, others = self._next_keys(frame)
         closing = closing and frame.stage == "open"
         return key_start(word_range(names), others, self._layout, closing)
 
-    def _value_start(self, vector: tuple[Node, ...], closing: bool) -> LexState:
+    def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
+        vector = frame.vector
         return value_start(
             vector,
             arrays=any(self._costs.arrays(node) for node in vector),
             objects=any(self._costs.objects(node) for node in vector),
             closing=closing,
+            watched=frame.watched,
         )
 
     def expected(self, frame: JsonFrame) -> str:
@@ -300,6 +316,32 @@ class JsonMachine(Machine[JsonFrame]):
                 size = t.plan.cost(t.progress, False) + outer
                 pending.costs[t.need] = min(size, pending.costs.get(t.need, size))
         return frame.costs.get(need, 0)
+
+
+def _container(frame: JsonFrame) -> Value:
+    """The array or object that has been read, None where nobody asks for it."""
+    if frame.built is None or frame.kind == "array":
+        return frame.built
+    return members(zip(frame.built[::2], frame.built[1::2], strict=True))
+
+
+def _leading(threads: Iterable[Thread]) -> tuple[Thread, ...]:
+    """The threads without those that wait for more members than another that is as far."""
+    found = list(dict.fromkeys(threads))
+    if len(found) < 2 or not any(getattr(t.progress, "wanted", ()) for t in found):
+        return tuple(found)
+
+    def behind(t: Thread) -> bool:
+        return any(
+            o is not t
+            and o.plan is t.plan
+            and o.owner == t.owner
+            and set(o.progress.wanted) < set(t.progress.wanted)
+            and o.progress._replace(wanted=()) == t.progress._replace(wanted=())
+            for o in found
+        )
+
+    return tuple(t for t in found if not t.progress.wanted or not behind(t))
 
 
 def _types(vector: tuple[Node, ...]) -> str:

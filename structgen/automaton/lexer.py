@@ -317,6 +317,7 @@ class Fork(LexState):
 
     targets: tuple[tuple[int, LexState | End], ...]
     accept: Hashable | None = None
+    recorded: bool = False
 
     def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
         """See `LexState.row`."""
@@ -332,6 +333,11 @@ class Gap(LexState):
 
     space: Regex
     then: LexState
+
+    @property
+    def recorded(self) -> bool:  # type: ignore[override]
+        """As the state behind has it."""
+        return self.then.recorded
 
     def row(self, row_of: RowOf) -> Row:
         """See `LexState.row`."""
@@ -354,6 +360,11 @@ class Either(LexState):
     """At the start of several lexemes at once; their first bytes must differ."""
 
     states: tuple[LexState, ...]
+
+    @property
+    def recorded(self) -> bool:  # type: ignore[override]
+        """As its first state has it."""
+        return self.states[0].recorded
 
     def row(self, row_of: RowOf) -> Row:
         """See `LexState.row`."""

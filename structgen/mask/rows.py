@@ -74,7 +74,8 @@ def bounds_of(state: LexState) -> tuple[int, int] | None:
     language = state.vector[0]
     if not isinstance(language, Repeat) or language.body is not _CHARACTER or language is ANY:
         return None
-    return (language.low, language.high) if state.role.quoted else None
+    plain = state.role.quoted and not state.role.recorded
+    return (language.low, language.high) if plain else None
 
 
 class Walker:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ from structgen.spec.json_nodes import FALSE, ArrayAlt, Group, Node, ObjectAlt
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
 
+NUMBERS = (int, float, Decimal)
 LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
 
 
 def constants(schemas: Schemas, values: list[Any], location: str) -> Node:
     """The node of exactly these JSON values."""
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]
     return Node(
         any(v is None for v in values),
         any(v is True for v in values),
@@ -31,7 +33,7 @@ def constants(schemas: Schemas, values: list[Any], location: str) -> Node:
 
 def _constant_number(schemas: Schemas, value: Fraction) -> Regex:
     natural = schemas.natural and value.denominator == 1 and abs(value) < LARGE
-    return equal_to(value, spelling="integer" if natural else "any")
+    return equal_to(value, spelling="natural" if natural else "any")
 
 
 def _constant_array(schemas: Schemas, value: list[Any], location: str) -> ArrayAlt:

@@ -8,39 +8,85 @@ a generalization of Dijkstra's algorithm, section 2).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Protocol
 
 from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.lexer import LexState, Row, Text
 from structgen.automaton.lexer_paths import ends
 from structgen.automaton.regex import Regex, matches, shortest
 from structgen.errors import BudgetError
+from structgen.spec.json_array_plans import ArrayPlan
+from structgen.spec.json_distinct import RepeatedPlan, UniquePlan
+from structgen.spec.json_domains import distinct_values
+from structgen.spec.json_items import ItemsPlan
+from structgen.spec.json_members import MembersPlan
 from structgen.spec.json_nodes import ArrayAlt, Expr, Node, ObjectAlt
-from structgen.spec.json_plans import ArrayPlan, ObjectPlan
+from structgen.spec.json_plans import ObjectPlan
+from structgen.spec.json_values import Value
+
+
+class Expressions(Protocol):
+    """What makes expressions, and knows their nodes."""
+
+    def node(self, expr: Expr) -> Node:
+        """The normal form of an expression."""
+
+    def negation(self, expr: Expr) -> Expr:
+        """The expression that exactly the values fit that do not fit `expr`."""
+
+    def one_of(self, values: frozenset[Value]) -> Expr:
+        """The expression that exactly these values fit."""
 
 
 class Costs:
     """Costs of nodes and plans of alternatives, under one property order and gap length."""
 
-    def __init__(self, node_of: Callable[[Expr], Node], declared: bool, gap: int) -> None:
+    def __init__(
+        self,
+        expressions: Expressions,
+        declared: bool,
+        gap: int,
+        missing: frozenset[ArrayAlt] = frozenset(),
+    ) -> None:
         self.gap = gap  #: fewest bytes of a gap between lexemes
-        self._node_of = node_of
+        self.node_of = expressions.node
+        self.negation = expressions.negation
+        self._expressions = expressions
         self._declared = declared
+        self._missing = missing  # alternatives that are left out
         self._solved: dict[Node, int | None] = {}
         self._scalars: dict[Node, int | None] = {}
         self._objects: dict[ObjectAlt, ObjectPlan] = {}
         self._arrays: dict[ArrayAlt, ArrayPlan] = {}
+        self._domains: dict[tuple[Expr, int], list[Value] | None] = {}
 
     def of(self, expr: Expr) -> int | None:
         """Fewest bytes of a value that fits an expression."""
-        return self.of_node(self._node_of(expr))
+        return self.of_node(self.node_of(expr))
 
     def of_node(self, node: Node) -> int | None:
         """Fewest bytes of a value that fits a node."""
         if node not in self._solved:
             self._solve(node)
         return self._solved[node]
+
+    def one_of(self, values: frozenset[Value]) -> Expr:
+        """The expression that exactly these values fit."""
+        return self._expressions.one_of(values)
+
+    def domain(self, expr: Expr, wanted: int) -> list[Value] | None:
+        """All values that fit an expression, None if they are at least `wanted`."""
+        key = (expr, wanted)
+        if key not in self._domains:
+            self._domains[key] = distinct_values(self, expr, wanted)
+        return self._domains[key]
+
+    def without(self, alt: ArrayAlt) -> Costs:
+        """The costs that there would be if no array fitted `alt`."""
+        missing = self._missing | {alt}
+        return Costs(self._expressions, self._declared, self.gap, missing)
 
     def objects(self, node: Node) -> list[ObjectPlan]:
         """The plans of the object alternatives that some object fits."""
@@ -49,21 +95,24 @@ class Costs:
 
     def arrays(self, node: Node) -> list[ArrayPlan]:
         """The plans of the array alternatives that some array fits."""
-        plans = [self._array(alt) for alt in node.arrays]
+        plans = [self._array(alt) for alt in node.arrays if alt not in self._missing]
         return [p for p in plans if p.minimum(self.of) is not None]
 
     def _object(self, alt: ObjectAlt) -> ObjectPlan:
         if alt not in self._objects:
-            self._objects[alt] = ObjectPlan(alt, self, self._declared)
+            kind = MembersPlan if alt.some else ObjectPlan
+            self._objects[alt] = kind(alt, self, self._declared)
         return self._objects[alt]
 
     def _array(self, alt: ArrayAlt) -> ArrayPlan:
         if alt not in self._arrays:
-            self._arrays[alt] = ArrayPlan(alt, self)
+            kind: type[ArrayPlan] = ItemsPlan if alt.counted else ArrayPlan
+            kind = UniquePlan if alt.unique else RepeatedPlan if alt.repeated else kind
+            self._arrays[alt] = kind(alt, self)
         return self._arrays[alt]
 
     def _plans(self, node: Node) -> Iterator[ObjectPlan | ArrayPlan]:
-        yield from map(self._array, node.arrays)
+        yield from (self._array(alt) for alt in node.arrays if alt not in self._missing)
         yield from map(self._object, node.objects)
 
     def _solve(self, first: Node) -> None:
@@ -72,13 +121,13 @@ class Costs:
         while todo:
             for plan in self._plans(todo.pop()):
                 for expr in plan.needs():
-                    child = self._node_of(expr)
+                    child = self.node_of(expr)
                     if child not in values and child not in self._solved:
                         values[child] = None
                         todo.append(child)
 
         def cost_of(expr: Expr) -> int | None:
-            node = self._node_of(expr)
+            node = self.node_of(expr)
             return self._solved[node] if node in self._solved else values[node]
 
         order = list(reversed(values))

@@ -8,44 +8,37 @@ does not know are annotations in it, as the specifications say.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from structgen.automaton.charset import ALL
-from structgen.automaton.numbers import number_language
 from structgen.automaton.regex import (
     ANY,
     EMPTY,
-    Regex,
-    chars,
-    complement,
-    intersect,
-    literal,
-    repeat,
+    alt,
+    words,
 )
-from structgen.errors import SpecError, UnsupportedSchemaError
+from structgen.errors import UnsupportedSchemaError
+from structgen.spec.json_array_keywords import array, contains, unique_items
 from structgen.spec.json_constants import constants
+from structgen.spec.json_logic import disjoint
 from structgen.spec.json_nodes import (
     ANYTHING,
     FALSE,
-    NOTHING,
     TRUE,
-    ArrayAlt,
     Atom,
-    Expr,
     Group,
     Node,
     ObjectAlt,
     both,
     either,
 )
+from structgen.spec.json_scalar_keywords import format_, integers, length, numeric, pattern
 from structgen.spec.json_subschema import Subschema
+from structgen.spec.json_unevaluated import unevaluated_items, unevaluated_properties
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-_CHAR = chars(ALL)
-_NOT_MINUS_ZERO = complement(literal("-0"))
 
 
 # -- any type -----------------------------------------------------------------------------------
@@ -61,7 +54,7 @@ def type_(s: Subschema) -> None:
     if "number" in names:
         numbers = ANYTHING.number
     elif "integer" in names:
-        numbers = _integers(s, {})
+        numbers = integers(s, {})
     s.require(
         Node(
             "null" in names,
@@ -73,13 +66,6 @@ def type_(s: Subschema) -> None:
             ANYTHING.objects if "object" in names else (),
         )
     )
-
-
-def _integers(s: Subschema, bounds: dict[str, Any]) -> Regex:
-    """Integers within bounds; in draft 4 a number with a fraction (1.0) is none."""
-    digits = s.schemas.natural or s.draft <= 4
-    language = number_language(integer=True, spelling="integer" if digits else "any", **bounds)
-    return intersect(language, _NOT_MINUS_ZERO) if s.schemas.natural else language
 
 
 def enum(s: Subschema) -> None:
@@ -111,19 +97,36 @@ def any_of(s: Subschema) -> None:
 
 
 def one_of(s: Subschema) -> None:
-    """Exact where no value fits two branches, which `Schemas` checks; refused otherwise."""
+    """Exactly one: each branch together with the opposites of those that it may overlap with."""
     nodes = [s.node(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
-    s.schemas.check_exclusive(s.at("oneOf"), nodes)
-    s.require(either(nodes, s.at("oneOf")))
+    overlapping = [
+        [x for x in nodes if x is not node and not disjoint(node, x, s.schemas.peek)]
+        + [x for j, x in enumerate(nodes) if x is node and j != i]
+        for i, node in enumerate(nodes)
+    ]
+    cases = []
+    for node, others in zip(nodes, overlapping, strict=True):
+        for other in others:
+            node = both(node, s.opposite(other, "oneOf"), s.at("oneOf"))
+        cases.append(node)
+    s.require(either(cases, s.at("oneOf")))
 
 
 def not_(s: Subschema) -> None:
-    """Not this schema: only the trivial cases, everything and nothing."""
-    node = s.node(s.schema["not"], "not")
-    if node is ANYTHING:
-        s.require(NOTHING)
-    elif node is not NOTHING:
-        raise refused(s, "not")
+    """Not this schema."""
+    s.require(s.opposite(s.node(s.schema["not"], "not"), "not"))
+
+
+def if_(s: Subschema) -> None:
+    """With the condition the schema `then`, without it the schema `else`."""
+    if "then" in s.schema or "else" in s.schema or s.schemas.tracks:
+        yes = s.node(s.schema["if"], "if")
+        no = s.opposite(yes, "if")
+        if "then" in s.schema:
+            yes = both(yes, s.node(s.schema["then"], "then"), s.at("then"))
+        if "else" in s.schema:
+            no = both(no, s.node(s.schema["else"], "else"), s.at("else"))
+        s.require(either([yes, no], s.at("if")))
 
 
 def ref(s: Subschema) -> None:
@@ -132,98 +135,6 @@ def ref(s: Subschema) -> None:
     if not isinstance(reference, str):
         raise s.broken("$ref", "a string")
     s.require(s.schemas.node(s.schemas.refer(s.atom, reference, "$ref")))
-
-
-# -- numbers ------------------------------------------------------------------------------------
-
-
-def numeric(s: Subschema) -> None:
-    """minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf: one language for all."""
-    bounds: dict[str, Any] = {}
-    for side in ("minimum", "maximum"):
-        exclusive = "exclusive" + side.capitalize()
-        strict = f"exclusive_{side}"
-        limit = s.number(side)
-        if isinstance(s.get(exclusive), bool):  # the style of draft 4
-            if limit is not None:
-                bounds[strict if s.get(exclusive) else side] = limit
-            continue
-        bounds[side] = limit
-        bounds[strict] = s.number(exclusive)
-    step = s.number("multipleOf")
-    if step is not None:
-        if step <= 0:
-            raise s.broken("multipleOf", "a number above 0")
-        bounds["multiple_of"] = (step,)
-    if s.get("type") == "integer":  # one automaton for all, rather than an intersection
-        s.only(number=_integers(s, bounds))
-    else:
-        s.only(number=number_language(**bounds))
-
-
-# -- strings ------------------------------------------------------------------------------------
-
-
-def length(s: Subschema) -> None:
-    """minLength and maxLength, in code points."""
-    least, most = s.count("minLength") or 0, s.count("maxLength")
-    possible = most is None or least <= most
-    s.only(string=repeat(_CHAR, least, most) if possible else EMPTY)
-
-
-def pattern(s: Subschema) -> None:
-    """A pattern that is found somewhere in the string."""
-    s.only(string=s.schemas.pattern(s.schema["pattern"], s.at("pattern")))
-
-
-def format_(s: Subschema) -> None:
-    """Formats of the specifications are asserted when asked for; all others are annotations."""
-    from structgen.spec.json_formats import SPEC_FORMATS, format_language
-
-    name = s.schema["format"]
-    if not s.schemas.assert_formats or not isinstance(name, str):
-        return
-    language = format_language(name)
-    if language is not None:
-        s.only(string=language)
-    elif name in SPEC_FORMATS:
-        raise UnsupportedSchemaError(
-            f"the format {name!r} is not enforced yet",
-            keyword="format",
-            location=s.at("format"),
-            hint='remove it, or compile with formats="annotate"',
-        )
-
-
-# -- arrays -------------------------------------------------------------------------------------
-
-
-def array(s: Subschema) -> None:
-    """prefixItems, items, additionalItems, minItems, maxItems."""
-    prefix: list[Any] = []
-    tail: Expr = TRUE
-    items = s.get("items")
-    if isinstance(items, list):
-        if s.draft >= 2020:
-            raise SpecError(
-                "'items' is an array of schemas",
-                location=s.at("items"),
-                expected="one schema in draft 2020-12",
-                hint="rename it to 'prefixItems', or state an older '$schema'",
-            )
-        prefix = [s.child(x, "items", i) for i, x in enumerate(items)]
-        if "additionalItems" in s.schema:
-            tail = s.child(s.schema["additionalItems"], "additionalItems")
-    else:
-        if s.draft >= 2020 and "prefixItems" in s.schema:
-            listed = s.listed("prefixItems")
-            prefix = [s.child(x, "prefixItems", i) for i, x in enumerate(listed)]
-        if "items" in s.schema:
-            tail = s.child(items, "items")
-    lists = ((tuple(prefix), tail),) if prefix or tail is not TRUE else ()
-    least, most = s.count("minItems") or 0, s.count("maxItems")
-    possible = most is None or least <= most
-    s.only(arrays=(ArrayAlt(lists, least, most),) if possible else ())
 
 
 # -- objects ------------------------------------------------------------------------------------
@@ -250,9 +161,12 @@ def object_(s: Subschema) -> None:
         groups = (Group(named, patterns, rest, keys),)
     least, most = s.count("minProperties") or 0, s.count("maxProperties")
     names = tuple(dict.fromkeys(required))
-    if not groups and not names and not least and most is None:
-        return
-    s.only(objects=(ObjectAlt(groups, names, least, most),))
+    evaluated = EMPTY
+    if s.schemas.tracks:
+        evaluated = alt(words(named), *(keys for keys, _ in patterns))
+        evaluated = ANY if "additionalProperties" in s.schema else evaluated
+    if groups or names or least or most is not None or evaluated is not EMPTY:
+        s.only(objects=(ObjectAlt(groups, names, least, most, evaluated=evaluated),))
 
 
 def dependent_required(s: Subschema) -> None:
@@ -294,44 +208,16 @@ def _depend(s: Subschema, name: str, node: Node, needed: tuple[str, ...]) -> Non
     s.only(objects=(absent, *with_node.objects))
 
 
-# -- the rest -----------------------------------------------------------------------------------
-
-
-def refused(s: Subschema, keyword: str) -> UnsupportedSchemaError:
-    """The error for a keyword that is not enforced yet."""
-    return UnsupportedSchemaError(
-        f"'{keyword}' is not enforced yet",
-        keyword=keyword,
-        location=s.at(keyword),
-        hint="rewrite the schema without it; it is never ignored",
-    )
-
-
 def _refuse(keyword: str) -> Keyword:
     def function(s: Subschema) -> None:
-        if s.schema[keyword] not in _HARMLESS.get(keyword, ()):
-            raise refused(s, keyword)
+        raise UnsupportedSchemaError(
+            f"'{keyword}' is not enforced yet", keyword=keyword, location=s.at(keyword)
+        )
 
     return function
 
 
-def if_(s: Subschema) -> None:
-    """A condition without consequence is an annotation; others are refused."""
-    if "then" in s.schema or "else" in s.schema:
-        raise refused(s, "if")
-
-
-def contains(s: Subschema) -> None:
-    """Refused."""
-    raise refused(s, "contains")
-
-
 Keyword = Callable[[Subschema], None]
-_HARMLESS: dict[str, tuple[Any, ...]] = {
-    "uniqueItems": (False,),
-    "unevaluatedProperties": (True,),
-    "unevaluatedItems": (True,),
-}
 _NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _ARRAY = ("prefixItems", "items", "minItems", "maxItems")  # additionalItems only beside items
 _OBJECT = (
@@ -359,13 +245,15 @@ KEYWORDS: dict[str, tuple[Keyword, int, int]] = {
     "dependentRequired": (dependent_required, 2019, 2020),
     "dependentSchemas": (dependent_schemas, 2019, 2020),
     "dependencies": (dependencies, 4, 2020),
-    "contains": (contains, 6, 2020),
-    "uniqueItems": (_refuse("uniqueItems"), 4, 2020),
-    "unevaluatedProperties": (_refuse("unevaluatedProperties"), 2019, 2020),
-    "unevaluatedItems": (_refuse("unevaluatedItems"), 2019, 2020),
+    **dict.fromkeys(("contains", "minContains", "maxContains"), (contains, 6, 2020)),
+    "uniqueItems": (unique_items, 4, 2020),
+    "unevaluatedProperties": (unevaluated_properties, 2019, 2020),
+    "unevaluatedItems": (unevaluated_items, 2019, 2020),
     "$dynamicRef": (_refuse("$dynamicRef"), 2020, 2020),
     "$recursiveRef": (_refuse("$recursiveRef"), 2019, 2019),
 }
+
+LAST = ("unevaluatedProperties", "unevaluatedItems")  # after all that says what is evaluated
 
 
 def build(schemas: Schemas, atom: Atom) -> Node:
@@ -375,12 +263,9 @@ def build(schemas: Schemas, atom: Atom) -> Node:
     if s.draft <= 7 and "$ref" in s.schema:
         keywords = ["$ref"]  # older drafts ignore its siblings
     done: set[Keyword] = set()
-    for keyword in keywords:
+    for keyword in sorted(keywords, key=LAST.__contains__):
         function, first, last = KEYWORDS.get(keyword, (None, 0, 0))
         if function is not None and first <= s.draft <= last and function not in done:
             done.add(function)
             function(s)
-    node = ANYTHING
-    for part in s.nodes:
-        node = both(node, part, s.at())
-    return node
+    return s.conjunction()

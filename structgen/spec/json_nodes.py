@@ -2,31 +2,34 @@
 
 A `Node` says for each JSON type which values fit: two regular languages for strings (over decoded
 content) and numbers (over their text), and for arrays and objects a tuple of *alternatives*, each a
-conjunction. A value fits if one alternative does. Children are named by expressions, lists of atoms
-all of which must hold, so recursive schemas stay finite; the empty list accepts every value.
+conjunction of obligations. A value fits if one alternative does. Children are named by expressions,
+lists of atoms all of which must hold, so recursive schemas stay finite; the empty list accepts
+every value. Each obligation has a dual, so `json_logic` can negate a node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from structgen.automaton.numbers import JSON_NUMBER
 from structgen.automaton.regex import ANY, EMPTY, Regex, alt, intersect
 from structgen.errors import BudgetError
 
 MAX_ALTERNATIVES = 4096  # per JSON type of one node
+MAX_COMPARED = 1000  # alternatives that are compared with each other
 
 
 class Atom:
-    """One subschema (or one constant) that a value must fit; compared by identity."""
+    """One subschema (or another condition) that a value must fit; compared by identity."""
 
-    __slots__ = ("location", "value")
+    __slots__ = ("location", "opposite", "value")
 
     def __init__(self, value: Any, location: str) -> None:
         self.value = value  #: what `Schemas` needs to expand it
         self.location = location  #: JSON Pointer, for errors
+        self.opposite: Atom | None = None  #: fits exactly the values that this one does not
 
     def __repr__(self) -> str:
         return f"Atom({self.location or '#'})"
@@ -36,11 +39,23 @@ Expr = tuple[Atom, ...]  # all must hold; left to right as the document has them
 TRUE: Expr = ()
 
 
+class Refused:
+    """The value of the atom that no value fits."""
+
+
+FALSE: Expr = (Atom(Refused, ""),)
+
+
 def conjoin(*parts: Expr) -> Expr:
     """All atoms of all parts."""
     if len(parts) == 1:
         return parts[0]
     return tuple(dict.fromkeys(atom for part in parts for atom in part))
+
+
+def contradictory(expr: Expr) -> bool:
+    """Whether an expression needs no expansion to be seen to fit nothing."""
+    return any(atom is FALSE[0] or atom.opposite in expr for atom in expr)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,23 +68,53 @@ class Group:
     keys: Regex = ANY
 
 
+class Some(NamedTuple):
+    """Some member has a key in `keys` and a value that fits `child`."""
+
+    keys: Regex
+    child: Expr
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class ObjectAlt:
-    """A conjunction of groups, required keys (in order), and bounds on the number of keys."""
+    """A conjunction of groups, required keys (in order), members wanted, and bounds on the count.
+
+    evaluated: the keys that `unevaluatedProperties` passes over where this alternative holds.
+    """
 
     groups: tuple[Group, ...] = ()
     required: tuple[str, ...] = ()
     least: int = 0
     most: int | None = None
+    some: tuple[Some, ...] = ()
+    evaluated: Regex = EMPTY
+
+
+class Counted(NamedTuple):
+    """Of the items from index `start` on, at least `least` and at most `most` fit `child`."""
+
+    child: Expr
+    start: int = 0
+    least: int = 1
+    most: int | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArrayAlt:
-    """A conjunction of (prefix, tail) lists, and bounds on the number of items."""
+    """A conjunction of (prefix, tail) lists, bounds on the number of items, and counted items.
+
+    unique: no two items are equal; repeated: some two are. evaluated: `unevaluatedItems` passes
+    over so many items from the front (None: over all), and over those that fit one of `matched`.
+    """
 
     lists: tuple[tuple[tuple[Expr, ...], Expr], ...] = ()
     least: int = 0
     most: int | None = None
+    counted: tuple[Counted, ...] = ()
+    unique: bool = False
+    repeated: bool = False
+    evaluated: int | None = 0
+    matched: tuple[Expr, ...] = ()
 
     def child(self, index: int) -> Expr:
         """What item `index` must fit."""
@@ -94,7 +139,9 @@ class Node:
     objects: tuple[ObjectAlt, ...] = ()
 
 
-ANYTHING = Node(True, True, True, JSON_NUMBER, ANY, (ArrayAlt(),), (ObjectAlt(),))
+ANY_ARRAY = ArrayAlt()
+ANY_OBJECT = ObjectAlt()
+ANYTHING = Node(True, True, True, JSON_NUMBER, ANY, (ANY_ARRAY,), (ANY_OBJECT,))
 NOTHING = Node()
 
 
@@ -113,18 +160,20 @@ def both(a: Node, b: Node, location: str = "") -> Node:
         a.false and b.false,
         intersect(a.number, b.number),
         intersect(a.string, b.string),
-        tuple(_both_arrays(a.arrays, b.arrays, location)),
-        tuple(_both_objects(a.objects, b.objects, location)),
+        _both_alternatives(a.arrays, b.arrays, both_arrays, location),
+        _both_alternatives(a.objects, b.objects, both_objects, location),
     )
 
 
 def either(nodes: list[Node], location: str = "") -> Node:
     """Values that fit at least one of `nodes`."""
-    if any(n is ANYTHING for n in nodes):
-        return ANYTHING
+    if len(nodes) == 1:
+        return nodes[0]
     arrays = tuple(dict.fromkeys(a for n in nodes for a in n.arrays))
     objects = tuple(dict.fromkeys(o for n in nodes for o in n.objects))
-    _check_count(max(len(arrays), len(objects)), location)
+    if any(n is ANYTHING for n in nodes) and not _annotated(arrays, objects):
+        return ANYTHING
+    check_count(max(len(arrays), len(objects)), location)
     return Node(
         any(n.null for n in nodes),
         any(n.true for n in nodes),
@@ -136,7 +185,13 @@ def either(nodes: list[Node], location: str = "") -> Node:
     )
 
 
-def _check_count(count: int, location: str) -> None:
+def _annotated(arrays: tuple[ArrayAlt, ...], objects: tuple[ObjectAlt, ...]) -> bool:
+    """Whether some alternative says more than which values fit."""
+    return any(map(_said, arrays)) or any(map(_said, objects))
+
+
+def check_count(count: int, location: str) -> None:
+    """Raise BudgetError if a node would have too many alternatives."""
     if count > MAX_ALTERNATIVES:
         raise BudgetError(
             f"combining alternatives gives {count} cases",
@@ -150,57 +205,107 @@ def _most(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else min(a, b)
 
 
-def _conjunctions(
-    left: tuple[AltT, ...], right: tuple[AltT, ...], free: Callable[[AltT], bool], location: str
-) -> Iterator[tuple[AltT, AltT | None]]:
-    """The pairs of alternatives to merge; (a, None) where one of the two says it all."""
-    _check_count(len(left) * len(right), location)
+def _both_alternatives(
+    left: tuple[AltT, ...],
+    right: tuple[AltT, ...],
+    merge: Callable[[AltT, AltT], AltT | None],
+    location: str,
+) -> tuple[AltT, ...]:
+    if not left or not right:
+        return ()
+    if len(left) == len(right) == 1:
+        merged = merge(left[0], right[0])
+        return () if merged is None else (merged,)
+    found: dict[AltT, None] = {}
     for a in left:
-        for b in right:
-            if free(a) or a is b:
-                yield b, None
-            else:
-                yield a, None if free(b) else b
+        found.update(dict.fromkeys(m for b in right if (m := merge(a, b)) is not None))
+        check_count(len(found), location)
+    return absorbed(tuple(found))
 
 
-def _both_arrays(
-    left: tuple[ArrayAlt, ...], right: tuple[ArrayAlt, ...], location: str
-) -> Iterator[ArrayAlt]:
-    for a, b in _conjunctions(left, right, _is_free_array, location):
-        if b is None:
-            yield a
-            continue
-        merged = ArrayAlt(a.lists + b.lists, max(a.least, b.least), _most(a.most, b.most))
-        if merged.most is None or merged.least <= merged.most:
-            yield merged
+def both_arrays(a: ArrayAlt, b: ArrayAlt) -> ArrayAlt | None:
+    """Arrays that fit `a` and `b`; None if they plainly exclude each other."""
+    if a is b or _is_free_array(b):
+        return a
+    if _is_free_array(a):
+        return b
+    merged = ArrayAlt(
+        tuple(dict.fromkeys(a.lists + b.lists)),
+        max(a.least, b.least),
+        _most(a.most, b.most),
+        tuple(dict.fromkeys(a.counted + b.counted)),
+        a.unique or b.unique,
+        a.repeated or b.repeated,
+        None if None in {a.evaluated, b.evaluated} else max(a.evaluated or 0, b.evaluated or 0),
+        tuple(dict.fromkeys(a.matched + b.matched)),
+    )
+    if merged.most is not None and merged.least > merged.most:
+        return None
+    if merged.unique and merged.repeated:
+        return None
+    heads = min(merged.least, merged.prefix + 1)
+    return None if any(contradictory(merged.child(i)) for i in range(heads)) else merged
 
 
-def _both_objects(
-    left: tuple[ObjectAlt, ...], right: tuple[ObjectAlt, ...], location: str
-) -> Iterator[ObjectAlt]:
-    for a, b in _conjunctions(left, right, _is_free_object, location):
-        yield (
-            a
-            if b is None
-            else ObjectAlt(
-                tuple(dict.fromkeys(a.groups + b.groups)),
-                tuple(dict.fromkeys(a.required + b.required)),
-                max(a.least, b.least),
-                _most(a.most, b.most),
-            )
-        )
+def both_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
+    """Objects that fit `a` and `b`; None if they plainly exclude each other."""
+    if a is b or _is_free_object(b):
+        return a
+    if _is_free_object(a):
+        return b
+    merged = ObjectAlt(
+        tuple(dict.fromkeys(a.groups + b.groups)),
+        tuple(dict.fromkeys(a.required + b.required)),
+        max(a.least, b.least),
+        _most(a.most, b.most),
+        tuple(dict.fromkeys(a.some + b.some)),
+        alt(a.evaluated, b.evaluated),
+    )
+    if merged.most is not None and max(merged.least, len(merged.required)) > merged.most:
+        return None
+    return None if any(_excluded(merged.groups, key) for key in merged.required) else merged
+
+
+def _excluded(groups: tuple[Group, ...], key: str) -> bool:
+    """Whether a key is plainly impossible, patterns aside."""
+    named = [group.named[key] for group in groups if key in group.named]
+    return bool(named) and contradictory(conjoin(*named))
 
 
 def _is_free_array(a: ArrayAlt) -> bool:
-    return not a.lists and a.least == 0 and a.most is None
+    return a is ANY_ARRAY or (not _asked(a) and not _said(a))
 
 
 def _is_free_object(a: ObjectAlt) -> bool:
-    return not a.groups and not a.required and a.least == 0 and a.most is None
+    return a is ANY_OBJECT or (not _asked(a) and not _said(a))
 
 
-class Refused:
-    """The value of the atom that no value fits."""
+def _asked(a: ArrayAlt | ObjectAlt) -> frozenset[Any]:
+    """The obligations of an alternative: of two sets, the smaller one is weaker."""
+    bounds: list[Any] = [("least", n) for n in (a.least,) if n]
+    bounds += [("most", n) for n in (a.most,) if n is not None]
+    if isinstance(a, ArrayAlt):
+        flags = ("unique",) * a.unique + ("repeated",) * a.repeated
+        return frozenset((*a.lists, *a.counted, *flags, *bounds))
+    wanted = (("required", key) for key in a.required)
+    return frozenset((*a.groups, *wanted, *a.some, *bounds))
 
 
-FALSE: Expr = (Atom(Refused, ""),)
+def _said(a: ArrayAlt | ObjectAlt) -> Any:
+    """What `unevaluated...` learns from an alternative; false if nothing."""
+    if isinstance(a, ArrayAlt):
+        return (a.evaluated, a.matched) if a.evaluated != 0 or a.matched else ()
+    return () if a.evaluated is EMPTY else (a.evaluated,)
+
+
+def absorbed(alternatives: tuple[AltT, ...]) -> tuple[AltT, ...]:
+    """The same union without alternatives that ask for all that another asks for, and more."""
+    if len(alternatives) > MAX_COMPARED:
+        return alternatives
+    sets = [(_asked(a), _said(a), i) for i, a in enumerate(alternatives)]
+    sets.sort(key=lambda entry: (len(entry[0]), entry[2]))
+    kept: list[tuple[frozenset[Any], Any, int]] = []
+    for asked, said, i in sets:
+        if not any(w <= asked and (not said or s == said) for w, s, _ in kept):
+            kept.append((asked, said, i))
+    return tuple(alternatives[i] for i in sorted(i for _, _, i in kept))

@@ -1,6 +1,6 @@
-"""In: one alternative of an object or array. Out: which keys or items may come, at what cost.
+"""In: one alternative of an object. Out: which keys may come, at what cost.
 
-A plan answers for a *progress* (what has been read of the object or array): which keys are still
+A plan answers for a *progress* (what has been read of the object): which keys are still
 possible, whether it may end, and how few bytes finish it. Nothing it offers is a dead end: required
 keys, bounds on counts, and children that no value fits are taken into account.
 """
@@ -25,7 +25,9 @@ from structgen.automaton.regex import (
     words,
 )
 from structgen.errors import BudgetError
-from structgen.spec.json_nodes import FALSE, ArrayAlt, Expr, Group, ObjectAlt, conjoin
+from structgen.spec.json_logic import object_child
+from structgen.spec.json_nodes import FALSE, Expr, Group, ObjectAlt, conjoin
+from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
@@ -38,12 +40,14 @@ class Progress(NamedTuple):
     """What has been read of an object: how far down the declared order, which keys, how many.
 
     In any order `position` stays 0 and `seen` has all keys; in declared order `seen` has only the
-    keys that are not declared. `taken` stays 0 where no bound needs it.
+    keys that are not declared. `taken` stays 0 where no bound needs it. `wanted` has the numbers of
+    the members that must still come by what they are rather than by name (`ObjectAlt.some`).
     """
 
     position: int = 0
     seen: frozenset[str] = frozenset()
     taken: int = 0
+    wanted: tuple[int, ...] = ()
 
 
 class Cell(NamedTuple):
@@ -67,16 +71,22 @@ class ObjectPlan:
         self._counts = alt_.least > 0 or alt_.most is not None
         self._children: dict[str, Expr] = {}
 
+    @property
+    def start(self) -> Progress:
+        """The progress before the first key."""
+        return Progress(wanted=tuple(range(len(self.alt.some))))
+
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
         if key in self._index:
             if key not in self._children:
-                self._children[key] = conjoin(*(_child(g, key) for g in self.alt.groups))
+                self._children[key] = object_child(self.alt, key)
             return self._children[key]
         return next((c.child for c in self.cells if matches(c.keys, key)), FALSE)
 
     @cached_property
-    def _all_cells(self) -> tuple[Cell, ...]:
+    def all_cells(self) -> tuple[Cell, ...]:
+        """The keys that are not named, by child."""
         start = complement(words(self.names)) if self.names else ANY
         cells = [Cell(start, ())]
         for group in self.alt.groups:
@@ -86,7 +96,7 @@ class ObjectPlan:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The keys that are not named and whose child some value fits, by child."""
-        return tuple(c for c in self._all_cells if self._costs.of(c.child) is not None)
+        return tuple(c for c in self.all_cells if self._costs.of(c.child) is not None)
 
     def possible(self, name: str) -> bool:
         """Whether some value fits the child of a name."""
@@ -161,18 +171,30 @@ class ObjectPlan:
         """Whether another key may follow."""
         return bool(self.next_names(at)) or bool(self.next_others(at))
 
+    def takes(self, at: Progress, key: str) -> list[tuple[Expr, Progress]]:
+        """The ways to go on with `key`: what its value must fit, and the progress after it."""
+        return [(self.child(key), self.take(at, key))] if self.allows(at, key) else []
+
     def take(self, at: Progress, key: str) -> Progress:
         """The progress after `key`."""
         if key not in self._index:
             return self._take_other(at, key)
         taken = at.taken + self._counts
         if self.declared:
-            return Progress(self._index[key] + 1, at.seen, taken)
-        return Progress(0, at.seen | {key}, taken)
+            return Progress(self._index[key] + 1, at.seen, taken, at.wanted)
+        return Progress(0, at.seen | {key}, taken, at.wanted)
 
     def _take_other(self, at: Progress, key: str) -> Progress:
         position = len(self.names) if self.declared else 0
-        return Progress(position, at.seen | {key}, at.taken + self._counts)
+        return Progress(position, at.seen | {key}, at.taken + self._counts, at.wanted)
+
+    def settle(self, at: Progress, _value: Value) -> Progress:
+        """The progress once the value of the last key is known."""
+        return at
+
+    def watches(self, _at: Progress) -> bool:
+        """Whether `settle` needs to know values."""
+        return False
 
     def _viable(self, at: Progress) -> bool:
         most, least = self.alt.most, self.alt.least
@@ -186,7 +208,7 @@ class ObjectPlan:
         `least` more members are written in any case.
         """
         members = self._members(at, self._costs.of, least)
-        return _closing(members or [], opened, self._costs.gap)
+        return closing(members or [], opened, self._costs.gap)
 
     def floor(self, at: Progress) -> int:
         """A lower bound on the bytes that remain behind the next key, or the closing brace."""
@@ -197,8 +219,11 @@ class ObjectPlan:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""
         if self.alt.most is not None and self.alt.most < max(len(self.required), self.alt.least):
             return None
-        members = self._members(Progress(), cost_of)
-        return None if members is None else 1 + _closing(members, True, self._costs.gap)
+        return self._whole(self._members(self.start, cost_of))
+
+    def _whole(self, members: list[int] | None) -> int | None:
+        """Bytes of an object, braces included."""
+        return None if members is None else 1 + closing(members, True, self._costs.gap)
 
     def _members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """The bytes of the cheapest members still to be written, None if there are too few."""
@@ -223,7 +248,7 @@ class ObjectPlan:
             if n not in self.required and n not in at.seen
         ]
         taken = set(at.seen)
-        for cell in self._all_cells:
+        for cell in self.all_cells:
             value = cost_of(cell.child)
             for _ in range(wanted if value is not None else 0):
                 key = shortest(intersect(cell.keys, complement(words(taken))))
@@ -234,26 +259,29 @@ class ObjectPlan:
         known = sorted(size for size in optional if size is not None)
         return [*known[:wanted]]
 
+    def has_many(self, many: Callable[[Expr], bool]) -> bool:
+        """Whether infinitely many objects plainly fit, if `many` values fit a child."""
+        room = self.alt.most is None or self.alt.most > len(self.required)
+        children = [self.child(name) for name in (self.names if room else self.alt.required)]
+        return any(map(many, children)) or (room and any(is_infinite(c.keys) for c in self.cells))
+
     def needs(self) -> list[Expr]:
         """The children that decide whether some object fits, and how short it is."""
         children = [self.child(name) for name in self.alt.required]
         if self.alt.least > len(self.required):
             children += [self.child(n) for n in self.names if n not in self.required]
-            children += [cell.child for cell in self._all_cells]
+            children += [cell.child for cell in self.all_cells]
         return children
 
 
-def _closing(members: list[int], opened: bool, gap: int) -> int:
+def is_infinite(language: Regex) -> bool:
+    """Whether a language plainly has infinitely many words."""
+    return language.longest >= INFINITE and language.plain and language is not EMPTY
+
+
+def closing(members: list[int], opened: bool, gap: int) -> int:
     """Bytes of members with their commas and gaps, and of the closing bracket."""
     return sum(members) + len(members) * (1 + gap) - (opened and bool(members)) + gap + 1
-
-
-def _child(group: Group, key: str) -> Expr:
-    if group.keys is not ANY and not matches(group.keys, key):
-        return FALSE
-    found = [group.named[key]] if key in group.named else []
-    found += [child for pattern, child in group.patterns if matches(pattern, key)]
-    return conjoin(*found) if found else group.rest
 
 
 def _split(cell: Cell, group: Group) -> list[Cell]:
@@ -279,7 +307,7 @@ def _count(keys: Regex, enough: int) -> int:
     """How many words a language has, or at least `enough` of them."""
     if keys is EMPTY:
         return 0
-    if keys.longest >= INFINITE and keys.plain:
+    if is_infinite(keys):
         return enough
     found, left = 0, keys
     taken: list[str] = []
@@ -291,62 +319,3 @@ def _count(keys: Regex, enough: int) -> int:
         found += 1
         left = intersect(keys, complement(words(taken)))
     return found
-
-
-class ArrayPlan:
-    """One alternative of an array. A progress is the number of items read, as far as it matters."""
-
-    def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
-        self.alt = alt_
-        self._costs = costs
-        self.child = alt_.child
-
-    @cached_property
-    def most(self) -> int | None:
-        """How many items there can be, children that no value fits taken into account."""
-        limit = self.alt.most
-        for index in range(self.alt.prefix + 1):
-            if limit is not None and index >= limit:
-                break
-            if self._costs.of(self.child(index)) is None:
-                return index
-        return limit
-
-    def may_end(self, count: int) -> bool:
-        """Whether the array may close after `count` items."""
-        return count >= self.alt.least
-
-    def may_go_on(self, count: int) -> bool:
-        """Whether another item may follow."""
-        return self.most is None or count < self.most
-
-    def take(self, count: int) -> int:
-        """The progress after another item; stops growing where more makes no difference."""
-        if self.most is None:
-            return min(count + 1, max(self.alt.least, self.alt.prefix))
-        return count + 1
-
-    def cost(self, count: int, opened: bool) -> int:
-        """Fewest bytes from after an item (or the bracket, if `opened`) past the closing one."""
-        items = self._items(count, self._costs.of)
-        return _closing(items or [], opened, self._costs.gap)
-
-    def minimum(self, cost_of: CostOf) -> int | None:
-        """Fewest bytes of an array that fits, given the costs of children; None if none does."""
-        if self.alt.most is not None and self.alt.most < self.alt.least:
-            return None
-        items = self._items(0, cost_of)
-        return None if items is None else 1 + _closing(items, True, self._costs.gap)
-
-    def _items(self, count: int, cost_of: CostOf) -> list[int] | None:
-        left = max(self.alt.least - count, 0)
-        head = max(min(left, self.alt.prefix - count), 0)
-        sizes = [cost_of(self.child(i)) for i in range(count, count + head)]
-        if left > head:
-            sizes += [cost_of(self.child(self.alt.prefix))] * (left - head)
-        found = [size for size in sizes if size is not None]
-        return found if len(found) == len(sizes) else None
-
-    def needs(self) -> list[Expr]:
-        """The children that decide whether some array fits, and how short it is."""
-        return [self.child(i) for i in range(min(self.alt.least, self.alt.prefix + 1))]

@@ -8,7 +8,7 @@ error.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import Regex
 from structgen.automaton.regex_syntax import parse
@@ -19,6 +19,7 @@ from structgen.errors import (
     UnsupportedSchemaError,
 )
 from structgen.spec.json_costs import Costs
+from structgen.spec.json_logic import negated
 from structgen.spec.json_nodes import (
     ANYTHING,
     FALSE,
@@ -29,8 +30,10 @@ from structgen.spec.json_nodes import (
     Node,
     Refused,
     both,
+    either,
 )
 from structgen.spec.json_references import Place, References
+from structgen.spec.json_values import Value, data_of
 
 if TYPE_CHECKING:
     from referencing import Registry
@@ -63,9 +66,14 @@ class Schemas:
         self._patterns: dict[str, Regex] = {}
         self._conjunctions: dict[Expr, Node] = {TRUE: ANYTHING}
         self._expanding: list[Atom] = []
-        self._exclusive: list[tuple[str, list[Node]]] = []
-        self.costs = Costs(self.node, declared, gap)
+        self._constants: dict[frozenset[Value], Expr] = {}
+        self._negations: dict[Expr, Expr] = {}
+        self._unions: dict[tuple[Expr, ...], Expr] = {}
+        self._opposites: dict[Node, Node] = {}
+        self.costs = Costs(self, declared, gap)
         self._references = References(schema, registry)
+        documents = [] if registry is None else [registry[uri].contents for uri in registry]
+        self.tracks = any(map(_mentions, (schema, *documents)))  #: which keys and items are seen
         self.root: Expr = self._expr(schema, self._references.root, entered=True)
 
     def atom(self, schema: Any, place: Place, entered: bool = False) -> Atom:
@@ -140,13 +148,61 @@ class Schemas:
 
         if atom.value is Refused:
             return NOTHING
-        if isinstance(atom.value, Constant):
-            return constants(self, [atom.value.value], atom.location)
+        if isinstance(atom.value, OneOf):
+            return constants(self, list(atom.value.values), atom.location)
+        if isinstance(atom.value, Negation):
+            return self.opposite(self.node(atom.value.expr), f"#{atom.location}")
+        if isinstance(atom.value, Union):
+            return either([self.node(expr) for expr in atom.value.exprs], f"#{atom.location}")
         return json_keywords.build(self, atom)
 
     def constant(self, value: Any, location: str) -> Expr:
         """The expression that only `value` fits."""
-        return (Atom(Constant(value), location),)
+        return (Atom(OneOf((value,)), location),)
+
+    def one_of(self, values: frozenset[Value]) -> Expr:
+        """The expression that exactly these values fit."""
+        if values not in self._constants:
+            listed = tuple(data_of(value) for value in values)
+            self._constants[values] = (Atom(OneOf(listed), ""),)
+        return self._constants[values]
+
+    def negation(self, expr: Expr) -> Expr:
+        """The expression that exactly the values fit that do not fit `expr`."""
+        if expr in {TRUE, FALSE}:
+            return FALSE if expr == TRUE else TRUE
+        if len(expr) == 1 and expr[0].opposite is not None:
+            return (expr[0].opposite,)
+        if expr not in self._negations:
+            opposite = Atom(Negation(expr), expr[0].location)
+            self._negations[expr] = (opposite,)
+            if len(expr) == 1:
+                opposite.opposite, expr[0].opposite = expr[0], opposite
+        return self._negations[expr]
+
+    def union(self, exprs: tuple[Expr, ...]) -> Expr:
+        """The expression that the values fit that fit at least one of `exprs`."""
+        if TRUE in exprs:
+            return TRUE
+        some = tuple(dict.fromkeys(expr for expr in exprs if expr != FALSE))
+        if len(some) < 2:
+            return some[0] if some else FALSE
+        if some not in self._unions:
+            self._unions[some] = (Atom(Union(some), some[0][0].location),)
+        return self._unions[some]
+
+    def opposite(self, node: Node, location: str) -> Node:
+        """The values that do not fit `node`."""
+        if node not in self._opposites:
+            self._opposites[node] = negated(node, self.negation, location)
+        return self._opposites[node]
+
+    def peek(self, expr: Expr) -> Node | None:
+        """The node of an expression, or None while one of its atoms is being expanded."""
+        try:
+            return self.node(expr)
+        except DanglingReferenceError:  # perhaps only because of what is being expanded
+            return None
 
     def pattern(self, text: Any, location: str) -> Regex:
         """The language of a pattern, searched for as JSON Schema means it."""
@@ -160,10 +216,6 @@ class Schemas:
                 raise
         return self._patterns[text]
 
-    def check_exclusive(self, location: str, nodes: list[Node]) -> None:
-        """Remember that no value may fit two of `nodes`."""
-        self._exclusive.append((location, nodes))
-
     def complete(self) -> None:
         """Expand everything that the root reaches, so that every error shows at compile time."""
         todo = list(self.root)
@@ -173,37 +225,48 @@ class Schemas:
                 fresh = [atom for atom in child if atom not in seen]
                 seen.update(fresh)
                 todo += fresh
-        for location, nodes in self._exclusive:
-            self._check_exclusive(location, nodes)
-
-    def _check_exclusive(self, location: str, nodes: list[Node]) -> None:
-        for i, first in enumerate(nodes):
-            for j in range(i + 1, len(nodes)):
-                if self.costs.of_node(both(first, nodes[j], location)) is not None:
-                    raise UnsupportedSchemaError(
-                        f"branches {i} and {j} of 'oneOf' have values in common",
-                        keyword="oneOf",
-                        location=location,
-                        expected="branches that exclude each other",
-                        hint="make them differ in type or in a required constant, or use anyOf",
-                    )
 
 
 def _children(node: Node) -> Iterator[Expr]:
     for array in node.arrays:
         for prefix, tail in array.lists:
             yield from (*prefix, tail)
+        yield from (counted.child for counted in array.counted)
     for object_ in node.objects:
         for group in object_.groups:
             yield from group.named.values()
             yield from (child for _, child in group.patterns)
             yield group.rest
+        yield from (some.child for some in object_.some)
 
 
-class Constant:
-    """A JSON value that a child must equal (from `enum` or `const`)."""
+def _mentions(schema: Any) -> bool:
+    """Whether `unevaluated...` stands anywhere in a document, so that evaluation is tracked."""
+    todo = [schema]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict):
+            if "unevaluatedProperties" in value or "unevaluatedItems" in value:
+                return True
+            todo += value.values()
+        elif isinstance(value, list):
+            todo += value
+    return False
 
-    __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+class OneOf(NamedTuple):
+    """JSON values of which a child must equal one (from `enum`, `const`, or items read)."""
+
+    values: tuple[Any, ...]
+
+
+class Negation(NamedTuple):
+    """What an expression does not fit."""
+
+    expr: Expr
+
+
+class Union(NamedTuple):
+    """What fits at least one of several expressions."""
+
+    exprs: tuple[Expr, ...]

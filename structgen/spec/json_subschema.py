@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.numbers import to_fraction
 from structgen.errors import SpecError
-from structgen.spec.json_nodes import ANYTHING, Atom, Expr, Node
+from structgen.spec.json_nodes import ANYTHING, Atom, Expr, Node, both
 from structgen.spec.json_pointer import escape_pointer
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class Subschema:
         """The node of a subschema that applies to the same value."""
         return self.schemas.node(self.child(schema, *path))
 
+    def opposite(self, node: Node, keyword: str) -> Node:
+        """The values that do not fit `node`, which belongs to `keyword`."""
+        return self.schemas.opposite(node, self.at(keyword))
+
     def broken(self, keyword: str, expected: str) -> SpecError:
         """The error for a keyword with a value that it cannot have."""
         value = json.dumps(self.schema[keyword], default=str)
@@ -55,6 +59,13 @@ class Subschema:
         """Add a conjunct that restricts the given JSON types and leaves the others alone."""
         free = {name: getattr(ANYTHING, name) for name in Node.__dataclass_fields__}
         self.nodes.append(Node(**(free | parts)))
+
+    def conjunction(self) -> Node:
+        """What all keywords so far say together."""
+        node = ANYTHING
+        for part in self.nodes:
+            node = both(node, part, self.at())
+        return node
 
     def count(self, keyword: str) -> int | None:
         """The value of a keyword that is a non-negative integer, None if absent."""

@@ -1,0 +1,98 @@
+"""In: one alternative of an array. Out: which items may come, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from structgen.spec.json_nodes import ArrayAlt, Expr
+from structgen.spec.json_plans import CostOf, closing
+from structgen.spec.json_values import Value
+
+if TYPE_CHECKING:
+    from structgen.spec.json_costs import Costs
+
+
+class ArrayPlan:
+    """One alternative of an array. A progress is the number of items read, as far as it matters."""
+
+    def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
+        self.alt = alt_
+        self._costs = costs
+        self.child = alt_.child
+
+    @cached_property
+    def most(self) -> int | None:
+        """How many items there can be, children that no value fits taken into account."""
+        limit = self.alt.most
+        for index in range(self.alt.prefix + 1):
+            if limit is not None and index >= limit:
+                break
+            if self._costs.of(self.child(index)) is None:
+                return index
+        return limit
+
+    @property
+    def start(self) -> int:
+        """The progress before the first item."""
+        return 0
+
+    def may_end(self, count: int) -> bool:
+        """Whether the array may close after `count` items."""
+        return count >= self.alt.least
+
+    def may_go_on(self, count: int) -> bool:
+        """Whether another item may follow."""
+        return self.most is None or count < self.most
+
+    def takes(self, count: int) -> list[tuple[Expr, int]]:
+        """The ways to go on: what the next item must fit, and the progress after it."""
+        return [(self.child(count), self.take(count))] if self.may_go_on(count) else []
+
+    def settle(self, count: int, _value: Value) -> int:
+        """The progress once the value of the last item is known."""
+        return count
+
+    def watches(self, _count: int) -> bool:
+        """Whether `settle` needs to know values."""
+        return False
+
+    def take(self, count: int) -> int:
+        """The progress after another item; stops growing where more makes no difference."""
+        if self.most is None:
+            return min(count + 1, max(self.alt.least, self.alt.prefix))
+        return count + 1
+
+    def cost(self, count: int, opened: bool) -> int:
+        """Fewest bytes from after an item (or the bracket, if `opened`) past the closing one."""
+        items = self._items(count, self._costs.of)
+        return closing(items or [], opened, self._costs.gap)
+
+    def minimum(self, cost_of: CostOf) -> int | None:
+        """Fewest bytes of an array that fits, given the costs of children; None if none does."""
+        if self.alt.most is not None and self.alt.most < self.alt.least:
+            return None
+        items = self._items(0, cost_of)
+        return None if items is None else 1 + closing(items, True, self._costs.gap)
+
+    def _items(self, count: int, cost_of: CostOf) -> list[int] | None:
+        left = max(self.alt.least - count, 0)
+        head = max(min(left, self.alt.prefix - count), 0)
+        sizes = [cost_of(self.child(i)) for i in range(count, count + head)]
+        if left > head:
+            sizes += [cost_of(self.child(self.alt.prefix))] * (left - head)
+        found = [size for size in sizes if size is not None]
+        return found if len(found) == len(sizes) else None
+
+    def has_many(self, many: Callable[[Expr], bool]) -> bool:
+        """Whether infinitely many arrays plainly fit, if `many` values fit a child."""
+        if self.most is None and not self.alt.unique:
+            return True
+        last = self.alt.prefix if self.most is None else min(self.alt.prefix, self.most - 1)
+        last = min(last, 0) if self.alt.unique else last
+        return any(many(self.child(index)) for index in range(last + 1))
+
+    def needs(self) -> list[Expr]:
+        """The children that decide whether some array fits, and how short it is."""
+        return [self.child(i) for i in range(min(self.alt.least, self.alt.prefix + 1))]

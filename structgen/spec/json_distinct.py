@@ -1,0 +1,194 @@
+"""In: an array whose items must all differ, or of which two must be equal. Out: its plan.
+
+The values read are part of the progress, so an item is kept from repeating one while it is being
+written. Where few values are possible, items and values are matched: an item must not take what a
+later one cannot do without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from structgen.errors import BudgetError
+from structgen.spec.json_domains import matched
+from structgen.spec.json_items import Items, ItemsPlan
+from structgen.spec.json_nodes import Expr, conjoin
+from structgen.spec.json_plans import CostOf
+from structgen.spec.json_values import Value
+
+MAX_SEQUENCES = 2000  # ways to count the items that are left
+
+Domain = list[Value] | None  # None: more values than anybody needs
+
+
+class UniquePlan(ItemsPlan):
+    """One alternative of an array whose items all differ. Its costs are lower bounds."""
+
+    def watches(self, _at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.watches`."""
+        return True
+
+    def takes(self, at: Items) -> list[tuple[Expr, Items]]:  # type: ignore[override]
+        """See `ArrayPlan.takes`."""
+        found = []
+        for child, counts in self.ways(at.read, at.counts):
+            after = Items(self.take(at.read), counts, at.values)
+            way = (self._without(child, at.values | self._reserved(after)), after)
+            if self.offers(*way):
+                found.append(way)
+        return found
+
+    def _without(self, child: Expr, values: frozenset[Value]) -> Expr:
+        if not values:
+            return child
+        return conjoin(child, self._costs.negation(self._costs.one_of(values)))
+
+    def rest(self, at: Items) -> int | None:
+        """See `ItemsPlan.rest`."""
+        if at not in self._known:
+            possible = any(_fit(domains, at.values) for domains in self._domains(at))
+            self._known[at] = self.search(at, self._costs.of) if possible else None
+        return self._known[at]
+
+    def minimum(self, cost_of: CostOf) -> int | None:
+        """See `ArrayPlan.minimum`."""
+        size = super().minimum(cost_of)
+        return size if size is not None and self._enough else None
+
+    @cached_property
+    def _enough(self) -> bool:
+        """Whether enough values exist that do not hold an array of this very plan.
+
+        That decides: of the arrays that fit, one of the least depth has no other inside.
+        """
+        if all(len(children) < 2 for children in self._sequences(self.start)):
+            return True
+        plan = UniquePlan(self.alt, self._costs.without(self.alt))
+        return any(_fit(domains, frozenset()) for domains in plan._domains(plan.start))
+
+    def _reserved(self, after: Items) -> frozenset[Value]:
+        """The values that the item before `after` must leave to later ones."""
+        ways = list(self._domains(after))
+        scarce = {v for domains in ways for d in domains if d is not None for v in d}
+        return frozenset(
+            v
+            for v in scarce - after.values
+            if not any(_fit(domains, after.values | {v}) for domains in ways)
+        )
+
+    def _domains(self, at: Items) -> Iterator[list[Domain]]:
+        """For each way to finish the array, the values that each item can have."""
+        for children in self._sequences(at):
+            wanted = len(children) + len(at.values) + 1
+            yield [self._costs.domain(child, wanted) for child in children]
+
+    def _sequences(self, at: Items) -> Iterator[list[Expr]]:
+        """What the items still to come must fit, for each way to count them, short ones first."""
+        todo: list[tuple[int, tuple[int, ...], list[Expr]]] = [(at.read, at.counts, [])]
+        made = 0
+        while todo:
+            longer = []
+            for index, counts, children in todo:
+                if self.finished((index, counts)):
+                    yield children
+                    continue
+                for child, after in self.ways(index, counts):
+                    idle = after == counts and index >= max(self.stable, self.alt.least)
+                    if not idle:
+                        longer.append((index + 1, after, [*children, child]))
+            made += len(longer)
+            if made > MAX_SEQUENCES * (1 + self.alt.least):
+                raise BudgetError(
+                    f"items that differ can be counted in more than {MAX_SEQUENCES} ways",
+                    hint="use minContains or maxContains without uniqueItems",
+                )
+            todo = longer
+
+
+def _fit(domains: list[Domain], taken: frozenset[Value]) -> bool:
+    """Whether each domain can give a value of its own that is not taken."""
+    return matched([[v for v in d if v not in taken] for d in domains if d is not None])
+
+
+class RepeatedPlan(ItemsPlan):
+    """One alternative of an array in which two items are equal."""
+
+    def watches(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.watches`."""
+        return not at.twins
+
+    def takes(self, at: Items) -> list[tuple[Expr, Items]]:  # type: ignore[override]
+        """See `ArrayPlan.takes`: an item may be a twin, or wait for one, or neither."""
+        found: list[tuple[Expr, Items]] = []
+        for child, counts in self.ways(at.read, at.counts):
+            after = Items(self.take(at.read), counts, at.values, at.twins)
+            ways = [(child, after)]
+            if not at.twins:
+                if at.values:
+                    done = after._replace(values=frozenset(), twins=True)
+                    ways.append((conjoin(child, self._costs.one_of(at.values)), done))
+                for later in self._later(after):
+                    twin = conjoin(child, later)
+                    if self._costs.of(twin) is not None:
+                        found.append((twin, after))
+            found += [way for way in ways if self.offers(*way)]
+        return list(dict.fromkeys(found))
+
+    def may_end(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.may_end`."""
+        return at.twins and super().may_end(at)
+
+    def _later(self, at: Items) -> list[Expr]:
+        """What a later item may fit that could be the twin of the item before `at`."""
+        found: dict[Expr, None] = {}
+        todo = [(at.read, at.counts)]
+        seen = set(todo)
+        while todo:
+            index, counts = todo.pop()
+            for child, after in self.ways(index, counts):
+                if self._costs.of(child) is None:
+                    continue
+                then = (self.take(index), after)
+                if self.rest(Items(*then, twins=True)) is not None:
+                    found[child] = None
+                if then not in seen:
+                    seen.add(then)
+                    todo.append(then)
+        return list(found)
+
+    def begin(self, at: Items) -> Any:
+        """See `ItemsPlan.begin`; a state also has the earlier twin's child, and if both came."""
+        return at.read, at.counts, None, at.twins
+
+    def finished(self, state: Any) -> bool:
+        """See `ItemsPlan.finished`."""
+        return state[3] and super().finished(state)
+
+    def steps(self, at: Items, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
+        """See `ItemsPlan.steps`; twins are paid for when the later one comes."""
+        index, counts, twin, twins = state
+        then = self.take(index)
+        for child, after in self.ways(index, counts):
+            cost = cost_of(child)
+            if cost is None:
+                continue
+            yield cost, (then, after, twin, twins)
+            if twins:
+                continue
+            if at.values:
+                known = cost_of(conjoin(child, self._costs.one_of(at.values)))
+                if known is not None:
+                    yield known, (then, after, None, True)
+            if twin is None:
+                yield 0, (then, after, child, False)
+                continue
+            again = cost_of(conjoin(twin, child))
+            if again is not None:
+                yield 2 * again, (then, after, None, True)
+
+    def needs(self) -> list[Expr]:
+        """See `ArrayPlan.needs`."""
+        children = super().needs()
+        return [*children, *(conjoin(a, b) for a in children for b in children)]

@@ -1,0 +1,126 @@
+"""In: an expression. Out: the distinct values that fit it, if they are few.
+
+`uniqueItems` asks for them: whether an array can be finished depends on how many different values
+its items may still have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from structgen.automaton.numbers import JSON_NUMBER, equal_to, number_complement, to_fraction
+from structgen.automaton.regex import (
+    EMPTY,
+    complement,
+    intersect,
+    shortest,
+    words,
+)
+from structgen.errors import BudgetError
+from structgen.spec.json_nodes import Expr, Node, conjoin
+from structgen.spec.json_plans import is_infinite
+from structgen.spec.json_values import Boolean, Value, data_of, scalar, value_of
+
+if TYPE_CHECKING:
+    from structgen.spec.json_costs import Costs
+
+MAX_VALUES = 2000  # listed of one expression
+
+
+def distinct_values(costs: Costs, expr: Expr, wanted: int) -> list[Value] | None:
+    """All values that fit, None if they are at least `wanted`."""
+    if wanted > MAX_VALUES:
+        raise BudgetError(
+            f"more than {MAX_VALUES} different items are asked for",
+            hint="lower minItems, or give the items more room",
+        )
+    if has_many(costs, costs.node_of(expr)):
+        return None
+    found: list[Value] = []
+    for value in _values(costs, expr):
+        found.append(value)
+        if len(found) >= wanted:
+            return None
+    return found
+
+
+def has_many(costs: Costs, node: Node, within: frozenset[Node] = frozenset()) -> bool:
+    """Whether infinitely many values plainly fit a node."""
+    if node in within or costs.of_node(node) is None:
+        return False
+    if node.number is JSON_NUMBER or is_infinite(node.string):
+        return True
+    inside = within | {node}
+
+    def many(child: Expr) -> bool:
+        return has_many(costs, costs.node_of(child), inside)
+
+    arrays, objects = costs.arrays(node), costs.objects(node)
+    return any(a.has_many(many) for a in arrays) or any(o.has_many(many) for o in objects)
+
+
+def _values(costs: Costs, expr: Expr) -> Iterator[Value]:
+    node = costs.node_of(expr)
+    if node.null:
+        yield None
+    for literal in (False, True):
+        if node.true if literal else node.false:
+            yield Boolean(literal)
+    number = node.number
+    while (text := shortest(number)) is not None:
+        yield scalar(text.encode())
+        apart = number_complement(equal_to(to_fraction(data_of(scalar(text.encode())))))
+        number = intersect(number, apart)
+    strings, taken = node.string, []
+    while (word := shortest(strings)) is not None:
+        yield word
+        taken.append(word)
+        strings = intersect(node.string, complement(words(taken)))
+    if node.arrays or node.objects:
+        yield from _containers(costs, expr)
+
+
+def _containers(costs: Costs, expr: Expr) -> Iterator[Value]:
+    """The arrays and objects that fit, short ones first: the shortest, then one that differs."""
+    found: list[Value] = []
+    while True:
+        others = costs.negation(costs.one_of(frozenset(found))) if found else ()
+        node = costs.node_of(conjoin(expr, others))
+        node = replace(node, null=False, true=False, false=False, number=EMPTY, string=EMPTY)
+        if costs.of_node(node) is None:
+            return
+        found.append(value_of(_shortest_value(costs, node)))
+        yield found[-1]
+
+
+def _shortest_value(costs: Costs, node: Node) -> object:
+    from decimal import Decimal
+    from json import loads
+
+    from structgen.automaton.completion import Completions
+    from structgen.automaton.engine import Engine
+    from structgen.automaton.json_machine import JsonMachine
+    from structgen.spec.json_layout import layout_of
+
+    layout, _ = layout_of("compact")
+    engine = Engine(lambda: JsonMachine(node, costs.node_of, costs, layout))
+    text = Completions(engine).shortest(engine.start)
+    return loads(text, parse_int=Decimal, parse_float=Decimal)
+
+
+def matched(domains: list[list[Value]]) -> bool:
+    """Whether each domain can give a value that no other gives (Kuhn's augmenting paths)."""
+    giver: dict[Value, int] = {}
+
+    def give(i: int, tried: set[Value]) -> bool:
+        for value in domains[i]:
+            if value not in tried:
+                tried.add(value)
+                if value not in giver or give(giver[value], tried):
+                    giver[value] = i
+                    return True
+        return False
+
+    return all(give(i, set()) for i in range(len(domains)))

@@ -1,0 +1,190 @@
+"""In: an array in which items of some kind are counted. Out: its plan.
+
+Where an item may be one of those that are counted there are two ways to go on, and the machine
+follows both. Whether enough items can still come, and at what cost, is a shortest path through the
+progress that is left (Dijkstra 1959).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable, Iterator
+from functools import cached_property
+from itertools import count as numbered
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from structgen.errors import BudgetError
+from structgen.spec.json_array_plans import ArrayPlan
+from structgen.spec.json_nodes import ArrayAlt, Expr, conjoin, contradictory
+from structgen.spec.json_plans import CostOf, closing
+from structgen.spec.json_values import Value
+
+if TYPE_CHECKING:
+    from structgen.spec.json_costs import Costs
+
+MAX_STEPS = 20_000  # of one search for the rest of an array
+
+Counts = tuple[int, ...]
+
+
+class Items(NamedTuple):
+    """What has been read of an array.
+
+    read: items so far, as far as it matters; counts: per counted child, how many fit, as far as it
+    matters; values: the distinct ones read, where items must differ or repeat; twins: whether two
+    items were equal, where some must be.
+    """
+
+    read: int
+    counts: Counts
+    values: frozenset[Value] = frozenset()
+    twins: bool = False
+
+
+class ItemsPlan(ArrayPlan):
+    """One alternative of an array that counts items."""
+
+    def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
+        super().__init__(alt_, costs)
+        self._known: dict[Items, int | None] = {}
+
+    @property
+    def start(self) -> Items:  # type: ignore[override]
+        """See `ArrayPlan.start`."""
+        return Items(0, (0,) * len(self.alt.counted))
+
+    @cached_property
+    def stable(self) -> int:
+        """Items from this index on are all alike."""
+        return max((self.alt.prefix, *(c.start for c in self.alt.counted)))
+
+    def take(self, count: int) -> int:
+        """See `ArrayPlan.take`."""
+        if self.most is not None:
+            return count + 1
+        return min(count + 1, max(self.alt.least, self.stable))
+
+    def ways(self, index: int, counts: Counts) -> Iterator[tuple[Expr, Counts]]:
+        """The ways to write item `index`: what it must fit, and the counts after it."""
+        if self.most is not None and index >= self.most:
+            return
+        ways: list[tuple[Expr, Counts]] = [(self.child(index), ())]
+        for c, have in zip(self.alt.counted, counts, strict=True):
+            matters = index >= c.start and (c.most is not None or have < c.least)
+            room = c.most is None or have < c.most
+            longer: list[tuple[Expr, Counts]] = []
+            for child, found in ways:
+                claimed = conjoin(child, c.child)
+                if matters and room:
+                    longer.append((claimed, (*found, have + 1)))
+                if not matters:
+                    longer.append((child, (*found, have)))
+                elif claimed != child:
+                    denied = self._costs.negation(c.child) if c.most is not None else ()
+                    longer.append((conjoin(child, denied), (*found, have)))
+            ways = longer
+        yield from (way for way in ways if not contradictory(way[0]))
+
+    def takes(self, at: Items) -> list[tuple[Expr, Items]]:  # type: ignore[override]
+        """See `ArrayPlan.takes`."""
+        found = (
+            (child, Items(self.take(at.read), counts)) for child, counts in self.ways(*at[:2])
+        )
+        return [way for way in found if self.offers(*way)]
+
+    def offers(self, child: Expr, after: Items) -> bool:
+        """Whether some item fits, and the array can be finished then."""
+        return self._costs.of(child) is not None and self.rest(after) is not None
+
+    def settle(self, at: Items, value: Value) -> Items:  # type: ignore[override]
+        """See `ArrayPlan.settle`."""
+        return at._replace(values=at.values | {value}) if self.watches(at) else at
+
+    def watches(self, _at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.watches`."""
+        return False
+
+    def may_end(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.may_end`."""
+        enough = all(n >= c.least for n, c in zip(at.counts, self.alt.counted, strict=True))
+        return enough and at.read >= self.alt.least
+
+    def may_go_on(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.may_go_on`."""
+        return bool(self.takes(at))
+
+    def cost(self, at: Items, opened: bool) -> int:  # type: ignore[override]
+        """See `ArrayPlan.cost`."""
+        size = self.rest(at)
+        return closing([size] if size else [], opened, self._costs.gap)
+
+    def minimum(self, cost_of: CostOf) -> int | None:
+        """See `ArrayPlan.minimum`."""
+        if self.alt.most is not None and self.alt.most < self.alt.least:
+            return None
+        size = self.search(self.start, cost_of)
+        return None if size is None else 1 + closing([size] if size else [], True, self._costs.gap)
+
+    def rest(self, at: Items) -> int | None:
+        """Fewest bytes of the items still to come, commas included; None if they cannot come."""
+        if at not in self._known:
+            self._known[at] = self.search(at, self._costs.of)
+        return self._known[at]
+
+    def search(self, at: Items, cost_of: CostOf) -> int | None:
+        """`rest` under given costs of children."""
+        order = numbered()
+        comma = 1 + self._costs.gap
+        heap: list[tuple[int, int, Any]] = [(0, next(order), self.begin(at))]
+        done: set[Hashable] = set()
+        while heap:
+            size, _, state = heapq.heappop(heap)
+            if state in done:
+                continue
+            done.add(state)
+            if self.finished(state):
+                return max(size - comma, 0)
+            if len(done) > MAX_STEPS:
+                raise BudgetError(
+                    f"deciding how an array can go on takes more than {MAX_STEPS} steps",
+                    hint="lower minItems, minContains or maxContains",
+                )
+            for cost, after in self.steps(at, state, cost_of):
+                heapq.heappush(heap, (size + cost + comma, next(order), after))
+        return None
+
+    def begin(self, at: Items) -> Any:
+        """The state in which a search starts."""
+        return at.read, at.counts
+
+    def finished(self, state: Any) -> bool:
+        """Whether the array may end in a state of a search."""
+        return ItemsPlan.may_end(self, Items(state[0], state[1]))
+
+    def steps(self, _at: Items, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
+        """The bytes of one more item in a search, and the state after it."""
+        index, counts = state
+        for child, after in self.ways(index, counts):
+            cost = cost_of(child)
+            if cost is not None:
+                yield cost, (self.take(index), after)
+
+    def has_many(self, many: Callable[[Expr], bool]) -> bool:
+        """See `ArrayPlan.has_many`; nothing is plain where items are counted or repeat."""
+        plain = not self.alt.counted and not self.alt.repeated
+        return plain and super().has_many(many)
+
+    def needs(self) -> list[Expr]:
+        """See `ArrayPlan.needs`."""
+        found: dict[Expr, None] = {}
+        todo = [self.start]
+        seen = set(todo)
+        while todo and len(seen) < MAX_STEPS:
+            at = todo.pop()
+            for child, counts in self.ways(at.read, at.counts):
+                found[child] = None
+                after = Items(min(self.take(at.read), self.stable + 1), counts)
+                if after not in seen:
+                    seen.add(after)
+                    todo.append(after)
+        return list(found)

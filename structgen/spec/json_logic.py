@@ -1,0 +1,192 @@
+"""In: nodes in normal form. Out: their complements, and whether two plainly exclude each other.
+
+Every obligation has a dual: not all items fit / some item does not; not `minItems` n / `maxItems`
+n - 1; not unique / repeated; not required / absent. So the complement of a conjunction is the union
+of the duals, and the complement of a union their conjunction (De Morgan).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from structgen.automaton.numbers import number_complement
+from structgen.automaton.regex import (
+    ANY,
+    Regex,
+    alt,
+    complement,
+    intersect,
+    matches,
+    words,
+)
+from structgen.spec.json_nodes import (
+    ANYTHING,
+    FALSE,
+    NOTHING,
+    TRUE,
+    ArrayAlt,
+    Counted,
+    Expr,
+    Group,
+    Node,
+    ObjectAlt,
+    Some,
+    both,
+    conjoin,
+    contradictory,
+)
+
+Negate = Callable[[Expr], Expr]
+MAX_DEPTH = 4  # levels of children that are looked at to tell alternatives apart
+
+
+def negated(node: Node, negate: Negate, location: str = "") -> Node:
+    """Values that do not fit `node`; `negate` gives the expression of the opposite of a child."""
+    if node is ANYTHING:
+        return NOTHING
+    if node is NOTHING:
+        return ANYTHING
+    result = Node(
+        not node.null,
+        not node.true,
+        not node.false,
+        number_complement(node.number),
+        complement(node.string),
+        ANYTHING.arrays,
+        ANYTHING.objects,
+    )
+    for array in node.arrays:
+        parts = tuple(_not_array(array, negate))
+        result = both(result, replace(ANYTHING, arrays=parts), location)
+    for object_ in node.objects:
+        cases = tuple(_not_object(object_, negate))
+        result = both(result, replace(ANYTHING, objects=cases), location)
+    return result
+
+
+def _not_array(a: ArrayAlt, negate: Negate) -> Iterator[ArrayAlt]:
+    """The arrays that break one obligation of `a`, obligation by obligation."""
+    if a.least:
+        yield ArrayAlt(most=a.least - 1)
+    if a.most is not None:
+        yield ArrayAlt(least=a.most + 1)
+    for prefix, tail in a.lists:
+        for i, child in enumerate(prefix):
+            if child != TRUE:
+                yield ArrayAlt((((TRUE,) * i + (negate(child),), TRUE),), least=i + 1)
+        if tail == FALSE:
+            yield ArrayAlt(least=len(prefix) + 1)
+        elif tail != TRUE:
+            yield counted(Counted(negate(tail), len(prefix)), negate)
+    for c in a.counted:
+        if c.least:
+            yield counted(c._replace(least=0, most=c.least - 1), negate)
+        if c.most is not None:
+            yield counted(c._replace(least=c.most + 1, most=None), negate)
+    if a.unique:
+        yield ArrayAlt(repeated=True, least=2)
+    if a.repeated:
+        yield ArrayAlt(unique=True)
+
+
+def counted(c: Counted, negate: Negate) -> ArrayAlt:
+    """The arrays in which so many items fit."""
+    if c.most == 0:
+        return ArrayAlt((((TRUE,) * c.start, negate(c.child)),))
+    return ArrayAlt(counted=(c,), least=c.start + c.least if c.least else 0)
+
+
+def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
+    """The objects that break one obligation of `o`, obligation by obligation."""
+    if o.least:
+        yield ObjectAlt(most=o.least - 1)
+    if o.most is not None:
+        yield ObjectAlt(least=o.most + 1)
+    for key in o.required:
+        yield ObjectAlt((Group({key: FALSE}),))
+    for group in o.groups:
+        yield from _not_group(group, negate)
+    for keys, child in o.some:
+        yield ObjectAlt((Group({}, ((keys, negate(child)),)),))
+
+
+def _not_group(group: Group, negate: Negate) -> Iterator[ObjectAlt]:
+    """The objects with a member that `group` refuses."""
+    for key, child in group.named.items():
+        if child == FALSE:
+            yield ObjectAlt(required=(key,))
+        elif child != TRUE:
+            yield ObjectAlt((Group({key: negate(child)}),), (key,))
+    for keys, child in group.patterns:
+        if child != TRUE:
+            yield ObjectAlt(some=(Some(keys, negate(child)),), least=1)
+    if group.rest != TRUE:
+        listed = alt(words(group.named), *(keys for keys, _ in group.patterns))
+        yield ObjectAlt(some=(Some(complement(listed), negate(group.rest)),), least=1)
+    if group.keys is not ANY:
+        yield ObjectAlt(some=(Some(complement(group.keys), TRUE),), least=1)
+
+
+# -- plain exclusion ----------------------------------------------------------------------------
+
+Peek = Callable[[Expr], Node | None]  # the node of an expression, None while it is being made
+
+
+def disjoint(a: Node, b: Node, peek: Peek, depth: int = MAX_DEPTH) -> bool:
+    """Whether no value fits both, as far as a look at required children tells."""
+    if (a.null and b.null) or (a.true and b.true) or (a.false and b.false):
+        return False
+    languages = ((a.number, b.number), (a.string, b.string))
+    if not all(intersect(x, y).is_empty() for x, y in languages):
+        return False
+    if not all(_arrays_differ(x, y, peek, depth) for x in a.arrays for y in b.arrays):
+        return False
+    return all(_objects_differ(x, y, peek, depth) for x in a.objects for y in b.objects)
+
+
+def _exclude(a: Expr, b: Expr, peek: Peek, depth: int) -> bool:
+    if contradictory(conjoin(a, b)):
+        return True
+    if depth == 0 or not a or not b:
+        return False
+    left, right = peek(a), peek(b)
+    return left is not None and right is not None and disjoint(left, right, peek, depth - 1)
+
+
+def _arrays_differ(a: ArrayAlt, b: ArrayAlt, peek: Peek, depth: int) -> bool:
+    if any(x.most is not None and x.most < y.least for x, y in ((a, b), (b, a))):
+        return True
+    heads = min(max(a.least, b.least), max(a.prefix, b.prefix) + 1)
+    return any(_exclude(a.child(i), b.child(i), peek, depth) for i in range(heads))
+
+
+def _objects_differ(a: ObjectAlt, b: ObjectAlt, peek: Peek, depth: int) -> bool:
+    least = max(a.least, b.least, len({*a.required, *b.required}))
+    if any(o.most is not None and o.most < least for o in (a, b)):
+        return True
+    keys = dict.fromkeys((*a.required, *b.required))
+    return any(
+        _exclude(object_child(a, key), object_child(b, key), peek, depth)
+        for key in islice(keys, 64)
+    )
+
+
+def object_child(o: ObjectAlt, key: str) -> Expr:
+    """What the value of `key` must fit."""
+    return conjoin(*(group_child(group, key) for group in o.groups))
+
+
+def group_child(group: Group, key: str) -> Expr:
+    """What the value of `key` must fit, as far as one group says."""
+    if group.keys is not ANY and not matches(group.keys, key):
+        return FALSE
+    found = [group.named[key]] if key in group.named else []
+    found += [child for pattern, child in group.patterns if matches(pattern, key)]
+    return conjoin(*found) if found else group.rest
+
+
+def covers(wide: Regex, narrow: Regex) -> bool:
+    """Whether every word of `narrow` is one of `wide`."""
+    return wide is narrow or wide is ANY or intersect(narrow, complement(wide)).is_empty()
