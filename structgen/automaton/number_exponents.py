@@ -1,10 +1,11 @@
 """In: a range and a modulus for positive numbers. Out: an automaton over scientific notation.
 
-`Scientific` states read `d.ddd` with a first digit other than 0, then `e` or `E` and an exponent.
-The exponent is then the order of magnitude, so bounds compare exponents first and digits after:
-the digits leave one interval of exponents open, which `Exponent` states read. A multiple of
-`modulus / 10**scale` needs an exponent from some least value on, which depends on how many
-fraction digits were written: only a bounded number of them (`MAX_FRACTION`) can be told apart.
+`Scientific` states read digits with a point anywhere, then `e` or `E` and an exponent. How far the
+point stands from the first digit other than 0 is the state's `order`; with the exponent it gives
+the order of magnitude, so bounds compare orders first and digits after: the digits leave one
+interval of exponents open, which `Exponent` states read. A multiple of `modulus / 10**scale` needs
+an exponent from some least value on, which depends on how many digits were written. A finite
+automaton tells only boundedly many orders (`MAX_SHIFT`) and digits (`MAX_FRACTION`) apart.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from structgen.automaton.charset import CharSet
 from structgen.automaton.number_digits import Decimal, Moves, State, grouped
 from structgen.automaton.number_range import Range, split_off
 
-MAX_FRACTION = 17  # fraction digits before an exponent, where multiples count; doubles need 16
+MAX_FRACTION = 17  # digits after the first, before an exponent, with multiples; doubles need 16
+MAX_SHIFT = 3  # how far from the first digit other than 0 the point before an exponent may be
 
 # Exact values that doubles hold as well: beyond, `1e400` is infinite and `1e-400` zero to readers.
-# (One double has a least spelling out of this range: 5e-324, half the next.)
-LEAST = Fraction(1, 10**323)
+LEAST = Fraction(5, 10**324)
 GREATEST = Fraction(17976931348623157 * 10**292)
 
 _LESS, _GREATER = -2, -1  # how the digits read so far compare with those of a bound
-_START, _LEAD, _POINT, _FRACTION = range(4)
+_START, _ZERO, _SMALL, _WHOLE, _POINT, _FRACTION = range(6)
 _SIGNS = (CharSet.chars("+"), CharSet.chars("-"))
+_NOUGHT, _NONZERO = CharSet.chars("0"), CharSet.chars("123456789")
 _DOT, _E = CharSet.chars("."), CharSet.chars("eE")
 
 
@@ -100,6 +102,11 @@ class Magnitudes:
         return self.rule.hashed
 
     @cached_property
+    def shift(self) -> int:
+        """How far the point may be from the first digit other than 0."""
+        return 0 if self.rule.natural else MAX_SHIFT
+
+    @cached_property
     def wide(self) -> bool:
         """Does some exponent suit all digits, whatever they are?"""
         least = self.tens + self.core.bit_length() + MAX_FRACTION - self.rule.scale
@@ -123,16 +130,20 @@ def _leading(whole: str, part: str) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Scientific:
-    """A state: the digits of `d.ddd` that were read, as far as they matter for what follows.
+    """A state: what was read of the digits before an exponent, as far as it matters later.
 
+    `phase`: nothing was read, `0`, `0.0` (any zeros), whole digits, `12.`, a fraction. `order` is
+    the power of ten that the first digit other than 0 stands for (before there is one: the power
+    that the next digit stands for).
     `low`, `high`: how many digits of the bound were met exactly, or less / greater than it.
-    With a modulus: `places` fraction digits so far, the last `zeros` digits are 0, and `rest` is
-    the number without these zeros, modulo `core`. `number` (with `shown` fraction digits) is one
-    of the numbers that lead to this state; any of them gives the same answers.
+    With a modulus: `places` digits after the first, the last `zeros` digits are 0, and `rest` is
+    the number without these zeros, modulo `core`. `number` (with `shown` digits after the first)
+    is one of the numbers that lead to this state; any of them gives the same answers.
     """
 
     rule: Magnitudes
     phase: int = _START
+    order: int = 0
     low: int = 0
     high: int = 0
     places: int = 0
@@ -158,23 +169,31 @@ class Scientific:
     @property
     def shortest(self) -> int:
         """A lower bound on the number of characters still to come."""
-        if self.phase == _START or self.rule.core < 2:
-            return 2 + (self.phase in {_START, _POINT})
+        if self.phase <= _SMALL or self.rule.core < 2:
+            return 2 + (self.phase not in {_WHOLE, _FRACTION}) + (self.phase == _ZERO)
         digits, power, rest = 0, 1, self.rest * 10**self.zeros % self.rule.odd
         while -rest % self.rule.odd >= power:
             digits, power, rest = digits + 1, power * 10, rest * 10 % self.rule.odd
-        return digits + 2 + (digits > 0 and self.phase == _LEAD)
+        return digits + 2
 
     def moves(self) -> Moves:
         """Disjoint character sets, each with the live state it leads to."""
-        if self.phase == _START:
-            return tuple(self._digits(1))
+        phase = self.phase
         found: list[tuple[CharSet, State]] = []
-        if self.phase == _LEAD:
-            found.append((_DOT, replace(self, phase=_POINT)))  # live, as a zero may follow
-        elif not self.rule.rule.modulus or self.places < MAX_FRACTION:
-            found.extend(self._digits(0))
-        if self.phase != _POINT:
+        if phase == _ZERO:
+            return ((_DOT, replace(self, phase=_SMALL, order=-1)),)
+        if phase <= _SMALL:
+            found.extend(self._digits(1))
+            if found and self.order > -self.rule.shift:
+                zero = (_ZERO, 0) if phase == _START else (_SMALL, self.order - 1)
+                found.append((_NOUGHT, replace(self, phase=zero[0], order=zero[1])))
+            return tuple(found)
+        if not self.rule.rule.modulus or self.places < MAX_FRACTION:
+            if phase == _WHOLE:
+                found.append((_DOT, replace(self, phase=_POINT)))  # live, as a zero may follow
+            if phase != _WHOLE or self.order < self.rule.shift:
+                found.extend(self._digits(0))
+        if phase != _POINT:
             exponent = self._exponent()
             if exponent is not None:
                 found.append((_E, exponent))
@@ -182,6 +201,9 @@ class Scientific:
 
     def _digits(self, first: int) -> Iterable[tuple[CharSet, Scientific]]:
         """Where the digits from `first` on lead, if that is live."""
+        if self.low < 0 and self.high < 0 and self.rule.core < 2:  # 0 or not is all that matters
+            zero = [(_NOUGHT, self._digit(0))] if first == 0 else []
+            return [move for move in (*zero, (_NONZERO, self._digit(1))) if move[1]._live()]
         moves = grouped((d, self._digit(d)) for d in range(first, 10))
         return (move for move in moves if move[1]._live())
 
@@ -190,18 +212,20 @@ class Scientific:
         bounds = self.rule
         low = _compared(self.low, digit, bounds.low_digits, bounds.rule.low_open)
         high = _compared(self.high, digit, bounds.high_digits, not bounds.rule.high_open)
-        phase = _LEAD if self.phase == _START else _FRACTION
-        shown = self.shown + (phase == _FRACTION)
+        begun = self.phase > _SMALL
+        phase = _WHOLE if self.phase in {_START, _WHOLE} else _FRACTION
+        order = self.order + (self.phase == _WHOLE)
+        shown = self.shown + begun
         number = 10 * self.number + digit
         if not bounds.rule.modulus:
-            settled = low == self.low and high == self.high and phase == self.phase
+            settled = low == self.low and high == self.high and phase == self.phase == _FRACTION
             if settled:
                 return self
-            return Scientific(bounds, phase, low, high, number=number, shown=shown)
+            return Scientific(bounds, phase, order, low, high, number=number, shown=shown)
         zeros, rest = self.zeros + 1, self.rest
         if digit:
             zeros, rest = 0, (rest * 10**zeros + digit) % bounds.core
-        return Scientific(bounds, phase, low, high, shown, zeros, rest, number, shown)
+        return Scientific(bounds, phase, order, low, high, shown, zeros, rest, number, shown)
 
     def _live(self) -> bool:
         """Can more digits and some exponent spell a wanted value?
@@ -243,10 +267,10 @@ class Scientific:
             if least is None:
                 return None
             first = max(first, least)
-        return Exponent(first, last) if first <= last else None
+        return Exponent(first - self.order, last - self.order) if first <= last else None
 
     def _least_exponent(self) -> int | None:
-        """The least exponent that makes the digits a multiple; None if there is none."""
+        """The least order that makes the digits a multiple; None if there is none."""
         core, rest = self.rule.core, self.rest
         tens = self.rule.tens
         while rest % core:

@@ -14,7 +14,7 @@ class Range:
     Values from `low` to `high` (None: no upper end), without the ends that are `open`, that are
     multiples of `modulus / 10**scale` (modulus 0: any value). `point`: a fraction may follow, else
     `scale` is 0 and `modulus` at least 1. `padded`: leading zeros may precede (exponents).
-    `natural`: digits stand for every other spelling of the value, too.
+    `natural`: no other spellings of the same value than those that programs print.
     """
 
     low: Fraction = Fraction(0)

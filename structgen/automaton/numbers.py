@@ -5,13 +5,15 @@ constraints and its exact decimal value satisfies all of them; nothing is rounde
 A finite automaton cannot weigh an exponent against arbitrarily many digits, hence spellings:
 
 - no constraint, or only `minimum` or `maximum` 0: all of RFC 8259, section 6;
-- any other end: plain decimals of any length (`-0`, `1.000`, `0.5`), scientific notation with one
-  digit other than 0 before the point, any fraction, and an exponent for which the value is between
-  1e-323 and the greatest double (`1e-05`, `1.50E+300`), and zero with any exponent (`0.0E-3`);
-- a multiple or `integer`, with or without ends: the same, with at most `MAX_FRACTION` fraction
-  digits before an exponent (the repr of a double needs 16; plain decimals stay unlimited).
+- any other end: plain decimals of any length (`-0`, `1.000`, `0.5`); with an exponent, numbers
+  whose first digit other than 0 is at most `MAX_SHIFT` places from the point, followed by any
+  digits (`1e-05`, `1.50E+300`, `12e03`, `0.5e1`), as long as the value is between 5e-324 and the
+  greatest double; and zero with any exponent (`0.0E-3`);
+- a multiple or `integer`, with or without ends: the same, with at most `MAX_FRACTION` digits after
+  the first before an exponent (the repr of a double needs 16; plain decimals stay unlimited).
 
-So `12e3`, `0.5e1`, `10e-1` and `1e400` are left out; the repr of every double but 5e-324 is in.
+So `1e400` is left out under such constraints, as readers take it for infinity, and digits without
+end before an exponent; the repr of every double is in.
 The spellings depend on the kind of constraint, never on its values, which makes complements exact:
 what violates constraints c is `intersect(spellings(c), complement(number_language(c)))`, and
 `number_complement` finds the same for any union or intersection of languages made here.
@@ -53,7 +55,8 @@ __all__ = [
 
 MAX_DIGITS = 2000  # digits a bound or multiple may have before and after its point
 _LIMIT = 10**MAX_DIGITS
-_DIGITS_ONLY = ("integer", "natural")
+_FINEST = 400  # places: every number spelled with an exponent is a multiple of 10 ** -_FINEST
+_DIGITS_ONLY = ("integer", "digits")
 Spelling = Literal["any", "decimal", "integer", "natural"]
 Number = Fraction | int
 
@@ -96,15 +99,16 @@ def number_language(
     """The number texts whose value satisfies all constraints, among `spellings` for them.
 
     `spelling` narrows them: "decimal" leaves exponents out, "integer" also fractions (`1.0`), as
-    draft 4 defines integers; "natural" writes integers in digits and zero without a sign, which is
-    no constraint: `number_complement` looks at the values of such texts only.
+    draft 4 defines integers; "natural" is how programs print: what must be an `integer` in digits,
+    zero without a sign, other numbers with one digit before the point if an exponent follows.
+    That is no constraint: `number_complement` looks at the values of such texts only.
     `location` is the JSON Pointer that errors name. `EMPTY` when no number fits.
     Raises `SpecError` for a multiple <= 0 or a bound without a finite decimal spelling,
     `BudgetError` for values with more than `MAX_DIGITS` digits.
     """
     low, low_open = _tighter(minimum, exclusive_minimum, 1)
     high, high_open = _tighter(maximum, exclusive_maximum, -1)
-    moduli = [Fraction(1)] if integer or spelling in _DIGITS_ONLY else []
+    moduli = [Fraction(1)] if integer or spelling == "integer" else []
     moduli += [Fraction(value) for value in multiple_of]
     if any(value <= 0 for value in moduli):
         raise SpecError(
@@ -117,7 +121,8 @@ def number_language(
         _check_size(value, location)
     try:
         ends = (low, low_open, high, high_open)
-        return _language(ends, *_common_multiple(moduli), spelling)
+        kind = "digits" if integer and spelling == "natural" else spelling
+        return _language(ends, *_common_multiple(moduli), kind)
     except ValueError as error:
         raise SpecError(
             f"a bound is {error}", location=location, expected="a decimal number"
@@ -132,11 +137,11 @@ def spellings(
     maximum: Number | None = None,
     exclusive_maximum: Number | None = None,
     multiple_of: Sequence[Number] = (),
-    spelling: Spelling = "any",
+    spelling: Literal["any", "decimal", "integer"] = "any",
 ) -> Regex:
     """All number texts that `number_language` tells apart exactly under such constraints."""
-    if spelling != "any":
-        return concat(_SIGN, _WHOLE if spelling in _DIGITS_ONLY else _PLAIN)
+    if spelling in {"decimal", "integer"}:
+        return concat(_SIGN, _WHOLE if spelling == "integer" else _PLAIN)
     if integer or multiple_of:
         return _spellings(multiples=True)
     excluded = exclusive_minimum is not None or exclusive_maximum is not None
@@ -148,7 +153,10 @@ def equal_to(value: Number, *, spelling: Spelling = "any", location: str = "") -
 
     Raises `SpecError` and `BudgetError` as `number_language` does.
     """
-    return number_language(minimum=value, maximum=value, spelling=spelling, location=location)
+    whole = spelling == "natural" and Fraction(value).denominator == 1
+    return number_language(
+        integer=whole, minimum=value, maximum=value, spelling=spelling, location=location
+    )
 
 
 def number_complement(language: Regex) -> Regex:
@@ -170,9 +178,9 @@ def _widened(node: Regex) -> Regex:
         parts = [_widened(part) for part in node.parts]
         return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
     of, negative = (node.tail, True) if isinstance(node, Concat) else (node, False)
-    if not (isinstance(of, Leaf) and isinstance(of.state, Decimal) and of.state.rule.natural):
+    rule = _rule_of(of)
+    if rule is None or not rule.natural:
         return node
-    rule = of.state.rule
     ends: Ends = (rule.low, rule.low_open, rule.high, rule.high_open)
     if negative:
         ends = (_negated(rule.high), rule.high_open, -rule.low, rule.low_open)
@@ -187,12 +195,16 @@ def _strictness(node: Regex) -> int:
         return _strictness(node.body)
     if isinstance(node, Concat):
         return max(_strictness(node.head), _strictness(node.tail))
+    rule = _rule_of(node)
+    return 0 if rule is None or not rule.point else 2 if rule.modulus else 1
+
+
+def _rule_of(node: Regex) -> Range | None:
+    """The range that a foreign automaton of this module was made for."""
     state = node.state if isinstance(node, Leaf) else None
     if isinstance(state, Scientific):
-        return 2 if state.rule.rule.modulus else 1
-    if isinstance(state, Decimal) and state.rule.point:
-        return 2 if state.rule.modulus else 1
-    return 0
+        return state.rule.rule
+    return state.rule if isinstance(state, Decimal) else None
 
 
 def to_fraction(value: float | DecimalValue, *, location: str = "") -> Fraction:
@@ -211,12 +223,10 @@ def to_fraction(value: float | DecimalValue, *, location: str = "") -> Fraction:
 
 @cache
 def _spellings(*, multiples: bool) -> Regex:
+    every = Range()
     if multiples:
-        short = repeat(_DIGIT, 1, MAX_FRACTION)
-        mantissa = alt(_ZERO, concat(_WHOLE, _optional(concat(_DOT, short))))
-        shape = concat(_SIGN, alt(_PLAIN, concat(mantissa, _EXPONENT)))
-        return intersect(_spellings(multiples=False), shape)
-    scientific = _begun(Scientific.start(Range()))
+        every = Range(modulus=1, scale=_FINEST)
+    scientific = _begun(Scientific.start(every))
     return concat(_SIGN, alt(_PLAIN, concat(_ZERO, _EXPONENT), scientific))
 
 
@@ -271,13 +281,13 @@ Ends = tuple[Fraction | None, bool, Fraction | None, bool]
 
 
 @lru_cache(maxsize=4096)
-def _language(ends: Ends, modulus: int, scale: int, spelling: Spelling) -> Regex:
+def _language(ends: Ends, modulus: int, scale: int, spelling: str) -> Regex:
     low, low_open, high, high_open = ends
     excluded = low_open or high_open
-    if not (modulus or low or high or excluded) and spelling == "any":
+    if not (modulus or low or high or excluded) and spelling in {"any", "natural"}:
         return _signs(low, high)
     positive = _magnitudes(ends, modulus, scale, spelling)
-    if spelling == "natural" and (high is None or high >= 0):
+    if spelling == "digits" and (high is None or high >= 0):
         high, high_open = Fraction(0), True  # a sign is for numbers below zero only
     mirrored = (_negated(high), high_open, _negated(low), low_open)
     return alt(positive, concat(literal("-"), _magnitudes(mirrored, modulus, scale, spelling)))
@@ -296,17 +306,17 @@ def _signs(low: Fraction | None, high: Fraction | None) -> Regex:
     return alt(concat(_SIGN, _ANY_ZERO), above, below)
 
 
-def _magnitudes(ends: Ends, modulus: int, scale: int, spelling: Spelling) -> Regex:
+def _magnitudes(ends: Ends, modulus: int, scale: int, spelling: str) -> Regex:
     """Texts without a sign whose value lies between the ends, and is such a multiple."""
     low, low_open, high, high_open = ends
     if low is None or low < 0:
         low, low_open = Fraction(0), False
-    point, natural = spelling not in _DIGITS_ONLY, spelling == "natural"
+    point, natural = spelling not in _DIGITS_ONLY, spelling in {"natural", "digits"}
     rule = Range(low, low_open, high, high_open, modulus, scale, point=point, natural=natural)
     if rule.empty:
         return EMPTY
     plain = _begun(Decimal.start(rule))
-    if spelling != "any":
+    if spelling not in {"any", "natural"}:
         return plain
     zero = concat(_ZERO, _EXPONENT) if rule.has(0) else EMPTY
     return alt(plain, zero, _begun(Scientific.start(rule)))

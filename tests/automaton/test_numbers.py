@@ -21,9 +21,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from structgen.automaton.number_digits import State
+from structgen.automaton.number_exponents import MAX_SHIFT
 from structgen.automaton.numbers import (
     JSON_NUMBER,
     MAX_DIGITS,
+    MAX_FRACTION,
+    Spelling,
     equal_to,
     number_complement,
     number_language,
@@ -49,14 +52,9 @@ RFC_PREFIX = re.compile(
     r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE](?:[+-]?|[+-]?[0-9]+))?)?"
 )
 PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
-SPELLED = re.compile(
-    r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|(?:0(?:\.0+)?|[1-9](?:\.[0-9]+)?)[eE][+-]?[0-9]+)"
-)
-SPELLED_MULTIPLE = re.compile(
-    r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|(?:0(?:\.0+)?|[1-9](?:\.[0-9]{1,17})?)[eE][+-]?[0-9]+)"
-)
+EXPONENT = re.compile(r"-?([0-9]+)(?:\.([0-9]+))?[eE][+-]?[0-9]+")
 
-LEAST = Fraction(Decimal("1e-323"))
+LEAST = Fraction(Decimal("5e-324"))
 GREATEST = Fraction(Decimal(repr(sys.float_info.max)))
 Rules = dict[str, Any]
 
@@ -143,11 +141,20 @@ def spelled(text: str, rules: Rules) -> bool:
     free = not any(rules.values()) and not any(name.startswith("exclusive") for name in rules)
     if free and "integer" not in rules:
         return bool(RFC.fullmatch(text))
-    shape = SPELLED_MULTIPLE if "integer" in rules or "multiple_of" in rules else SPELLED
-    if not shape.fullmatch(text):
+    if PLAIN.fullmatch(text):
+        return True
+    parts, value = EXPONENT.fullmatch(text), abs(exact(text)) if RFC.fullmatch(text) else 0
+    if parts is None or not RFC.fullmatch(text):
         return False
-    value = abs(exact(text))
-    return bool(PLAIN.fullmatch(text)) or not value or LEAST <= value <= GREATEST
+    whole, fraction = parts[1], parts[2] or ""
+    digits = (whole + fraction).lstrip("0")
+    if not digits:
+        return True  # zero with any exponent
+    order = len(whole) - 1 if whole != "0" else len(digits) - len(fraction) - 1
+    if abs(order) > MAX_SHIFT or not LEAST <= value <= GREATEST:
+        return False
+    multiples = "integer" in rules or "multiple_of" in rules
+    return not multiples or len(digits) <= MAX_FRACTION + 1
 
 
 @functools.cache
@@ -297,10 +304,10 @@ def test_every_text_that_python_writes_is_decided(number: float, rules: Rules) -
 @pytest.mark.parametrize("rules", [{"integer": True}, {"maximum": 5}, {"exclusive_minimum": 0}])
 def test_values_that_a_double_cannot_hold_have_no_exponent(rules: Rules) -> None:
     """A reader with doubles would see infinity or zero; other readers the same as everybody."""
-    for text in ["1e400", "-1e309", "1.7976931348623158e308", "1e-400", "-9e-324", "3e999999999"]:
+    for text in ["1e400", "-1e309", "1.7976931348623158e308", "1e-400", "-4e-324", "3e999999999"]:
         assert not matches(spellings(**rules), text)
         assert not matches(number_language(**rules), text)
-    for text in ["1.7976931348623157e308", "9e0307", "0e999", "1e-323", "1" + "0" * 400]:
+    for text in ["1.7976931348623157e308", "9e0307", "0e999", "5e-324", "1" + "0" * 400]:
         assert matches(spellings(**rules), text)
 
 
@@ -312,6 +319,31 @@ def test_python_and_javascript_spellings_are_known(text: str) -> None:
     assert matches(number_language(multiple_of=[value], minimum=value), text)
     assert not matches(number_language(exclusive_minimum=value), text)
     assert not matches(number_language(multiple_of=[value * 2]), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("1e2", {"integer": True}),
+        ("1E+2", {"minimum": 100, "maximum": 100}),
+        ("100e-2", {"integer": True}),
+        ("12.5e1", {"multiple_of": [125]}),
+        ("0.1e1", {"integer": True, "maximum": 1}),
+        ("0.001e003", {"minimum": 1}),
+        ("-2500E-3", {"multiple_of": [exact("0.5")], "maximum": exact("-2.5")}),
+        ("120e-0000001", {"integer": True, "minimum": 12}),
+        ("1.0", {"integer": True}),
+        ("3e-8", {"multiple_of": [exact("1e-8")]}),
+        ("1e308", {"integer": True, "multiple_of": [exact("0.5")]}),
+    ],
+)
+def test_exponents_are_weighed_exactly(text: str, rules: Rules) -> None:
+    """The value counts, wherever the point stands; next to it the text does not fit."""
+    assert matches(number_language(**rules), text)
+    assert not matches(number_complement(number_language(**rules)), text)
+    mantissa, _, exponent = text.lower().partition("e")
+    finer = f"{mantissa}{'' if '.' in mantissa else '.'}0000001e{exponent or 0}"
+    assert matches(number_language(**rules), finer) is fits(exact(finer), rules)
 
 
 @pytest.mark.parametrize("rules", UNSATISFIABLE, ids=show)
@@ -576,7 +608,7 @@ def usual_texts(value: Fraction) -> list[str]:
 
 
 Judge = Callable[[Fraction], bool]
-SPELLINGS = st.sampled_from(["any", "natural"])
+SPELLINGS: st.SearchStrategy[Spelling] = st.sampled_from(["any", "natural"])
 VALUES = st.one_of(
     st.integers(-30, 30).map(Fraction),
     st.integers(-200, 200).map(lambda n: Fraction(n, 8)),
@@ -587,19 +619,17 @@ VALUES = st.one_of(
 @st.composite
 def one_constraint(draw: st.DrawFn) -> tuple[Regex, Judge]:
     """The language of one constraint, and which values satisfy it."""
-    spelling = draw(SPELLINGS)
+    spelling: Spelling = draw(SPELLINGS)
     kind = draw(st.sampled_from(["minimum", "exclusive_maximum", "equal", "integer", "multiple"]))
     value = draw(VALUES)
-    whole = spelling == "natural" and kind != "multiple"
     if kind == "equal":
-        if whole and value.denominator > 1:
-            whole = False
-        return equal_to(value, spelling="natural" if whole else "any"), lambda v: v == value
-    rules: Rules = {"integer": True} if kind == "integer" else {kind: value}
+        return equal_to(value, spelling=spelling), lambda v: v == value
+    rules: Rules = {} if kind == "integer" else {kind: value}
     if kind == "multiple":
         rules = {"multiple_of": [abs(value) or Fraction(1, 8)]}
-    language = number_language(spelling="natural" if whole else "any", **rules)
-    return language, lambda v: fits(v, rules) and (not whole or v.denominator == 1)
+    if kind == "integer" or draw(st.booleans()):
+        rules["integer"] = True
+    return number_language(spelling=spelling, **rules), lambda v: fits(v, rules)
 
 
 @st.composite
