@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structgen.automaton.regex import EMPTY, Regex, words
 from structgen.errors import StructgenError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.spec import json_metaschemas
-from structgen.spec.json_keywords import KEYWORDS, Keyword
+from structgen.spec.json_keywords import KEYWORDS, LAST, Keyword
 from structgen.spec.json_metaschemas import DEFINITIONS
 from structgen.spec.json_nodes import Atom, Node
 from structgen.spec.json_pointer import escape_pointer
-from structgen.spec.json_references import DEFAULT_DRAFT
 from structgen.spec.json_schemas import Schemas
 from structgen.spec.json_subschema import Subschema
+from structgen.spec.json_vocabularies import DEFAULT_DRAFT
 
 if TYPE_CHECKING:
     from structgen.spec.specs import JsonSchema
@@ -151,15 +151,17 @@ class Inspection:
 
     def _judge(self, visit: Visit) -> Iterator[StructgenError]:
         """Run each keyword's function; yields the errors that belong to other subschemas."""
+        subschema = Subschema(self.schemas, visit.atom)
+        visit.ignored.update(k for k in visit.schema if k in KEYWORDS and k not in subschema.schema)
         if "$ref" in visit.schema and visit.draft <= 7:
             visit.ignored.update(k for k in visit.schema if k != "$ref" and k in KEYWORDS)
         functions: dict[Keyword, list[str]] = {}
-        for keyword in visit.schema:
+        for keyword in sorted(visit.schema, key=LAST.__contains__):
             function, first, last = KEYWORDS.get(keyword, (None, 0, 0))
             if function and first <= visit.draft <= last and keyword not in visit.ignored:
                 functions.setdefault(function, []).append(keyword)
         for function, keywords in functions.items():
-            subschema = Subschema(self.schemas, visit.atom)
+            before = list(subschema.nodes)
             try:
                 function(subschema)
             except StructgenError as error:
@@ -171,7 +173,7 @@ class Inspection:
                 culprit = keyword if owner is visit and keyword in visit.schema else keywords[0]
                 visit.problems.setdefault(culprit, Problem(error))
             else:
-                if subschema.nodes:
+                if subschema.nodes != before:
                     visit.enforced.update(
                         k for k in keywords if not self.is_foreign(k, visit.draft)
                     )

@@ -16,7 +16,6 @@ from structgen.automaton.regex import (
     alt,
     words,
 )
-from structgen.errors import UnsupportedSchemaError
 from structgen.spec.json_array_keywords import array, contains, unique_items
 from structgen.spec.json_constants import constants
 from structgen.spec.json_logic import disjoint
@@ -131,10 +130,26 @@ def if_(s: Subschema) -> None:
 
 def ref(s: Subschema) -> None:
     """The schema somewhere else."""
-    reference = s.schema["$ref"]
+    _refer(s, "$ref")
+
+
+def dynamic_ref(s: Subschema) -> None:
+    """The schema somewhere else, or the outermost one in scope with its dynamic anchor."""
+    _refer(s, "$dynamicRef")
+
+
+def recursive_ref(s: Subschema) -> None:
+    """The schema around this one, or the outermost one in scope that says it is recursive."""
+    if s.schema["$recursiveRef"] != "#":
+        raise s.broken("$recursiveRef", 'the string "#"')
+    _refer(s, "$recursiveRef")
+
+
+def _refer(s: Subschema, keyword: str) -> None:
+    reference = s.schema[keyword]
     if not isinstance(reference, str):
-        raise s.broken("$ref", "a string")
-    s.require(s.schemas.node(s.schemas.refer(s.atom, reference, "$ref")))
+        raise s.broken(keyword, "a string")
+    s.require(s.schemas.node(s.schemas.refer(s.atom, reference, keyword)))
 
 
 # -- objects ------------------------------------------------------------------------------------
@@ -184,20 +199,14 @@ def dependent_schemas(s: Subschema) -> None:
 
 
 def dependencies(s: Subschema) -> None:
-    """Both of the above, as older drafts have it; later ones say it is no keyword of theirs."""
-    if s.draft > 7:
-        raise UnsupportedSchemaError(
-            "'dependencies' is a keyword of drafts 4 to 7 only",
-            keyword="dependencies",
-            location=s.at("dependencies"),
-            expected="'dependentRequired' or 'dependentSchemas'",
-            hint="rename it, or state the older draft in '$schema'",
-        )
+    """Both of the above, as drafts 4 to 7 have it; later ones keep it beside its successors."""
     for name, needed in s.members("dependencies").items():
-        if isinstance(needed, list):
+        if not isinstance(needed, list):
+            _depend(s, name, s.node(needed, "dependencies", name), ())
+        elif all(isinstance(n, str) for n in needed):
             _depend(s, name, ANYTHING, tuple(needed))
         else:
-            _depend(s, name, s.node(needed, "dependencies", name), ())
+            raise s.broken("dependencies", "schemas and arrays of property names")
 
 
 def _depend(s: Subschema, name: str, node: Node, needed: tuple[str, ...]) -> None:
@@ -206,15 +215,6 @@ def _depend(s: Subschema, name: str, node: Node, needed: tuple[str, ...]) -> Non
     present = ObjectAlt((), tuple(dict.fromkeys((name, *needed))))
     with_node = both(node, Node(objects=(present,)), s.at("dependencies"))
     s.only(objects=(absent, *with_node.objects))
-
-
-def _refuse(keyword: str) -> Keyword:
-    def function(s: Subschema) -> None:
-        raise UnsupportedSchemaError(
-            f"'{keyword}' is not enforced yet", keyword=keyword, location=s.at(keyword)
-        )
-
-    return function
 
 
 Keyword = Callable[[Subschema], None]
@@ -249,8 +249,8 @@ KEYWORDS: dict[str, tuple[Keyword, int, int]] = {
     "uniqueItems": (unique_items, 4, 2020),
     "unevaluatedProperties": (unevaluated_properties, 2019, 2020),
     "unevaluatedItems": (unevaluated_items, 2019, 2020),
-    "$dynamicRef": (_refuse("$dynamicRef"), 2020, 2020),
-    "$recursiveRef": (_refuse("$recursiveRef"), 2019, 2019),
+    "$dynamicRef": (dynamic_ref, 2020, 2020),
+    "$recursiveRef": (recursive_ref, 2019, 2019),
 }
 
 LAST = ("unevaluatedProperties", "unevaluatedItems")  # after all that says what is evaluated

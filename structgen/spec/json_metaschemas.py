@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
-from structgen.spec.json_references import DRAFTS
+from structgen.spec.json_vocabularies import DRAFTS
 
 DEFINITIONS = ("$defs", "definitions")  # hold subschemas that apply only where something refers
 
@@ -54,8 +54,8 @@ def subschemas(schema: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str |
     shapes = keywords_of(draft)
     for keyword, value in schema.items():
         shape = shapes.get(keyword)
-        if shape is None and keyword in DEFINITIONS:
-            shape = Shape(mapped=True)  # references lead there whatever the draft calls it
+        if shape is None and keyword in (*DEFINITIONS, "dependencies"):
+            shape = Shape(mapped=True)  # heeded whatever the draft calls it
         if shape is None:
             continue
         if isinstance(value, list):

@@ -10,6 +10,11 @@ def escape_pointer(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1")
 
 
+def location(pointer: str) -> str:
+    """A place in a schema, for errors: "#/a" in the document itself, "URI#/a" in another one."""
+    return pointer if pointer and not pointer.startswith("/") else f"#{pointer}"
+
+
 def json_pointer(data: bytes) -> str:
     """JSON Pointer of the innermost value begun in `data`, a valid prefix of a JSON text.
 

@@ -1,123 +1,133 @@
-"""In: a JSON Schema document and a registry. Out: where references lead, and under which draft.
+"""In: a JSON Schema document and a registry. Out: where references lead, and under which dialect.
 
-The `referencing` library resolves; nothing is fetched. A `Place` is where a subschema stands: what
-its references are relative to, its draft, and its JSON Pointer for errors.
+A `Place` is where a subschema stands: its resource, to whose URI references are relative, and its
+dynamic scope, kept only as far as a `$dynamicRef` or `$recursiveRef` could tell: for each name the
+outermost resource that has it. Documents come from the registry; nothing is fetched.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from structgen.errors import DanglingReferenceError, SpecError, UnsupportedSchemaError
-from structgen.spec.json_pointer import escape_pointer
+from structgen.errors import DanglingReferenceError
+from structgen.spec.json_documents import Documents
+from structgen.spec.json_pointer import escape_pointer, location
+from structgen.spec.json_resources import Resource, resolve
+from structgen.spec.json_vocabularies import Dialect
 
 if TYPE_CHECKING:
-    from referencing import Registry, Resource
-    from referencing._core import Resolver
+    from referencing import Registry
 
-DEFAULT_DRAFT = 2020
-DRAFTS = {
-    "http://json-schema.org/draft-03/schema": 3,
-    "http://json-schema.org/draft-04/schema": 4,
-    "http://json-schema.org/draft-06/schema": 6,
-    "http://json-schema.org/draft-07/schema": 7,
-    "https://json-schema.org/draft/2019-09/schema": 2019,
-    "https://json-schema.org/draft/2020-12/schema": 2020,
-}
-ROOT_URI = "urn:structgen:root"
+RECURSION = ""  # the name under which a scope has the outermost `$recursiveAnchor`
+
+Scope = tuple[tuple[str, Resource], ...]  # sorted by name; without what the current resource says
 
 
 class Place:
-    """Where a subschema stands: its base for references, its draft, its JSON Pointer."""
+    """Where a subschema stands: its resource, its dynamic scope, its JSON Pointer."""
 
-    __slots__ = ("draft", "pointer", "resolver")
+    __slots__ = ("pointer", "resource", "scope")
 
-    def __init__(self, resolver: Resolver[Any], draft: int, pointer: str) -> None:
-        self.resolver = resolver
-        self.draft = draft
+    def __init__(self, resource: Resource, scope: Scope, pointer: str) -> None:
+        self.resource = resource
+        self.scope = scope
         self.pointer = pointer
 
-    def below(self, path: tuple[str | int, ...]) -> Place:
+    @property
+    def dialect(self) -> Dialect:
+        """The draft that the subschema is written for, and the keywords that count."""
+        return self.resource.dialect
+
+    @property
+    def draft(self) -> int:
+        """The draft alone."""
+        return self.resource.dialect.draft
+
+    def below(self, path: Iterable[str | int]) -> Place:
         """The place at a path below this one, before any `$id` there."""
         pointer = self.pointer + "".join(f"/{escape_pointer(str(p))}" for p in path)
-        return Place(self.resolver, self.draft, pointer)
+        return Place(self.resource, self.scope, pointer)
 
 
 class References:
-    """The documents that a schema's references may lead to."""
+    """The places that a schema's references lead to."""
 
     def __init__(self, schema: Any, registry: Registry[Any] | None) -> None:
-        from jsonschema_specifications import REGISTRY
-
-        self._registry = REGISTRY if registry is None else REGISTRY.combine(registry)
-        draft = self._draft(schema, DEFAULT_DRAFT, "")
-        resource = _resource(schema, draft)
-        base = resource.id() or ROOT_URI if isinstance(schema, dict) else ROOT_URI
-        resolver = self._registry.with_resource(base, resource).resolver(base)
-        self.root = Place(resolver, draft, "")  #: where the whole document stands
-
-    def _draft(self, schema: Any, inherited: int, pointer: str) -> int:
-        uri = schema.get("$schema") if isinstance(schema, dict) else None
-        if uri is None:
-            return inherited
-        if not isinstance(uri, str):
-            raise SpecError("'$schema' is not a string", location=f"#{pointer}/$schema")
-        draft = DRAFTS.get(uri.rstrip("#"), inherited)
-        if uri.rstrip("#") not in DRAFTS and "$vocabulary" in self._metaschema(uri):
-            raise UnsupportedSchemaError(
-                f"the vocabularies of the metaschema {uri!r} are not read yet",
-                keyword="$vocabulary",
-                location=f"#{pointer}/$schema",
-                expected="a draft of JSON Schema",
-                hint="state the draft itself in '$schema'",
-            )
-        if draft < 4:
-            raise UnsupportedSchemaError(
-                "draft 3 of JSON Schema is not enforced",
-                keyword="$schema",
-                location=f"#{pointer}/$schema",
-                expected="draft 4, 6, 7, 2019-09 or 2020-12",
-                hint="rewrite the schema for a later draft",
-            )
-        return draft
-
-    def _metaschema(self, uri: str) -> Any:
-        """The document of an unknown `$schema`, {} when the registry does not have it."""
-        found = self._registry.get(uri) or self._registry.get(uri.rstrip("#"))
-        return found.contents if found is not None and isinstance(found.contents, dict) else {}
+        self._documents = Documents(schema, registry)
+        self.root = Place(self._documents.root, (), "")  #: where the whole schema stands
 
     def enter(self, schema: dict[str, Any], place: Place) -> Place:
         """The place of a subschema once its own `$id` is heeded."""
-        key = "id" if place.draft <= 4 else "$id"
-        if place.pointer and isinstance(schema.get(key), str):
-            draft = self._draft(schema, place.draft, place.pointer)
-            resolver = place.resolver.in_subresource(_resource(schema, draft))
-            return Place(resolver, draft, place.pointer)
-        return place
+        resource = self._documents.inside(schema, place.resource, place.pointer)
+        if resource is place.resource:
+            return place
+        return Place(resource, self._scope(place, resource), place.pointer)
 
     def follow(self, place: Place, reference: str, keyword: str) -> tuple[Any, Place]:
         """The schema that a reference leads to, and its place (inside its own `$id`)."""
-        from referencing.exceptions import Unresolvable
+        resource = place.resource
+        if keyword == "$recursiveRef" and reference == "#" and resource.is_recursive:
+            resource = dict(place.scope).get(RECURSION, resource)
+            return self._at(place, resource, resource.contents, resource.pointer)
+        found, fragment = self._locate(place, reference, keyword)
+        if not fragment:
+            return self._at(place, found, found.contents, found.pointer)
+        if fragment.startswith("/"):
+            walked = self._documents.walk(found, fragment)
+            if walked is not None:
+                return self._at(place, *walked)
+        else:
+            anchor = self._documents.anchors(found).get(fragment)
+            if anchor is not None and anchor.dynamic and keyword == "$dynamicRef":
+                found = dict(self._scope(place)).get(fragment, found)
+                anchor = self._documents.anchors(found).get(fragment)
+            if anchor is not None:
+                return self._at(place, found, anchor.contents, anchor.pointer)
+        raise DanglingReferenceError(
+            f"'{keyword}': {reference!r} leads nowhere",
+            location=f"{location(place.pointer)}/{keyword}",
+            expected=f"a place in {location(found.pointer)}",
+            hint="a reference is relative to the nearest `$id` around it",
+        )
 
-        try:
-            found = place.resolver.lookup(reference)
-        except (Unresolvable, ValueError) as error:
+    def _at(self, place: Place, resource: Resource, schema: Any, pointer: str) -> tuple[Any, Place]:
+        return schema, Place(resource, self._scope(place, resource), pointer)
+
+    def _locate(self, place: Place, reference: str, keyword: str) -> tuple[Resource, str]:
+        """The resource that a reference names, and the fragment in it."""
+        at = f"{place.pointer}/{keyword}"
+        if reference.startswith("#"):
+            return place.resource, unquote(reference[1:])
+        uri, fragment = resolve(place.resource.uri, reference, at)
+        if uri == place.resource.uri:
+            return place.resource, unquote(fragment)
+        found = self._documents.find(uri, place.resource.dialect)
+        if found is None:
             raise DanglingReferenceError(
-                f"'{keyword}': {reference!r} leads nowhere",
-                location=f"#{place.pointer}/{keyword}",
-                expected="a place in this document, or in one given through `registry`",
-                hint="nothing is fetched; pass registry=referencing.Registry(...) with it",
-            ) from error
-        pointer = unquote(reference[1:]) if reference.startswith("#/") else reference
-        if reference == "#":
-            pointer = ""
-        draft = self._draft(found.contents, place.draft, pointer)
-        return found.contents, Place(found.resolver, draft, pointer)
+                f"'{keyword}': no document is known as {uri!r}",
+                location=location(at),
+                expected="an `$id` in this document, or a document given through `registry`",
+                hint="nothing is fetched; pass registry=referencing.Registry().with_resource"
+                f"({uri!r}, referencing.Resource.from_contents(document))",
+            )
+        return found, unquote(fragment)
 
+    def _scope(self, place: Place, target: Resource | None = None) -> Scope:
+        """The scope in `target` when it is entered from `place`: the outermost of each name."""
+        if target is place.resource:
+            return place.scope
+        names = self._names(place.resource)
+        if not names and not place.scope:
+            return ()
+        scope = dict.fromkeys(names, place.resource) | dict(place.scope)
+        outer = {name: resource for name, resource in scope.items() if resource is not target}
+        return tuple(sorted(outer.items()))
 
-def _resource(schema: Any, draft: int) -> Resource[Any]:
-    from referencing.jsonschema import specification_with
-
-    uri = next(u for u, d in DRAFTS.items() if d == draft)
-    return specification_with(uri).create_resource(schema)
+    def _names(self, resource: Resource) -> list[str]:
+        """What a resource has that dynamic references look for."""
+        if resource.dialect.draft < 2020:
+            return [RECURSION] * resource.is_recursive
+        anchors = self._documents.anchors(resource)
+        return [name for name, anchor in anchors.items() if anchor.dynamic]

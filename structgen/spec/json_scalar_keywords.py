@@ -63,19 +63,22 @@ def pattern(s: Subschema) -> None:
 
 
 def format_(s: Subschema) -> None:
-    """Formats of the specifications are asserted when asked for; all others are annotations."""
+    """Formats of the specifications are asserted when asked for; all others are annotations.
+
+    A dialect with the vocabulary `format-assertion` asks for it, and for no others.
+    """
     from structgen.spec.json_formats import SPEC_FORMATS, format_language
 
     name = s.schema["format"]
-    if not s.schemas.assert_formats or not isinstance(name, str):
+    if not (s.schemas.assert_formats or s.dialect.asserts_formats) or not isinstance(name, str):
         return
     language = format_language(name)
     if language is not None:
         s.only(string=language)
-    elif name in SPEC_FORMATS:
+    elif name in SPEC_FORMATS or s.dialect.asserts_formats:
         raise UnsupportedSchemaError(
-            f"the format {name!r} is not enforced yet",
+            f"the format {name!r} is not enforced",
             keyword="format",
             location=s.at("format"),
-            hint='remove it, or compile with formats="annotate"',
+            hint="remove it, or let formats be annotations",
         )

@@ -32,7 +32,9 @@ from structgen.spec.json_nodes import (
     both,
     either,
 )
-from structgen.spec.json_references import Place, References
+from structgen.spec.json_pointer import location
+from structgen.spec.json_references import Place, References, Scope
+from structgen.spec.json_resources import Resource
 from structgen.spec.json_values import Value, data_of
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class Schemas:
     ) -> None:
         self.assert_formats = assert_formats
         self.natural = natural  #: spell integers in digits only
-        self._atoms: dict[int, Atom] = {}
+        self._atoms: dict[tuple[int, Resource, Scope], Atom] = {}
         self._places: dict[Atom, Place] = {}
         self._nodes: dict[Atom, Node] = {}
         self._patterns: dict[str, Regex] = {}
@@ -79,19 +81,20 @@ class Schemas:
     def atom(self, schema: Any, place: Place, entered: bool = False) -> Atom:
         """The atom of a subschema that stands at `place` (the same object gives the same atom).
 
-        `entered`: the resolver of `place` is already inside the subschema's own `$id`.
+        `entered`: `place` is already inside the subschema's own `$id`.
         """
         if not isinstance(schema, dict):
             raise SpecError(
                 f"a schema must be an object or a boolean, got {kind_of(schema)}",
-                location=f"#{place.pointer}",
+                location=location(place.pointer),
                 expected="an object, true or false",
             )
-        atom = self._atoms.get(id(schema))
+        at = place if entered else self._references.enter(schema, place)
+        key = id(schema), at.resource, at.scope
+        atom = self._atoms.get(key)
         if atom is None:
-            atom = Atom(schema, place.pointer)
-            self._atoms[id(schema)] = atom
-            self._places[atom] = place if entered else self._references.enter(schema, place)
+            atom = self._atoms[key] = Atom(schema, place.pointer)
+            self._places[atom] = at
         return atom
 
     def _expr(self, schema: Any, place: Place, entered: bool = False) -> Expr:
@@ -118,7 +121,7 @@ class Schemas:
         if node is None:
             node = ANYTHING
             for atom in expr:
-                node = both(node, self.expand(atom), f"#{atom.location}")
+                node = both(node, self.expand(atom), location(atom.location))
             self._conjunctions[expr] = node
         return node
 
@@ -128,9 +131,11 @@ class Schemas:
         if node is not None:
             return node
         if atom in self._expanding:
+            loop = (*self._expanding[self._expanding.index(atom) :], atom)
+            route = " -> ".join(location(a.location) for a in loop)
             raise DanglingReferenceError(
-                "a reference leads back to itself without entering a value",
-                location=f"#{atom.location}",
+                f"a reference leads back to itself without entering a value: {route}",
+                location=location(atom.location),
                 expected="recursion through properties or items",
                 hint="remove the loop",
             )
@@ -151,9 +156,9 @@ class Schemas:
         if isinstance(atom.value, OneOf):
             return constants(self, list(atom.value.values), atom.location)
         if isinstance(atom.value, Negation):
-            return self.opposite(self.node(atom.value.expr), f"#{atom.location}")
+            return self.opposite(self.node(atom.value.expr), location(atom.location))
         if isinstance(atom.value, Union):
-            return either([self.node(expr) for expr in atom.value.exprs], f"#{atom.location}")
+            return either([self.node(expr) for expr in atom.value.exprs], location(atom.location))
         return json_keywords.build(self, atom)
 
     def constant(self, value: Any, location: str) -> Expr:

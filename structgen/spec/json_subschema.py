@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from structgen.automaton.numbers import to_fraction
 from structgen.errors import SpecError
 from structgen.spec.json_nodes import ANYTHING, Atom, Expr, Node, both
-from structgen.spec.json_pointer import escape_pointer
+from structgen.spec.json_pointer import escape_pointer, location
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
@@ -21,8 +21,9 @@ class Subschema:
     def __init__(self, schemas: Schemas, atom: Atom) -> None:
         self.schemas = schemas
         self.atom = atom
-        self.schema: dict[str, Any] = atom.value
-        self.draft = schemas.place(atom).draft
+        self.dialect = schemas.place(atom).dialect
+        self.schema: dict[str, Any] = self.dialect.heeded(atom.value)
+        self.draft = self.dialect.draft
         self.nodes: list[Node] = []  # conjuncts, left to right
 
     def get(self, keyword: str) -> Any:
@@ -31,7 +32,7 @@ class Subschema:
 
     def at(self, *path: str | int) -> str:
         """The location of something below this subschema."""
-        return f"#{self.atom.location}" + "".join(f"/{escape_pointer(str(p))}" for p in path)
+        return location(self.atom.location) + "".join(f"/{escape_pointer(str(p))}" for p in path)
 
     def child(self, schema: Any, *path: str | int) -> Expr:
         """The expression of a subschema below this one."""

@@ -1,0 +1,183 @@
+"""In: a schema and a registry of documents. Out: their schema resources by URI, and what is inside.
+
+Documents are read when something asks for them: those in use first, then those of the registry,
+then the metaschemas, then whatever the registry's own `retrieve` finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from structgen.errors import StructgenError
+from structgen.spec.json_pointer import escape_pointer
+from structgen.spec.json_resources import Anchor, Resource, anchors_of, identifier, resolve
+from structgen.spec.json_vocabularies import (
+    DEFAULT_DIALECT,
+    DRAFTS,
+    Dialect,
+    dialect_of,
+    dialect_of_draft,
+)
+
+if TYPE_CHECKING:
+    import referencing
+
+ROOT_URI = "urn:structgen:root"
+
+
+class Documents:
+    """The schema resources of a schema, and of the documents that it may refer to."""
+
+    def __init__(self, schema: Any, registry: referencing.Registry[Any] | None) -> None:
+        self._registry = registry
+        self._known: dict[str, Resource] = {}  # by URI
+        self._resources: dict[tuple[int, str], Resource] = {}  # by schema object and URI
+        self._read: list[Resource] = []
+        self.root = self._document(ROOT_URI, schema, DEFAULT_DIALECT, "")
+
+    # -- resources ------------------------------------------------------------------------------
+
+    def _document(self, uri: str, schema: Any, inherited: Dialect, pointer: str) -> Resource:
+        dialect = dialect_of(schema, inherited, self._metaschema, pointer)
+        base, _ = resolve(uri, identifier(schema, dialect.draft), pointer)
+        resource = self._resource(base, schema, dialect, pointer)
+        self._known.setdefault(uri, resource)
+        self._read.append(resource)
+        return resource
+
+    def _resource(self, uri: str, schema: Any, dialect: Dialect, pointer: str) -> Resource:
+        key = id(schema), uri
+        if key not in self._resources:
+            resource = self._resources[key] = Resource(uri, schema, dialect, pointer)
+            self._known.setdefault(uri, resource)
+        return self._resources[key]
+
+    def inside(self, schema: Any, resource: Resource, pointer: str) -> Resource:
+        """The resource of a subschema that stands in `resource`: its own if it has an `$id`."""
+        if not _may_identify(schema):
+            return resource
+        dialect = dialect_of(schema, resource.dialect, self._metaschema, pointer)
+        uri, _ = resolve(resource.uri, identifier(schema, dialect.draft), pointer)
+        if uri == resource.uri:
+            return resource
+        return self._resource(uri, schema, dialect, pointer)
+
+    def anchors(self, resource: Resource) -> dict[str, Anchor]:
+        """The anchors of a resource; found together with those of the resources inside it."""
+        if resource.anchors is None:
+            resource.anchors = {}
+            todo = [(resource.contents, resource, resource.pointer)]
+            while todo:
+                schema, at, pointer = todo.pop()
+                at.anchors = {**anchors_of(schema, at.dialect.draft, pointer), **(at.anchors or {})}
+                todo += self._subschemas(schema, at, pointer)
+        return resource.anchors
+
+    def _subschemas(
+        self, schema: Any, resource: Resource, pointer: str
+    ) -> Iterator[tuple[Any, Resource, str]]:
+        from structgen.spec.json_metaschemas import subschemas
+
+        for path, child in subschemas(schema, resource.dialect.draft):
+            if isinstance(child, dict):
+                below = pointer + "".join(f"/{escape_pointer(str(p))}" for p in path)
+                try:
+                    yield child, self.inside(child, resource, below), below
+                except StructgenError:  # of its `$schema` or `$id`: raised where it is used
+                    continue
+
+    def walk(self, resource: Resource, fragment: str) -> tuple[Resource, Any, str] | None:
+        """What a JSON Pointer leads to: its resource, the value, its pointer; None if nothing.
+
+        Resources on the way are entered, but not where the draft knows of no subschema.
+        """
+        value, pointer = resource.contents, resource.pointer
+        path: tuple[str | int, ...] = ()  # from the resource
+        for token in fragment[1:].split("/"):
+            key = token.replace("~1", "/").replace("~0", "~")
+            step = int(key) if isinstance(value, list) and _is_index(key) else key
+            try:
+                value = value[step]
+            except (LookupError, TypeError):
+                return None
+            path, pointer = (*path, step), f"{pointer}/{escape_pointer(key)}"
+            if _may_identify(value) and _is_subschema(resource, path):
+                inner = self.inside(value, resource, pointer)
+                path = path if inner is resource else ()
+                resource = inner
+        return resource, value, pointer
+
+    # -- documents ------------------------------------------------------------------------------
+
+    def find(self, uri: str, dialect: Dialect) -> Resource | None:
+        """The resource of a URI; a document that does not say its own gets the dialect given."""
+        if uri not in self._known:
+            for document in self._read:
+                self.anchors(document)
+        if uri not in self._known:
+            found = self._given(uri)
+            if found is not None:
+                self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
+        return self._known.get(uri)
+
+    def _metaschema(self, uri: str) -> Any:
+        found = self._given(uri.rstrip("#"))
+        return None if found is None else found.contents
+
+    def _given(self, uri: str) -> referencing.Resource[Any] | None:
+        """The document of a URI, or the subschema with it as its `$id`, from the registries."""
+        from jsonschema_specifications import REGISTRY
+        from referencing.exceptions import (
+            CannotDetermineSpecification,
+            NoSuchResource,
+            Unretrievable,
+        )
+
+        found = None if self._registry is None else self._registry.get(uri)
+        found = found or REGISTRY.get(uri)
+        if found is None and self._registry is not None:
+            try:
+                found = self._registry.get_or_retrieve(uri).value
+            except (CannotDetermineSpecification, NoSuchResource, Unretrievable):
+                return None
+            except (AttributeError, TypeError):  # it looked for `$id`s in what is no schema
+                return None
+        return found
+
+
+def _may_identify(value: Any) -> bool:
+    return isinstance(value, dict) and ("$id" in value or "id" in value)
+
+
+def _is_index(key: str) -> bool:
+    return key == "0" or (key.isascii() and key.isdigit() and key[0] != "0")
+
+
+def _is_subschema(resource: Resource, path: tuple[str | int, ...]) -> bool:
+    """Whether all keywords on the path from a resource are such that hold subschemas."""
+    from structgen.spec.json_metaschemas import subschemas
+
+    schema = resource.contents
+    while path:
+        below = subschemas(schema, resource.dialect.draft) if isinstance(schema, dict) else ()
+        for head, child in below:
+            if head == path[: len(head)]:
+                schema, path = child, path[len(head) :]
+                break
+        else:
+            return False
+    return True
+
+
+def _dialect(resource: referencing.Resource[Any], referring: Dialect) -> Dialect:
+    """The dialect of a document without `$schema`: by the specification that it is given with.
+
+    One given as opaque, or with the same draft as what refers to it, is like that.
+    """
+    from referencing.jsonschema import specification_with
+
+    for uri, draft in DRAFTS.items():
+        if specification_with(uri).create_resource(resource.contents) == resource:
+            return referring if draft == referring.draft else dialect_of_draft(draft, "#")
+    return referring

@@ -1,0 +1,80 @@
+"""In: a schema document. Out: its schema resources, each with its URI, dialect and anchors.
+
+A resource is a schema that has a URI of its own: a whole document, or a subschema with an `$id`.
+What looks like an `$id` inside a constant, or under a keyword that a draft does not know, is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from urllib.parse import urldefrag, urljoin
+
+from structgen.errors import SpecError
+from structgen.spec.json_pointer import location
+from structgen.spec.json_vocabularies import Dialect
+
+
+class Anchor(NamedTuple):
+    """A subschema with a plain name, which dynamic references may find, too."""
+
+    contents: dict[str, Any]
+    pointer: str
+    dynamic: bool
+
+
+class Resource:
+    """A schema that has a URI of its own; compared by identity."""
+
+    __slots__ = ("anchors", "contents", "dialect", "pointer", "uri")
+
+    def __init__(self, uri: str, contents: Any, dialect: Dialect, pointer: str) -> None:
+        self.uri = uri  #: without a fragment; what references inside are relative to
+        self.contents = contents
+        self.dialect = dialect
+        self.pointer = pointer
+        self.anchors: dict[str, Anchor] | None = None  #: by name; None until somebody looks
+
+    @property
+    def is_recursive(self) -> bool:
+        """Whether a `$recursiveRef` to this resource goes to the outermost one of its kind."""
+        schema = self.contents
+        recursive = isinstance(schema, dict) and schema.get("$recursiveAnchor") is True
+        return recursive and self.dialect.draft == 2019
+
+
+def identifier(schema: Any, draft: int) -> str:
+    """The URI reference that a schema identifies itself by, "" if none.
+
+    Up to draft 7 a `$ref` beside it switches it off.
+    """
+    if not isinstance(schema, dict) or (draft <= 7 and "$ref" in schema):
+        return ""
+    given = schema.get("id" if draft <= 4 else "$id")
+    return given if isinstance(given, str) else ""
+
+
+def resolve(base: str, reference: str, pointer: str) -> tuple[str, str]:
+    """The absolute URI and the fragment of the URI reference that stands at `pointer`."""
+    if reference.startswith("#"):  # of any scheme, also those that have no relative references
+        return base, reference[1:]
+    try:
+        uri, fragment = urldefrag(urljoin(base, reference))
+    except ValueError as error:  # an IPv6 address without its end, and the like
+        raise SpecError(
+            f"{reference!r} is not a URI reference", location=location(pointer), expected="a URI"
+        ) from error
+    return uri, fragment
+
+
+def anchors_of(schema: dict[str, Any], draft: int, pointer: str) -> dict[str, Anchor]:
+    """The plain names that a schema gives itself; up to draft 7 by the fragment of its `$id`."""
+    if draft <= 7:
+        name = identifier(schema, draft).partition("#")[2]
+        plain = name and not name.startswith("/")
+        return {name: Anchor(schema, pointer, dynamic=False)} if plain else {}
+    names = [("$anchor", False)] + [("$dynamicAnchor", True)] * (draft >= 2020)
+    return {
+        schema[keyword]: Anchor(schema, pointer, dynamic)
+        for keyword, dynamic in names
+        if isinstance(schema.get(keyword), str)
+    }
