@@ -181,7 +181,7 @@ def _differences(before: Run, after: Run) -> Iterator[str]:
                 yield f"{engine} is only in {one.path}; left out"
         alone = len(one.cases.keys() - other.cases.keys())
         if alone:
-            yield f"{alone:,} cases are only in {one.path}; left out"
+            yield f"cases only in {one.path}: {alone:,}; left out"
     for what, effect in (
         ("machine", "their times are not comparable"),
         ("vocabulary", "their times are not comparable"),

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jsonschemabench.report_tables import share
+from structgen.cli.terminal import visible
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -168,14 +169,16 @@ def coverage(
         middles = np.arange(len(bars)) + 1.7 * np.cumsum(heads) - 0.7
         for middle, first, (group, _, counts) in zip(middles, heads, bars, strict=True):
             if first:
-                axes.text(0, middle - 1.15, group, va="center", fontsize=9, fontweight="bold")
+                axes.text(
+                    0, middle - 1.15, _label(group, 40), va="center", fontsize=9, fontweight="bold"
+                )
             left = 0.0
             for outcome in [o for o in reversed(outcomes) if counts.get(o)]:
                 width = 100 * counts[outcome] / sum(counts.values())
                 axes.barh(middle, width, 0.82, left=left, color=colours[role(outcome)])
                 left += width
             _label_bar(axes, middle, counts, outcomes, colours)
-        axes.set_yticks(middles, [engine for _, engine, _ in bars])
+        axes.set_yticks(middles, [_label(engine, 16) for _, engine, _ in bars])
         axes.set(xlim=(0, 100), ylim=(middles[-1] + 0.7, -0.8), xlabel=f"share of {unit}, %")
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
@@ -275,9 +278,15 @@ def _lines(engines: Iterable[str], colours: Mapping[str, str]) -> list[Artist]:
 
     styles = _styles(engines, colours)
     return [
-        Line2D([], [], color=colour, linestyle=dash, linewidth=1.6, label=engine)
+        Line2D([], [], color=colour, linestyle=dash, linewidth=1.6, label=_label(engine, 20))
         for engine, (colour, dash) in zip(engines, styles, strict=True)
     ]
+
+
+def _label(text: str, most: int) -> str:
+    """A name that fits into a plot; the table beside it has the whole of it."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def _styles(engines: Iterable[str], colours: Mapping[str, str]) -> list[tuple[str, Dash]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,10 @@ def run(args: argparse.Namespace) -> int:
     if not runs:
         raise BenchError("no results to report", hint="see the lines above")
     chapters = [chapter(one, args.baseline, args.failures) for one in runs]
+    if find_spec("matplotlib") is None:
+        remarks.append("no plots: matplotlib is not installed; run: pip install 'structgen[bench]'")
+        _say(remarks[-1])
+        chapters = [one.without_plots() for one in chapters]
     written = page(args.title, chapters, remarks).encode()
     _write(args.output, written)
     if args.plots is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,10 @@ class Chapter:
     setup: Sequence[Table]
     blocks: Sequence[Block]
     failures: Failures
-    remarks: Sequence[str]
+
+    def without_plots(self) -> Chapter:
+        """The same with its tables alone."""
+        return replace(self, blocks=[block for block in self.blocks if isinstance(block, Table)])
 
 
 def chapter(run: Run, baseline: str, shown_failures: int) -> Chapter:
@@ -59,7 +62,7 @@ def chapter(run: Run, baseline: str, shown_failures: int) -> Chapter:
     base = baseline if baseline in run.engines else run.engines[0]
     blocks = [*_coverage(run), *_generation(run), *_times(run, base), *_memory(run)]
     found = failures(run, shown_failures)
-    return Chapter(_title(run), _lead(run), _setup(run), blocks, found, run.remarks)
+    return Chapter(_title(run), _lead(run), _setup(run), blocks, found)
 
 
 def _title(run: Run) -> str:

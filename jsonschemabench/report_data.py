@@ -193,13 +193,13 @@ def load(path: Path) -> Run:
     for record in found.records:
         case, engine = record["case"], record["engine"]
         if not all(isinstance(one, str) for one in (case, engine, record["outcome"])):
-            odd["records without a proper case, engine or outcome; left out"] += 1
+            odd["records without a proper case, engine or outcome, left out"] += 1
             continue
         of_case = cases.setdefault(case, {})
-        odd["cases that come twice for an engine; the later one counts"] += engine in of_case
+        odd["records replaced by later ones of the same case and engine"] += engine in of_case
         of_case[engine] = sound(record)
-        odd["records with broken times; those are left out"] += len(of_case[engine]) < len(record)
-    remarks += [f"{path}: {number:,} {what}" for what, number in odd.items() if number]
+        odd["records with broken times, which are left out"] += len(of_case[engine]) < len(record)
+    remarks += [f"{path}: {what}: {number:,}" for what, number in odd.items() if number]
     if not cases:
         remarks.append(f"{path}: a header and no case yet; nothing to show")
     run = Run(path, found.header, cases, remarks)
