@@ -10,8 +10,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from structgen.errors import StructgenError
-from structgen.spec.json_pointer import escape_pointer
-from structgen.spec.json_resources import Anchor, Resource, anchors_of, identifier, resolve
+from structgen.spec.json_resources import (
+    Anchor,
+    Resource,
+    Spot,
+    anchors_of,
+    identifier,
+    resolve,
+    start_of,
+)
 from structgen.spec.json_vocabularies import (
     DEFAULT_DIALECT,
     DRAFTS,
@@ -53,46 +60,50 @@ class Documents:
             self._known.setdefault(uri, resource)
         return self._resources[key]
 
-    def inside(self, schema: Any, resource: Resource, pointer: str) -> Resource:
-        """The resource of a subschema that stands in `resource`: its own if it has an `$id`."""
-        if not _may_identify(schema):
-            return resource
-        dialect = dialect_of(schema, resource.dialect, self._metaschema, pointer)
+    def inside(self, schema: Any, around: Spot) -> Spot:
+        """The spot of a subschema at `around`, with its own `$id` and `$schema` heeded.
+
+        A `$schema` counts without an `$id`, too, though the drafts do not ask for that: who pastes
+        a schema into another one means the draft that it names.
+        """
+        if not _has_identity(schema):
+            return around
+        resource, dialect, pointer = around
         uri, _ = resolve(resource.uri, identifier(schema, dialect.draft), pointer)
-        if uri == resource.uri:
-            return resource
-        return self._resource(uri, schema, dialect, pointer)
+        dialect = dialect_of(schema, dialect, self._metaschema, pointer)
+        if uri != resource.uri:
+            resource = self._resource(uri, schema, dialect, pointer)
+        return Spot(resource, dialect, pointer)
 
     def anchors(self, resource: Resource) -> dict[str, Anchor]:
         """The anchors of a resource; found together with those of the resources inside it."""
         if resource.anchors is None:
             resource.anchors = {}
-            todo = [(resource.contents, resource, resource.pointer)]
+            todo = [(resource.contents, start_of(resource))]
             while todo:
-                schema, at, pointer = todo.pop()
-                at.anchors = {**anchors_of(schema, at.dialect.draft, pointer), **(at.anchors or {})}
-                todo += self._subschemas(schema, at, pointer)
+                schema, spot = todo.pop()
+                found = spot.resource.anchors or {}
+                spot.resource.anchors = {**anchors_of(schema, spot), **found}
+                todo += self._subschemas(schema, spot)
         return resource.anchors
 
-    def _subschemas(
-        self, schema: Any, resource: Resource, pointer: str
-    ) -> Iterator[tuple[Any, Resource, str]]:
+    def _subschemas(self, schema: Any, spot: Spot) -> Iterator[tuple[Any, Spot]]:
         from structgen.spec.json_metaschemas import subschemas
 
-        for path, child in subschemas(schema, resource.dialect.draft):
+        below = subschemas(schema, spot.dialect.draft) if isinstance(schema, dict) else ()
+        for path, child in below:
             if isinstance(child, dict):
-                below = pointer + "".join(f"/{escape_pointer(str(p))}" for p in path)
                 try:
-                    yield child, self.inside(child, resource, below), below
+                    yield child, self.inside(child, spot.below(path))
                 except StructgenError:  # of its `$schema` or `$id`: raised where it is used
                     continue
 
-    def walk(self, resource: Resource, fragment: str) -> tuple[Resource, Any, str] | None:
-        """What a JSON Pointer leads to: its resource, the value, its pointer; None if nothing.
+    def walk(self, resource: Resource, fragment: str) -> tuple[Any, Spot] | None:
+        """What a JSON Pointer leads to, and the spot where that is; None if nothing is there.
 
         Resources on the way are entered, but not where the draft knows of no subschema.
         """
-        value, pointer = resource.contents, resource.pointer
+        value, spot = resource.contents, start_of(resource)
         path: tuple[str | int, ...] = ()  # from the resource
         for token in fragment[1:].split("/"):
             key = token.replace("~1", "/").replace("~0", "~")
@@ -101,12 +112,12 @@ class Documents:
                 value = value[step]
             except (LookupError, TypeError):
                 return None
-            path, pointer = (*path, step), f"{pointer}/{escape_pointer(key)}"
-            if _may_identify(value) and _is_subschema(resource, path):
-                inner = self.inside(value, resource, pointer)
-                path = path if inner is resource else ()
-                resource = inner
-        return resource, value, pointer
+            path, spot = (*path, step), spot.below((step,))
+            if _has_identity(value) and _is_subschema(spot, path):
+                inner = self.inside(value, spot)
+                path = path if inner.resource is spot.resource else ()
+                spot = inner
+        return value, spot
 
     # -- documents ------------------------------------------------------------------------------
 
@@ -146,21 +157,21 @@ class Documents:
         return found
 
 
-def _may_identify(value: Any) -> bool:
-    return isinstance(value, dict) and ("$id" in value or "id" in value)
+def _has_identity(value: Any) -> bool:
+    return isinstance(value, dict) and ("$id" in value or "id" in value or "$schema" in value)
 
 
 def _is_index(key: str) -> bool:
     return key == "0" or (key.isascii() and key.isdigit() and key[0] != "0")
 
 
-def _is_subschema(resource: Resource, path: tuple[str | int, ...]) -> bool:
-    """Whether all keywords on the path from a resource are such that hold subschemas."""
+def _is_subschema(spot: Spot, path: tuple[str | int, ...]) -> bool:
+    """Whether all keywords on the path from the spot's resource are such that hold subschemas."""
     from structgen.spec.json_metaschemas import subschemas
 
-    schema = resource.contents
+    schema = spot.resource.contents
     while path:
-        below = subschemas(schema, resource.dialect.draft) if isinstance(schema, dict) else ()
+        below = subschemas(schema, spot.dialect.draft) if isinstance(schema, dict) else ()
         for head, child in below:
             if head == path[: len(head)]:
                 schema, path = child, path[len(head) :]

@@ -8,13 +8,13 @@ outermost resource that has it. Documents come from the registry; nothing is fet
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from structgen.errors import DanglingReferenceError
 from structgen.spec.json_documents import Documents
-from structgen.spec.json_pointer import escape_pointer, location
-from structgen.spec.json_resources import Resource, resolve
+from structgen.spec.json_pointer import location
+from structgen.spec.json_resources import Resource, Spot, resolve, start_of
 from structgen.spec.json_vocabularies import Dialect
 
 if TYPE_CHECKING:
@@ -25,30 +25,30 @@ RECURSION = ""  # the name under which a scope has the outermost `$recursiveAnch
 Scope = tuple[tuple[str, Resource], ...]  # sorted by name; without what the current resource says
 
 
-class Place:
-    """Where a subschema stands: its resource, its dynamic scope, its JSON Pointer."""
+class Place(NamedTuple):
+    """Where a subschema stands, and the dynamic scope that it is used in."""
 
-    __slots__ = ("pointer", "resource", "scope")
-
-    def __init__(self, resource: Resource, scope: Scope, pointer: str) -> None:
-        self.resource = resource
-        self.scope = scope
-        self.pointer = pointer
+    spot: Spot
+    scope: Scope = ()
 
     @property
     def dialect(self) -> Dialect:
         """The draft that the subschema is written for, and the keywords that count."""
-        return self.resource.dialect
+        return self.spot.dialect
 
     @property
     def draft(self) -> int:
         """The draft alone."""
-        return self.resource.dialect.draft
+        return self.spot.dialect.draft
+
+    @property
+    def pointer(self) -> str:
+        """The JSON Pointer, for errors."""
+        return self.spot.pointer
 
     def below(self, path: Iterable[str | int]) -> Place:
         """The place at a path below this one, before any `$id` there."""
-        pointer = self.pointer + "".join(f"/{escape_pointer(str(p))}" for p in path)
-        return Place(self.resource, self.scope, pointer)
+        return Place(self.spot.below(path), self.scope)
 
 
 class References:
@@ -56,54 +56,53 @@ class References:
 
     def __init__(self, schema: Any, registry: Registry[Any] | None) -> None:
         self._documents = Documents(schema, registry)
-        self.root = Place(self._documents.root, (), "")  #: where the whole schema stands
+        self.root = Place(start_of(self._documents.root))  #: where the whole schema stands
 
     def enter(self, schema: dict[str, Any], place: Place) -> Place:
-        """The place of a subschema once its own `$id` is heeded."""
-        resource = self._documents.inside(schema, place.resource, place.pointer)
-        if resource is place.resource:
-            return place
-        return Place(resource, self._scope(place, resource), place.pointer)
+        """The place of a subschema once its own `$id` and `$schema` are heeded."""
+        spot = self._documents.inside(schema, place.spot)
+        return place if spot is place.spot else self._at(place, spot)
 
     def follow(self, place: Place, reference: str, keyword: str) -> tuple[Any, Place]:
         """The schema that a reference leads to, and its place (inside its own `$id`)."""
-        resource = place.resource
+        resource = place.spot.resource
         if keyword == "$recursiveRef" and reference == "#" and resource.is_recursive:
             resource = dict(place.scope).get(RECURSION, resource)
-            return self._at(place, resource, resource.contents, resource.pointer)
-        found, fragment = self._locate(place, reference, keyword)
+            return resource.contents, self._at(place, start_of(resource))
+        resource, fragment = self._locate(place, reference, keyword)
         if not fragment:
-            return self._at(place, found, found.contents, found.pointer)
+            return resource.contents, self._at(place, start_of(resource))
         if fragment.startswith("/"):
-            walked = self._documents.walk(found, fragment)
+            walked = self._documents.walk(resource, fragment)
             if walked is not None:
-                return self._at(place, *walked)
+                return walked[0], self._at(place, walked[1])
         else:
-            anchor = self._documents.anchors(found).get(fragment)
+            anchor = self._documents.anchors(resource).get(fragment)
             if anchor is not None and anchor.dynamic and keyword == "$dynamicRef":
-                found = dict(self._scope(place)).get(fragment, found)
-                anchor = self._documents.anchors(found).get(fragment)
+                outermost = dict(self._scope(place)).get(fragment, resource)
+                anchor = self._documents.anchors(outermost)[fragment]
             if anchor is not None:
-                return self._at(place, found, anchor.contents, anchor.pointer)
+                return anchor.contents, self._at(place, anchor.spot)
         raise DanglingReferenceError(
             f"'{keyword}': {reference!r} leads nowhere",
             location=f"{location(place.pointer)}/{keyword}",
-            expected=f"a place in {location(found.pointer)}",
+            expected=f"a place in {location(resource.pointer)}",
             hint="a reference is relative to the nearest `$id` around it",
         )
 
-    def _at(self, place: Place, resource: Resource, schema: Any, pointer: str) -> tuple[Any, Place]:
-        return schema, Place(resource, self._scope(place, resource), pointer)
+    def _at(self, place: Place, spot: Spot) -> Place:
+        """The place of a spot that is reached from `place`."""
+        return Place(spot, self._scope(place, spot.resource))
 
     def _locate(self, place: Place, reference: str, keyword: str) -> tuple[Resource, str]:
         """The resource that a reference names, and the fragment in it."""
         at = f"{place.pointer}/{keyword}"
         if reference.startswith("#"):
-            return place.resource, unquote(reference[1:])
-        uri, fragment = resolve(place.resource.uri, reference, at)
-        if uri == place.resource.uri:
-            return place.resource, unquote(fragment)
-        found = self._documents.find(uri, place.resource.dialect)
+            return place.spot.resource, unquote(reference[1:])
+        uri, fragment = resolve(place.spot.resource.uri, reference, at)
+        if uri == place.spot.resource.uri:
+            return place.spot.resource, unquote(fragment)
+        found = self._documents.find(uri, place.dialect)
         if found is None:
             raise DanglingReferenceError(
                 f"'{keyword}': no document is known as {uri!r}",
@@ -116,12 +115,12 @@ class References:
 
     def _scope(self, place: Place, target: Resource | None = None) -> Scope:
         """The scope in `target` when it is entered from `place`: the outermost of each name."""
-        if target is place.resource:
+        if target is place.spot.resource:
             return place.scope
-        names = self._names(place.resource)
+        names = self._names(place.spot.resource)
         if not names and not place.scope:
             return ()
-        scope = dict.fromkeys(names, place.resource) | dict(place.scope)
+        scope = dict.fromkeys(names, place.spot.resource) | dict(place.scope)
         outer = {name: resource for name, resource in scope.items() if resource is not target}
         return tuple(sorted(outer.items()))
 

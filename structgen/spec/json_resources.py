@@ -6,20 +6,13 @@ What looks like an `$id` inside a constant, or under a keyword that a draft does
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urljoin
 
 from structgen.errors import SpecError
-from structgen.spec.json_pointer import location
+from structgen.spec.json_pointer import escape_pointer, location
 from structgen.spec.json_vocabularies import Dialect
-
-
-class Anchor(NamedTuple):
-    """A subschema with a plain name, which dynamic references may find, too."""
-
-    contents: dict[str, Any]
-    pointer: str
-    dynamic: bool
 
 
 class Resource:
@@ -40,6 +33,32 @@ class Resource:
         schema = self.contents
         recursive = isinstance(schema, dict) and schema.get("$recursiveAnchor") is True
         return recursive and self.dialect.draft == 2019
+
+
+class Spot(NamedTuple):
+    """Where a subschema stands in a document."""
+
+    resource: Resource
+    dialect: Dialect  # the resource's, unless a `$schema` in between says another
+    pointer: str
+
+    def below(self, path: Iterable[str | int]) -> Spot:
+        """The spot at a path below this one, before any `$id` or `$schema` there."""
+        pointer = self.pointer + "".join(f"/{escape_pointer(str(part))}" for part in path)
+        return Spot(self.resource, self.dialect, pointer)
+
+
+def start_of(resource: Resource) -> Spot:
+    """The spot of a whole resource."""
+    return Spot(resource, resource.dialect, resource.pointer)
+
+
+class Anchor(NamedTuple):
+    """A subschema with a plain name, which dynamic references may find, too."""
+
+    contents: dict[str, Any]
+    spot: Spot
+    dynamic: bool
 
 
 def identifier(schema: Any, draft: int) -> str:
@@ -66,15 +85,18 @@ def resolve(base: str, reference: str, pointer: str) -> tuple[str, str]:
     return uri, fragment
 
 
-def anchors_of(schema: dict[str, Any], draft: int, pointer: str) -> dict[str, Anchor]:
+def anchors_of(schema: Any, spot: Spot) -> dict[str, Anchor]:
     """The plain names that a schema gives itself; up to draft 7 by the fragment of its `$id`."""
+    draft = spot.dialect.draft
+    if not isinstance(schema, dict):
+        return {}
     if draft <= 7:
         name = identifier(schema, draft).partition("#")[2]
         plain = name and not name.startswith("/")
-        return {name: Anchor(schema, pointer, dynamic=False)} if plain else {}
+        return {name: Anchor(schema, spot, dynamic=False)} if plain else {}
     names = [("$anchor", False)] + [("$dynamicAnchor", True)] * (draft >= 2020)
     return {
-        schema[keyword]: Anchor(schema, pointer, dynamic)
+        schema[keyword]: Anchor(schema, spot, dynamic)
         for keyword, dynamic in names
         if isinstance(schema.get(keyword), str)
     }

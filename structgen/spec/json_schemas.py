@@ -90,7 +90,7 @@ class Schemas:
                 expected="an object, true or false",
             )
         at = place if entered else self._references.enter(schema, place)
-        key = id(schema), at.resource, at.scope
+        key = id(schema), at.spot.resource, at.scope
         atom = self._atoms.get(key)
         if atom is None:
             atom = self._atoms[key] = Atom(schema, place.pointer)
