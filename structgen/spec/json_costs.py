@@ -39,6 +39,9 @@ class Expressions(Protocol):
     def one_of(self, values: frozenset[Value]) -> Expr:
         """The expression that exactly these values fit."""
 
+    def union(self, exprs: tuple[Expr, ...]) -> Expr:
+        """The expression that the values fit that fit at least one of `exprs`."""
+
 
 class Costs:
     """Costs of nodes and plans of alternatives, under one property order and gap length."""
@@ -72,6 +75,10 @@ class Costs:
             self._solve(node)
         return self._solved[node]
 
+    def union(self, exprs: tuple[Expr, ...]) -> Expr:
+        """The expression that the values fit that fit at least one of `exprs`."""
+        return self._expressions.union(exprs)
+
     def one_of(self, values: frozenset[Value]) -> Expr:
         """The expression that exactly these values fit."""
         return self._expressions.one_of(values)
@@ -100,7 +107,7 @@ class Costs:
 
     def _object(self, alt: ObjectAlt) -> ObjectPlan:
         if alt not in self._objects:
-            kind = MembersPlan if alt.some else ObjectPlan
+            kind = MembersPlan if alt.clauses else ObjectPlan
             self._objects[alt] = kind(alt, self, self._declared)
         return self._objects[alt]
 
@@ -128,16 +135,20 @@ class Costs:
 
         def cost_of(expr: Expr) -> int | None:
             node = self.node_of(expr)
-            return self._solved[node] if node in self._solved else values[node]
+            if node in self._solved:
+                return self._solved[node]
+            return values.setdefault(node, None)  # new ones are looked at in the next round
 
-        order = list(reversed(values))
+        looked = 0
         changed = True
-        while changed:
+        while changed or len(values) > looked:
             changed = False
-            for node in order:
+            looked = len(values)
+            for node in list(reversed(values)):
                 found = [self._scalar(node), *(p.minimum(cost_of) for p in self._plans(node))]
                 best = min((size for size in found if size is not None), default=None)
-                if best != values[node]:
+                known = values[node]
+                if best is not None and (known is None or best < known):
                     values[node] = best
                     changed = True
         self._solved.update(values)

@@ -27,15 +27,19 @@ from structgen.spec.json_nodes import (
     NOTHING,
     TRUE,
     ArrayAlt,
+    Clause,
     Counted,
+    Every,
     Expr,
     Group,
+    Literal,
+    Member,
     Node,
     ObjectAlt,
-    Some,
     both,
     conjoin,
     contradictory,
+    simplified,
 )
 
 Negate = Callable[[Expr], Expr]
@@ -99,34 +103,36 @@ def counted(c: Counted, negate: Negate) -> ArrayAlt:
 
 
 def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
-    """The objects that break one obligation of `o`, obligation by obligation."""
+    """The objects that break an obligation of `o`: a bound, a clause, or one of all the others."""
     if o.least:
         yield ObjectAlt(most=o.least - 1)
     if o.most is not None:
         yield ObjectAlt(least=o.most + 1)
-    for key in o.required:
-        yield ObjectAlt((Group({key: FALSE}),))
+    broken: list[Literal] = [Every(key, FALSE) for key in o.required]
     for group in o.groups:
-        yield from _not_group(group, negate)
-    for keys, child in o.some:
-        yield ObjectAlt((Group({}, ((keys, negate(child)),)),))
+        broken += _not_group(group, negate)
+    clauses = [((dual,) for dual in _duals(clause, negate)) for clause in o.clauses]
+    for clause in (*clauses, [broken] if broken else []):
+        found = simplified(ObjectAlt(clauses=tuple(map(tuple, clause))))
+        if found is not None:
+            yield found
 
 
-def _not_group(group: Group, negate: Negate) -> Iterator[ObjectAlt]:
-    """The objects with a member that `group` refuses."""
-    for key, child in group.named.items():
-        if child == FALSE:
-            yield ObjectAlt(required=(key,))
-        elif child != TRUE:
-            yield ObjectAlt((Group({key: negate(child)}),), (key,))
-    for keys, child in group.patterns:
-        if child != TRUE:
-            yield ObjectAlt(some=(Some(keys, negate(child)),), least=1)
+def _duals(clause: Clause, negate: Negate) -> Iterator[Literal]:
+    for literal in clause:
+        opposite = Every if isinstance(literal, Member) else Member
+        yield opposite(literal.keys, negate(literal.child))
+
+
+def _not_group(group: Group, negate: Negate) -> Iterator[Literal]:
+    """A member that `group` refuses."""
+    yield from (Member(k, negate(child)) for k, child in group.named.items() if child != TRUE)
+    yield from (Member(keys, negate(child)) for keys, child in group.patterns if child != TRUE)
     if group.rest != TRUE:
         listed = alt(words(group.named), *(keys for keys, _ in group.patterns))
-        yield ObjectAlt(some=(Some(complement(listed), negate(group.rest)),), least=1)
+        yield Member(complement(listed), negate(group.rest))
     if group.keys is not ANY:
-        yield ObjectAlt(some=(Some(complement(group.keys), TRUE),), least=1)
+        yield Member(complement(group.keys), TRUE)
 
 
 # -- plain exclusion ----------------------------------------------------------------------------

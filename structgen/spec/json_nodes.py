@@ -10,12 +10,13 @@ every value. Each obligation has a dual, so `json_logic` can negate a node.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from structgen.automaton.numbers import JSON_NUMBER
 from structgen.automaton.regex import ANY, EMPTY, Regex, alt, intersect
 from structgen.errors import BudgetError
+from structgen.spec.json_values import Value
 
 MAX_ALTERNATIVES = 4096  # per JSON type of one node
 MAX_COMPARED = 1000  # alternatives that are compared with each other
@@ -24,12 +25,14 @@ MAX_COMPARED = 1000  # alternatives that are compared with each other
 class Atom:
     """One subschema (or another condition) that a value must fit; compared by identity."""
 
-    __slots__ = ("location", "opposite", "value")
+    __slots__ = ("allowed", "denied", "location", "opposite", "value")
 
     def __init__(self, value: Any, location: str) -> None:
         self.value = value  #: what `Schemas` needs to expand it
         self.location = location  #: JSON Pointer, for errors
         self.opposite: Atom | None = None  #: fits exactly the values that this one does not
+        self.allowed: frozenset[Value] | None = None  #: where set, no other values fit
+        self.denied: frozenset[Value] = frozenset()  #: these values do not fit
 
     def __repr__(self) -> str:
         return f"Atom({self.location or '#'})"
@@ -55,7 +58,37 @@ def conjoin(*parts: Expr) -> Expr:
 
 def contradictory(expr: Expr) -> bool:
     """Whether an expression needs no expansion to be seen to fit nothing."""
-    return any(atom is FALSE[0] or atom.opposite in expr for atom in expr)
+    if any(atom is FALSE[0] or atom.opposite in expr for atom in expr):
+        return True
+    left = allowed(expr)
+    return left is not None and not left
+
+
+def allowed(expr: Expr) -> frozenset[Value] | None:
+    """All values that may fit, if constants limit them."""
+    found: frozenset[Value] | None = None
+    for atom in expr:
+        if atom.allowed is not None:
+            found = atom.allowed if found is None else found & atom.allowed
+    if found is not None:
+        found = found.difference(*(atom.denied for atom in expr))
+    return found
+
+
+def implied(known: Expr, expr: Expr) -> bool:
+    """Whether an expression needs no expansion to be seen to follow from another."""
+    return all(atom in known or _excludes(known, atom) for atom in expr)
+
+
+def _excludes(known: Expr, atom: Atom) -> bool:
+    """Whether `known` plainly excludes the opposite of `atom`."""
+    left = allowed(known)
+    if left is None:
+        return False
+    if atom.denied:
+        return left.isdisjoint(atom.denied)
+    opposite = atom.opposite
+    return opposite is not None and left <= opposite.denied
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,16 +101,27 @@ class Group:
     keys: Regex = ANY
 
 
-class Some(NamedTuple):
-    """Some member has a key in `keys` and a value that fits `child`."""
+class Member(NamedTuple):
+    """Some member has this key, or a key in this language, and a value that fits `child`."""
 
-    keys: Regex
+    keys: str | Regex
     child: Expr
+
+
+class Every(NamedTuple):
+    """Every member with this key, or a key in this language, has a value that fits `child`."""
+
+    keys: str | Regex
+    child: Expr
+
+
+Literal = Member | Every  # each the dual of the other
+Clause = tuple[Literal, ...]  # at least one must hold
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ObjectAlt:
-    """A conjunction of groups, required keys (in order), members wanted, and bounds on the count.
+    """A conjunction of groups, required keys (in order), clauses, and bounds on the count.
 
     evaluated: the keys that `unevaluatedProperties` passes over where this alternative holds.
     """
@@ -86,7 +130,7 @@ class ObjectAlt:
     required: tuple[str, ...] = ()
     least: int = 0
     most: int | None = None
-    some: tuple[Some, ...] = ()
+    clauses: tuple[Clause, ...] = ()
     evaluated: Regex = EMPTY
 
 
@@ -258,18 +302,70 @@ def both_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
         tuple(dict.fromkeys(a.required + b.required)),
         max(a.least, b.least),
         _most(a.most, b.most),
-        tuple(dict.fromkeys(a.some + b.some)),
+        tuple(dict.fromkeys(a.clauses + b.clauses)),
         alt(a.evaluated, b.evaluated),
     )
-    if merged.most is not None and max(merged.least, len(merged.required)) > merged.most:
-        return None
-    return None if any(_excluded(merged.groups, key) for key in merged.required) else merged
+    return simplified(merged)
 
 
-def _excluded(groups: tuple[Group, ...], key: str) -> bool:
-    """Whether a key is plainly impossible, patterns aside."""
-    named = [group.named[key] for group in groups if key in group.named]
-    return bool(named) and contradictory(conjoin(*named))
+def simplified(o: ObjectAlt) -> ObjectAlt | None:
+    """The same objects, clauses that are plainly settled aside; None if plainly none fits."""
+    while True:
+        if o.most is not None and max(o.least, len(o.required)) > o.most:
+            return None
+        if any(contradictory(_known(o, key)) for key in o.required):
+            return None
+        clauses = [_open(o, clause) for clause in o.clauses]
+        if () in clauses:
+            return None
+        left = tuple(dict.fromkeys(clause for clause in clauses if clause is not None))
+        single = next((c[0] for c in left if len(c) == 1 and not _is_search(c[0])), None)
+        if single is None:
+            return o if left == o.clauses else replace(o, clauses=left)
+        key, child = single
+        group = Group({key: child}) if isinstance(key, str) else Group({}, ((key, child),))
+        o = replace(
+            o,
+            groups=o.groups if child == TRUE else (*o.groups, group),
+            required=tuple(dict.fromkeys((*o.required, key)))
+            if isinstance(single, Member) and isinstance(key, str)
+            else o.required,
+            clauses=tuple(c for c in left if c != (single,)),
+        )
+
+
+def _is_search(literal: Literal) -> bool:
+    return isinstance(literal, Member) and not isinstance(literal.keys, str)
+
+
+def _known(o: ObjectAlt, key: str) -> Expr:
+    """What the value of a key must plainly fit, patterns aside."""
+    found = []
+    for group in o.groups:
+        if key in group.named:
+            found.append(group.named[key])
+        elif not group.patterns:
+            found.append(group.rest)
+    return conjoin(*found) if found else TRUE
+
+
+def _open(o: ObjectAlt, clause: Clause) -> Clause | None:
+    """The literals that may yet hold; None where one plainly holds."""
+    left = []
+    for literal in clause:
+        if not isinstance(literal.keys, str):
+            if isinstance(literal, Every) or not contradictory(literal.child):
+                left.append(literal)
+            continue
+        known = _known(o, literal.keys)
+        needed = isinstance(literal, Every) or literal.keys in o.required
+        if needed and implied(known, literal.child):
+            return None
+        if (isinstance(literal, Every) and literal.keys not in o.required) or not contradictory(
+            conjoin(known, literal.child)
+        ):
+            left.append(literal)
+    return tuple(left)
 
 
 def _is_free_array(a: ArrayAlt) -> bool:
@@ -288,7 +384,7 @@ def _asked(a: ArrayAlt | ObjectAlt) -> frozenset[Any]:
         flags = ("unique",) * a.unique + ("repeated",) * a.repeated
         return frozenset((*a.lists, *a.counted, *flags, *bounds))
     wanted = (("required", key) for key in a.required)
-    return frozenset((*a.groups, *wanted, *a.some, *bounds))
+    return frozenset((*a.groups, *wanted, *a.clauses, *bounds))
 
 
 def _said(a: ArrayAlt | ObjectAlt) -> Any:

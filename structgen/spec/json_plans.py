@@ -26,7 +26,7 @@ from structgen.automaton.regex import (
 )
 from structgen.errors import BudgetError
 from structgen.spec.json_logic import object_child
-from structgen.spec.json_nodes import FALSE, Expr, Group, ObjectAlt, conjoin
+from structgen.spec.json_nodes import FALSE, Clause, Expr, Group, ObjectAlt, conjoin
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ class Progress(NamedTuple):
 
     In any order `position` stays 0 and `seen` has all keys; in declared order `seen` has only the
     keys that are not declared. `taken` stays 0 where no bound needs it. `wanted` has the numbers of
-    the members that must still come by what they are rather than by name (`ObjectAlt.some`).
+    the clauses that are still open, and what they may still be settled by.
     """
 
     position: int = 0
     seen: frozenset[str] = frozenset()
     taken: int = 0
-    wanted: tuple[int, ...] = ()
+    wanted: tuple[Clause, ...] = ()
 
 
 class Cell(NamedTuple):
@@ -74,7 +74,7 @@ class ObjectPlan:
     @property
     def start(self) -> Progress:
         """The progress before the first key."""
-        return Progress(wanted=tuple(range(len(self.alt.some))))
+        return Progress(wanted=self.alt.clauses)
 
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""

@@ -35,7 +35,7 @@ from structgen.spec.json_nodes import (
 from structgen.spec.json_pointer import location
 from structgen.spec.json_references import Place, References, Scope
 from structgen.spec.json_resources import Resource
-from structgen.spec.json_values import Value, data_of
+from structgen.spec.json_values import Value, data_of, value_of
 
 if TYPE_CHECKING:
     from referencing import Registry
@@ -95,6 +95,8 @@ class Schemas:
         if atom is None:
             atom = self._atoms[key] = Atom(schema, place.pointer)
             self._places[atom] = at
+            if "enum" in schema or ("const" in schema and at.draft > 4):
+                atom.allowed = _listed(schema, at.draft)
         return atom
 
     def _expr(self, schema: Any, place: Place, entered: bool = False) -> Expr:
@@ -163,13 +165,17 @@ class Schemas:
 
     def constant(self, value: Any, location: str) -> Expr:
         """The expression that only `value` fits."""
-        return (Atom(OneOf((value,)), location),)
+        atom = Atom(OneOf((value,)), location)
+        atom.allowed = frozenset((value_of(value),))
+        return (atom,)
 
     def one_of(self, values: frozenset[Value]) -> Expr:
         """The expression that exactly these values fit."""
         if values not in self._constants:
             listed = tuple(data_of(value) for value in values)
-            self._constants[values] = (Atom(OneOf(listed), ""),)
+            atom = Atom(OneOf(listed), "")
+            atom.allowed = values
+            self._constants[values] = (atom,)
         return self._constants[values]
 
     def negation(self, expr: Expr) -> Expr:
@@ -183,6 +189,8 @@ class Schemas:
             self._negations[expr] = (opposite,)
             if len(expr) == 1:
                 opposite.opposite, expr[0].opposite = expr[0], opposite
+                if _is_listing(expr[0].value):
+                    opposite.denied = expr[0].allowed or frozenset()
         return self._negations[expr]
 
     def union(self, exprs: tuple[Expr, ...]) -> Expr:
@@ -242,7 +250,7 @@ def _children(node: Node) -> Iterator[Expr]:
             yield from group.named.values()
             yield from (child for _, child in group.patterns)
             yield group.rest
-        yield from (some.child for some in object_.some)
+        yield from (literal.child for clause in object_.clauses for literal in clause)
 
 
 def _mentions(schema: Any) -> bool:
@@ -257,6 +265,35 @@ def _mentions(schema: Any) -> bool:
         elif isinstance(value, list):
             todo += value
     return False
+
+
+def _listed(schema: dict[str, Any], draft: int) -> frozenset[Value] | None:
+    """The values that `enum` and `const` leave."""
+    found = None
+    if isinstance(schema.get("enum"), list):
+        found = frozenset(map(value_of, schema["enum"]))
+    if "const" in schema and draft > 4:
+        constant = frozenset((value_of(schema["const"]),))
+        found = constant if found is None else found & constant
+    return found
+
+
+def _is_listing(value: Any) -> bool:
+    """Whether `enum` or `const` say all that the value of an atom says."""
+    if isinstance(value, OneOf):
+        return True
+    if not isinstance(value, dict):
+        return False
+    says = value.keys() - {"title", "description", "$comment", "default", "examples"}
+    if "type" in says and says != {"type"}:
+        listed = value.get("enum") or [value.get("const")]
+        says -= {"type"} if all(_type_of(x) == value["type"] for x in listed) else set()
+    return says in ({"enum"}, {"const"})
+
+
+def _type_of(value: Any) -> str:
+    names = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array"}
+    return names.get(type(value), "another type")
 
 
 class OneOf(NamedTuple):
