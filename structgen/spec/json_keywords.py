@@ -30,7 +30,14 @@ from structgen.spec.json_nodes import (
     both,
     either,
 )
-from structgen.spec.json_scalar_keywords import format_, integers, length, numeric, pattern
+from structgen.spec.json_scalar_keywords import (
+    NUMERIC,
+    format_,
+    integers,
+    length,
+    numeric,
+    pattern,
+)
 from structgen.spec.json_subschema import Subschema
 from structgen.spec.json_unevaluated import unevaluated_items, unevaluated_properties
 
@@ -53,7 +60,8 @@ def type_(s: Subschema) -> None:
     if "number" in names:
         numbers = ANYTHING.number
     elif "integer" in names:
-        numbers = integers(s, {})
+        joint = wanted == "integer" and any(name in s.schema for name in NUMERIC)
+        numbers = ANYTHING.number if joint else integers(s, {})  # `numeric` does both at once
     s.require(
         Node(
             "null" in names,
@@ -218,7 +226,6 @@ def _depend(s: Subschema, name: str, node: Node, needed: tuple[str, ...]) -> Non
 
 
 Keyword = Callable[[Subschema], None]
-_NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _ARRAY = ("prefixItems", "items", "minItems", "maxItems")  # additionalItems only beside items
 _OBJECT = (
     "properties", "patternProperties", "additionalProperties", "propertyNames",
@@ -236,7 +243,7 @@ KEYWORDS: dict[str, tuple[Keyword, int, int]] = {
     "oneOf": (one_of, 4, 2020),
     "not": (not_, 4, 2020),
     "if": (if_, 7, 2020),
-    **dict.fromkeys(_NUMERIC, (numeric, 4, 2020)),
+    **dict.fromkeys(NUMERIC, (numeric, 4, 2020)),
     **dict.fromkeys(("minLength", "maxLength"), (length, 4, 2020)),
     "pattern": (pattern, 4, 2020),
     "format": (format_, 4, 2020),

@@ -13,6 +13,9 @@ from structgen.spec.json_subschema import Subschema
 _CHAR = chars(ALL)
 
 
+NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+
+
 def integers(s: Subschema, bounds: dict[str, Any]) -> Regex:
     """Integers within bounds; in draft 4 a number with a fraction (1.0) is none."""
     if s.schemas.natural:
@@ -44,7 +47,8 @@ def numeric(s: Subschema) -> None:
     if s.get("type") == "integer":  # one automaton for all, rather than an intersection
         s.only(number=integers(s, bounds))
     else:
-        s.only(number=number_language(**bounds))
+        spelling = "natural" if s.schemas.natural else "any"
+        s.only(number=number_language(spelling=spelling, **bounds))
 
 
 # -- strings ------------------------------------------------------------------------------------
