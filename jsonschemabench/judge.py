@@ -87,6 +87,17 @@ def all_alike(count: int, outcome: str, kind: str, error: str) -> Judgement:
     return Judgement(outcome, (outcome,) * count, (0,) * count, kind, error)
 
 
+def byte_vocabulary() -> Vocabulary:
+    """A token for each byte, and an end token: what needs no file and cuts texts finest."""
+    table = [bytes((byte,)) for byte in range(256)]
+    return Vocabulary([*table, b"<|end|>"], eos_ids=[256], encode=byte_tokens)
+
+
+def byte_tokens(text: str) -> list[int]:
+    """The tokens of a text in that vocabulary."""
+    return list(text.encode())
+
+
 def _line(error: Exception) -> str:
     name = "" if isinstance(error, ContradictionError) else f"{type(error).__name__}: "
     return " ".join(f"{name}{error}".split())[:500]

@@ -20,7 +20,8 @@ from jsonschemabench.outcomes import (
 Record = dict[str, Any]
 
 RIGHT = (PASS, REFUSED_UNSATISFIABLE)
-SHOWN = [outcome for outcome in OUTCOMES[::-1] if outcome != INCOMPLETE]
+COLUMNS = [outcome for outcome in OUTCOMES[::-1] if outcome != INCOMPLETE]
+SHOWN = 200  # characters of the explanation of a failure
 #: how the tables by keyword call what is not right
 SHORT = {
     ACCEPTED_INVALID: "invalid",
@@ -59,8 +60,10 @@ def draft_table(draft: str, records: Sequence[Record], engines: Sequence[str]) -
             total = sum(counts.values())
             right = sum(counts[outcome] for outcome in RIGHT)
             share = f"{right / total:.1%}" if total else "-"
-            rows.append([f"{engine}, {total:,} {unit}", share, *(f"{counts[o]:,}" for o in SHOWN)])
-    return _table([draft, "right", *SHOWN], rows)
+            rows.append(
+                [f"{engine}, {total:,} {unit}", share, *(f"{counts[o]:,}" for o in COLUMNS)]
+            )
+    return _table([draft, "right", *COLUMNS], rows)
 
 
 def keyword_table(draft: str, records: Sequence[Record], engines: Sequence[str]) -> str:
@@ -76,14 +79,37 @@ def keyword_table(draft: str, records: Sequence[Record], engines: Sequence[str])
 
 
 def failures(records: Sequence[Record]) -> str:
-    """A line for each test that is not right, the worst outcomes first."""
-    lines = [
-        (OUTCOMES.index(outcome), f"{record['engine']}: {outcome}: {record['case']}/{number}")
-        for record in records
-        for number, outcome in enumerate(record["tests"])
-        if outcome not in RIGHT
-    ]
+    """A line for each case and wrong outcome, the worst first: which tests, what, and why."""
+    lines = []
+    for record in records:
+        by_outcome: dict[str, list[int]] = defaultdict(list)
+        for number, outcome in enumerate(record["tests"]):
+            by_outcome[outcome].append(number)
+        for outcome, numbers in by_outcome.items():
+            if outcome not in RIGHT:
+                place = f"{record['case']}/{_ranges(numbers)}"
+                line = f"{outcome}: {record['engine']}: {place}: {_why(record, outcome)}"
+                lines.append((OUTCOMES.index(outcome), line))
     return "\n".join(line for _, line in sorted(lines))
+
+
+def _why(record: Record, outcome: str) -> str:
+    if outcome in (CRASH, REFUSED_SATISFIABLE) and "error" in record:
+        return f"{record['description']}: {record['error']['message']}"[:SHOWN]
+    accepted = outcome == ACCEPTED_INVALID
+    wrong = [w["description"] for w in record.get("wrong", ()) if w["accepted"] == accepted]
+    return f"{record['description']}: {', '.join(wrong)}"[:SHOWN]
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers in short: "0-3,5"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ",".join("-".join(map(str, run)) for run in runs)
 
 
 def _cell(counts: Counter[str]) -> str:
