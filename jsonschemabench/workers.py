@@ -52,11 +52,11 @@ class Worker:
         self, start: Callable[..., Job], arguments: tuple[Any, ...], limits: Limits | None = None
     ) -> None:
         self.limits = limits or Limits()
-        self.starts = 0  # children started so far
         self._start = start
         self._arguments = arguments
         self._process: Any = None
         self._connection: Connection | None = None
+        self._begun = False  # whether the child has said that it has the job
         self._log = tempfile.NamedTemporaryFile(prefix="jsonschemabench-")  # noqa: SIM115
 
     def __enter__(self) -> Self:
@@ -71,11 +71,9 @@ class Worker:
         return None if self._process is None else self._process.pid
 
     def begin(self) -> None:
-        """Start the child if there is none alive. WorkerDiedError when that fails."""
+        """Start the child if there is none. WorkerDiedError when that fails."""
         if self._process is not None:
-            if self._process.is_alive():
-                return
-            self._end()  # it died between two jobs, so no job is to blame
+            return
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
@@ -83,13 +81,21 @@ class Worker:
             args=(theirs, self._log.name, self._start, self._arguments, self.limits),
             daemon=True,
         )
-        self.starts += 1
         self._process.start()
         theirs.close()
         self._receive(self.limits.start_seconds)
 
     def call(self, job: Any) -> Any:
         """The result of a job. WorkerDiedError when the child dies of it; it is then replaced."""
+        try:
+            return self._try(job)
+        except WorkerDiedError:
+            if self._begun:
+                raise
+        return self._try(job)  # the child was dead before it had the job, so that is not to blame
+
+    def _try(self, job: Any) -> Any:
+        self._begun = False
         self.begin()
         self._log.truncate(0)
         with contextlib.suppress(OSError):  # what became of it is found out below
@@ -108,8 +114,23 @@ class Worker:
         if connection is None:
             raise WorkerDiedError("the worker is closed", reason="closed")
         deadline = time.monotonic() + seconds
-        reason = ""
+        while True:
+            self._watch(process, connection, deadline)
+            try:
+                kind, answer = connection.recv()
+            except (EOFError, OSError):
+                process.join()
+                raise self._died(_manner(process.exitcode), self._last_words()) from None
+            if kind == "exception":
+                raise self._died("exception", answer)
+            if kind == "result":
+                return answer
+            self._begun = True
+
+    def _watch(self, process: Any, connection: Connection, deadline: float) -> None:
+        """Wait until the child has said something, or has died; kill it at a limit."""
         while not connection.poll(POLL):
+            reason = ""
             if time.monotonic() > deadline:
                 reason = "time limit"
             elif _resident(process.pid) > self.limits.memory:
@@ -117,14 +138,6 @@ class Worker:
             if reason:
                 process.kill()
                 raise self._died(reason, f"stopped at the {reason}")
-        try:
-            kind, answer = connection.recv()
-        except (EOFError, OSError):
-            process.join()
-            raise self._died(_manner(process.exitcode), self._last_words()) from None
-        if kind == "exception":
-            raise self._died("exception", answer)
-        return answer
 
     def _died(self, reason: str, message: str) -> WorkerDiedError:
         self._end()
@@ -167,6 +180,7 @@ def _serve(
             connection.send(("result", None))
             while True:
                 job = connection.recv()
+                connection.send(("begun", None))
                 connection.send(("result", _limited(limits.seconds, do, job)))
         except (EOFError, OSError):
             raise

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from jsonschemabench import vocab
 from jsonschemabench.engines.engine import GBNF, JSON_SCHEMA, LARK, Engine, Refused, Row, Spec
 from structgen import Vocabulary
+from structgen.tokens.vocab_sources import TiktokenEncoder, TokenizersEncoder
 
 
 class LlguidanceEngine(Engine):
@@ -20,16 +22,13 @@ class LlguidanceEngine(Engine):
         "matcher": "LLMatcher, one for each schema, reset before each text",
         "mask": "unsafe_compute_mask_ptr into a numpy row",
         "slices": "default",
+        "tokenizer": "its own for tiktoken and Hugging Face files, else a Python function",
     }
     kinds = (JSON_SCHEMA, LARK, GBNF)
 
     def prepare(self, vocabulary: Vocabulary) -> None:
-        """Build its tokenizer from the table of tokens."""
-        from llguidance import LLTokenizer, TokenizerWrapper
-
-        wrapper = TokenizerWrapper(_Tokens(vocabulary))
-        ends = list(vocabulary.eos_ids) or None
-        self._tokenizer = LLTokenizer(wrapper, n_vocab=vocabulary.size, eos_token=ends)
+        """Build its tokenizer: where it forces tokens, it cuts text into them for a mask."""
+        self._tokenizer = _tokenizer(vocabulary)
 
     def compile(self, spec: Spec) -> LlguidanceCompiled:
         """See `Engine.compile`."""
@@ -88,6 +87,25 @@ class LlguidanceMatcher:
         return bytes(self._matcher.compute_ff_bytes())
 
 
+def _tokenizer(vocabulary: Vocabulary) -> Any:
+    """Its tokenizer, which needs no Python where it can read the files itself."""
+    from llguidance import LLTokenizer, TokenizerWrapper
+
+    options: dict[str, Any] = {"n_vocab": vocabulary.size}
+    if vocabulary.eos_ids:
+        options["eos_token"] = list(vocabulary.eos_ids)
+    encode = vocabulary.encode
+    if isinstance(encode, TiktokenEncoder) and vocabulary.eos_ids:
+        special = {vocabulary.token_bytes(t).decode(): t for t in sorted(vocabulary.special_ids)}
+        # Its type stubs leave this out; its own module for tiktoken calls it.
+        return LLTokenizer.from_tiktoken(  # type: ignore[attr-defined]
+            encoder=encode.ranks, special_tokens=special, pattern=encode.pattern, **options
+        )
+    if isinstance(encode, TokenizersEncoder):
+        return LLTokenizer(encode.backend.to_str(), **options)
+    return LLTokenizer(TokenizerWrapper(_Tokens(vocabulary)), **options)
+
+
 class _Tokens:
     """A vocabulary as `TokenizerWrapper` wants to see it."""
 
@@ -97,11 +115,11 @@ class _Tokens:
         self.eos_token_id = vocabulary.eos_ids[0] if vocabulary.eos_ids else vocabulary.size - 1
         self.tokens = [token or b"" for token in vocabulary.tokens]
         self.special_token_ids = sorted(vocabulary.special_ids)
-        self._encode = vocabulary.encode_continuation
+        self._vocabulary = vocabulary
 
     def __call__(self, text: str) -> list[int]:
-        """The ids of a text; it asks for them only to force tokens."""
-        return self._encode(text) or []
+        """The ids of a text."""
+        return vocab.encode(self._vocabulary, text)
 
 
 def _grammar(spec: Spec) -> str:

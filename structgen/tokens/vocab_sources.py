@@ -166,11 +166,14 @@ def from_transformers(
 
 
 class TiktokenEncoder:
-    """Text -> ids by byte-pair merges of `ranks`, after a split by `pattern`; specials unknown."""
+    """Text -> ids by byte-pair merges of `ranks`, after a split by `pattern`; specials unknown.
+
+    Attributes: `ranks` and `pattern`, for other libraries that can work with them.
+    """
 
     def __init__(self, ranks: dict[bytes, int], pattern: str) -> None:
-        self._ranks = ranks
-        self._pattern = pattern
+        self.ranks = ranks
+        self.pattern = pattern
         self._lock = threading.Lock()
         self._encoding: Any = None
 
@@ -183,7 +186,7 @@ class TiktokenEncoder:
         return list(self._encoding.encode_ordinary(text))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (TiktokenEncoder, (self._ranks, self._pattern))
+        return (TiktokenEncoder, (self.ranks, self.pattern))
 
     def _build(self) -> Any:
         _require("tiktoken", "encoding text with a tiktoken file")
@@ -191,11 +194,11 @@ class TiktokenEncoder:
 
         try:
             return tiktoken.Encoding(
-                "structgen", pat_str=self._pattern, mergeable_ranks=self._ranks, special_tokens={}
+                "structgen", pat_str=self.pattern, mergeable_ranks=self.ranks, special_tokens={}
             )
         except ValueError as error:
             raise VocabularyError(
-                f"the tiktoken package refuses the ranks or the pattern {self._pattern!r:.80}: "
+                f"the tiktoken package refuses the ranks or the pattern {self.pattern!r:.80}: "
                 f"{error}",
                 expected="a regular expression that splits every text into pieces",
             ) from error
@@ -231,28 +234,28 @@ class SentencePieceEncoder:
 
 
 class TokenizersEncoder:
-    """Text -> ids by a `tokenizers.Tokenizer`; nothing added, truncated or padded."""
+    """Text -> ids by a `tokenizers.Tokenizer`, `backend`; nothing added, truncated or padded."""
 
     def __init__(self, backend: Any) -> None:
-        self._backend = backend
+        self.backend = backend
         self._lock = threading.Lock()
         self._plain: Any = None
 
     def __call__(self, text: str) -> list[int]:
         """The ids of `text`."""
-        backend = self._backend
+        backend = self.backend
         if backend.truncation is not None or backend.padding is not None:
             backend = self._without_limits()
         return list(backend.encode(text, add_special_tokens=False).ids)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (TokenizersEncoder, (self._backend,))
+        return (TokenizersEncoder, (self.backend,))
 
     def _without_limits(self) -> Any:
         """A copy that neither truncates nor pads, as the owner's may be set to at any time."""
         with self._lock:
             if self._plain is None:
-                plain = type(self._backend).from_str(self._backend.to_str())
+                plain = type(self.backend).from_str(self.backend.to_str())
                 plain.no_truncation()
                 plain.no_padding()
                 self._plain = plain

@@ -30,7 +30,7 @@ def do(job: Any) -> Any:
     if job == "raise":
         raise ValueError("not like this")
     if job == "eat":
-        eaten = [bytearray(b"x") * (600 << 20)]
+        eaten = [bytearray(b"x") * (300 << 20)]
         time.sleep(600)
         del eaten
     if job == "noise":
