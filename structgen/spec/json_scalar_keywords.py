@@ -69,7 +69,7 @@ def pattern(s: Subschema) -> None:
 def format_(s: Subschema) -> None:
     """Formats of the specifications are asserted when asked for; all others are annotations.
 
-    A dialect with the vocabulary `format-assertion` asks for it, and for no others.
+    A dialect may ask for it, too; that of 2020-12 wants to hear of formats that are not known.
     """
     from structgen.spec.json_formats import SPEC_FORMATS, format_language
 
@@ -79,7 +79,7 @@ def format_(s: Subschema) -> None:
     language = format_language(name)
     if language is not None:
         s.only(string=language)
-    elif name in SPEC_FORMATS or s.dialect.asserts_formats:
+    elif name in SPEC_FORMATS or (s.dialect.asserts_formats and s.draft >= 2020):
         raise UnsupportedSchemaError(
             f"the format {name!r} is not enforced",
             keyword="format",
