@@ -1,8 +1,9 @@
 """In: what may come next in a JSON text. Out: the lexer state for it.
 
 Labels that the machine understands: ("value", mask) for a scalar, with the bits of the alternatives
-that it fits, ("item", mask) for one whose text the machine looks up; `{ [ , } ]` as one-character strings; ("key", name) for a key of the table;
-("other", mask) for another key, whose text the machine looks up; END_OF_TEXT.
+that it fits, and ("item", mask) for one whose text the machine looks up; `{ [ , } ]` as strings of
+one character; ("key", name) for a key of the table; ("other", mask) for another key, whose text the
+machine looks up; END_OF_TEXT.
 """
 
 from __future__ import annotations

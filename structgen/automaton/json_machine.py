@@ -24,7 +24,8 @@ from structgen.automaton.machine import Frame, Machine
 from structgen.automaton.regex import EMPTY, Regex
 from structgen.automaton.words import word_range
 from structgen.spec.json_costs import Costs, required
-from structgen.spec.json_nodes import Expr, Node
+from structgen.spec.json_exprs import Expr
+from structgen.spec.json_nodes import Node
 from structgen.spec.json_values import Value, members, scalar
 
 MAX_SHOWN = 12  # keys listed in a message
@@ -117,7 +118,7 @@ class JsonMachine(Machine[JsonFrame]):
         return self._frame(kind, "open", frame, threads, built=() if frame.watched else None)
 
     def _close(self, frame: JsonFrame, mask: int, value: Value = None) -> JsonFrame | None:
-        """The frame after a child that fits the nodes in `mask`; its value where it is asked for."""
+        """The frame after a child that fits the nodes in `mask`, whose value may be asked for."""
         if frame.kind == "root":
             return self._end
         threads = _leading(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from structgen.errors import SpecError
+from structgen.spec.json_exprs import TRUE, Expr
 from structgen.spec.json_logic import counted
-from structgen.spec.json_nodes import ANY_ARRAY, TRUE, ArrayAlt, Counted, Expr, both_arrays
+from structgen.spec.json_nodes import ANY_ARRAY, ArrayAlt, Counted, both_arrays
 from structgen.spec.json_subschema import Subschema
 
 # -- arrays -------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from structgen.spec.json_nodes import ArrayAlt, Expr
+from structgen.spec.json_exprs import Expr
+from structgen.spec.json_nodes import ArrayAlt
 from structgen.spec.json_plans import CostOf, closing
 from structgen.spec.json_values import Value
 

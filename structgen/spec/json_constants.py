@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.numbers import equal_to, to_fraction
 from structgen.automaton.regex import Regex, alt, words
-from structgen.spec.json_nodes import FALSE, ArrayAlt, Group, Node, ObjectAlt
+from structgen.spec.json_exprs import FALSE
+from structgen.spec.json_nodes import ArrayAlt, Group, Node, ObjectAlt
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas

@@ -20,9 +20,10 @@ from structgen.errors import BudgetError
 from structgen.spec.json_array_plans import ArrayPlan
 from structgen.spec.json_distinct import RepeatedPlan, UniquePlan
 from structgen.spec.json_domains import distinct_values
+from structgen.spec.json_exprs import Expr
 from structgen.spec.json_items import ItemsPlan
 from structgen.spec.json_members import MembersPlan
-from structgen.spec.json_nodes import ArrayAlt, Expr, Node, ObjectAlt
+from structgen.spec.json_nodes import ArrayAlt, Node, ObjectAlt
 from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_values import Value
 

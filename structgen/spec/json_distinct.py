@@ -13,8 +13,8 @@ from typing import Any
 
 from structgen.errors import BudgetError
 from structgen.spec.json_domains import matched
+from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_items import Items, ItemsPlan
-from structgen.spec.json_nodes import Expr, conjoin
 from structgen.spec.json_plans import CostOf
 from structgen.spec.json_values import Value
 

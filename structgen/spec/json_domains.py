@@ -19,7 +19,8 @@ from structgen.automaton.regex import (
     words,
 )
 from structgen.errors import BudgetError
-from structgen.spec.json_nodes import Expr, Node, conjoin
+from structgen.spec.json_exprs import Expr, conjoin
+from structgen.spec.json_nodes import Node
 from structgen.spec.json_plans import is_infinite
 from structgen.spec.json_values import Boolean, Value, data_of, scalar, value_of
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.errors import BudgetError
 from structgen.spec.json_array_plans import ArrayPlan
-from structgen.spec.json_nodes import ArrayAlt, Expr, conjoin, contradictory
+from structgen.spec.json_exprs import Expr, conjoin, contradictory
+from structgen.spec.json_nodes import ArrayAlt
 from structgen.spec.json_plans import CostOf, closing
 from structgen.spec.json_values import Value
 
@@ -87,9 +88,7 @@ class ItemsPlan(ArrayPlan):
 
     def takes(self, at: Items) -> list[tuple[Expr, Items]]:  # type: ignore[override]
         """See `ArrayPlan.takes`."""
-        found = (
-            (child, Items(self.take(at.read), counts)) for child, counts in self.ways(*at[:2])
-        )
+        found = ((child, Items(self.take(at.read), counts)) for child, counts in self.ways(*at[:2]))
         return [way for way in found if self.offers(*way)]
 
     def offers(self, child: Expr, after: Items) -> bool:

@@ -18,18 +18,9 @@ from structgen.automaton.regex import (
 )
 from structgen.spec.json_array_keywords import array, contains, unique_items
 from structgen.spec.json_constants import constants
+from structgen.spec.json_exprs import FALSE, TRUE, Atom
 from structgen.spec.json_logic import disjoint
-from structgen.spec.json_nodes import (
-    ANYTHING,
-    FALSE,
-    TRUE,
-    Atom,
-    Group,
-    Node,
-    ObjectAlt,
-    both,
-    either,
-)
+from structgen.spec.json_nodes import ANYTHING, Group, Node, ObjectAlt, both, either
 from structgen.spec.json_scalar_keywords import (
     NUMERIC,
     format_,

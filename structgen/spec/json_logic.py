@@ -21,24 +21,20 @@ from structgen.automaton.regex import (
     matches,
     words,
 )
+from structgen.spec.json_exprs import FALSE, TRUE, Expr, conjoin, contradictory
 from structgen.spec.json_nodes import (
     ANYTHING,
-    FALSE,
     NOTHING,
-    TRUE,
     ArrayAlt,
     Clause,
     Counted,
     Every,
-    Expr,
     Group,
     Literal,
     Member,
     Node,
     ObjectAlt,
     both,
-    conjoin,
-    contradictory,
     simplified,
 )
 
@@ -111,9 +107,13 @@ def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
     broken: list[Literal] = [Every(key, FALSE) for key in o.required]
     for group in o.groups:
         broken += _not_group(group, negate)
-    clauses = [((dual,) for dual in _duals(clause, negate)) for clause in o.clauses]
-    for clause in (*clauses, [broken] if broken else []):
-        found = simplified(ObjectAlt(clauses=tuple(map(tuple, clause))))
+    duals: list[tuple[Clause, ...]] = [
+        tuple((dual,) for dual in _duals(clause, negate)) for clause in o.clauses
+    ]
+    if broken:
+        duals.append((tuple(broken),))
+    for clauses in duals:
+        found = simplified(ObjectAlt(clauses=clauses))
         if found is not None:
             yield found
 

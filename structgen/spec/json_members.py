@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.automaton.regex import Regex, complement, intersect, matches, shortest, words
 from structgen.errors import BudgetError
-from structgen.spec.json_nodes import (
-    TRUE,
-    Clause,
-    Every,
-    Expr,
-    Literal,
-    Member,
-    ObjectAlt,
-    conjoin,
-    contradictory,
-    implied,
-)
+from structgen.spec.json_exprs import TRUE, Expr, conjoin, contradictory, implied
+from structgen.spec.json_nodes import Clause, Every, Literal, Member, ObjectAlt
 from structgen.spec.json_plans import Cell, CostOf, ObjectPlan, Progress, is_infinite
 
 if TYPE_CHECKING:

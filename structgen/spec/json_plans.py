@@ -25,8 +25,9 @@ from structgen.automaton.regex import (
     words,
 )
 from structgen.errors import BudgetError
+from structgen.spec.json_exprs import FALSE, Expr, conjoin
 from structgen.spec.json_logic import object_child
-from structgen.spec.json_nodes import FALSE, Clause, Expr, Group, ObjectAlt, conjoin
+from structgen.spec.json_nodes import Clause, Group, ObjectAlt
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:

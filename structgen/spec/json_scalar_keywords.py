@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from structgen.automaton.charset import ALL
-from structgen.automaton.numbers import number_language
+from structgen.automaton.numbers import Spelling, number_language
 from structgen.automaton.regex import EMPTY, Regex, chars, repeat
 from structgen.errors import UnsupportedSchemaError
 from structgen.spec.json_subschema import Subschema
@@ -47,7 +47,7 @@ def numeric(s: Subschema) -> None:
     if s.get("type") == "integer":  # one automaton for all, rather than an intersection
         s.only(number=integers(s, bounds))
     else:
-        spelling = "natural" if s.schemas.natural else "any"
+        spelling: Spelling = "natural" if s.schemas.natural else "any"
         s.only(number=number_language(spelling=spelling, **bounds))
 
 

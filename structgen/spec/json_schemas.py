@@ -19,19 +19,9 @@ from structgen.errors import (
     UnsupportedSchemaError,
 )
 from structgen.spec.json_costs import Costs
+from structgen.spec.json_exprs import FALSE, TRUE, Atom, Expr, Refused
 from structgen.spec.json_logic import negated
-from structgen.spec.json_nodes import (
-    ANYTHING,
-    FALSE,
-    NOTHING,
-    TRUE,
-    Atom,
-    Expr,
-    Node,
-    Refused,
-    both,
-    either,
-)
+from structgen.spec.json_nodes import ANYTHING, NOTHING, Node, both, either
 from structgen.spec.json_pointer import location
 from structgen.spec.json_references import Place, References, Scope
 from structgen.spec.json_resources import Resource

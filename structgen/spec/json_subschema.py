@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.numbers import to_fraction
 from structgen.errors import SpecError
-from structgen.spec.json_nodes import ANYTHING, Atom, Expr, Node, both
+from structgen.spec.json_exprs import Atom, Expr
+from structgen.spec.json_nodes import ANYTHING, Node, both
 from structgen.spec.json_pointer import escape_pointer, location
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from structgen.automaton.regex import ANY, complement
+from structgen.spec.json_exprs import TRUE
 from structgen.spec.json_logic import covers
 from structgen.spec.json_nodes import (
-    TRUE,
     ArrayAlt,
     Group,
     ObjectAlt,

@@ -1,0 +1,79 @@
+"""In: subschemas as atoms. Out: expressions, conjunctions of atoms, and what is plain about them.
+
+An expression names what a child must fit without expanding it, so recursive schemas stay finite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structgen.spec.json_values import Value
+
+
+class Atom:
+    """One subschema (or another condition) that a value must fit; compared by identity."""
+
+    __slots__ = ("allowed", "denied", "location", "opposite", "value")
+
+    def __init__(self, value: Any, location: str) -> None:
+        self.value = value  #: what `Schemas` needs to expand it
+        self.location = location  #: JSON Pointer, for errors
+        self.opposite: Atom | None = None  #: fits exactly the values that this one does not
+        self.allowed: frozenset[Value] | None = None  #: where set, no other values fit
+        self.denied: frozenset[Value] = frozenset()  #: these values do not fit
+
+    def __repr__(self) -> str:
+        return f"Atom({self.location or '#'})"
+
+
+Expr = tuple[Atom, ...]  # all must hold; left to right as the document has them, no duplicates
+TRUE: Expr = ()
+
+
+class Refused:
+    """The value of the atom that no value fits."""
+
+
+FALSE: Expr = (Atom(Refused, ""),)
+
+
+def conjoin(*parts: Expr) -> Expr:
+    """All atoms of all parts."""
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(dict.fromkeys(atom for part in parts for atom in part))
+
+
+def contradictory(expr: Expr) -> bool:
+    """Whether an expression needs no expansion to be seen to fit nothing."""
+    if any(atom is FALSE[0] or atom.opposite in expr for atom in expr):
+        return True
+    left = allowed(expr)
+    return left is not None and not left
+
+
+def allowed(expr: Expr) -> frozenset[Value] | None:
+    """All values that may fit, if constants limit them."""
+    found: frozenset[Value] | None = None
+    for atom in expr:
+        if atom.allowed is not None:
+            found = atom.allowed if found is None else found & atom.allowed
+    if found is not None:
+        found = found.difference(*(atom.denied for atom in expr))
+    return found
+
+
+def implied(known: Expr, expr: Expr) -> bool:
+    """Whether an expression needs no expansion to be seen to follow from another."""
+    return all(atom in known or _excludes(known, atom) for atom in expr)
+
+
+def _excludes(known: Expr, atom: Atom) -> bool:
+    """Whether `known` plainly excludes the opposite of `atom`."""
+    left = allowed(known)
+    if left is None:
+        return False
+    if atom.denied:
+        return left.isdisjoint(atom.denied)
+    opposite = atom.opposite
+    return opposite is not None and left <= opposite.denied
