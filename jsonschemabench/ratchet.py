@@ -64,6 +64,13 @@ def add_parser(commands: Any) -> None:
         "../shared/data)",
     )
     parser.add_argument(
+        "--record",
+        type=Path,
+        default=ratchet_file.RATCHET,
+        metavar="FILE",
+        help="the outcomes on record (default: ratchet.json, beside this command)",
+    )
+    parser.add_argument(
         "--only", choices=ratchet_file.SECTIONS, help="leave the other one as it is"
     )
     parser.add_argument(
@@ -84,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             location=str(folder or ""),
             hint="name it with --dir or STRUCTGEN_DATA",
         )
-    known = ratchet_file.read()
+    known = ratchet_file.read(args.record)
     comparison = Comparison()
     left_out: list[str] = []
     found: Ratchet = {section: {} for section in ratchet_file.SECTIONS}
@@ -102,8 +109,8 @@ def run(args: argparse.Namespace) -> int:
     if comparison.worse and not args.accept_worse:
         print("nothing is written; --accept-worse would record what is worse", file=sys.stderr)
         return WORSE
-    ratchet_file.write({section: known[section] | found[section] for section in known})
-    print(f"written: {ratchet_file.RATCHET}")
+    ratchet_file.write({s: known[s] | found[s] for s in known}, args.record)
+    print(f"written: {args.record}")
     return FINE
 
 

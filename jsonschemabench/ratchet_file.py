@@ -90,7 +90,7 @@ class Comparison:
                     (self.worse if worse else self.better).append(line)
 
 
-def read(path: Path = RATCHET) -> Ratchet:
+def read(path: Path) -> Ratchet:
     """What is on record; nothing if there is no file."""
     if not path.exists():
         return {section: {} for section in SECTIONS}
@@ -103,7 +103,7 @@ def read(path: Path = RATCHET) -> Ratchet:
         ) from error
 
 
-def write(ratchet: Ratchet, path: Path = RATCHET) -> None:
+def write(ratchet: Ratchet, path: Path) -> None:
     """Write the record, an entry a line, so that a diff shows what has moved."""
     parts = [f' "{s}": {{\n' + ",\n".join(_lines(ratchet[s])) + "\n }" for s in SECTIONS]
     path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")

@@ -60,10 +60,9 @@ def draft_table(draft: str, records: Sequence[Record], engines: Sequence[str]) -
             total = sum(counts.values())
             right = sum(counts[outcome] for outcome in RIGHT)
             share = f"{right / total:.1%}" if total else "-"
-            rows.append(
-                [f"{engine}, {total:,} {unit}", share, *(f"{counts[o]:,}" for o in COLUMNS)]
-            )
-    return _table([draft, "right", *COLUMNS], rows)
+            columns = [f"{counts[outcome]:,}" for outcome in COLUMNS]
+            rows.append([engine, unit, f"{total:,}", share, *columns])
+    return _table([draft, "in", "number", "right", *COLUMNS], rows)
 
 
 def keyword_table(draft: str, records: Sequence[Record], engines: Sequence[str]) -> str:
