@@ -7,9 +7,11 @@ then the metaschemas, then whatever the registry's own `retrieve` finds.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from structgen.errors import StructgenError
+from structgen.spec.json_pointer import location
 from structgen.spec.json_resources import (
     Anchor,
     Resource,
@@ -41,6 +43,7 @@ class Documents:
         self._known: dict[str, Resource] = {}  # by URI
         self._resources: dict[tuple[int, str], Resource] = {}  # by schema object and URI
         self._read: list[Resource] = []
+        self._searched = False  # whether all of the registry has been read
         self.root = self._document(ROOT_URI, schema, DEFAULT_DIALECT, "")
 
     # -- resources ------------------------------------------------------------------------------
@@ -93,10 +96,8 @@ class Documents:
         below = subschemas(schema, spot.dialect.draft) if isinstance(schema, dict) else ()
         for path, child in below:
             if isinstance(child, dict):
-                try:
+                with suppress(StructgenError):  # of its `$schema` or `$id`: raised where it is used
                     yield child, self.inside(child, spot.below(path))
-                except StructgenError:  # of its `$schema` or `$id`: raised where it is used
-                    continue
 
     def walk(self, resource: Resource, fragment: str) -> tuple[Any, Spot] | None:
         """What a JSON Pointer leads to, and the spot where that is; None if nothing is there.
@@ -124,37 +125,57 @@ class Documents:
     def find(self, uri: str, dialect: Dialect) -> Resource | None:
         """The resource of a URI; a document that does not say its own gets the dialect given."""
         if uri not in self._known:
-            for document in self._read:
-                self.anchors(document)
+            self._look_inside()
         if uri not in self._known:
             found = self._given(uri)
             if found is not None:
                 self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
+        if uri not in self._known and not self._searched:
+            self._searched = True
+            self._read_registry(dialect)
+            self._look_inside()
+        if uri not in self._known:
+            found = self._retrieved(uri)
+            if found is not None:
+                self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
         return self._known.get(uri)
 
+    def _look_inside(self) -> None:
+        """Find the subschemas with an `$id` in all documents that have been read."""
+        for document in self._read:
+            self.anchors(document)
+
+    def _read_registry(self, dialect: Dialect) -> None:
+        """Read all documents of the registry, for one of them may hold the subschema sought."""
+        for uri in self._registry or ():
+            found = self._given(uri)
+            if found is not None and uri not in self._known:
+                with suppress(StructgenError):  # of its `$schema` or `$id`: nobody refers to it
+                    self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
+
     def _metaschema(self, uri: str) -> Any:
-        found = self._given(uri.rstrip("#"))
+        found = self._given(uri.rstrip("#")) or self._retrieved(uri.rstrip("#"))
         return None if found is None else found.contents
 
     def _given(self, uri: str) -> referencing.Resource[Any] | None:
-        """The document of a URI, or the subschema with it as its `$id`, from the registries."""
+        """The document of a URI, from the registry or the metaschemas."""
         from jsonschema_specifications import REGISTRY
-        from referencing.exceptions import (
-            CannotDetermineSpecification,
-            NoSuchResource,
-            Unretrievable,
-        )
 
         found = None if self._registry is None else self._registry.get(uri)
-        found = found or REGISTRY.get(uri)
-        if found is None and self._registry is not None:
-            try:
-                found = self._registry.get_or_retrieve(uri).value
-            except (CannotDetermineSpecification, NoSuchResource, Unretrievable):
-                return None
-            except (AttributeError, TypeError):  # it looked for `$id`s in what is no schema
-                return None
-        return found
+        return found or REGISTRY.get(uri)
+
+    def _retrieved(self, uri: str) -> referencing.Resource[Any] | None:
+        """The document that the registry's own function finds, if it has one."""
+        from referencing.exceptions import CannotDetermineSpecification
+
+        if self._registry is None:
+            return None
+        try:
+            return self._registry.get_or_retrieve(uri).value
+        except (LookupError, CannotDetermineSpecification):
+            return None
+        except (AttributeError, TypeError):  # it searched what is no schema before it asked
+            return None
 
 
 def _has_identity(value: Any) -> bool:
@@ -181,14 +202,28 @@ def _is_subschema(spot: Spot, path: tuple[str | int, ...]) -> bool:
     return True
 
 
+def stated(resource: referencing.Resource[Any]) -> Any:
+    """The contents of a document, with the draft that it is given with as its `$schema`."""
+    contents, uri = resource.contents, _specified(resource)
+    if uri is None or not isinstance(contents, dict) or "$schema" in contents:
+        return contents
+    return {"$schema": uri, **contents}
+
+
+def _specified(resource: referencing.Resource[Any]) -> str | None:
+    """The URI of the draft that a document is given with, None for an opaque one."""
+    from referencing.jsonschema import specification_with
+
+    made = ((uri, specification_with(uri).create_resource(resource.contents)) for uri in DRAFTS)
+    return next((uri for uri, same in made if same == resource), None)
+
+
 def _dialect(resource: referencing.Resource[Any], referring: Dialect) -> Dialect:
-    """The dialect of a document without `$schema`: by the specification that it is given with.
+    """The dialect of a document that has no `$schema`: that of the draft it is given with.
 
     One given as opaque, or with the same draft as what refers to it, is like that.
     """
-    from referencing.jsonschema import specification_with
-
-    for uri, draft in DRAFTS.items():
-        if specification_with(uri).create_resource(resource.contents) == resource:
-            return referring if draft == referring.draft else dialect_of_draft(draft, "#")
-    return referring
+    uri = _specified(resource)
+    if uri is None or DRAFTS[uri] == referring.draft:
+        return referring
+    return dialect_of_draft(DRAFTS[uri], location(""))

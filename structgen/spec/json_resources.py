@@ -74,7 +74,7 @@ def identifier(schema: Any, draft: int) -> str:
 
 def resolve(base: str, reference: str, pointer: str) -> tuple[str, str]:
     """The absolute URI and the fragment of the URI reference that stands at `pointer`."""
-    if reference.startswith("#"):  # of any scheme, also those that have no relative references
+    if not reference or reference.startswith("#"):  # whatever the scheme of the base
         return base, reference[1:]
     try:
         uri, fragment = urldefrag(urljoin(base, reference))

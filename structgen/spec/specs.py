@@ -123,7 +123,9 @@ class JsonSchema(Spec):
         """See `Spec.to_json`."""
         documents = {}
         if self.registry is not None:
-            documents = {uri: self.registry[uri].contents for uri in self.registry}
+            from structgen.spec.json_documents import stated
+
+            documents = {uri: stated(self.registry[uri]) for uri in self.registry}
         return {
             "schema": self.schema,
             "property_order": self.property_order,
@@ -139,12 +141,10 @@ class JsonSchema(Spec):
         documents = data.pop("documents", {})
         registry = None
         if documents:
-            from referencing import Registry, Resource
-            from referencing.jsonschema import DRAFT202012
+            from referencing import Registry, Specification
 
-            registry = Registry().with_resources(
-                (uri, Resource.from_contents(contents, default_specification=DRAFT202012))
-                for uri, contents in documents.items()
+            registry = Registry[Any]().with_contents(
+                documents.items(), default_specification=Specification.OPAQUE
             )
         return cls(**data, registry=registry)
 

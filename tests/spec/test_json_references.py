@@ -593,3 +593,36 @@ print("jsonschema_specifications" in sys.modules, "referencing" in sys.modules)
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_what_is_no_schema_in_the_registry_does_no_harm() -> None:
+    """A subschema is found by its `$id` though other documents are odd, or of unknown draft."""
+    documents = {
+        AT + "odd": {"properties": [1], "allOf": 3, "$id": 7, "items": {"$id": []}, "not": "x"},
+        AT + "list": [1],
+        AT + "old": {"$schema": "http://json-schema.org/draft-03/schema#"},
+        AT + "outer": {"$defs": {"i": {"$id": "inner", **INTEGER}}},
+    }
+    registry = referencing.Registry[Any]().with_resources(
+        (uri, referencing.Resource.opaque(contents)) for uri, contents in documents.items()
+    )
+    constraint = compiled({"$ref": AT + "inner"}, registry)
+    assert accepts(constraint, 1)
+    assert not accepts(constraint, "s")
+    with pytest.raises(DanglingReferenceError):
+        compiled({"$ref": AT + "nowhere"}, registry)
+
+
+def test_a_spec_written_as_json_keeps_the_drafts_of_its_documents() -> None:
+    """Documents without `$schema` are read as before, whatever said by which draft."""
+    contents = {"$ref": "#/definitions/s", "maxLength": 1, "definitions": {"s": STRING}}
+    for resource, draft in (
+        (DRAFT7.create_resource(contents), 2020),
+        (referencing.Resource.opaque(contents), 2020),
+        (referencing.Resource.opaque(contents), 7),
+    ):
+        registry = referencing.Registry[Any]().with_resource(AT + "doc", resource)
+        spec = sg.JsonSchema(dialled({"$ref": AT + "doc"}, draft), registry=registry)
+        again = sg.JsonSchema.from_json(json.loads(json.dumps(spec.to_json())))
+        verdicts = [accepts(sg.compile(s, BYTES), "long") for s in (spec, again)]
+        assert verdicts == [resource == DRAFT7.create_resource(contents) or draft == 7] * 2
