@@ -24,6 +24,7 @@ _HOMES = {
     "JsonSchema": "structgen.spec.specs",
     "Regex": "structgen.spec.specs",
     "Choice": "structgen.spec.specs",
+    "export_schema": "structgen.spec.dialect_export",
     "support": "structgen.spec.json_support",
     "errors": "structgen.errors",
 }
@@ -39,6 +40,7 @@ __all__ = [
     "check",
     "compile",
     "errors",
+    "export_schema",
     "generate",
     "load",
     "support",
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from structgen.pipeline import check as check
     from structgen.pipeline import compile as compile  # noqa: A004  the name of the contract
     from structgen.pipeline import load as load
+    from structgen.spec.dialect_export import export_schema as export_schema
     from structgen.spec.json_support import support as support
     from structgen.spec.specs import Choice as Choice
     from structgen.spec.specs import JsonSchema as JsonSchema

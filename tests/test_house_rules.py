@@ -35,6 +35,7 @@ PUBLIC_NAMES = [
     "check",
     "compile",
     "errors",
+    "export_schema",
     "generate",
     "load",
     "support",

@@ -13,7 +13,17 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from structgen.cli import bench, check, check_schema, compile_file, demo, explain, generate, setup
+from structgen.cli import (
+    bench,
+    check,
+    check_schema,
+    compile_file,
+    demo,
+    explain,
+    export,
+    generate,
+    setup,
+)
 from structgen.cli.options import add_common
 from structgen.cli.terminal import Terminal, visible
 from structgen.errors import GenerationError, StructgenError
@@ -23,7 +33,7 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 NO_READER = 141
 
-COMMANDS = (generate, check, explain, check_schema, compile_file, demo, bench, setup)
+COMMANDS = (generate, check, explain, check_schema, export, compile_file, demo, bench, setup)
 
 # Which extra brings a module that only some commands need.
 EXTRAS = {

@@ -146,7 +146,7 @@ def _alone(_: Inspection, visit: Visit) -> Iterator[Advice]:
 def _beside_ref(_: Inspection, visit: Visit) -> Iterator[Advice]:
     """Keywords that a `$ref` switches off."""
     for keyword in visit.schema:
-        if keyword in visit.ignored:
+        if keyword in visit.ignored and "$ref" in visit.schema and visit.draft <= 7:
             text = f"up to draft 7, {keyword!r} is ignored beside '$ref'; put both into an 'allOf'"
             yield _warn(visit, keyword, "ignored beside $ref", text)
 

@@ -20,6 +20,7 @@ UNKNOWN = "no keyword of JSON Schema"
 ORGANISES = "restricts nothing by itself"
 NO_EFFECT = "restricts nothing with this value"
 BESIDE_REF = "ignored beside '$ref' up to draft 7"
+LEFT_OUT = "of a vocabulary that the metaschema leaves out"
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ def _keywords(inspection: Inspection, visit: Visit) -> Iterator[KeywordSupport]:
         if problem is not None:
             yield KeywordSupport(keyword, _status(problem), problem.reason)
         elif keyword in visit.ignored:
-            yield KeywordSupport(keyword, "annotation", BESIDE_REF)
+            beside = visit.draft <= 7 and "$ref" in visit.schema
+            yield KeywordSupport(keyword, "annotation", BESIDE_REF if beside else LEFT_OUT)
         elif keyword in visit.enforced:
             yield KeywordSupport(keyword, "enforced")
         elif keyword in COMPANIONS and COMPANIONS[keyword] not in visit.schema:
