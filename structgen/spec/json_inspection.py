@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structgen.automaton.regex import EMPTY, Regex, words
 from structgen.errors import StructgenError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.spec import json_metaschemas
+from structgen.spec.json_exprs import Atom
 from structgen.spec.json_keywords import KEYWORDS, LAST, Keyword
 from structgen.spec.json_metaschemas import DEFINITIONS
-from structgen.spec.json_nodes import Atom, Node
+from structgen.spec.json_nodes import Node
 from structgen.spec.json_pointer import escape_pointer
 from structgen.spec.json_schemas import Schemas
 from structgen.spec.json_subschema import Subschema
