@@ -188,17 +188,19 @@ def _is_index(key: str) -> bool:
 
 def _is_subschema(spot: Spot, path: tuple[str | int, ...]) -> bool:
     """Whether all keywords on the path from the spot's resource are such that hold subschemas."""
-    from structgen.spec.json_metaschemas import subschemas
+    from structgen.spec.json_metaschemas import depth_of
 
     schema = spot.resource.contents
     while path:
-        below = subschemas(schema, spot.dialect.draft) if isinstance(schema, dict) else ()
-        for head, child in below:
-            if head == path[: len(head)]:
-                schema, path = child, path[len(head) :]
-                break
-        else:
+        keyword = path[0]
+        if not isinstance(schema, dict) or not isinstance(keyword, str):
             return False
+        depth = depth_of(keyword, schema[keyword], spot.dialect.draft)
+        if depth == 0 or depth > len(path):
+            return False
+        for step in path[:depth]:
+            schema = schema[step]
+        path = path[depth:]
     return True
 
 

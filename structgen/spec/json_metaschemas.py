@@ -51,20 +51,27 @@ def drafts_of() -> dict[str, tuple[int, ...]]:
 
 def subschemas(schema: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """The subschemas directly below a schema, each with the path that leads to it."""
-    shapes = keywords_of(draft)
     for keyword, value in schema.items():
-        shape = shapes.get(keyword)
-        if shape is None and keyword in (*DEFINITIONS, "dependencies"):
-            shape = Shape(mapped=True)  # heeded whatever the draft calls it
-        if shape is None:
-            continue
-        if isinstance(value, list):
-            if shape.listed:
-                yield from (((keyword, i), v) for i, v in enumerate(value) if _is_schema(v))
-        elif shape.mapped and isinstance(value, dict):
-            yield from (((keyword, key), v) for key, v in value.items() if _is_schema(v))
-        elif shape.schema and _is_schema(value):
+        depth = depth_of(keyword, value, draft)
+        if depth == 1:
             yield (keyword,), value
+        elif depth == 2:
+            inner = enumerate(value) if isinstance(value, list) else value.items()
+            yield from (((keyword, step), v) for step, v in inner if _is_schema(v))
+
+
+def depth_of(keyword: str, value: Any, draft: int) -> int:
+    """Whether a keyword's value is a subschema (1), or holds some (2), or neither (0)."""
+    shape = keywords_of(draft).get(keyword)
+    if shape is None and keyword in (*DEFINITIONS, "dependencies"):
+        shape = Shape(mapped=True)  # heeded whatever the draft calls it
+    if shape is None:
+        return 0
+    if isinstance(value, list):
+        return 2 if shape.listed else 0
+    if shape.mapped and isinstance(value, dict):
+        return 2
+    return 1 if shape.schema and _is_schema(value) else 0
 
 
 def _is_schema(value: Any) -> bool:
