@@ -74,7 +74,13 @@ def add_parser(commands: Any) -> None:
     model.add_argument(
         "--temperature", type=float, default=0.0, metavar="T", help="default: 0, which is greedy"
     )
-    model.add_argument("--seed", type=int, default=0, metavar="N", help="of tasks and of sampling")
+    model.add_argument(
+        "--seed",
+        type=int,
+        default=7,
+        metavar="N",
+        help="of sampling and of the demo tasks (default: 7, as in structgen.demo.evaluate)",
+    )
     group = parser.add_argument_group("run")
     group.add_argument(
         "--engines",
@@ -179,7 +185,7 @@ def measured(plan: Plan, bench: Worker, writer: Writer) -> Iterator[dict[str, An
                     found = bench.call(Generate(task, number, engine, sampler))
                 except WorkerDiedError as error:
                     found = {"died": {"reason": error.reason, "message": str(error)}}
-                record = record_of(task, name, sampler, found, judge)
+                record = record_of(task, name, sampler, found, judge.call)
                 writer.write(record)
                 yield record
 

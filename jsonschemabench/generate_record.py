@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from jsonschemabench import outcomes
@@ -11,7 +12,8 @@ from jsonschemabench.features import features
 from jsonschemabench.generate_judge import Judgement, Question
 from jsonschemabench.generate_tasks import Task
 from jsonschemabench.masks import SCHEMA_BYTES
-from jsonschemabench.workers import Worker
+
+Ask = Callable[[Question], Judgement]  # raises WorkerDiedError
 
 _CONTRADICTIONS = {
     "no token": "the mask allows no token",
@@ -20,9 +22,12 @@ _CONTRADICTIONS = {
 
 
 def record_of(
-    task: Task, name: str, sampler: str, found: dict[str, Any], judge: Worker
+    task: Task, name: str, sampler: str, found: dict[str, Any], ask: Ask
 ) -> dict[str, Any]:
-    """The record of one task and one engine, under the name that results call it by."""
+    """The record of one task and one engine, under the name that results call it by.
+
+    `ask` judges a text.
+    """
     record: dict[str, Any] = {
         "kind": "case",
         "case": task.id,
@@ -36,9 +41,9 @@ def record_of(
     }
     judgement = Judgement(json=False, valid=False)
     if "finish" in found:
-        judgement = _judged(task, sampler, found, judge)
+        judgement = _judged(task, sampler, found, ask)
     elif task.judged:
-        judgement = _ask(judge, Question("", task.schema, task.answer, judged=True))
+        judgement = _answer(ask, Question("", task.schema, task.answer, judged=True))
     record |= {key: value for key, value in found.items() if key not in ("refused", "died")}
     record["json"] = judgement.json
     if task.judged:
@@ -84,19 +89,18 @@ def _add_outcome(
             record["error"] = {"kind": "invalid", "message": judgement.why}
 
 
-def _judged(task: Task, sampler: str, found: dict[str, Any], judge: Worker) -> Judgement:
+def _judged(task: Task, sampler: str, found: dict[str, Any], ask: Ask) -> Judgement:
     question = Question(
         found["text"], task.schema, task.answer, task.judged, fenced=sampler == "off"
     )
-    judgement = _ask(judge, question)
+    judgement = _answer(ask, question)
     if found.pop("utf8"):
         return judgement
     return Judgement(False, False, "the text is not UTF-8", 0, judgement.fields)
 
 
-def _ask(judge: Worker, question: Question) -> Judgement:
+def _answer(ask: Ask, question: Question) -> Judgement:
     try:
-        found: Judgement = judge.call(question)
+        return ask(question)
     except WorkerDiedError as error:
         return Judgement(False, None, f"the validator did not answer ({error.reason})")
-    return found

@@ -39,9 +39,8 @@ class Task:
 
 def schema_tasks(schemas: list[Schema], limit: int | None) -> list[Task]:
     """A task for each schema, or for `limit` of them at equal distances, so that all sets occur."""
-    step = max(1.0, len(schemas) / limit) if limit else 1.0
-    places = dict.fromkeys(int(i * step) for i in range(int(len(schemas) / step)))
-    chosen = [schemas[place] for place in places][:limit]
+    count = len(schemas) if limit is None else min(limit, len(schemas))
+    chosen = [schemas[i * len(schemas) // count] for i in range(count)]
     return [Task(s.id, s.dataset, s.schema, satisfiable=s.satisfiable) for s in chosen]
 
 

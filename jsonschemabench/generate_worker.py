@@ -98,7 +98,11 @@ class Bench:
         if isinstance(job, Prepare):
             self._engine(job.engine)
             return {}
-        return self._generate(job)
+        try:
+            return self._generate(job)
+        except Exception as error:  # noqa: BLE001  a crash of the engine, without losing the model
+            words = f"{type(error).__name__}: {error}"
+            return {"died": {"reason": "exception", "message": " ".join(words.split())[:500]}}
 
     def _describe(self) -> dict[str, Any]:
         import torch
