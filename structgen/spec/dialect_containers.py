@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.regex import ANY
-from structgen.spec.dialect_cases import pointer_of
 from structgen.spec.dialects import ProviderDialect
 from structgen.spec.json_advice import IN_PLACE, SAYS_TYPE, TYPE_OF
+from structgen.spec.json_cases import Members, pointer_of
 from structgen.spec.json_exprs import FALSE, TRUE, Atom, Expr, conjoin
 from structgen.spec.json_keywords import KEYWORDS
 from structgen.spec.json_logic import group_child
@@ -17,7 +17,6 @@ from structgen.spec.json_subschema import Subschema
 
 if TYPE_CHECKING:
     from structgen.spec.dialect_export import Exporter
-    from structgen.spec.dialect_scalars import Members
 
 Exported = dict[str, Any]
 

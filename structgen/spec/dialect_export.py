@@ -17,10 +17,10 @@ from structgen.errors import (
     UnsupportedSchemaError,
 )
 from structgen.spec import dialect_containers, dialect_scalars
-from structgen.spec.dialect_cases import Case, Cases, pointer_of
 from structgen.spec.dialect_rules import DEFINITION, violations
-from structgen.spec.dialects import NUMBER_TYPES, Effect, Loss, ProviderDialect, dialect
+from structgen.spec.dialects import NUMBER_TYPES, Loss, ProviderDialect, dialect
 from structgen.spec.json_advice import TYPE_OF
+from structgen.spec.json_cases import Case, Cases, Effect, Members, pointer_of
 from structgen.spec.json_constants import constants
 from structgen.spec.json_exprs import Atom, Expr
 from structgen.spec.json_inspection import COMPANIONS, Inspection
@@ -79,7 +79,7 @@ class Exporter:
                     raise problem.error
         self.schemas = self.inspection.schemas
         self.losses: dict[Loss, None] = {}
-        self.cases = Cases(self.inspection, self.lose)
+        self.cases = Cases(self.schemas, self.lose)
         self._names: dict[frozenset[Atom], str] = {}
         self._definitions: dict[str, Exported] = {}
         self._open: set[frozenset[Atom]] = set()
@@ -207,7 +207,7 @@ class Exporter:
         return None if whole is None else self._notes(own) | whole
 
     @staticmethod
-    def _said_types(members: dialect_scalars.Members) -> set[str] | None:
+    def _said_types(members: Members) -> set[str] | None:
         """The JSON types that `type` leaves, None where it stands nowhere."""
         said = [schema["type"] for _, schema in members if "type" in schema]
         if not said:
@@ -216,7 +216,7 @@ class Exporter:
         common = set.intersection(*(n | {"integer"} if "number" in n else n for n in names))
         return common - {"integer"} if "number" in common else common
 
-    def _implied_types(self, members: dialect_scalars.Members) -> dict[str, tuple[Atom, str]]:
+    def _implied_types(self, members: Members) -> dict[str, tuple[Atom, str]]:
         """The JSON types that keywords are about, each with one of these keywords."""
         implied: dict[str, tuple[Atom, str]] = {}
         for atom, schema in members:
@@ -225,12 +225,12 @@ class Exporter:
                     implied.setdefault(TYPE_OF[keyword], (atom, keyword))
         return implied
 
-    def _of_types(self, types: set[str], members: dialect_scalars.Members) -> list[Exported]:
+    def _of_types(self, types: set[str], members: Members) -> list[Exported]:
         if types == _BASIC:
             return [self._anything(pointer_of(members[0][0]) if members else "#")]
         return [part for t in TYPES if t in types for part in self._of_type(t, members)]
 
-    def _of_type(self, type_: str, members: dialect_scalars.Members) -> list[Exported]:
+    def _of_type(self, type_: str, members: Members) -> list[Exported]:
         if type_ == "array":
             array = dialect_containers.array(self, members)
             return [] if array is None else [array]
@@ -260,7 +260,7 @@ class Exporter:
 
     # -- values ---------------------------------------------------------------------------------
 
-    def _values(self, case: Case, members: dialect_scalars.Members) -> list[Exported] | None:
+    def _values(self, case: Case, members: Members) -> list[Exported] | None:
         """The schemas of the values that `enum` and `const` leave, None where neither stands."""
         listing = next(
             ((a, k, s) for a, s in members for k in ("const", "enum") if self._lists(a, s, k)), None
@@ -295,7 +295,7 @@ class Exporter:
             return self.inspection.has_function(keyword, self.schemas.place(atom).draft)
         return keyword in visit.enforced
 
-    def _list_losses(self, members: dialect_scalars.Members, types: set[str]) -> None:
+    def _list_losses(self, members: Members, types: set[str]) -> None:
         kinds = {"number" if t == "integer" else t for t in types}
         kept = {*DEFINITIONS, *self.dialect.common, *KEYWORDS}
         for atom, schema in members:
@@ -309,7 +309,7 @@ class Exporter:
                 elif not keyword.startswith("$") and keyword not in kept:
                     self.lose(atom, keyword, "same", "an annotation is left out")
 
-    def _is_said(self, keyword: str, schema: Exported, members: dialect_scalars.Members) -> bool:
+    def _is_said(self, keyword: str, schema: Exported, members: Members) -> bool:
         if keyword == "unevaluatedProperties":
             return dialect_containers.sees_all_keys(self, members, schema)
         return keyword == "unevaluatedItems" and dialect_containers.replaces_items(schema)

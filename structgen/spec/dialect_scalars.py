@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
-from fractions import Fraction
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal
 
-from structgen.automaton.numbers import to_fraction
-from structgen.spec.dialect_cases import Lose
 from structgen.spec.dialect_rules import type_of
 from structgen.spec.dialects import ProviderDialect
+from structgen.spec.json_cases import Bound, Lose, Members, tightest
 from structgen.spec.json_exprs import Atom
 
 Exported = dict[str, Any]
-Members = list[tuple[Atom, dict[str, Any]]]
-
-
-class Bound(NamedTuple):
-    """One end of a range: its value, as it was written, and whether it lies outside itself."""
-
-    value: Fraction
-    written: int | float
-    strict: bool
-    atom: Atom
-    keyword: str
 
 
 def number(type_: str, members: Members, dialect: ProviderDialect, lose: Lose) -> Exported:
     """The range and step of numbers of a type."""
     found: Exported = {}
-    for side, sign in (("minimum", 1), ("maximum", -1)):
-        bounds = [b for atom, schema in members for b in _bounds(atom, schema, side)]
-        if not bounds:
-            continue
-        tightest = max(bounds, key=lambda b: (sign * b.value, b.strict))
-        _put_bound(found, side, sign, type_, tightest, dialect, lose)
+    sides: tuple[tuple[Literal["minimum", "maximum"], int], ...] = (("minimum", 1), ("maximum", -1))
+    for side, sign in sides:
+        bound = tightest(members, side)
+        if bound is not None:
+            _put_bound(found, side, sign, type_, bound, dialect, lose)
     steps = [(a, s["multipleOf"]) for a, s in members if "multipleOf" in s]
     for i, (atom, step) in enumerate(steps):
         if not dialect.takes(type_, "multipleOf"):
@@ -46,15 +32,6 @@ def number(type_: str, members: Members, dialect: ProviderDialect, lose: Lose) -
         else:
             found["multipleOf"] = step
     return found
-
-
-def _bounds(atom: Atom, schema: dict[str, Any], side: str) -> Iterable[Bound]:
-    exclusive = "exclusive" + side.capitalize()
-    strict, limit = schema.get(exclusive), schema.get(side)
-    if limit is not None:  # in draft 4 the exclusive keyword is a boolean
-        yield Bound(to_fraction(limit), limit, strict is True, atom, side)
-    if strict is not None and not isinstance(strict, bool):
-        yield Bound(to_fraction(strict), strict, True, atom, exclusive)
 
 
 def _put_bound(

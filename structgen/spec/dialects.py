@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from structgen.errors import SpecError
-
-Effect = Literal["looser", "stricter", "both", "same"]
+from structgen.spec.json_cases import Effect
 
 NUMBER_TYPES = ("number", "integer")
 

@@ -1,44 +1,74 @@
 """In: a subschema. Out: its cases, each a plain conjunction of subschemas without branches.
 
-`allOf` and references join, `anyOf` and `oneOf` choose. What no dialect can say (`not`, `if`, ...)
-stays behind in the subschemas, where the exporter finds it and lists it as lost.
+`allOf` and references join, `anyOf` and `oneOf` choose. What has no words of its own in the formats
+that a case is written in (`not`, `if`, ...) stays behind in the subschemas, where it can be found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
 
+from structgen.automaton.numbers import to_fraction
 from structgen.errors import DanglingReferenceError, StructgenError
-from structgen.spec.dialects import Effect
 from structgen.spec.json_exprs import Atom, Expr, Refused
-from structgen.spec.json_inspection import Inspection
 from structgen.spec.json_nodes import both
-from structgen.spec.json_pointer import escape_pointer
+from structgen.spec.json_pointer import escape_pointer, location
+from structgen.spec.json_schemas import Schemas, Union
 
 MAX_CASES = 64  # of one subschema; further unions are given up
 
 Case = tuple[Atom, ...]
+Effect = Literal["looser", "stricter", "both", "same"]
 Lose = Callable[[Atom, str, Effect, str], None]  # where, keyword, effect, message
+Members = list[tuple[Atom, dict[str, Any]]]  # the subschemas of a case with what counts of each
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
+class Bound(NamedTuple):
+    """One end of a range: its value, as it was written, and whether it lies outside itself."""
+
+    value: Fraction
+    written: int | float
+    strict: bool
+    atom: Atom
+    keyword: str
+
+
 def pointer_of(atom: Atom, *path: str | int) -> str:
     """The place of something below a subschema, as errors and reports name it."""
-    return f"#{atom.location}" + "".join(f"/{escape_pointer(str(p))}" for p in path)
+    return location(atom.location) + "".join(f"/{escape_pointer(str(p))}" for p in path)
+
+
+def tightest(members: Members, side: Literal["minimum", "maximum"]) -> Bound | None:
+    """The bound on one side that implies all others."""
+    sign = 1 if side == "minimum" else -1
+    bounds = [bound for atom, schema in members for bound in _bounds(atom, schema, side)]
+    return max(bounds, key=lambda b: (sign * b.value, b.strict), default=None)
+
+
+def _bounds(atom: Atom, schema: dict[str, Any], side: str) -> Iterator[Bound]:
+    exclusive = "exclusive" + side.capitalize()
+    strict, limit = schema.get(exclusive), schema.get(side)
+    if limit is not None:  # in draft 4 the exclusive keyword is a boolean
+        yield Bound(to_fraction(limit), limit, strict is True, atom, side)
+    if strict is not None and not isinstance(strict, bool):
+        yield Bound(to_fraction(strict), strict, True, atom, exclusive)
 
 
 class Cases:
     """Takes subschemas of one document apart."""
 
-    def __init__(self, inspection: Inspection, lose: Lose) -> None:
-        self._inspection = inspection
-        self._schemas = inspection.schemas
+    def __init__(self, schemas: Schemas, lose: Lose) -> None:
+        self._schemas = schemas
         self._lose = lose
 
     def heeded(self, atom: Atom) -> dict[str, Any]:
         """The keywords of a subschema that count: beside `$ref`, older drafts have no others."""
+        if not isinstance(atom.value, dict):
+            return {}
         schema: dict[str, Any] = atom.value
         if "$ref" in schema and self._schemas.place(atom).draft <= 7:
             return {"$ref": schema["$ref"]}
@@ -65,6 +95,8 @@ class Cases:
     def _of_atom(self, atom: Atom, inside: tuple[Atom, ...]) -> list[Case]:
         if atom.value is Refused:
             return []
+        if isinstance(atom.value, Union):
+            return [case for expr in atom.value.exprs for case in self.of(expr, inside)]
         if atom in inside:
             raise DanglingReferenceError(
                 "a reference leads back to itself without entering a value",
