@@ -12,7 +12,7 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -154,10 +154,11 @@ def coverage(
     groups: Mapping[str, Mapping[str, Mapping[str, int]]],
     outcomes: Sequence[str],
     unit: str = "cases",
+    right: Collection[str] = ("pass",),
 ) -> Plot:
     """Stacked bars: group -> engine -> outcome -> count; `outcomes` worst first, as they rank.
 
-    Behind each bar stands the share of its last, best outcome, and the count of the worst.
+    Behind each bar stands the share of the outcomes that are right, and the count of the worst.
     """
 
     def draw(colours: Mapping[str, str]) -> Figure:
@@ -177,7 +178,11 @@ def coverage(
                 width = 100 * counts[outcome] / sum(counts.values())
                 axes.barh(middle, width, 0.82, left=left, color=colours[role(outcome)])
                 left += width
-            _label_bar(axes, middle, counts, outcomes, colours)
+            correct = share(sum(counts.get(o, 0) for o in right), sum(counts.values())).text
+            axes.text(101, middle, correct, va="center", fontsize=8)
+            if worst := counts.get(outcomes[0], 0):
+                loud: dict[str, Any] = {"color": colours[role(outcomes[0])], "fontweight": "bold"}
+                axes.text(117, middle, f"▲ {worst:,}", va="center", fontsize=8, **loud)
         axes.set_yticks(middles, [_label(engine, 16) for _, engine, _ in bars])
         axes.set(xlim=(0, 100), ylim=(middles[-1] + 0.7, -0.8), xlabel=f"share of {unit}, %")
         axes.tick_params(axis="y", length=0)
@@ -233,9 +238,12 @@ def tail(name: str, title: str, times: Mapping[str, Histogram]) -> Plot:
             shorter = np.cumsum(found["n"]) - found["n"]
             longer = 100 * (1 - shorter / found["count"])
             seconds = 1e-9 * np.array(found["ns"])
-            axes.plot(seconds, longer, color=colour, linewidth=1.6, linestyle=dash)
+            alone = "o" if len(seconds) == 1 else ""
+            axes.plot(seconds, longer, alone, color=colour, linewidth=1.6, linestyle=dash)
         _time_axis(axes)
         axes.set(yscale="log", ylabel="share at least that long, %", ylim=(None, 130))
+        if axes.get_ylim()[0] > 2:  # less than two powers of ten
+            axes.set_yticks([5, 10, 20, 50, 100])
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.yaxis.minorticks_off()
         _key(figure, _lines(times, colours))
@@ -251,22 +259,6 @@ def _panel(title: str, height: float) -> tuple[Figure, Axes]:
     axes = figure.add_subplot()
     figure.suptitle(title, x=0.02, ha="left")
     return figure, axes
-
-
-def _label_bar(
-    axes: Axes,
-    middle: float,
-    counts: Mapping[str, int],
-    outcomes: Sequence[str],
-    colours: Mapping[str, str],
-) -> None:
-    total = sum(counts.values())
-    best = share(counts.get(outcomes[-1], 0), total).text
-    place: dict[str, Any] = {"va": "center", "fontsize": 8, "clip_on": False}
-    axes.text(101, middle, best, **place)
-    if worst := counts.get(outcomes[0], 0):
-        colour = colours[role(outcomes[0])]
-        axes.text(116, middle, f"▲ {worst:,}", color=colour, fontweight="bold", **place)
 
 
 def _key(figure: Figure, handles: Sequence[Artist]) -> None:

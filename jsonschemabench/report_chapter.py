@@ -20,6 +20,7 @@ from jsonschemabench.outcomes import (
     REJECTED_VALID,
 )
 from jsonschemabench.report_data import (
+    RIGHT,
     Groups,
     Histogram,
     Run,
@@ -33,10 +34,11 @@ from jsonschemabench.report_failures import Failures, failures
 from jsonschemabench.report_tables import Cell, Figure, Table, count, ratio, share, significant
 from structgen.cli.terminal import amount
 
-SHOWN_BARS = 16  # groups in a plot; the table has them all
+SHOWN_BARS = {"dataset": 24, "file": 16, "keyword": 16}  # in a plot; the table has all groups
 PLOTTED_TIMES = ("first_mask_ns", "first_use", "seen_before", "first_token_ns", "engine_step")
 SUMMARY = [*(f"p{100 * q:g}" for q in times.QUANTILES), "max", "mean"]
 MEMORY_QUANTILES = (0.5, 0.9, 0.99)
+RIGHT_MEANS = "Right: passed, or refused as unsatisfiable where no instance is valid."
 WRONG = (ACCEPTED_INVALID, CRASH, REJECTED_VALID)
 
 Block = Table | Sequence[plots.Plot]
@@ -116,8 +118,8 @@ def _coverage(run: Run) -> list[Block]:
     keywords = run.grouped(features_of)
     files = run.grouped(lambda record: [record["file"]] if "file" in record else [])
     bars = [_bars(run, "dataset", datasets)]
-    if keywords:
-        bars.append(_bars(run, "keyword", keywords))
+    if files or keywords:
+        bars.append(_bars(run, "file", files) if files else _bars(run, "keyword", keywords))
     blocks: list[Block] = [_outcomes(run, everything), bars]
     for what, groups in (("dataset", datasets), ("file", files), ("keyword", keywords)):
         if groups:
@@ -137,40 +139,46 @@ def _outcomes(run: Run, counts: Mapping[str, Counter[str]]) -> Table:
             count(found[outcome], "bad" if outcome == ACCEPTED_INVALID else "")
             for outcome in outcomes
         ]
-        rows.append([engine, count(total), share(found[PASS], total), *cells])
-    return Table("Coverage", ["engine", run.unit, "passing", *outcomes], rows)
+        rows.append([engine, count(total), share(_right(found), total), *cells])
+    return Table("Coverage", ["engine", run.unit, "right", *outcomes], rows, RIGHT_MEANS)
 
 
 def _bars(run: Run, what: str, groups: Groups) -> plots.Plot:
     """Bars of the groups, or of those of them where most cases do not pass."""
     missed = {
-        group: sum(found.total() - found[PASS] for found in engines.values())
+        group: sum(found.total() - _right(found) for found in engines.values())
         for group, engines in groups.items()
     }
-    shown = sorted(groups, key=lambda group: (-missed[group], group))[:SHOWN_BARS]
-    some = f"the {SHOWN_BARS} {what}s most often missed" if len(groups) > SHOWN_BARS else what
+    most = SHOWN_BARS[what]
+    shown = sorted(groups, key=lambda group: (-missed[group], group))[:most]
+    some = f"the {most} {what}s most often missed" if len(groups) > most else what
     return plots.coverage(
         f"coverage-by-{what}",
         f"Coverage by {some}",
         {group: groups[group] for group in sorted(shown)},
         OUTCOMES,
         run.unit,
+        RIGHT,
     )
 
 
 def _by_group(run: Run, what: str, groups: Groups) -> Table:
     """One row a group: the share that passes, and how much is wrong, for each engine."""
     heads = [what, run.unit]
-    heads += [f"{engine} pass" for engine in run.engines]
+    heads += [f"{engine} right" for engine in run.engines]
     heads += [f"{engine} wrong" for engine in run.engines]
     rows: list[list[Cell]] = []
     for group, engines in sorted(groups.items()):
         found = [engines.get(engine, Counter()) for engine in run.engines]
-        passes = [share(counts[PASS], counts.total()) for counts in found]
+        right = [share(_right(counts), counts.total()) for counts in found]
         wrong = [_wrong(counts) for counts in found]
-        rows.append([group, count(max(counts.total() for counts in found)), *passes, *wrong])
+        rows.append([group, count(max(counts.total() for counts in found)), *right, *wrong])
     note = "Wrong: accepted invalid, rejected valid, or crashed; refusals are not among them."
     return Table(f"Coverage by {what}", heads, rows, note)
+
+
+def _right(counts: Counter[str]) -> int:
+    return sum(counts[outcome] for outcome in RIGHT)
 
 
 def _wrong(counts: Counter[str]) -> Figure:
