@@ -47,10 +47,10 @@ class Entry:
         return cls(measured.digest, counts, others)
 
     def to_json(self) -> dict[str, Any]:
-        """The entry as the file has it: names by outcome."""
-        names: dict[str, list[str]] = {outcome: [] for outcome in self.counts if outcome != PASS}
-        for name, outcome in self.others.items():
-            names[outcome].append(name)
+        """The entry as the file has it: names by outcome, the worst first."""
+        names: dict[str, list[str]] = {}
+        for name, outcome in sorted(self.others.items(), key=lambda item: OUTCOMES.index(item[1])):
+            names.setdefault(outcome, []).append(name)
         return {"digest": self.digest, "counts": dict(self.counts), "names": names}
 
     @classmethod
