@@ -9,7 +9,7 @@ thread and one node is by far the usual case.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 from structgen.automaton.json_lexemes import (
@@ -26,6 +26,7 @@ from structgen.automaton.words import word_range
 from structgen.spec.json_costs import Costs, required
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
+from structgen.spec.json_plans import Take
 from structgen.spec.json_values import Value, members, scalar
 
 MAX_SHOWN = 12  # keys listed in a message
@@ -35,13 +36,15 @@ class Thread(NamedTuple):
     """One alternative that is still alive: whose it is, its plan, and how far it has come.
 
     owner: bit of the node (of the vector with which the value was opened) that it belongs to;
-    need: index of the node that the pending child must fit.
+    need: index of the node that the pending child must fit; asked: indices of nodes of which the
+    plan wants to know whether it did.
     """
 
     owner: int
     plan: Any  # ObjectPlan, ArrayPlan, or one of their subclasses
     progress: Any  # as the plan has it
     need: int = 0
+    asked: tuple[int, ...] = ()
 
 
 class JsonFrame(Frame):
@@ -121,10 +124,8 @@ class JsonMachine(Machine[JsonFrame]):
         """The frame after a child that fits the nodes in `mask`, whose value may be asked for."""
         if frame.kind == "root":
             return self._end
-        threads = _leading(
-            t._replace(need=0, progress=t.plan.settle(t.progress, value))
-            for t in frame.threads
-            if mask >> t.need & 1
+        threads = tuple(
+            dict.fromkeys(_settled(t, value, mask) for t in frame.threads if mask >> t.need & 1)
         )
         built = None if frame.built is None else (*frame.built, value)
         return (
@@ -141,28 +142,32 @@ class JsonMachine(Machine[JsonFrame]):
 
     def _item(self, frame: JsonFrame) -> JsonFrame | None:
         """The frame in which the next item of an array is pending."""
-        taken = [(t, *way) for t in frame.threads for way in t.plan.takes(t.progress)]
+        taken = [(t, take) for t in frame.threads for take in t.plan.takes(t.progress)]
         return self._want(frame, taken, frame.built)
 
     def _key(self, frame: JsonFrame, key: str) -> JsonFrame | None:
-        taken = [(t, *way) for t in frame.threads for way in t.plan.takes(t.progress, key)]
+        taken = [(t, take) for t in frame.threads for take in t.plan.takes(t.progress, key)]
         return self._want(frame, taken, None if frame.built is None else (*frame.built, key))
 
     def _want(
         self,
         frame: JsonFrame,
-        taken: list[tuple[Thread, Expr, Any]],
+        taken: list[tuple[Thread, Take]],
         built: tuple[Any, ...] | None,
     ) -> JsonFrame | None:
         """The frame in which each thread wants its child and will then have its new progress."""
         if not taken:
             return None
         nodes: dict[Node, int] = {}
+
+        def index(child: Expr) -> int:
+            return nodes.setdefault(self._node_of(child), len(nodes))
+
         threads = tuple(
-            thread._replace(
-                progress=progress, need=nodes.setdefault(self._node_of(child), len(nodes))
+            t._replace(
+                progress=take.after, need=index(take.child), asked=tuple(map(index, take.asked))
             )
-            for thread, child, progress in taken
+            for t, take in taken
         )
         threads = tuple(dict.fromkeys(threads))
         return self._frame(frame.kind, "value", frame.parent, threads, tuple(nodes), built)
@@ -326,23 +331,10 @@ def _container(frame: JsonFrame) -> Value:
     return members(zip(frame.built[::2], frame.built[1::2], strict=True))
 
 
-def _leading(threads: Iterable[Thread]) -> tuple[Thread, ...]:
-    """The threads without those that wait for more members than another that is as far."""
-    found = list(dict.fromkeys(threads))
-    if len(found) < 2 or not any(getattr(t.progress, "wanted", ()) for t in found):
-        return tuple(found)
-
-    def behind(t: Thread) -> bool:
-        return any(
-            o is not t
-            and o.plan is t.plan
-            and o.owner == t.owner
-            and set(o.progress.wanted) < set(t.progress.wanted)
-            and o.progress._replace(wanted=()) == t.progress._replace(wanted=())
-            for o in found
-        )
-
-    return tuple(t for t in found if not t.progress.wanted or not behind(t))
+def _settled(t: Thread, value: Value, mask: int) -> Thread:
+    """A thread after a child that fits the nodes in `mask`."""
+    known = tuple(bool(mask >> i & 1) for i in t.asked)
+    return Thread(t.owner, t.plan, t.plan.settle(t.progress, value, known))
 
 
 def _types(vector: tuple[Node, ...]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import ArrayAlt
-from structgen.spec.json_plans import CostOf, closing
+from structgen.spec.json_plans import CostOf, Take, closing
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ class ArrayPlan:
         """Whether another item may follow."""
         return self.most is None or count < self.most
 
-    def takes(self, count: int) -> list[tuple[Expr, int]]:
-        """The ways to go on: what the next item must fit, and the progress after it."""
-        return [(self.child(count), self.take(count))] if self.may_go_on(count) else []
+    def takes(self, count: int) -> list[Take]:
+        """The ways to go on with another item."""
+        return [Take(self.child(count), self.take(count))] if self.may_go_on(count) else []
 
-    def settle(self, count: int, _value: Value) -> int:
-        """The progress once the value of the last item is known."""
+    def settle(self, count: int, _value: Value, _known: tuple[bool, ...]) -> int:
+        """The progress once the value of the last item has been read (see `ObjectPlan.settle`)."""
         return count
 
     def watches(self, _count: int) -> bool:

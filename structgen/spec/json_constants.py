@@ -1,7 +1,8 @@
-"""In: JSON values. Out: the node of exactly these values."""
+"""In: JSON values, and subschemas that list them. Out: nodes, and what is plain about them."""
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,13 @@ from structgen.automaton.numbers import equal_to, to_fraction
 from structgen.automaton.regex import Regex, alt, words
 from structgen.spec.json_exprs import FALSE
 from structgen.spec.json_nodes import ArrayAlt, Group, Node, ObjectAlt
+from structgen.spec.json_values import Value, value_of
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
 
 NUMBERS = (int, float, Decimal)
+ANNOTATIONS = {"title", "description", "$comment", "default", "examples"}
 LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
 
 
@@ -45,3 +48,41 @@ def _constant_array(schemas: Schemas, value: list[Any], location: str) -> ArrayA
 def _constant_object(schemas: Schemas, value: dict[str, Any], location: str) -> ObjectAlt:
     named = {k: schemas.constant(v, f"{location}/{k}") for k, v in value.items()}
     return ObjectAlt((Group(named, (), FALSE),), tuple(value))
+
+
+def listed(schema: dict[str, Any], draft: int) -> frozenset[Value] | None:
+    """The values that `enum` and `const` leave."""
+    found = None
+    if isinstance(schema.get("enum"), list):
+        found = frozenset(map(value_of, schema["enum"]))
+    if "const" in schema and draft > 4:
+        constant = frozenset((value_of(schema["const"]),))
+        found = constant if found is None else found & constant
+    return found
+
+
+def is_listing(value: Any) -> bool:
+    """Whether `enum` or `const` say all that a subschema says."""
+    if not isinstance(value, dict):
+        return False
+    says = value.keys() - ANNOTATIONS
+    if "type" in says and says != {"type"}:
+        listed = value.get("enum") or [value.get("const")]
+        says -= {"type"} if all(_type_of(x) == value["type"] for x in listed) else set()
+    return says in ({"enum"}, {"const"})
+
+
+def _type_of(value: Any) -> str:
+    names = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array"}
+    return names.get(type(value), "another type")
+
+
+def plain_text(schema: Any) -> str | None:
+    """The same text for subschemas that say the same; None if others are inside."""
+    if not isinstance(schema, dict):
+        return None
+    said = {key: value for key, value in schema.items() if key not in ANNOTATIONS}
+    inner = (value for key, value in said.items() if key not in {"enum", "const", "type"})
+    if any(isinstance(value, dict | list) for value in inner) or any(k[:1] == "$" for k in said):
+        return None
+    return json.dumps(said, sort_keys=True)

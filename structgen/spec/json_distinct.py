@@ -15,7 +15,7 @@ from structgen.errors import BudgetError
 from structgen.spec.json_domains import matched
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_items import Items, ItemsPlan
-from structgen.spec.json_plans import CostOf
+from structgen.spec.json_plans import CostOf, Take
 from structgen.spec.json_values import Value
 
 MAX_SEQUENCES = 2000  # ways to count the items that are left
@@ -30,14 +30,14 @@ class UniquePlan(ItemsPlan):
         """See `ArrayPlan.watches`."""
         return True
 
-    def takes(self, at: Items) -> list[tuple[Expr, Items]]:  # type: ignore[override]
+    def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
         """See `ArrayPlan.takes`."""
         found = []
         for child, counts in self.ways(at.read, at.counts):
             after = Items(self.take(at.read), counts, at.values)
-            way = (self._without(child, at.values | self._reserved(after)), after)
-            if self.offers(*way):
-                found.append(way)
+            take = Take(self._without(child, at.values | self._reserved(after)), after)
+            if self.offers(take):
+                found.append(take)
         return found
 
     def _without(self, child: Expr, values: frozenset[Value]) -> Expr:
@@ -119,21 +119,21 @@ class RepeatedPlan(ItemsPlan):
         """See `ArrayPlan.watches`."""
         return not at.twins
 
-    def takes(self, at: Items) -> list[tuple[Expr, Items]]:  # type: ignore[override]
+    def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
         """See `ArrayPlan.takes`: an item may be a twin, or wait for one, or neither."""
-        found: list[tuple[Expr, Items]] = []
+        found: list[Take] = []
         for child, counts in self.ways(at.read, at.counts):
             after = Items(self.take(at.read), counts, at.values, at.twins)
-            ways = [(child, after)]
+            ways = [Take(child, after)]
             if not at.twins:
                 if at.values:
                     done = after._replace(values=frozenset(), twins=True)
-                    ways.append((conjoin(child, self._costs.one_of(at.values)), done))
+                    ways.append(Take(conjoin(child, self._costs.one_of(at.values)), done))
                 for later in self._later(after):
                     twin = conjoin(child, later)
                     if self._costs.of(twin) is not None:
-                        found.append((twin, after))
-            found += [way for way in ways if self.offers(*way)]
+                        found.append(Take(twin, after))
+            found += filter(self.offers, ways)
         return list(dict.fromkeys(found))
 
     def may_end(self, at: Items) -> bool:  # type: ignore[override]

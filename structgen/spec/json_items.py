@@ -17,7 +17,7 @@ from structgen.errors import BudgetError
 from structgen.spec.json_array_plans import ArrayPlan
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_nodes import ArrayAlt
-from structgen.spec.json_plans import CostOf, closing
+from structgen.spec.json_plans import CostOf, Take, closing
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
@@ -86,16 +86,20 @@ class ItemsPlan(ArrayPlan):
             ways = longer
         yield from (way for way in ways if not contradictory(way[0]))
 
-    def takes(self, at: Items) -> list[tuple[Expr, Items]]:  # type: ignore[override]
+    def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
         """See `ArrayPlan.takes`."""
-        found = ((child, Items(self.take(at.read), counts)) for child, counts in self.ways(*at[:2]))
-        return [way for way in found if self.offers(*way)]
+        found = (
+            Take(child, Items(self.take(at.read), counts)) for child, counts in self.ways(*at[:2])
+        )
+        return [take for take in found if self.offers(take)]
 
-    def offers(self, child: Expr, after: Items) -> bool:
+    def offers(self, take: Take) -> bool:
         """Whether some item fits, and the array can be finished then."""
-        return self._costs.of(child) is not None and self.rest(after) is not None
+        return self._costs.of(take.child) is not None and self.rest(take.after) is not None
 
-    def settle(self, at: Items, value: Value) -> Items:  # type: ignore[override]
+    def settle(  # type: ignore[override]
+        self, at: Items, value: Value, _known: tuple[bool, ...]
+    ) -> Items:
         """See `ArrayPlan.settle`."""
         return at._replace(values=at.values | {value}) if self.watches(at) else at
 

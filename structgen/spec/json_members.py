@@ -1,9 +1,8 @@
 """In: an object under clauses. Out: its plan.
 
 A clause asks for one of several things: a member of some kind, or that every member of some kind
-fits (a key's absence is one of these). Where a member may settle a clause there are several ways to
-go on, claiming so or not, and the machine follows all. Whether an object can still be finished is a
-search for one literal per clause that can hold together with all the rest.
+fits (a key's absence is one of these). A member may go on in the least demanding ways that leave
+the object possible to finish; what else its value turns out to fit is observed when it ends.
 """
 
 from __future__ import annotations
@@ -12,28 +11,49 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from structgen.automaton.regex import Regex, complement, intersect, matches, shortest, words
+from structgen.automaton.regex import Regex, complement, intersect, shortest, words
 from structgen.errors import BudgetError
-from structgen.spec.json_exprs import TRUE, Expr, conjoin, contradictory, implied
-from structgen.spec.json_nodes import Clause, Every, Literal, Member, ObjectAlt
-from structgen.spec.json_plans import Cell, CostOf, ObjectPlan, Progress, is_infinite
+from structgen.spec.json_clauses import Pending, pending
+from structgen.spec.json_exprs import Expr, conjoin, contradictory
+from structgen.spec.json_finishing import Choice, Slot, choices
+from structgen.spec.json_nodes import Clause, Every, ObjectAlt
+from structgen.spec.json_plans import (
+    Cell,
+    CostOf,
+    ObjectPlan,
+    Progress,
+    Take,
+    is_infinite,
+)
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
 
-MAX_TRIES = 20_000  # literals tried until the first way to finish an object is found
-MAX_BETTER = 200  # ways to finish an object that are compared after that
-MAX_WAYS = 256  # ways in which one member can settle clauses
-
-Way = tuple[Expr, tuple[Clause, ...]]
+MAX_BETTER = 200  # ways to finish an object that are compared
+MAX_WAYS = 2000  # combinations of outcomes tried for one member
 
 
-class Slot(NamedTuple):
-    """A key that may still come, what its value must fit, and whether it has to come."""
+class Way(NamedTuple):
+    """What a value must fit, and what it decides: clauses left, and those it has a say in."""
 
-    key: str
     child: Expr
-    required: bool
+    left: tuple[Clause, ...]
+    pending: tuple[Pending, ...]
+
+    @property
+    def worst(self) -> tuple[Clause, ...]:
+        """The clauses left if the value fits no more than it must."""
+        return (*self.left, *(p.rest for p in self.pending))
+
+    def better(self) -> Iterator[Way]:
+        """The ways that ask for one outcome more."""
+        for i, p in enumerate(self.pending):
+            others = (*self.pending[:i], *self.pending[i + 1 :])
+            for asked, after in p.better():
+                child = conjoin(self.child, asked)
+                if not contradictory(child):
+                    kept = others if after is None else (*others, after)
+                    yield Way(child, self.left, kept)
 
 
 class MembersPlan(ObjectPlan):
@@ -59,29 +79,52 @@ class MembersPlan(ObjectPlan):
 
     # -- going on -------------------------------------------------------------------------------
 
-    def takes(self, at: Progress, key: str) -> list[tuple[Expr, Progress]]:
-        """See `ObjectPlan.takes`: one way for each set of clauses that this member can settle."""
+    def takes(self, at: Progress, key: str) -> list[Take]:
+        """See `ObjectPlan.takes`: the least demanding ways."""
         if not self._reaches(at, key):
             return []
-        after = self.take(at, key)
-        ways: dict[Way, None] = {(self.child(key), ()): None}
-        for clause in at.wanted:
-            ways = dict.fromkeys(w for way in ways for w in _settled(way, clause, key, self))
-            if len(ways) > MAX_WAYS:
+        after, child = self.take(at, key), self.child(key)
+        cases = [(clause, pending(clause, key, child)) for clause in at.wanted]
+        left = tuple(c for c, p in cases if p is not None and p == Pending(c))
+        first = Way(child, left, tuple(p for c, p in cases if p is not None and p != Pending(c)))
+        found: list[Way] = []
+        ways, tried = [first], {first}
+        while ways:
+            longer: dict[Way, None] = {}
+            for way in ways:
+                if self._costs.of(way.child) is None or any(_asks(way, w) for w in found):
+                    continue
+                if self._viable(after._replace(wanted=way.worst)):
+                    found.append(way)
+                else:
+                    longer.update(dict.fromkeys(w for w in way.better() if w not in tried))
+            ways = list(longer)
+            tried.update(ways)
+            if len(tried) > MAX_WAYS:
                 raise BudgetError(
-                    f"the value of {key!r} decides about more than {MAX_WAYS} cases",
+                    f"the value of {key!r} decides in more than {MAX_WAYS} ways",
                     hint="negate fewer schemas of the same object at once",
                 )
-        found = []
-        for child, wanted in _leading(list(ways)):
-            left = after._replace(wanted=wanted)
-            if self._costs.of(child) is not None and self._viable(left):
-                found.append((child, left))
-        return found
+        return [self._taken(way, after) for way in found]
 
-    def union(self, exprs: tuple[Expr, ...]) -> Expr:
-        """The expression that the values fit that fit one of `exprs`."""
-        return exprs[0] if len(exprs) == 1 else self._costs.union(exprs)
+    def _taken(self, way: Way, after: Progress) -> Take:
+        left = after._replace(wanted=way.left, pending=way.pending)
+        asked = tuple(conjoin(way.child, x) for p in way.pending for x in p.asked())
+        return Take(way.child, left, asked)
+
+    def settle(self, at: Progress, _value: object, known: tuple[bool, ...]) -> Progress:
+        """See `ObjectPlan.settle`."""
+        if not at.pending:
+            return at
+        left = list(at.wanted)
+        start = 0
+        for p in at.pending:
+            end = start + len(p.closers) + len(p.every)
+            clause = p.settled(known[start:end])
+            start = end
+            if clause is not None:
+                left.append(clause)
+        return at._replace(wanted=tuple(dict.fromkeys(left)), pending=())
 
     def _reaches(self, at: Progress, key: str) -> bool:
         """Whether the order and the keys so far leave room for `key`."""
@@ -122,7 +165,9 @@ class MembersPlan(ObjectPlan):
 
     def _viable(self, at: Progress) -> bool:
         if at not in self._known:
-            self._known[at] = next(self._finished(at, self._costs.of, 0), None) is not None
+            possible = () not in at.wanted
+            ways = self._finished(at, self._costs.of, 0) if possible else iter(())
+            self._known[at] = next(ways, None) is not None
         return self._known[at]
 
     # -- what is left ---------------------------------------------------------------------------
@@ -130,6 +175,7 @@ class MembersPlan(ObjectPlan):
     def _members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """See `ObjectPlan._members`: the best of the first ways to finish."""
         best: list[int] | None = None
+        at = at._replace(wanted=(*at.wanted, *(p.rest for p in at.pending)), pending=())
         for number, sizes in enumerate(self._finished(at, cost_of, least)):
             if best is None or sum(sizes) < sum(best):
                 best = sizes
@@ -139,32 +185,10 @@ class MembersPlan(ObjectPlan):
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""
-        slots = {slot.key: slot for slot in self._slots(at)}
-        clauses = sorted(at.wanted, key=len)
-        tries = 0
-        found = False
-        stack: list[tuple[int, dict[str, Expr], tuple[Every, ...]]] = [(0, {}, ())]
-        while stack:
-            done, claims, every = stack.pop()
-            if done == len(clauses):
-                sizes = self._filled(at, _Choice(slots, claims, every), cost_of, least)
-                if sizes is not None:
-                    found = True
-                    yield sizes
-                continue
-            options = []
-            for literal in clauses[done]:
-                for more, all_ in _held(literal, slots, claims, every):
-                    choice = _Choice(slots, more, all_)
-                    if all(cost_of(choice.child(key)) is not None for key in more):
-                        options.append((done + 1, more, all_))
-            stack += reversed(options)  # the first literal is tried first
-            tries += len(options)
-            if tries > MAX_TRIES and not found:
-                raise BudgetError(
-                    f"deciding how an object can go on takes more than {MAX_TRIES} steps",
-                    hint="negate fewer schemas of the same object at once",
-                )
+        for choice in choices(at.wanted, list(self._slots(at)), cost_of):
+            sizes = self._filled(at, choice, cost_of, least)
+            if sizes is not None:
+                yield sizes
 
     def _slots(self, at: Progress) -> Iterator[Slot]:
         """The keys that may still come: all names, and a few of each other kind."""
@@ -183,7 +207,7 @@ class MembersPlan(ObjectPlan):
                 yield Slot(key, cell.child, False)
 
     def _filled(
-        self, at: Progress, choice: _Choice, cost_of: CostOf, least: int
+        self, at: Progress, choice: Choice, cost_of: CostOf, least: int
     ) -> list[int] | None:
         """The bytes of the claimed and required members, and of as many as are missing."""
         sizes: list[int] = []
@@ -218,73 +242,6 @@ class MembersPlan(ObjectPlan):
         return [slot.child for slot in self._slots(self.start)]
 
 
-class _Choice(NamedTuple):
-    """Literals chosen: what claimed members must fit besides, and what all members must."""
-
-    slots: dict[str, Slot]
-    claims: dict[str, Expr]
-    every: tuple[Every, ...]
-
-    def child(self, key: str) -> Expr:
-        """What the value of `key` must fit."""
-        more = (x.child for x in self.every if fits(x.keys, key))
-        return conjoin(self.slots[key].child, self.claims.get(key, TRUE), *more)
-
-
-def _held(
-    literal: Literal, slots: dict[str, Slot], claims: dict[str, Expr], every: tuple[Every, ...]
-) -> Iterator[tuple[dict[str, Expr], tuple[Every, ...]]]:
-    """The ways to let a literal hold, given the choices so far; those without new members first."""
-    if isinstance(literal, Every):
-        required = {k: TRUE for k, s in slots.items() if s.required and fits(literal.keys, k)}
-        yield required | claims, (*every, literal)
-        return
-    keys = [literal.keys] if isinstance(literal.keys, str) else slots
-    found = [key for key in keys if key in slots and fits(literal.keys, key)]
-    for key in sorted(found, key=lambda k: (k not in claims, not slots[k].required)):
-        yield claims | {key: conjoin(claims.get(key, TRUE), literal.child)}, every
-
-
-def _settled(way: Way, clause: Clause, key: str, plan: MembersPlan) -> Iterator[Way]:
-    """The ways to go on with `key` that differ in what becomes of `clause`."""
-    child, wanted = way
-    touched = [x for x in clause if fits(x.keys, key)]
-    if not touched:
-        yield child, (*wanted, clause)
-        return
-    claims = tuple(x.child for x in touched if isinstance(x, Member))
-    if claims:
-        claimed = conjoin(child, plan.union(claims))
-        if claimed == child or any(implied(child, claim) for claim in claims):
-            yield way
-            return
-        if not contradictory(claimed):
-            yield claimed, wanted
-    kept = [x for x in clause if x not in touched]
-    kept += [x for x in touched if isinstance(x, Member) and not isinstance(x.keys, str)]
-    cases: list[tuple[Expr, Clause]] = [(child, tuple(kept))]
-    for literal in touched:
-        if isinstance(literal, Every):
-            longer = [(conjoin(c, literal.child), (*left, literal)) for c, left in cases]
-            cases = longer + [case for case in cases if not implied(case[0], literal.child)]
-    for case, left in cases:
-        if left and not contradictory(case):
-            yield case, (*wanted, left)
-
-
-def _leading(ways: list[Way]) -> list[Way]:
-    """The ways without those that ask for more of the value and leave no less to be settled."""
-    sets = [(set(child), {frozenset(clause) for clause in wanted}) for child, wanted in ways]
-
-    def behind(i: int) -> bool:
-        return any(
-            sets[j] != sets[i] and sets[j][0] <= sets[i][0] and sets[j][1] <= sets[i][1]
-            for j in range(len(ways))
-        )
-
-    return [way for i, way in enumerate(ways) if not behind(i)]
-
-
-def fits(keys: str | Regex, key: str) -> bool:
-    """Whether `key` is the one meant, or one of those."""
-    return keys == key if isinstance(keys, str) else matches(keys, key)
+def _asks(way: Way, less: Way) -> bool:
+    """Whether `way` asks for all that `less` asks for."""
+    return set(less.child) <= set(way.child)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import (
     ANY,
@@ -31,6 +31,7 @@ from structgen.spec.json_nodes import Clause, Group, ObjectAlt
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
+    from structgen.spec.json_clauses import Pending
     from structgen.spec.json_costs import Costs
 
 CostOf = Callable[[Expr], int | None]
@@ -42,13 +43,27 @@ class Progress(NamedTuple):
 
     In any order `position` stays 0 and `seen` has all keys; in declared order `seen` has only the
     keys that are not declared. `taken` stays 0 where no bound needs it. `wanted` has the numbers of
-    the clauses that are still open, and what they may still be settled by.
+    the clauses that are still open, and what they may still be settled by; `pending` those that the
+    value being read has a say in.
     """
 
     position: int = 0
     seen: frozenset[str] = frozenset()
     taken: int = 0
     wanted: tuple[Clause, ...] = ()
+    pending: tuple[Pending, ...] = ()
+
+
+class Take(NamedTuple):
+    """One way to go on with a key or an item.
+
+    child: what the value must fit; after: the progress then; asked: what else is to be known of the
+    value when it has been read. Each of these is a narrower case of `child`.
+    """
+
+    child: Expr
+    after: Any
+    asked: tuple[Expr, ...] = ()
 
 
 class Cell(NamedTuple):
@@ -172,9 +187,9 @@ class ObjectPlan:
         """Whether another key may follow."""
         return bool(self.next_names(at)) or bool(self.next_others(at))
 
-    def takes(self, at: Progress, key: str) -> list[tuple[Expr, Progress]]:
-        """The ways to go on with `key`: what its value must fit, and the progress after it."""
-        return [(self.child(key), self.take(at, key))] if self.allows(at, key) else []
+    def takes(self, at: Progress, key: str) -> list[Take]:
+        """The ways to go on with `key`."""
+        return [Take(self.child(key), self.take(at, key))] if self.allows(at, key) else []
 
     def take(self, at: Progress, key: str) -> Progress:
         """The progress after `key`."""
@@ -189,8 +204,11 @@ class ObjectPlan:
         position = len(self.names) if self.declared else 0
         return Progress(position, at.seen | {key}, at.taken + self._counts, at.wanted)
 
-    def settle(self, at: Progress, _value: Value) -> Progress:
-        """The progress once the value of the last key is known."""
+    def settle(self, at: Progress, _value: Value, _known: tuple[bool, ...]) -> Progress:
+        """The progress once the value of the last key has been read.
+
+        value: the value itself where `watches`; known: whether it fits each of `Take.asked`.
+        """
         return at
 
     def watches(self, _at: Progress) -> bool:

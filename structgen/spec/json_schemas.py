@@ -18,6 +18,7 @@ from structgen.errors import (
     SpecError,
     UnsupportedSchemaError,
 )
+from structgen.spec.json_constants import constants, is_listing, listed, plain_text
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import FALSE, TRUE, Atom, Expr, Refused
 from structgen.spec.json_logic import negated
@@ -60,6 +61,7 @@ class Schemas:
         self._expanding: list[Atom] = []
         self._constants: dict[frozenset[Value], Expr] = {}
         self._negations: dict[Expr, Expr] = {}
+        self._plain: dict[tuple[str, Any], Atom] = {}
         self._unions: dict[tuple[Expr, ...], Expr] = {}
         self._opposites: dict[Node, Node] = {}
         self.costs = Costs(self, declared, gap)
@@ -86,7 +88,7 @@ class Schemas:
             atom = self._atoms[key] = Atom(schema, place.pointer)
             self._places[atom] = at
             if "enum" in schema or ("const" in schema and at.draft > 4):
-                atom.allowed = _listed(schema, at.draft)
+                atom.allowed = listed(schema, at.draft)
         return atom
 
     def _expr(self, schema: Any, place: Place, entered: bool = False) -> Expr:
@@ -141,7 +143,6 @@ class Schemas:
 
     def _expand(self, atom: Atom) -> Node:
         from structgen.spec import json_keywords
-        from structgen.spec.json_constants import constants
 
         if atom.value is Refused:
             return NOTHING
@@ -175,13 +176,25 @@ class Schemas:
         if len(expr) == 1 and expr[0].opposite is not None:
             return (expr[0].opposite,)
         if expr not in self._negations:
-            opposite = Atom(Negation(expr), expr[0].location)
-            self._negations[expr] = (opposite,)
-            if len(expr) == 1:
-                opposite.opposite, expr[0].opposite = expr[0], opposite
-                if _is_listing(expr[0].value):
-                    opposite.denied = expr[0].allowed or frozenset()
+            self._negations[expr] = (self._opposite_atom(expr),)
         return self._negations[expr]
+
+    def _opposite_atom(self, expr: Expr) -> Atom:
+        """The atom of what `expr` does not fit; one for all plain subschemas of the same text."""
+        if len(expr) > 1:
+            return Atom(Negation(expr), expr[0].location)
+        text = plain_text(expr[0].value)
+        key = None if text is None else (text, self._places[expr[0]].dialect)
+        opposite = None if key is None else self._plain.get(key)
+        if opposite is None:
+            opposite = Atom(Negation(expr), expr[0].location)
+            opposite.opposite = expr[0]
+            if isinstance(expr[0].value, OneOf) or is_listing(expr[0].value):
+                opposite.denied = expr[0].allowed or frozenset()
+            if key is not None:
+                self._plain[key] = opposite
+        expr[0].opposite = opposite
+        return opposite
 
     def union(self, exprs: tuple[Expr, ...]) -> Expr:
         """The expression that the values fit that fit at least one of `exprs`."""
@@ -255,35 +268,6 @@ def _mentions(schema: Any) -> bool:
         elif isinstance(value, list):
             todo += value
     return False
-
-
-def _listed(schema: dict[str, Any], draft: int) -> frozenset[Value] | None:
-    """The values that `enum` and `const` leave."""
-    found = None
-    if isinstance(schema.get("enum"), list):
-        found = frozenset(map(value_of, schema["enum"]))
-    if "const" in schema and draft > 4:
-        constant = frozenset((value_of(schema["const"]),))
-        found = constant if found is None else found & constant
-    return found
-
-
-def _is_listing(value: Any) -> bool:
-    """Whether `enum` or `const` say all that the value of an atom says."""
-    if isinstance(value, OneOf):
-        return True
-    if not isinstance(value, dict):
-        return False
-    says = value.keys() - {"title", "description", "$comment", "default", "examples"}
-    if "type" in says and says != {"type"}:
-        listed = value.get("enum") or [value.get("const")]
-        says -= {"type"} if all(_type_of(x) == value["type"] for x in listed) else set()
-    return says in ({"enum"}, {"const"})
-
-
-def _type_of(value: Any) -> str:
-    names = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array"}
-    return names.get(type(value), "another type")
 
 
 class OneOf(NamedTuple):

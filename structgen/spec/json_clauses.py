@@ -1,0 +1,74 @@
+"""In: a clause and a member's key. Out: what its value may settle, and what is left of the clause.
+
+The outcomes for one clause are ordered: at worst all that this value could hold fails, at best the
+clause is settled. Each outcome above the worst asks that the value fits something more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from structgen.automaton.regex import Regex, matches
+from structgen.spec.json_exprs import Expr, conjoin, contradictory, implied
+from structgen.spec.json_nodes import Clause, Every, Literal, Member
+
+
+class Pending(NamedTuple):
+    """A clause about which a value decides that is being read.
+
+    rest: what holds or may hold whatever the value is; closers: if the value fits one of these, the
+    clause is settled; every: these stay if the value fits their child.
+    """
+
+    rest: Clause
+    closers: tuple[Expr, ...] = ()
+    every: tuple[Every, ...] = ()
+
+    def asked(self) -> tuple[Expr, ...]:
+        """What is to be known of the value, in the order in which `settled` takes it."""
+        return (*self.closers, *(literal.child for literal in self.every))
+
+    def settled(self, known: tuple[bool, ...]) -> Clause | None:
+        """What is left of the clause, None if it is settled; () if it has failed."""
+        if any(known[: len(self.closers)]):
+            return None
+        flags = known[len(self.closers) :]
+        return (*self.rest, *(x for x, fits_ in zip(self.every, flags, strict=True) if fits_))
+
+    def better(self) -> Iterator[tuple[Expr, Pending | None]]:
+        """Each outcome one step above the worst, and what it asks of the value."""
+        for closer in self.closers:
+            yield closer, None
+        for i, literal in enumerate(self.every):
+            others = (*self.every[:i], *self.every[i + 1 :])
+            yield literal.child, self._replace(rest=(*self.rest, literal), every=others)
+
+
+def fits(keys: str | Regex, key: str) -> bool:
+    """Whether `key` is the one meant, or one of those."""
+    return keys == key if isinstance(keys, str) else matches(keys, key)
+
+
+def pending(clause: Clause, key: str, child: Expr) -> Pending | None:
+    """The clause when `key` comes with a value that fits `child`; None if that settles it."""
+    rest: list[Literal] = []
+    closers: dict[Expr, None] = {}
+    every: list[Every] = []
+    for literal in clause:
+        if not fits(literal.keys, key):
+            rest.append(literal)
+            continue
+        if isinstance(literal, Member) and implied(child, literal.child):
+            return None
+        possible = not contradictory(conjoin(child, literal.child))
+        if isinstance(literal, Member):
+            if possible:
+                closers[literal.child] = None
+            if not isinstance(literal.keys, str):
+                rest.append(literal)  # a later member may hold it
+        elif possible and implied(child, literal.child):
+            rest.append(literal)
+        elif possible:
+            every.append(literal)
+    return Pending(tuple(rest), tuple(closers), tuple(every))
