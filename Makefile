@@ -1,5 +1,6 @@
 # make demo    writes JSON with the shipped model        make test    runs the tests
 # make lint    ruff and mypy                             make clean   removes what these made
+# make bench   runs jsonschemabench, as in make bench ARGS='masks --help'
 # All need only GNU make and Python >= 3.11 (PYTHON=... names another), and install into .venv.
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml constraints.txt
 
-.PHONY: demo test test-nojit lint clean
+.PHONY: demo test test-nojit lint bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.have-demo
@@ -25,6 +26,9 @@ lint: $(VENV)/.have-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict
 
+bench: $(VENV)/.have-bench
+	@$(BIN)/python -m jsonschemabench $(or $(ARGS),--help)
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find structgen kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -38,6 +42,11 @@ $(VENV)/.have-dev: $(INPUTS) | $(BIN)/python
 	@echo "installing structgen and its test tools into $(VENV) (once; takes a few minutes)"
 	@$(PIP) -e '.[hf,pydantic,dev]'
 	@touch $@ $(VENV)/.have-demo
+
+$(VENV)/.have-bench: $(INPUTS) | $(BIN)/python
+	@echo "installing structgen with the engines to compare it with into $(VENV) (once; takes a few minutes)"
+	@$(PIP) -e '.[hf,bench]'
+	@touch $@
 
 # The first of $(PYTHON), python3.13, ... that is at least 3.11. An interrupted or failed creation leaves nothing.
 $(BIN)/python:

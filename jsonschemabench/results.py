@@ -89,7 +89,7 @@ def read(path: Path) -> Results:
         elif kind == "case" and {"case", "engine", "outcome"} <= record.keys():
             found.records.append(record)
         else:
-            found.damaged.append(f"{path}:{number}: not a whole record; left out")
+            found.damaged.append(f"{path}:{number}: not a whole record")
     if not found.header:
         raise BenchError(
             "this is no results file",

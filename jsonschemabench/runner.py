@@ -61,7 +61,8 @@ class Runner:
         child's answer, of `{"refused": {"kind", "message"}}`, or, where the child died, of
         `{"died": {"reason", "message"}}`.
         """
-        self.left_out += self.writer.damaged
+        for line in self.writer.damaged:
+            print(f"{line}; its case is measured again", file=sys.stderr)
         done = self.writer.done
         if done:
             self._say(f"going on behind {len(done):,} records")

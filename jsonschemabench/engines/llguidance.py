@@ -97,8 +97,8 @@ def _tokenizer(vocabulary: Vocabulary) -> Any:
     encode = vocabulary.encode
     if isinstance(encode, TiktokenEncoder) and vocabulary.eos_ids:
         special = {vocabulary.token_bytes(t).decode(): t for t in sorted(vocabulary.special_ids)}
-        # Its type stubs leave this out; its own module for tiktoken calls it.
-        return LLTokenizer.from_tiktoken(  # type: ignore[attr-defined]
+        own: Any = LLTokenizer  # its type stubs leave out what its module for tiktoken calls
+        return own.from_tiktoken(
             encoder=encode.ranks, special_tokens=special, pattern=encode.pattern, **options
         )
     if isinstance(encode, TokenizersEncoder):
@@ -122,13 +122,11 @@ class _Tokens:
         return vocab.encode(self._vocabulary, text)
 
 
-def _grammar(spec: Spec) -> str:
+def _grammar(spec: Spec) -> Any:
     from llguidance import LLMatcher
+    from llguidance.gbnf_to_lark import gbnf_to_lark
 
     if spec.kind == JSON_SCHEMA:
         return LLMatcher.grammar_from_json_schema(spec.text)
-    if spec.kind == LARK:
-        return LLMatcher.grammar_from_lark(spec.text)
-    from llguidance.gbnf_to_lark import gbnf_to_lark
-
-    return LLMatcher.grammar_from_lark(gbnf_to_lark(spec.text))
+    text = spec.text if spec.kind == LARK else gbnf_to_lark(spec.text)
+    return LLMatcher.grammar_from_lark(text)

@@ -121,9 +121,13 @@ def test_an_interrupted_run_goes_on_behind_its_last_record(
     with pytest.raises(KeyboardInterrupt):
         run(path, interrupted(), Stub)
     assert "the same command goes on from here" in capsys.readouterr().err
+    with path.open("ab") as file:
+        file.write(b'{"kind":"case","case":"b","eng')
     records, _ = run(path, [Case("a", "second run"), Case("b", "second run")], Stub)
     assert [r["answer"]["job"] for r in records] == ["first run", "second run"]
-    assert "going on behind 1 records" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "going on behind 1 records" in said
+    assert f"{path}:3: not a whole record; its case is measured again" in said
 
 
 def test_what_cannot_be_measured_is_left_out_with_a_line(tmp_path: Path) -> None:

@@ -55,8 +55,5 @@ def test_a_summary_names_quantiles_maximum_and_mean() -> None:
     found = summary(histogram([100] * 99 + [10_000]))
     assert list(found) == ["p25", "p50", "p75", "p90", "p95", "p99", "p99.9", "max", "mean"]
     assert found["p99"] == pytest.approx(100, rel=0.011)
-    assert (found["p99.9"], found["max"], found["mean"]) == (
-        pytest.approx(10_000, rel=0.011),
-        10_000,
-        199,
-    )
+    assert found["p99.9"] == pytest.approx(10_000, rel=0.011)
+    assert (found["max"], found["mean"]) == (10_000, 199)
