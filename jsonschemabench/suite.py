@@ -10,6 +10,7 @@ choice; the remotes go to engines that take further documents.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
@@ -90,7 +91,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Judge the tests, then print the tables and what was left out."""
-    suite = Suite(_folder(args))
+    suite = _suite(args)
     files = _files(suite, args)
     engines, left_out = available(engine_names(args.engines))
     vocabulary = vocab.load(args)
@@ -185,18 +186,19 @@ def _wrong(case: SuiteCase, judged: Judgement) -> list[dict[str, Any]]:
     ]
 
 
-def _folder(args: argparse.Namespace) -> Path:
-    if args.download:
-        return download()
-    folder = data_folder(args.dir)
-    if folder is None and suite_cache().is_dir():
-        folder = suite_cache()
-    if folder is None:
-        raise BenchError(
-            "it is not known where the JSON Schema Test Suite is",
-            hint="name its folder with --dir or STRUCTGEN_DATA, or fetch it with --download",
-        )
-    return folder
+def _suite(args: argparse.Namespace) -> Suite:
+    """The suite in the folder that is named, or in the first of the usual ones that holds it."""
+    if args.dir is not None or args.download:
+        return Suite(download() if args.download else args.dir)
+    usual = [folder for folder in (data_folder(), suite_cache()) if folder is not None]
+    for folder in usual:
+        with contextlib.suppress(BenchError):
+            return Suite(folder)
+    raise BenchError(
+        "no JSON Schema Test Suite is there",
+        location=" or ".join(map(str, usual)),
+        hint="name its folder with --dir or STRUCTGEN_DATA, or fetch it with --download",
+    )
 
 
 def _files(suite: Suite, args: argparse.Namespace) -> list[SuiteFile]:

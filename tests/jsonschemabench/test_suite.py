@@ -143,16 +143,22 @@ def test_the_suite_is_looked_for_where_it_may_be(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In STRUCTGEN_DATA, then in the cache; where it is nowhere, the error says what to do."""
-    cache = tmp_path / "cache"
+    cache, empty = tmp_path / "cache", tmp_path / "empty"
+    empty.mkdir()
     monkeypatch.setattr(suite_download, "cache_dir", lambda: cache)
-    monkeypatch.setattr("jsonschemabench.suite.data_folder", lambda named: named)
+    monkeypatch.setenv("STRUCTGEN_DATA", str(empty))
     command = ["suite", "--keyword", "nosuch"]
     assert main(command) == 2
-    assert "with --dir or STRUCTGEN_DATA, or fetch it with --download" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"no JSON Schema Test Suite is there at {empty} or {cache}" in said
+    assert "with --dir or STRUCTGEN_DATA, or fetch it with --download" in said
     cache.mkdir()
     (cache / "JSON-Schema-Test-Suite").symlink_to(folder)
     assert main(command) == 2
     assert f"there is nothing to run at {cache}" in capsys.readouterr().err
+    monkeypatch.setenv("STRUCTGEN_DATA", str(folder))
+    assert main(command) == 2
+    assert f"there is nothing to run at {folder}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
