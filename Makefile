@@ -31,7 +31,7 @@ bench: $(VENV)/.have-bench
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find structgen kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find structgen kernels tests jsonschemabench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.have-demo: $(INPUTS) | $(BIN)/python
 	@echo "installing structgen with torch and transformers into $(VENV) (once; takes a few minutes)"
