@@ -238,8 +238,8 @@ def tail(name: str, title: str, times: Mapping[str, Histogram]) -> Plot:
             shorter = np.cumsum(found["n"]) - found["n"]
             longer = 100 * (1 - shorter / found["count"])
             seconds = 1e-9 * np.array(found["ns"])
-            alone = "o" if len(seconds) == 1 else ""
-            axes.plot(seconds, longer, alone, color=colour, linewidth=1.6, linestyle=dash)
+            (line,) = axes.plot(seconds, longer, color=colour, linewidth=1.6, linestyle=dash)
+            line.set_marker("o" if len(seconds) == 1 else "")  # a point alone makes no line
         _time_axis(axes)
         axes.set(yscale="log", ylabel="share at least that long, %", ylim=(None, 130))
         if axes.get_ylim()[0] > 2:  # less than two powers of ten

@@ -19,6 +19,7 @@ from jsonschemabench.report_tables import Table, escape
 
 SHOWN_CHARACTERS = 4000  # of a schema or an instance; what is left out is said
 SHOWN_HINT = 100
+ONE_LINE = 72  # characters; what is longer is shown with line breaks
 IN_MARKDOWN = 50  # rows; the page has them all
 
 
@@ -167,7 +168,9 @@ def _instance(wrong: Mapping[str, Any]) -> str:
 
 def _pre(value: Any) -> str:
     try:
-        text = json.dumps(value, indent=2, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False)
+        if len(text) > ONE_LINE:
+            text = json.dumps(value, indent=2, ensure_ascii=False)
     except RecursionError:  # nested nearly as deep as can be read at all
         text = "(nested too deep to be shown)"
     left_out = len(text) - SHOWN_CHARACTERS

@@ -14,6 +14,8 @@ from structgen.cli.terminal import visible
 # alone by every renderer in use, so names such as `Github_easy` and `$ref` stay as they are.
 MARKUP = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])|\$(?=.*\$)")
 
+FITTING = 20  # rows that the page shows at once
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -46,7 +48,10 @@ class Table:
 
     def html(self) -> str:
         """The table as a scrolling block of the page."""
-        note = f'<p class="note">{escape(self.note)}</p>' if self.note else ""
+        said = self.note
+        if len(self.rows) > FITTING:
+            said = f"{said} {len(self.rows):,} rows; the table scrolls.".lstrip()
+        note = f'<p class="note">{escape(said)}</p>' if said else ""
         sortable = ' class="sortable"' if self.sortable else ""
         heads = "".join(
             f'<th scope="col"{_numeric(self.rows, column)}>{escape(head)}</th>'
