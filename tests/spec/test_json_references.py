@@ -311,6 +311,22 @@ DYNAMIC = [
                   "list": {"$id": "list", "items": {"$dynamicRef": "#t"},
                            "$defs": {"b": {"$dynamicAnchor": "t"}}}},
     }, [["s"]], [[1]]),
+    Case("of three resources with the anchor the outermost counts", 2020, {
+        "$id": AT + "root", "$ref": "between",
+        "$defs": {"a": {"$dynamicAnchor": "t", **STRING},
+                  "between": {"$id": "between", "$ref": "list",
+                              "$defs": {"b": {"$dynamicAnchor": "t", "type": "null"}}},
+                  "list": {"$id": "list", "items": {"$dynamicRef": "#t"},
+                           "$defs": {"b": {"$dynamicAnchor": "t"}}}},
+    }, [["s"]], [[1], [None]]),
+    Case("of three recursive resources the outermost counts", 2019, {
+        "$id": AT + "root", "$recursiveAnchor": True, "type": ["array", "string"],
+        "items": {"$ref": "between"},
+        "$defs": {"between": {"$id": "between", "$recursiveAnchor": True, "type": ["array", "null"],
+                              "items": {"$ref": "list"}},
+                  "list": {"$id": "list", "$recursiveAnchor": True, "type": ["array", "integer"],
+                           "items": {"$recursiveRef": "#"}}},
+    }, [[[["s"]]]], [[[[1]]], [[[None]]]]),
     Case("what was left is not in scope", 2020, {
         "$id": AT + "root", "allOf": [{"$ref": "strict"}, {"$ref": "list"}],
         "$defs": {"strict": {"$id": "strict", "$defs": {"a": {"$dynamicAnchor": "t", **STRING}}},
