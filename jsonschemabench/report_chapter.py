@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from jsonschemabench import plots, times
+from jsonschemabench.generate_samplers import UNCONSTRAINED
 from jsonschemabench.outcomes import (
     ACCEPTED_INVALID,
     CRASH,
     INCOMPLETE,
     OUTCOMES,
-    PASS,
     REJECTED_VALID,
 )
 from jsonschemabench.report_data import (
@@ -31,11 +31,14 @@ from jsonschemabench.report_data import (
     is_time,
 )
 from jsonschemabench.report_failures import Failures, failures
+from jsonschemabench.report_generation import generation
 from jsonschemabench.report_tables import Cell, Figure, Table, count, ratio, share, significant
 from structgen.cli.terminal import amount
 
 SHOWN_BARS = {"dataset": 24, "file": 16, "keyword": 16}  # in a plot; the table has all groups
 PLOTTED_TIMES = ("first_mask_ns", "first_use", "seen_before", "first_token_ns", "engine_step")
+ENGINE_ONLY = ("compile_ns", "engine_ns")  # nothing without a constraint
+NO_RATIO = ("refuse_ns", "prompt_ns", "model_ns", "other_ns")  # of no engine's compiled work
 SUMMARY = [*(f"p{100 * q:g}" for q in times.QUANTILES), "max", "mean"]
 MEMORY_QUANTILES = (0.5, 0.9, 0.99)
 RIGHT_MEANS = "Right: passed, or refused as unsatisfiable where no instance is valid."
@@ -62,7 +65,7 @@ class Chapter:
 def chapter(run: Run, baseline: str, shown_failures: int) -> Chapter:
     """The chapter of a run. Ratios are of `baseline` if it ran, else of the first engine."""
     base = baseline if baseline in run.engines else run.engines[0]
-    blocks = [*_coverage(run), *_generation(run), *_times(run, base), *_memory(run)]
+    blocks = [*_coverage(run), *generation(run), *_times(run, base), *_memory(run)]
     found = failures(run, shown_failures)
     return Chapter(_title(run), _lead(run), _setup(run), blocks, found)
 
@@ -190,8 +193,11 @@ def _times(run: Run, base: str) -> list[Block]:
     blocks: list[Block] = []
     measures = run.measures(is_time)
     for measure in measures:
-        found = {engine: run.times(measure, engine) for engine in run.engines}
+        engines = [e for e in run.engines if e != UNCONSTRAINED or measure not in ENGINE_ONLY]
+        found = {engine: run.times(measure, engine) for engine in engines}
         found = {engine: histogram for engine, histogram in found.items() if histogram["count"]}
+        if not found:
+            continue
         title, note = described(measure)
         blocks.append(_percentiles(title, note, found))
         if measure in PLOTTED_TIMES:
@@ -230,11 +236,12 @@ def percentiles(histogram: Histogram) -> dict[str, float]:
 def _ratios(run: Run, base: str, measures: Sequence[str]) -> Table:
     """What each peer needs, in times of what the base needs."""
     rows: list[list[Cell]] = []
-    for measure in [measure for measure in measures if measure != "refuse_ns"]:
-        for peer in run.engines:
+    peers = [engine for engine in run.engines if engine not in (base, UNCONSTRAINED)]
+    for measure in [measure for measure in measures if measure not in NO_RATIO]:
+        for peer in peers:
             ours = percentiles(run.times(measure, base, peer))
             theirs = percentiles(run.times(measure, peer, base))
-            if peer != base and not math.isnan(ours["mean"]):
+            if not math.isnan(ours["mean"]):
                 quotients = [theirs[name] / ours[name] if ours[name] else math.nan for name in ours]
                 rows.append([described(measure)[0], peer, *map(ratio, quotients)])
     return Table(
@@ -266,31 +273,3 @@ def _memory(run: Run) -> list[Block]:
         title, note = described(measure)
         blocks.append(Table(f"{title}, MB", heads, rows, note))
     return blocks
-
-
-def _generation(run: Run) -> list[Block]:
-    """Declared and empirical coverage, compliance, and right fields of a `generate` run."""
-    rows: list[list[Cell]] = []
-    for engine in run.engines:
-        records = [record for record in run.records(engine) if "declared" in record]
-        if not records:
-            continue
-        declared = [record for record in records if record["declared"]]
-        valid = sum(record["outcome"] == PASS for record in declared)
-        right, fields = (sum(r.get(name) or 0 for r in records) for name in ("right", "fields"))
-        rows.append(
-            [
-                engine,
-                count(len(records)),
-                share(len(declared), len(records)),
-                share(valid, len(records)),
-                share(valid, len(declared)),
-                share(right, fields),
-            ]
-        )
-    heads = ["engine", "cases", "declared", "empirical", "compliance", "right fields"]
-    note = (
-        "Declared: schemas that the engine takes. Empirical: cases whose text is finished and "
-        "valid. Compliance: those among the declared. A dash: not asked."
-    )
-    return [Table("Coverage, as JSONSchemaBench counts it", heads, rows, note)] if rows else []

@@ -184,15 +184,28 @@ def test_the_tables_go_to_stdout(results: Path, tmp_path: Path, capsys: Any) -> 
 
 
 def test_a_run_of_generate_has_its_own_coverage(tmp_path: Path, capsys: Any) -> None:
-    """Declared, empirical and compliance, as the paper defines them."""
+    """Declared, empirical and compliance, of the texts that can be judged, as the paper has it."""
     records = [
         record("a", "e", declared=True, right=3, fields=4),
         record("b", "e", "accepted invalid", declared=True, right=0, fields=4),
         record("c", "e", "refused satisfiable", declared=False),
         record("d", "e", "incomplete", declared=True),
+        record("x", "e", declared=True, valid=None),
+        record("a", "unconstrained", declared=True, valid=True),
     ]
     made(tmp_path, write(tmp_path / "r.jsonl", records, header("generate", ["e"])))
-    assert "| e | 4 | 75.0 % | 25.0 % | 33.3 % | 37.5 % |" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "| e | 4 | 75.0 % | 25.0 % | 33.3 % | 37.5 % |" in out
+    assert "| unconstrained | 1 | – | 100 % | – | – |" in out
+
+
+def test_a_run_of_generate_says_how_fast_it_writes(tmp_path: Path, capsys: Any) -> None:
+    """Bytes per second of decoding and of the engine alone, and the time of a later token."""
+    spent = {"model_ns": 6_000_000, "engine_ns": 3_000_000, "other_ns": 1_000_000}
+    written = {"tokens": 5, "bytes": 30, "total_ns": 12_000_000, "first_token_ns": 4_000_000}
+    records = [record("a", "e", declared=True) | spent | written]
+    made(tmp_path, write(tmp_path / "r.jsonl", records, header("generate", ["e"])))
+    assert "| e | 1 | 5 | 3,000 | 10,000 | 2.00 | 30.0 % |" in capsys.readouterr().out
 
 
 def test_bad_files_are_left_out(results: Path, tmp_path: Path, capsys: Any) -> None:
