@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jsonschemabench.engines import engine_class
-from jsonschemabench.engines.engine import Compiled, Engine, Refused, Row, Spec
+from jsonschemabench.engines.engine import Compiled, Engine, Matcher, Refused, Row, Spec
 from jsonschemabench.masks_job import ContradictionError, feed
 from jsonschemabench.outcomes import CRASH, of_instance, of_refusal, worst
 from structgen import Vocabulary
 
+#: whether a text is accepted, and how many of its tokens are
+Read = Callable[[Matcher, list[int]], tuple[bool, int]]
+
 
 @dataclass(frozen=True)
 class JudgeJob:
-    """A spec, the tokens of its instances, and whether each should be accepted."""
+    """A spec, the tokens of its instances, and whether each should be accepted.
+
+    masks: look at the mask in front of each token and at the end, as a sampler does; otherwise
+    tokens are only fed, which is many times faster and does not see a mask that is wrong.
+    """
 
     spec: Spec
     tokens: list[list[int]]
     valid: list[bool]
+    masks: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,19 +65,31 @@ class Judge:
             return all_alike(len(job.valid), outcome, refused.kind, refused.message)
         except Exception as error:  # noqa: BLE001
             return all_alike(len(job.valid), CRASH, "exception", _line(error))
-        found = [self._one(compiled, *one) for one in zip(job.tokens, job.valid, strict=True)]
+        read = self._masked if job.masks else self._fed
+        pairs = zip(job.tokens, job.valid, strict=True)
+        found = [self._one(read, compiled, tokens, valid) for tokens, valid in pairs]
         outcomes, positions, errors = zip(*found, strict=True) if found else ((), (), ())
         first = next(filter(None, errors), "")
         return Judgement(worst(outcomes), outcomes, positions, "crash" if first else "", first)
 
-    def _one(self, compiled: Compiled, tokens: Sequence[int], valid: bool) -> tuple[str, int, str]:
+    def _one(
+        self, read: Read, compiled: Compiled, tokens: list[int], valid: bool
+    ) -> tuple[str, int, str]:
         """Outcome, number of accepted tokens, error message."""
         try:
-            matcher = compiled.start(self._row)
-            accepted, position = feed(matcher, self._row, list(tokens), self._ends, [])
+            accepted, position = read(compiled.start(self._row), tokens)
         except Exception as error:  # noqa: BLE001
             return CRASH, 0, _line(error)
         return of_instance(valid=valid, accepted=accepted), position, ""
+
+    def _masked(self, matcher: Matcher, tokens: list[int]) -> tuple[bool, int]:
+        return feed(matcher, self._row, tokens, self._ends, [])
+
+    def _fed(self, matcher: Matcher, tokens: list[int]) -> tuple[bool, int]:
+        for position, token in enumerate(tokens):
+            if not matcher.accept(token):
+                return False, position
+        return matcher.done(), len(tokens)
 
 
 def start(name: str, vocabulary: Vocabulary) -> Callable[[JudgeJob], dict[str, Any]]:

@@ -1,8 +1,8 @@
 """In: the Test Suite and MaskBench. Out: which outcomes of structgen are worse than on record.
 
 Everything that the data folder has is judged byte by byte: the suite with its optional tests and
-formats, and the cases of the MaskBench pack. `--write` records what was found; it is meant to be
-used on purpose, after an improvement.
+formats, masks included, and the cases of the MaskBench pack without masks. `--write` records what
+was found; it is meant to be used on purpose, after an improvement.
 
     python -m jsonschemabench ratchet
     python -m jsonschemabench ratchet --write
@@ -167,7 +167,8 @@ def maskbench_outcomes(
             left_out.append(f"{case.id}: an instance has an unpaired surrogate")
             continue
         valid = [instance.valid for instance in case.instances]
-        judged = judge(JudgeJob(Spec(JSON_SCHEMA, case.texts[JSON_SCHEMA]), tokens, valid))
+        spec = Spec(JSON_SCHEMA, case.texts[JSON_SCHEMA])
+        judged = judge(JudgeJob(spec, tokens, valid, masks=False))
         found.setdefault(case.dataset, {})[case.id] = judged.outcome
     left_out += pack.left_out
     for dataset, outcomes in found.items():

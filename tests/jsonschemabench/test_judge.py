@@ -78,12 +78,11 @@ class Flawed(Engine):
         return b""
 
 
-def judge(text: str, **instances: bool) -> Judgement:
+def judge(text: str, *, masks: bool = True, **instances: bool) -> Judgement:
     """What becomes of texts (named with a leading underscore) that should be accepted or not."""
     tokens = [byte_tokens(name[1:]) for name in instances]
-    return Judge(Flawed(), VOCABULARY)(
-        JudgeJob(Spec(JSON_SCHEMA, text), tokens, list(instances.values()))
-    )
+    valid = list(instances.values())
+    return Judge(Flawed(), VOCABULARY)(JudgeJob(Spec(JSON_SCHEMA, text), tokens, valid, masks))
 
 
 def test_each_instance_has_its_outcome_and_the_case_the_worst() -> None:
@@ -137,6 +136,14 @@ def test_an_engine_that_contradicts_itself_has_crashed(flaw: str, words: str) ->
     found = judge(flaw, _12=True)
     assert found.outcomes == (outcomes.CRASH,)
     assert words in found.error
+
+
+def test_without_masks_only_steps_and_the_end_count() -> None:
+    """A mask that is wrong then goes unseen, a step that is refused does not."""
+    assert judge("no end", masks=False, _12=True, _1=False).outcome == outcomes.PASS
+    assert judge("no end", masks=False, _1=True).outcome == outcomes.REJECTED_VALID
+    found = judge("stubborn", masks=False, _12=True)
+    assert (found.outcomes, found.positions) == ((outcomes.REJECTED_VALID,), (0,))
 
 
 def test_a_worker_starts_with_the_engine_of_a_name() -> None:
