@@ -111,7 +111,10 @@ class Engine:
         words = self.machine.expected(frame)
         if state != frame.lexeme:
             words = f"{in_words(self.next_bytes(pair))} (within {words})"
-        return f"{words}, or the end" if self.is_accepting(pair) else words
+        if self.is_accepting(pair):
+            words = f"{words}, or the end"
+        missing = self.machine.missing(frame)
+        return f"{words}; {missing}" if missing else words
 
     # -- what kernels ask for -------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ thread and one node is by far the usual case.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 from structgen.automaton.json_lexemes import (
@@ -21,15 +21,13 @@ from structgen.automaton.json_lexemes import (
 )
 from structgen.automaton.lexer import LexState, gap
 from structgen.automaton.machine import Frame, Machine
-from structgen.automaton.regex import EMPTY, Regex
+from structgen.automaton.regex import Regex
 from structgen.automaton.words import word_range
 from structgen.spec.json_costs import Costs, required
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
 from structgen.spec.json_plans import Take
 from structgen.spec.json_values import Value, members, scalar
-
-MAX_SHOWN = 12  # keys listed in a message
 
 
 class Thread(NamedTuple):
@@ -72,8 +70,14 @@ class JsonMachine(Machine[JsonFrame]):
     """Reads JSON texts whose value fits the root node."""
 
     def __init__(
-        self, root: Node, node_of: Callable[[Expr], Node], costs: Costs, layout: Layout
+        self,
+        root: Node,
+        node_of: Callable[[Expr], Node],
+        costs: Costs,
+        layout: Layout,
+        describe: Callable[[Iterable[Node]], str] | None = None,
     ) -> None:
+        self._describe = describe  # says in words what some node accepts
         self._node_of = node_of
         self._costs = costs
         self._layout = layout
@@ -234,22 +238,42 @@ class JsonMachine(Machine[JsonFrame]):
 
     def expected(self, frame: JsonFrame) -> str:
         """See `Machine.expected`."""
+        from structgen.spec import json_words
+
         closing = bool(self._accepting(frame))
         wanted: list[str] = []
         if frame.kind == "end":
             return "the end of the text"
         if frame.stage == "value":
-            return _types(frame.vector)
+            return self._wanted(frame)
         if frame.stage == "after":
             if any(t.plan.may_go_on(t.progress) for t in frame.threads):
                 wanted.append("','")
         elif frame.kind == "array":
-            wanted.append(_types(self._pending(frame).vector) if not closing else "an item")
+            pending = self._pending(frame)
+            wanted += [self._wanted(pending)] * (pending is not frame)
         else:
-            wanted += self._keys(frame)
+            names, others = self._next_keys(frame)
+            wanted += json_words.keys(names, others=bool(others))
         if closing and frame.stage != "key":
             wanted.append("'}'" if frame.kind == "object" else "']'")
         return " or ".join(wanted)
+
+    def _wanted(self, frame: JsonFrame) -> str:
+        """The pending value of a frame, in words."""
+        from structgen.spec import json_words
+
+        needed = dict.fromkeys(t.need for t in frame.threads) or (0,)
+        return (self._describe or json_words.plain)([frame.vector[need] for need in needed])
+
+    def missing(self, frame: JsonFrame) -> str:
+        """See `Machine.missing`."""
+        from structgen.spec import json_words
+
+        if frame.kind != "object":
+            return ""
+        found = [t.plan.missing(t.progress) for t in frame.threads]
+        return json_words.required([k for k in found[0] if all(k in names for names in found)])
 
     @staticmethod
     def _next_keys(frame: JsonFrame) -> tuple[list[str], tuple[Regex, ...]]:
@@ -258,12 +282,6 @@ class JsonMachine(Machine[JsonFrame]):
         names = dict.fromkeys(name for plan, at in plans for name in plan.next_names(at))
         others = dict.fromkeys(keys for plan, at in plans for keys in plan.next_others(at))
         return list(names), tuple(others)
-
-    def _keys(self, frame: JsonFrame) -> list[str]:
-        names, others = self._next_keys(frame)
-        shown = ", ".join(json.dumps(name, ensure_ascii=False) for name in names[:MAX_SHOWN])
-        more = ", ..." if len(names) > MAX_SHOWN else ""
-        return [f"one of the keys {shown}{more}"] * bool(names) + ["another key"] * bool(others)
 
     # -- costs ----------------------------------------------------------------------------------
 
@@ -335,19 +353,3 @@ def _settled(t: Thread, value: Value, mask: int) -> Thread:
     """A thread after a child that fits the nodes in `mask`."""
     known = tuple(bool(mask >> i & 1) for i in t.asked)
     return Thread(t.owner, t.plan, t.plan.settle(t.progress, value, known))
-
-
-def _types(vector: tuple[Node, ...]) -> str:
-    """The JSON types of the values that some node of a vector accepts."""
-    found = {
-        "null": any(n.null for n in vector),
-        "true": any(n.true for n in vector),
-        "false": any(n.false for n in vector),
-        "a number": any(n.number is not EMPTY for n in vector),
-        "a string": any(n.string is not EMPTY for n in vector),
-        "an array": any(n.arrays for n in vector),
-        "an object": any(n.objects for n in vector),
-    }
-    if all(found.values()):
-        return "any value"
-    return " or ".join(name for name, possible in found.items() if possible)

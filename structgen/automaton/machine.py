@@ -62,6 +62,10 @@ class Machine(ABC, Generic[FrameT]):
     def expected(self, frame: FrameT) -> str:
         """What may come next at the start of the frame's lexeme, in words."""
 
+    def missing(self, _frame: FrameT) -> str:
+        """What must still come before the innermost open value can end, in words; "" if nothing."""
+        return ""
+
 
 @dataclass(frozen=True)
 class _Whole:

@@ -59,9 +59,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.result(f"the beginning does not fit: {refusal(constraint, state, prefix, fits)}")
         return REFUSED
     if not tokens:
-        describe(constraint, state, args.top, terminal)
+        describe(constraint, state, prefix, args.top, terminal)
         return ALLOWED
-    verdicts = [judge(constraint, state, data, ids) for data, ids in tokens.items()]
+    verdicts = [judge(constraint, state, prefix, data, ids) for data, ids in tokens.items()]
     for _, words in verdicts:
         terminal.result(words)
     return ALLOWED if all(fine for fine, _ in verdicts) else REFUSED
@@ -83,8 +83,10 @@ def asked_tokens(args: argparse.Namespace, vocabulary: Vocabulary) -> dict[bytes
     return found
 
 
-def judge(constraint: Any, state: int, data: bytes, ids: list[int]) -> tuple[bool, str]:
-    """Whether the token `data` (of one or several ids) may come next, and why, or why not."""
+def judge(
+    constraint: Any, state: int, prefix: bytes, data: bytes, ids: list[int]
+) -> tuple[bool, str]:
+    """Whether the token `data` (of one or several ids) may follow, and why, or why not."""
     import structgen
 
     vocabulary = constraint.vocabulary
@@ -100,24 +102,36 @@ def judge(constraint: Any, state: int, data: bytes, ids: list[int]) -> tuple[boo
     if fits == len(data):
         return True, f"{named} is no single token of this tokenizer, but these bytes may come next"
     inside = constraint.advance_bytes(state, data[:fits])
-    return False, f"{named} may not come next: {refusal(constraint, inside, data, fits)}"
+    reason = refusal(constraint, inside, prefix + data, len(prefix) + fits, len(prefix))
+    return False, f"{named} may not come next: {reason}"
 
 
-def refusal(constraint: Any, state: int, data: bytes, offset: int) -> str:
-    """Which byte of `data` is refused at `state`, after what, and what was expected there."""
-    after = f" after {quoted(data[:offset])}" if offset else ""
-    byte = data[offset : offset + 1]
-    return (
-        f"{quoted(byte)} at byte {offset}{after} is refused; expected {constraint.expected(state)}"
-    )
+def refusal(constraint: Any, state: int, text: bytes, offset: int, start: int = 0) -> str:
+    """Which byte of `text` is refused at `state`, where, and what was expected there.
+
+    start: where the part of the text begins that is shown before the byte.
+    """
+    after = f" after {quoted(text[start:offset])}" if offset > start else ""
+    byte = quoted(text[offset : offset + 1])
+    expected = constraint.expected(state)
+    return f"{byte} at {place(text[:offset])}{after} is refused; expected {expected}"
 
 
-def describe(constraint: Any, state: int, top: int, terminal: Terminal) -> None:
+def place(before: bytes) -> str:
+    """The place behind a beginning: its offset, and the JSON Pointer of the value being read."""
+    from structgen.spec.json_pointer import json_pointer
+
+    pointer = json_pointer(before)
+    return f"byte {len(before)}" + (f" inside {pointer}" if pointer else "")
+
+
+def describe(constraint: Any, state: int, prefix: bytes, top: int, terminal: Terminal) -> None:
     """Print what may follow `state`."""
     from structgen.automaton.byte_words import in_words
 
     vocabulary = constraint.vocabulary
     lines = {
+        "place": place(prefix),
         "expected": constraint.expected(state),
         "next byte": in_words(sorted(constraint.allowed_bytes(state))),
         "may end here": "yes" if constraint.is_accepting(state) else "no",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from structgen.spec.dialect_rules import type_of
 from structgen.spec.dialects import ProviderDialect
-from structgen.spec.json_cases import Bound, Lose, Members, tightest
+from structgen.spec.json_cases import Bound, Lose, Members, Side, tightest
 from structgen.spec.json_exprs import Atom
 
 Exported = dict[str, Any]
@@ -18,7 +18,7 @@ Exported = dict[str, Any]
 def number(type_: str, members: Members, dialect: ProviderDialect, lose: Lose) -> Exported:
     """The range and step of numbers of a type."""
     found: Exported = {}
-    sides: tuple[tuple[Literal["minimum", "maximum"], int], ...] = (("minimum", 1), ("maximum", -1))
+    sides: tuple[tuple[Side, int], ...] = (("minimum", 1), ("maximum", -1))
     for side, sign in sides:
         bound = tightest(members, side)
         if bound is not None:

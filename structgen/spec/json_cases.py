@@ -21,6 +21,7 @@ MAX_CASES = 64  # of one subschema; further unions are given up
 
 Case = tuple[Atom, ...]
 Effect = Literal["looser", "stricter", "both", "same"]
+Side = Literal["minimum", "maximum"]
 Lose = Callable[[Atom, str, Effect, str], None]  # where, keyword, effect, message
 Members = list[tuple[Atom, dict[str, Any]]]  # the subschemas of a case with what counts of each
 
@@ -42,7 +43,7 @@ def pointer_of(atom: Atom, *path: str | int) -> str:
     return location(atom.location) + "".join(f"/{escape_pointer(str(p))}" for p in path)
 
 
-def tightest(members: Members, side: Literal["minimum", "maximum"]) -> Bound | None:
+def tightest(members: Members, side: Side) -> Bound | None:
     """The bound on one side that implies all others."""
     sign = 1 if side == "minimum" else -1
     bounds = [bound for atom, schema in members for bound in _bounds(atom, schema, side)]

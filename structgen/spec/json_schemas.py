@@ -220,6 +220,13 @@ class Schemas:
         except DanglingReferenceError:  # perhaps only because of what is being expanded
             return None
 
+    def meaning(self, node: Node) -> Expr | None:
+        """An expression of which `node` is the normal form; None for a part of one."""
+        found = next((expr for expr, n in self._conjunctions.items() if n is node), None)
+        if found is None:
+            found = next(((atom,) for atom, n in self._nodes.items() if n is node), None)
+        return found
+
     def pattern(self, text: Any, location: str) -> Regex:
         """The language of a pattern, searched for as JSON Schema means it."""
         if not isinstance(text, str):

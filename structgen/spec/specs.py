@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +17,8 @@ from structgen.errors import SpecError, UnsatisfiableSchemaError
 
 if TYPE_CHECKING:
     from referencing import Registry
+
+    from structgen.spec.json_nodes import Node
 
 ORDERS = ("declared", "any")
 FORMATS = ("assert", "annotate")
@@ -113,7 +115,13 @@ class JsonSchema(Spec):
                 expected="at least one value",
                 hint="look for constraints that exclude each other",
             )
-        return JsonMachine(root, schemas.node, schemas.costs, layout)
+
+        def describe(nodes: Iterable[Node]) -> str:
+            from structgen.spec.json_words import Words
+
+            return Words(schemas).values(nodes)
+
+        return JsonMachine(root, schemas.node, schemas.costs, layout, describe)
 
     def parse(self, text: str) -> Any:
         """The JSON value."""

@@ -52,8 +52,8 @@ VERDICTS = {
     "allowed": (["--token", "12"], 0, "'12' (token 262) may come next"),
     "by id": (["--token-id", "262"], 0, "'12' (token 262) may come next"),
     "no token": (["--token", "99"], 0, "no single token"),
-    "refused": (["--token", "true"], 1, "'t' at byte 0 is refused; expected a number"),
-    "refused inside": (["--token", "1x"], 1, "'x' at byte 1 after '1' is refused"),
+    "refused": (["--token", "true"], 1, "'t' at byte 18 inside /age is refused; expected an integer >= 0"),
+    "refused inside": (["--token", "1x"], 1, "'x' at byte 19 inside /age after '1' is refused"),
     "end": (["--token-id", "265"], 1, "not complete: it lacks at least '0}'"),
     "special": (["--token-id", "266"], 1, "special"),
 }
@@ -77,8 +77,9 @@ def test_a_beginning_that_does_not_fit_is_named(
     """The first refused byte is given with its offset and what was expected there."""
     options = [person, "--tokenizer", tokenizer, "--prefix", '{"age": tru']
     said = explained(capsys, *options, "--property-order", "any", status=1)
-    assert "'t' at byte 8" in said[""]
-    assert "a number" in said[""]
+    assert "'t' at byte 8 inside /age" in said[""]
+    assert "an integer >= 0 and <= 150" in said[""]
+    assert said[""].endswith("keys still required: name")
 
 
 @pytest.mark.parametrize("name", ["gpt2.tiktoken", "llama2.sentencepiece.model"])
