@@ -114,11 +114,11 @@ def documents(draw: st.DrawFn, draft: int) -> Any:
     def reference(here: str) -> Any:
         if draft == 2019 and draw(st.integers(0, 2)):
             return {"$recursiveRef": "#"}
-        targets = [(uri, name) for uri in uris for name in names[uri]]
-        if targets and draw(st.integers(0, 3)):
-            uri, name = draw(st.sampled_from(targets))
+        targets = [(uri, name) for uri in uris for name in sorted(names[uri])]
+        if targets and draw(st.integers(0, 3)) > 0:
+            target, name = draw(st.sampled_from(targets))
             keyword = draw(st.sampled_from(["$ref", "$dynamicRef", "$dynamicRef"]))
-            return {keyword: f"{'' if uri == here else uri}#{name}"}
+            return {keyword: f"{'' if target == here else target}#{name}"}
         return {"$ref": draw(st.sampled_from(uris))}
 
     def body(here: str) -> Any:
@@ -135,7 +135,8 @@ def documents(draw: st.DrawFn, draft: int) -> Any:
         schema = {"$id": AT + uri, **body(uri)}
         if draft == 2019 and draw(st.booleans()):
             schema["$recursiveAnchor"] = True
-        schema["$defs"] = {name: {"$dynamicAnchor": name, **body(uri)} for name in names[uri]}
+        anchors = sorted(names[uri])
+        schema["$defs"] = {name: {"$dynamicAnchor": name, **body(uri)} for name in anchors}
         return schema
 
     root, *rest = [resource(uri) for uri in uris]
