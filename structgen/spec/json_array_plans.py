@@ -93,7 +93,3 @@ class ArrayPlan:
         last = self.alt.prefix if self.most is None else min(self.alt.prefix, self.most - 1)
         last = min(last, 0) if self.alt.unique else last
         return any(many(self.child(index)) for index in range(last + 1))
-
-    def needs(self) -> list[Expr]:
-        """The children that decide whether some array fits, and how short it is."""
-        return [self.child(i) for i in range(min(self.alt.least, self.alt.prefix + 1))]

@@ -27,6 +27,8 @@ from structgen.spec.json_nodes import ArrayAlt, Node, ObjectAlt
 from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_values import Value
 
+SHORTEST = 2  # bytes of an empty array or object
+
 
 class Expressions(Protocol):
     """What makes expressions, and knows their nodes."""
@@ -64,6 +66,8 @@ class Costs:
         self._scalars: dict[Node, int | None] = {}
         self._objects: dict[ObjectAlt, ObjectPlan] = {}
         self._arrays: dict[ArrayAlt, ArrayPlan] = {}
+        self._some_objects: dict[Node, list[ObjectPlan]] = {}
+        self._some_arrays: dict[Node, list[ArrayPlan]] = {}
         self._domains: dict[tuple[Expr, int], list[Value] | None] = {}
 
     def of(self, expr: Expr) -> int | None:
@@ -98,13 +102,17 @@ class Costs:
 
     def objects(self, node: Node) -> list[ObjectPlan]:
         """The plans of the object alternatives that some object fits."""
-        plans = [self._object(alt) for alt in node.objects]
-        return [p for p in plans if p.minimum(self.of) is not None]
+        if node not in self._some_objects:
+            plans = map(self._object, node.objects)
+            self._some_objects[node] = [p for p in plans if p.minimum(self.of) is not None]
+        return self._some_objects[node]
 
     def arrays(self, node: Node) -> list[ArrayPlan]:
         """The plans of the array alternatives that some array fits."""
-        plans = [self._array(alt) for alt in node.arrays if alt not in self._missing]
-        return [p for p in plans if p.minimum(self.of) is not None]
+        if node not in self._some_arrays:
+            plans = (self._array(alt) for alt in node.arrays if alt not in self._missing)
+            self._some_arrays[node] = [p for p in plans if p.minimum(self.of) is not None]
+        return self._some_arrays[node]
 
     def _object(self, alt: ObjectAlt) -> ObjectPlan:
         if alt not in self._objects:
@@ -124,34 +132,33 @@ class Costs:
         yield from map(self._object, node.objects)
 
     def _solve(self, first: Node) -> None:
+        """Cost nodes as far as `first` asks; a node is costed again when a child costs less."""
         values: dict[Node, int | None] = {first: None}
-        todo = [first]
-        while todo:
-            for plan in self._plans(todo.pop()):
-                for expr in plan.needs():
-                    child = self.node_of(expr)
-                    if child not in values and child not in self._solved:
-                        values[child] = None
-                        todo.append(child)
+        asked_by: dict[Node, dict[Node, None]] = {}
+        fresh, stale = [first], dict[Node, None]()
+        while fresh or stale:
+            node = fresh.pop() if fresh else _popped(stale)
 
-        def cost_of(expr: Expr) -> int | None:
-            node = self.node_of(expr)
-            if node in self._solved:
-                return self._solved[node]
-            return values.setdefault(node, None)  # new ones are looked at in the next round
+            def cost_of(expr: Expr, node: Node = node) -> int | None:
+                child = self.node_of(expr)
+                if child in self._solved:
+                    return self._solved[child]
+                if child not in values:
+                    values[child] = None
+                    fresh.append(child)
+                asked_by.setdefault(child, {})[node] = None
+                return values[child]
 
-        looked = 0
-        changed = True
-        while changed or len(values) > looked:
-            changed = False
-            looked = len(values)
-            for node in list(reversed(values)):
-                found = [self._scalar(node), *(p.minimum(cost_of) for p in self._plans(node))]
-                best = min((size for size in found if size is not None), default=None)
-                known = values[node]
-                if best is not None and (known is None or best < known):
-                    values[node] = best
-                    changed = True
+            best = self._scalar(node)
+            for plan in self._plans(node):
+                if best is not None and best <= SHORTEST:
+                    break
+                size = plan.minimum(cost_of)
+                best = size if best is None or (size is not None and size < best) else best
+            known = values[node]
+            if best is not None and (known is None or best < known):
+                values[node] = best
+                stale.update(asked_by.get(node, {}))
         self._solved.update(values)
 
     def _scalar(self, node: Node) -> int | None:
@@ -163,6 +170,13 @@ class Costs:
             sizes += [] if string is None else [string]
             self._scalars[node] = min(sizes, default=None)
         return self._scalars[node]
+
+
+def _popped(queue: dict[Node, None]) -> Node:
+    """The node that has waited longest, taken out of the queue."""
+    node = next(iter(queue))
+    del queue[node]
+    return node
 
 
 def required(size: int | None) -> int:

@@ -187,8 +187,3 @@ class RepeatedPlan(ItemsPlan):
             again = cost_of(conjoin(twin, child))
             if again is not None:
                 yield 2 * again, (then, after, None, True)
-
-    def needs(self) -> list[Expr]:
-        """See `ArrayPlan.needs`."""
-        children = super().needs()
-        return [*children, *(conjoin(a, b) for a in children for b in children)]

@@ -176,18 +176,3 @@ class ItemsPlan(ArrayPlan):
         """See `ArrayPlan.has_many`; nothing is plain where items are counted or repeat."""
         plain = not self.alt.counted and not self.alt.repeated
         return plain and super().has_many(many)
-
-    def needs(self) -> list[Expr]:
-        """See `ArrayPlan.needs`."""
-        found: dict[Expr, None] = {}
-        todo = [self.start]
-        seen = set(todo)
-        while todo and len(seen) < MAX_STEPS:
-            at = todo.pop()
-            for child, counts in self.ways(at.read, at.counts):
-                found[child] = None
-                after = Items(min(self.take(at.read), self.stable + 1), counts)
-                if after not in seen:
-                    seen.add(after)
-                    todo.append(after)
-        return list(found)

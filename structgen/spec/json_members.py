@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.automaton.regex import Regex, complement, intersect, shortest, words
@@ -29,7 +30,7 @@ from structgen.spec.json_plans import (
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
 
-MAX_BETTER = 200  # ways to finish an object that are compared
+MAX_BETTER = 20  # ways to finish an object that are compared
 MAX_WAYS = 2000  # combinations of outcomes tried for one member
 
 
@@ -174,14 +175,9 @@ class MembersPlan(ObjectPlan):
 
     def _members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """See `ObjectPlan._members`: the best of the first ways to finish."""
-        best: list[int] | None = None
         at = at._replace(wanted=(*at.wanted, *(p.rest for p in at.pending)), pending=())
-        for number, sizes in enumerate(self._finished(at, cost_of, least)):
-            if best is None or sum(sizes) < sum(best):
-                best = sizes
-            if number >= MAX_BETTER:
-                break
-        return best
+        ways = islice(self._finished(at, cost_of, least), MAX_BETTER)
+        return min(ways, key=sum, default=None)
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""
@@ -236,10 +232,6 @@ class MembersPlan(ObjectPlan):
             isinstance(x, Every) for clause in self.alt.clauses for x in clause
         )
         return plain and any(is_infinite(cell.keys) for cell in self.cells)
-
-    def needs(self) -> list[Expr]:
-        """See `ObjectPlan.needs`; conjunctions with literals are found while searching."""
-        return [slot.child for slot in self._slots(self.start)]
 
 
 def _asks(way: Way, less: Way) -> bool:

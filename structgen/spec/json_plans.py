@@ -284,14 +284,6 @@ class ObjectPlan:
         children = [self.child(name) for name in (self.names if room else self.alt.required)]
         return any(map(many, children)) or (room and any(is_infinite(c.keys) for c in self.cells))
 
-    def needs(self) -> list[Expr]:
-        """The children that decide whether some object fits, and how short it is."""
-        children = [self.child(name) for name in self.alt.required]
-        if self.alt.least > len(self.required):
-            children += [self.child(n) for n in self.names if n not in self.required]
-            children += [cell.child for cell in self.all_cells]
-        return children
-
 
 def is_infinite(language: Regex) -> bool:
     """Whether a language plainly has infinitely many words."""
