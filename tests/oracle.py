@@ -21,6 +21,8 @@ import jsonschema
 import jsonschema.validators
 import referencing
 
+from tests.evaluation import corrected, python_patterns
+
 Decider = Callable[[bytes], bool]
 
 DIALECTS = {
@@ -81,11 +83,15 @@ def _multiple_of(
 
 
 def validator_for(
-    schema: Any, registry: referencing.Registry[Any] | None = None, draft: int = 2020
+    schema: Any,
+    registry: referencing.Registry[Any] | None = None,
+    draft: int = 2020,
+    formats: bool = False,
 ) -> Any:
     """A jsonschema validator that counts in exact decimals; `draft` where no `$schema` says.
 
     In draft 4 a number with a point or exponent is never an integer; the library has it so too.
+    Keywords that the library gets wrong are those of `tests.evaluation`. formats: asserted.
     """
     exact = json.loads(json.dumps(schema), parse_float=Decimal)
     default = jsonschema.validators.validator_for({"$schema": DIALECTS[draft]})
@@ -93,17 +99,23 @@ def validator_for(
     types = base.TYPE_CHECKER
     if base is not jsonschema.Draft4Validator:
         types = types.redefine("integer", _is_integer)
-    exact_class = jsonschema.validators.extend(
-        base, {"multipleOf": _multiple_of}, type_checker=types
-    )
-    return exact_class(exact) if registry is None else exact_class(exact, registry=registry)
+    keywords = {"multipleOf": _multiple_of} | corrected(base.VALIDATORS)
+    exact_class = jsonschema.validators.extend(base, keywords, type_checker=types)
+    if isinstance(exact, dict):
+        exact = python_patterns(exact)
+        exact.pop("$schema", None)  # else the library's own class would judge where `#` is meant
+    options: dict[str, Any] = {} if registry is None else {"registry": registry}
+    return exact_class(exact, format_checker=base.FORMAT_CHECKER if formats else None, **options)
 
 
 def json_decider(
-    schema: Any, registry: referencing.Registry[Any] | None = None, draft: int = 2020
+    schema: Any,
+    registry: referencing.Registry[Any] | None = None,
+    draft: int = 2020,
+    formats: bool = False,
 ) -> Decider:
-    """Whether a text is JSON whose value is valid; formats are annotations."""
-    validator = validator_for(schema, registry, draft)
+    """Whether a text is JSON whose value is valid; formats are annotations unless `formats`."""
+    validator = validator_for(schema, registry, draft, formats)
 
     def decide(data: bytes) -> bool:
         try:
