@@ -12,6 +12,7 @@ import pytest
 
 from jsonschemabench import suite_download
 from jsonschemabench.engines import engine_class
+from jsonschemabench.engines.structgen import StructgenEngine
 from jsonschemabench.judge import Judge, byte_vocabulary
 from jsonschemabench.main import main
 from jsonschemabench.outcomes import PASS, REFUSED_SATISFIABLE, REFUSED_UNSATISFIABLE
@@ -83,6 +84,47 @@ def test_each_test_has_its_outcome(folder: Path, capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr().out
     assert "| structgen | tests | 12 | 83.3% | 9 | 1 | 0 | 1 | 0 | 1 |" in shown
     assert "accepted invalid: structgen: draft7/items#2/0: a case: test 0" in shown
+
+
+#: schemas that name no draft and mean something else in the draft before or behind
+TELLTALES: dict[str, list[dict[str, Any]]] = {
+    "draft4": [case({"maximum": 3, "exclusiveMaximum": True}, (3, False), (2, True))],
+    "draft6": [
+        case({"exclusiveMaximum": 3}, (3, False), (2, True)),
+        case({"if": True, "then": False}, (1, True)),
+    ],
+    "draft7": [
+        case({"if": True, "then": False}, (1, False)),
+        case({"$ref": "#/definitions/a", "type": "null", "definitions": {"a": True}}, (1, True)),
+    ],
+    "draft2019-09": [
+        case({"$ref": "#/$defs/a", "type": "null", "$defs": {"a": True}}, (1, False), (None, True)),
+        case({"items": [True], "additionalItems": False}, ([1], True), ([1, 1], False)),
+    ],
+    "draft2020-12": [case({"prefixItems": [True], "items": False}, ([1], True), ([1, 1], False))],
+}
+
+
+def test_each_draft_is_read_by_its_own_rules(tmp_path: Path) -> None:
+    """By those of the folder that a case and its remotes stand in."""
+    for draft, cases in TELLTALES.items():
+        remote = tmp_path / "remotes" / draft / "first.json"
+        tests = tmp_path / "tests" / draft / "type.json"
+        for path in (remote, tests):
+            path.parent.mkdir(parents=True)
+        remote.write_text(json.dumps(cases[0]["schema"]))
+        leading = {"$ref": f"http://localhost:1234/{draft}/first.json"}
+        tests.write_text(json.dumps([*cases, {**cases[0], "schema": leading}]))
+    suite = Suite(tmp_path)
+    judge = Judge(StructgenEngine(), byte_vocabulary())
+    make = jobs(byte_vocabulary(), {draft: suite.remotes(draft) for draft in suite.drafts})
+    judged = {
+        case.id: judge(make(case, StructgenEngine)).outcome
+        for file in suite.files()
+        for case in file.cases
+    }
+    assert len(judged) == sum(len(cases) + 1 for cases in TELLTALES.values())
+    assert set(judged.values()) <= {PASS, REFUSED_UNSATISFIABLE}, judged
 
 
 def test_a_run_goes_on_where_it_stopped(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
