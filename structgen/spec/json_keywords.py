@@ -164,7 +164,7 @@ def object_(s: Subschema) -> None:
     rest = s.child(s.schema.get("additionalProperties", True), "additionalProperties")
     keys = ANY
     if "propertyNames" in s.schema and s.draft >= 6:
-        keys = s.node(s.schema["propertyNames"], "propertyNames").string
+        keys = s.schemas.strings(s.child(s.schema["propertyNames"], "propertyNames"))
     required = s.schema.get("required", [])
     if s.draft <= 4 and isinstance(required, bool):
         raise s.broken("required", "an array of property names (draft 3 had a boolean)")
@@ -251,17 +251,18 @@ KEYWORDS: dict[str, tuple[Keyword, int, int]] = {
     "$recursiveRef": (recursive_ref, 2019, 2019),
 }
 
+OTHERS = (  # functions that say nothing about strings
+    numeric, array, object_, dependent_required, dependent_schemas, dependencies, contains,
+    unique_items, unevaluated_properties, unevaluated_items,
+)  # fmt: skip
 LAST = ("unevaluatedProperties", "unevaluatedItems")  # after all that says what is evaluated
 
 
 def build(schemas: Schemas, atom: Atom) -> Node:
     """The node of one subschema: the conjunction of its keywords, left to right."""
     s = Subschema(schemas, atom)
-    keywords = list(s.schema)
-    if s.draft <= 7 and "$ref" in s.schema:
-        keywords = ["$ref"]  # older drafts ignore its siblings
-    done: set[Keyword] = set()
-    for keyword in sorted(keywords, key=LAST.__contains__):
+    done: set[Keyword] = set(OTHERS) if schemas.only_strings else set()
+    for keyword in sorted(s.schema, key=LAST.__contains__):
         function, first, last = KEYWORDS.get(keyword, (None, 0, 0))
         if function is not None and first <= s.draft <= last and function not in done:
             done.add(function)

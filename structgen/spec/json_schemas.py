@@ -8,6 +8,7 @@ error.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import Regex
@@ -59,6 +60,8 @@ class Schemas:
         self._patterns: dict[str, Regex] = {}
         self._conjunctions: dict[Expr, Node] = {TRUE: ANYTHING}
         self._expanding: list[Atom] = []
+        self.only_strings = False  #: pass over keywords for other types
+        self._of_strings: Schemas | None = None
         self._constants: dict[frozenset[Value], Expr] = {}
         self._negations: dict[Expr, Expr] = {}
         self._plain: dict[tuple[str, Any], Atom] = {}
@@ -87,8 +90,8 @@ class Schemas:
         if atom is None:
             atom = self._atoms[key] = Atom(schema, place.pointer)
             self._places[atom] = at
-            if "enum" in schema or ("const" in schema and at.draft > 4):
-                atom.allowed = listed(schema, at.draft)
+            if "enum" in schema or "const" in schema:
+                atom.allowed = listed(at.dialect.heeded(schema), at.draft)
         return atom
 
     def _expr(self, schema: Any, place: Place, entered: bool = False) -> Expr:
@@ -118,6 +121,17 @@ class Schemas:
                 node = both(node, self.expand(atom), location(atom.location))
             self._conjunctions[expr] = node
         return node
+
+    def strings(self, expr: Expr) -> Regex:
+        """The strings that fit; what is said about other types is not looked at.
+
+        So what is said about the names of properties may refer to the schema around it.
+        """
+        if self._of_strings is None:
+            self._of_strings = strings = copy(self)
+            strings.only_strings, strings.tracks = True, False
+            strings._nodes, strings._conjunctions, strings._expanding = {}, {TRUE: ANYTHING}, []
+        return self._of_strings.node(expr).string
 
     def expand(self, atom: Atom) -> Node:
         """The normal form of one atom, made on first use."""

@@ -38,7 +38,11 @@ class Dialect:
     asserts_formats: bool = False
 
     def heeded(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """A schema without the keywords that are only annotations in this dialect."""
+        """A schema without the keywords that do not count: up to draft 7 the siblings of `$ref`,
+        and those of vocabularies that the dialect does not have.
+        """
+        if self.draft <= 7 and "$ref" in schema:
+            return {"$ref": schema["$ref"]}
         if not self.ignored:
             return schema
         return {keyword: value for keyword, value in schema.items() if keyword not in self.ignored}

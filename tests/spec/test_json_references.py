@@ -75,6 +75,11 @@ SIBLINGS = [
         "properties": {"a": {"$ref": "#/definitions/s", "maxLength": 1, "enum": [1]}},
         "definitions": {"s": STRING},
     }, [{"a": "long"}], [{"a": 1}]),
+    *each((4, 6, 7), "ignored siblings exclude nothing elsewhere", {
+        "allOf": [{"properties": {"a": {"$ref": "#/definitions/s", "enum": [1]}}},
+                  {"properties": {"a": {"enum": ["x", 2]}}}],
+        "required": ["a"], "definitions": {"s": STRING},
+    }, [{"a": "x"}], [{"a": 1}, {"a": 2}]),
     *each((2019, 2020), "siblings of $ref count", {
         "properties": {"a": {"$ref": "#/$defs/s", "maxLength": 1}}, "$defs": {"s": STRING},
     }, [{"a": "s"}], [{"a": "long"}, {"a": 1}]),
@@ -127,6 +132,10 @@ POINTERS = [
     *each((4, 6, 7, 2019, 2020), "the whole document", {
         "properties": {"a": {"$ref": "#"}}, "additionalProperties": False,
     }, [{"a": {"a": {}}}], [{"a": {"b": 1}}]),
+    *each((6, 7, 2019, 2020), "from the names of properties to what is around them", {
+        "maxLength": 1, "propertyNames": {"$ref": "#"},
+        "additionalProperties": {"propertyNames": {"not": {"$ref": "#"}}},
+    }, [{}, {"a": 1}, {"a": {"bc": 1}}, "a"], [{"ab": 1}, {"a": {"b": 1}}, "ab"]),
     *each((6, 7, 2019, 2020), "to booleans", {
         "properties": {"a": {"$ref": "#/definitions/t"}, "b": {"$ref": "#/definitions/f"}},
         "definitions": {"t": True, "f": False},
@@ -390,6 +399,14 @@ VOCABULARIES = [
         "$vocabulary": {f"{vocabulary}core": True, f"{vocabulary}applicator": True}}},
         departs="reads no $vocabulary")
       for draft, vocabulary in ((2019, VOCABULARY_2019), (2020, VOCABULARY))),
+    Case("constants without the validation vocabulary", 2020, {
+        "$schema": AT + "meta", "required": ["a"],
+        "allOf": [{"properties": {"a": {"enum": [1]}}}, {"properties": {"a": {"const": 2}}},
+                  {"properties": {"b": {"not": {"const": 3}}}}],
+    }, [{}, {"a": 1}, {"a": 3}], [{"b": 3}, {"b": 4}], documents={AT + "meta": {
+        "$schema": DIALECTS[2020],
+        "$vocabulary": {f"{VOCABULARY}core": True, f"{VOCABULARY}applicator": True}}},
+        departs="reads no $vocabulary"),
     Case("no applicator vocabulary", 2020, {
         "$schema": AT + "meta", "properties": {"a": False}, "required": ["a"],
     }, [{"a": 1}], [{}], documents={AT + "meta": {
