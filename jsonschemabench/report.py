@@ -76,8 +76,8 @@ def run(args: argparse.Namespace) -> int:
     _write(args.output, written)
     if args.plots is not None:
         _write_plots(args.plots, chapters)
-    sys.stdout.write(markdown(args.title, chapters, remarks))
     _say(f"wrote {args.output} ({amount(len(written), 'B')})")
+    sys.stdout.write(markdown(args.title, chapters, remarks))
     return FINE
 
 

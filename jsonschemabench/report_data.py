@@ -187,7 +187,7 @@ def rank(outcome: str) -> int:
 def load(path: Path) -> Run:
     """The run in a results file; what is odd about it stands in its remarks."""
     found = results.read(path)
-    remarks = first_few(found.damaged)
+    remarks = first_few([f"left out: {line}" for line in found.damaged])
     cases: dict[str, dict[str, Record]] = {}
     odd: Counter[str] = Counter()
     for record in found.records:

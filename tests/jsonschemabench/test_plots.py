@@ -95,6 +95,17 @@ def test_the_bars_are_as_long_as_the_shares() -> None:
     assert any(round(width / widest, 3) == 0.25 for width in found["accepted-invalid"])
 
 
+@pytest.mark.parametrize("peers", [["new", "unconstrained"], ["new", "newer"], ["llguidance"]])
+def test_an_engine_looks_the_same_in_every_figure(peers: list[str]) -> None:
+    """Whoever else is in it; and no two engines look alike."""
+    alone = tail("t", "t", {"xgrammar": TIMES["peer"]}).svg("x")
+    among = tail("t", "t", dict.fromkeys([*peers, "xgrammar"], TIMES["peer"])).svg("x")
+    (colour,) = set(re.findall(r"--(engine-\d)", alone))
+    found = set(re.findall(r"--(engine-\d)", among))
+    assert colour in found
+    assert len(found) == len(peers) + 1
+
+
 def test_outcomes_and_times_have_names() -> None:
     """Each outcome has a colour of its own; ticks have units."""
     assert len({role(outcome) for outcome in OUTCOMES}) == len(OUTCOMES)
