@@ -1,7 +1,7 @@
 """In: command-line arguments. Out: an exit status; `structgen` and `python -m structgen` run this.
 
-Exit status: 0 fine, 1 the text does not fit, 2 bad input or a failed run, 130 interrupted,
-141 the reader of stdout went away.
+Exit status: 0 fine, 1 the text does not fit or the schema gets warnings, 2 bad input or a failed
+run, 130 interrupted, 141 the reader of stdout went away.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="structgen",
         description="Make a language model write text that is certain to fit a schema.",
-        epilog="Exit status: 0 fine, 1 does not fit, 2 bad input, 130 interrupted.",
+        epilog="Exit status: 0 fine, 1 does not fit or has warnings, 2 bad input, 130 interrupted.",
     )
     add_common(parser)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

@@ -254,12 +254,18 @@ def _put_required(
     exporter: Exporter, members: Members, schema: Exported, required: list[str]
 ) -> None:
     properties = schema["properties"]
+    optional = [name for name in properties if name not in required]
     if not exporter.dialect.all_required:
         if required:
             schema["required"] = required
+        for name in exporter.beyond_limit(optional):
+            atom, *path = _naming(members, name)
+            text = f"the optional key {name!r} is left out, the dialect has no room for more"
+            exporter.lose(atom, "properties", "stricter", text, *path)
+            del properties[name]
         return
     schema["required"] = list(properties)
-    for name in [name for name in properties if name not in required]:
+    for name in optional:
         nullable = exporter.union([properties[name], {"type": "null"}]) or {"type": "null"}
         atom, *path = _naming(members, name)
         known = nullable == properties[name]

@@ -83,11 +83,19 @@ class Exporter:
         self._names: dict[frozenset[Atom], str] = {}
         self._definitions: dict[str, Exported] = {}
         self._open: set[frozenset[Atom]] = set()
+        self._optional = 0  # optional keys written so far
 
     def lose(self, atom: Atom, keyword: str, effect: Effect, message: str, *path: str) -> None:
         """Note a loss at a keyword of a subschema, or at a path below it."""
         below = path or ((keyword,) if keyword in atom.value else ())
         self.losses[Loss(pointer_of(atom, *below), keyword, effect, message)] = None
+
+    def beyond_limit(self, optional: list[str]) -> list[str]:
+        """Of the optional keys of an object, those for which the dialect has no room left."""
+        most = self.dialect.limits.optional
+        room = len(optional) if most is None else max(most - self._optional, 0)
+        self._optional += min(room, len(optional))
+        return optional[room:]
 
     # -- the whole ------------------------------------------------------------------------------
 

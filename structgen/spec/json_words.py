@@ -78,7 +78,8 @@ class Words:
             return [f"any value (if it is {said})" if said else f"any value{limits}"]
         if _only_integers(members) and "number" in phrases:
             phrases["number"] = "an integer", phrases["number"][1]
-        return [name + details + limits for name, details in phrases.values()]
+        joined = " or ".join(name + details for name, details in phrases.values())
+        return [joined + limits] if joined else []
 
     def _details(self, type_: str, members: Members) -> Iterator[str]:
         if type_ == "number":
@@ -119,8 +120,10 @@ def plain(nodes: Iterable[Node]) -> str:
 
 def keys(names: list[str], *, others: bool) -> list[str]:
     """The keys that may come next."""
-    found = [f"one of the keys {_some(map(_quoted, names))}"] if names else []
-    return found + ["another key"] * others
+    if not names:
+        return ["another key"] * others
+    said = "the key" if len(names) == 1 else "one of the keys"
+    return [f"{said} {_some(map(_quoted, names))}"] + ["another key"] * others
 
 
 def required(names: list[str]) -> str:
