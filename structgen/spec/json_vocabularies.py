@@ -6,6 +6,7 @@ says by `$vocabulary` which of them its schemas use; the keywords of the others 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,8 @@ DRAFTS = {
     "https://json-schema.org/draft/2019-09/schema": 2019,
     "https://json-schema.org/draft/2020-12/schema": 2020,
 }
+_NAMED = re.compile(r"https?://json-schema\.org/(.+)/(?:hyper-)?schema#?")
+_NAMES = {found[1]: draft for uri, draft in DRAFTS.items() if (found := _NAMED.fullmatch(uri))}
 FOLDERS = {
     2019: "https://json-schema.org/draft/2019-09/",
     2020: "https://json-schema.org/draft/2020-12/",
@@ -38,8 +41,9 @@ class Dialect:
     asserts_formats: bool = False
 
     def heeded(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """A schema without the keywords that do not count: up to draft 7 the siblings of `$ref`,
-        and those of vocabularies that the dialect does not have.
+        """A schema without the keywords that do not count.
+
+        Up to draft 7 those are the siblings of `$ref`, later those of unused vocabularies.
         """
         if self.draft <= 7 and "$ref" in schema:
             return {"$ref": schema["$ref"]}
@@ -66,19 +70,25 @@ def dialect_of(
         raise SpecError("'$schema' is not a string", location=f"{location(pointer)}/$schema")
     at = f"{location(pointer)}/$schema"
     seen: set[str] = set()
-    while uri.rstrip("#") not in DRAFTS:
+    while (draft := draft_named(uri)) is None:
         document = None if uri in seen else metaschema(uri)
         if not isinstance(document, dict):
             return inherited
         vocabularies = document.get("$vocabulary")
-        for draft, folder in FOLDERS.items():
+        for core, folder in FOLDERS.items():
             if isinstance(vocabularies, dict) and f"{folder}vocab/core" in vocabularies:
-                return _dialect_with(vocabularies, draft, uri, at)
+                return _dialect_with(vocabularies, core, uri, at)
         seen.add(uri)
         uri = document.get("$schema")
         if not isinstance(uri, str):
             return inherited
-    return dialect_of_draft(DRAFTS[uri.rstrip("#")], at)
+    return dialect_of_draft(draft, at)
+
+
+def draft_named(uri: str) -> int | None:
+    """The draft that a `$schema` names; http or https, and hyper-schemas are of their draft."""
+    found = _NAMED.fullmatch(uri)
+    return _NAMES.get(found[1]) if found else None
 
 
 def dialect_of_draft(draft: int, at: str) -> Dialect:

@@ -426,6 +426,10 @@ VOCABULARIES = [
     }, [[1]], [["s"], [1, 1]], documents={
         AT + "meta": {"$schema": AT + "metameta"}, AT + "metameta": {"$schema": DIALECTS[6]},
     }, departs="does not read the metaschema"),
+    *(Case(f"{uri} is draft 7", 2020, {
+        "$schema": uri, "items": [INTEGER], "additionalItems": False,
+    }, [[1]], [["s"], [1, 1]], departs="knows the exact URIs only") for uri in (
+        "https://json-schema.org/draft-07/schema", "http://json-schema.org/draft-07/hyper-schema#")),
     Case("a $schema that nobody knows changes nothing", 2020, {
         "$schema": AT + "meta", "prefixItems": [INTEGER],
     }, [[1]], [["s"]]),
