@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from jsonschemabench.engines.engine import JSON_SCHEMA
 from jsonschemabench.errors import BenchError
 
 HUB_NAME = "epfl-dlab/JSONSchemaBench"
+_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _WHOLE = "default"  # the configuration that holds all subsets once more
 _SAME_SPLIT = {"validation": "val"}  # folders without a card get this name for the split "val"
 
@@ -67,12 +69,14 @@ def load(source: str, subsets: Iterable[str] = (), split: str = "all") -> Schema
     """
     path = Path(source).expanduser()
     wanted = list(subsets)
-    if path.is_file():
+    if path.is_dir() and any(path.glob("*/*.parquet")):
+        return _dataset(str(path), wanted, _SAME_SPLIT.get(split, split))
+    if path.is_dir() or (path.is_file() and path.suffix == ".json"):
+        schemas = _files(path)
+    elif path.is_file():
         schemas = _pack(path)
-    elif path.is_dir() and not _is_hub_layout(path):
-        schemas = _folder(path)
-    elif path.exists() or (source.count("/") == 1 and not source.startswith((".", "~", "/"))):
-        return _dataset(source if not path.exists() else str(path), wanted, split)
+    elif _is_hub_name(source):
+        return _dataset(source, wanted, _SAME_SPLIT.get(split, split))
     else:
         raise BenchError(
             f"there is no file or folder {source}",
@@ -99,12 +103,13 @@ def _pack(path: Path) -> Schemas:
     return Schemas(found, pack.left_out)
 
 
-def _folder(path: Path) -> Schemas:
+def _files(path: Path) -> Schemas:
     """Each .json file is a schema; a folder inside is a dataset of its own."""
     schemas = Schemas()
-    for file in sorted(path.rglob("*.json")):
-        inside = file.relative_to(path)
-        dataset = inside.parts[0] if len(inside.parts) > 1 else path.resolve().name
+    root = path if path.is_dir() else path.parent
+    for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
+        inside = file.relative_to(root)
+        dataset = inside.parts[0] if len(inside.parts) > 1 else root.resolve().name
         name = f"{dataset}---{file.stem}" if len(inside.parts) < 3 else str(inside.with_suffix(""))
         try:
             schemas.add(name, dataset, file.read_text(encoding="utf-8"))
@@ -166,15 +171,17 @@ def _add_subset(schemas: Schemas, source: str, name: str, split: str, *, by_fold
                 f"the subset {name} of {source} has no column json_schema",
                 expected=f"the columns json_schema and unique_id, not {table.column_names}",
             )
+        dataset = key if name == _WHOLE else name  # as a whole, each subset is a split
         for number, row in enumerate(table):
             given = str(row.get("unique_id") or f"{key}-{number}")
-            full = given if given.startswith(name) else f"{name}---{given}"
-            schemas.add(full, name, row["json_schema"] or "")
+            full = given if given.startswith(dataset) else f"{dataset}---{given}"
+            schemas.add(full, dataset, row["json_schema"] or "")
 
 
-def _is_hub_layout(path: Path) -> bool:
-    """Whether the folder looks like a dataset repository and not like a folder of schemas."""
-    return any(path.glob("*.parquet")) or any(path.glob("*/*.parquet"))
+def _is_hub_name(source: str) -> bool:
+    """Whether it can only mean "owner/name" on the Hub, and not a path that is mistyped."""
+    owner = source.partition("/")[0]
+    return bool(_HUB_NAME.fullmatch(source)) and not Path(owner).is_dir()
 
 
 def _check_subsets(source: str, wanted: Iterable[str], names: Iterable[str]) -> None:

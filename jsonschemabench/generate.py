@@ -268,6 +268,8 @@ def _header(args: argparse.Namespace, plan: Plan, bench: Worker) -> dict[str, An
         except WorkerDiedError as error:
             plan.engines.remove(name)
             plan.left_out.append(f"{name}, which does not start ({error.reason}): {error}")
+    if not arms(plan.engines, plan.samplers):
+        raise BenchError("no engine starts: " + "; ".join(plan.left_out))
     options = {
         "model": args.model or "the shipped demo model",
         **loaded["model"],

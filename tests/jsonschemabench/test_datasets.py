@@ -79,7 +79,19 @@ def test_a_copy_of_the_dataset_gives_every_schema_once(copy: Path) -> None:
 
 def test_a_subset_and_a_split_can_be_chosen(copy: Path) -> None:
     """The split is called `val`, with and without the card."""
-    assert [s.id for s in load(str(copy), ["Kubernetes"], "val").found] == ["Kubernetes---o1"]
+    for split in ("val", "validation"):
+        found = load(str(copy), ["Kubernetes"], split).found
+        assert [s.id for s in found] == ["Kubernetes---o1"]
+
+
+@pytest.mark.usefixtures("library")
+def test_the_folder_of_whole_subsets_will_do(tmp_path: Path) -> None:
+    """A copy may consist of it alone; there the subsets are the splits."""
+    for subset in SUBSETS:
+        rows = {"json_schema": [json.dumps(schema(1))], "unique_id": ["o1"]}
+        write_table(tmp_path / "copy" / "data" / f"{subset}-00000-of-00001.parquet", rows)
+    found = load(str(tmp_path / "copy")).found
+    assert sorted((s.id, s.dataset) for s in found) == [(f"{s}---o1", s) for s in SUBSETS]
 
 
 def test_a_subset_or_split_that_is_not_there_is_named(copy: Path) -> None:
@@ -145,7 +157,8 @@ def test_a_folder_gives_its_json_files(tmp_path: Path) -> None:
         ("kube---case", "kube"): schema(2),
     }
     assert sorted(line.split(":")[0] for line in found.left_out) == ["kube---list", "mine---bad"]
-    assert [s.id for s in load(str(root), ["mine"]).found] == ["mine---plain"]
+    for source, subsets in ((root, ["mine"]), (root / "plain.json", [])):
+        assert [s.id for s in load(str(source), subsets).found] == ["mine---plain"]
 
 
 def test_a_pack_gives_the_schemas_of_its_cases(tmp_path: Path) -> None:
@@ -167,9 +180,15 @@ def test_a_pack_gives_the_schemas_of_its_cases(tmp_path: Path) -> None:
     assert len(found.left_out) == 1
 
 
-@pytest.mark.parametrize("name", ["nowhere", "./no/where", "/no/where", "a/b/c"])
-def test_a_source_that_is_not_there_is_named(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["nowhere", "./no/where", "/no/where", "a/b/c", "here/x", "x.json"]
+)
+def test_a_source_that_is_not_there_is_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No attempt to reach the Hub for what cannot be a name there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
     with pytest.raises(BenchError, match=f"there is no file or folder {name}"):
         load(name)
 
