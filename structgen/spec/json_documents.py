@@ -44,6 +44,7 @@ class Documents:
         self._resources: dict[tuple[int, str], Resource] = {}  # by schema object and URI
         self._read: list[Resource] = []
         self._searched = False  # whether all of the registry has been read
+        self.retrieved: list[Any] = []  #: what the registry's own function has found
         self.root = self._document(ROOT_URI, schema, DEFAULT_DIALECT, "")
 
     # -- resources ------------------------------------------------------------------------------
@@ -137,6 +138,7 @@ class Documents:
         if uri not in self._known:
             found = self._retrieved(uri)
             if found is not None:
+                self.retrieved.append(found.contents)
                 self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
         return self._known.get(uri)
 

@@ -58,6 +58,11 @@ class References:
         self._documents = Documents(schema, registry)
         self.root = Place(start_of(self._documents.root))  #: where the whole schema stands
 
+    @property
+    def retrieved(self) -> list[Any]:
+        """The documents that only the registry's own function knew, in order."""
+        return self._documents.retrieved
+
     def enter(self, schema: dict[str, Any], place: Place) -> Place:
         """The place of a subschema once its own `$id` and `$schema` are heeded."""
         spot = self._documents.inside(schema, place.spot)

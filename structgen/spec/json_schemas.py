@@ -71,6 +71,7 @@ class Schemas:
         self._references = References(schema, registry)
         documents = [] if registry is None else [registry[uri].contents for uri in registry]
         self.tracks = any(map(_mentions, (schema, *documents)))  #: which keys and items are seen
+        self._arrived = 0  # documents retrieved later that were looked through
         self.root: Expr = self._expr(schema, self._references.root, entered=True)
 
     def atom(self, schema: Any, place: Place, entered: bool = False) -> Atom:
@@ -110,16 +111,27 @@ class Schemas:
     def refer(self, atom: Atom, reference: str, keyword: str) -> Expr:
         """The expression that a reference inside `atom` leads to."""
         target, place = self._references.follow(self._places[atom], reference, keyword)
+        self._look_through_arrivals()
         return self._expr(target, place, entered=True)
+
+    def _look_through_arrivals(self) -> None:
+        """Track evaluation from now on if a document just retrieved asks for it."""
+        arrived = self._references.retrieved[self._arrived :]
+        self._arrived += len(arrived)
+        if not self.tracks and any(map(_mentions, arrived)):
+            self.tracks = True
+            for untracked in (self._nodes, self._conjunctions, self._opposites):
+                untracked.clear()
 
     def node(self, expr: Expr) -> Node:
         """The normal form of a conjunction of atoms."""
         node = self._conjunctions.get(expr)
         if node is None:
-            node = ANYTHING
+            node, tracked = ANYTHING, self.tracks
             for atom in expr:
                 node = both(node, self.expand(atom), location(atom.location))
-            self._conjunctions[expr] = node
+            if self.tracks == tracked:
+                self._conjunctions[expr] = node
         return node
 
     def strings(self, expr: Expr) -> Regex:
@@ -147,12 +159,14 @@ class Schemas:
                 expected="recursion through properties or items",
                 hint="remove the loop",
             )
+        tracked = self.tracks
         self._expanding.append(atom)
         try:
             node = self._expand(atom)
         finally:
             self._expanding.pop()
-        self._nodes[atom] = node
+        if self.tracks == tracked:
+            self._nodes[atom] = node
         return node
 
     def _expand(self, atom: Atom) -> Node:

@@ -519,6 +519,20 @@ def test_documents_come_from_the_registry_s_own_function_only_when_needed() -> N
     assert not accepts(constraint, ["s"])
 
 
+def test_a_retrieved_document_may_ask_what_was_evaluated() -> None:
+    """Also where schemas that it refers to were read before it came."""
+    far = {"$ref": AT + "root", "unevaluatedProperties": False}
+    registry = referencing.Registry[Any](  # type: ignore[call-arg]
+        retrieve=lambda _: referencing.jsonschema.DRAFT202012.create_resource(far)
+    )
+    schema = {"$id": AT + "root", "properties": {"a": INTEGER, "b": {"$ref": AT + "far"}}}
+    constraint = compiled(schema, registry)
+    valid: list[Any] = [{"a": 1}, {"c": 1}, {"b": {"a": 1}}, {"b": {"b": {"a": 1}}}]
+    invalid: list[Any] = [{"b": {"c": 1}}, {"b": {"a": "s"}}, {"b": {"b": {"c": 1}}}]
+    assert [v for v in valid if not accepts(constraint, v)] == []
+    assert [v for v in invalid if accepts(constraint, v)] == []
+
+
 def test_one_object_may_stand_in_two_documents() -> None:
     """A Python dict that two documents share refers to different places in each."""
     shared = {"$ref": "#/definitions/t"}
