@@ -66,7 +66,7 @@ def coverage(records: Sequence[Record], engines: Sequence[str]) -> str:
     )
     if skipped:
         note += f" {skipped} texts are left out, as the library cannot judge them."
-    short = {r["case"] for r in records if not r.get("prompt_has_schema", True)}
+    short = {r["case"] for r in records if not r.get("prompt_whole", True)}
     if short:
         note += f" The prompts of {len(short)} tasks have no schema: it would fill the context."
     return f"## Coverage\n\n{_table(['Engine', *head], rows)}\n\n{note}"

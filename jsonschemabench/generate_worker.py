@@ -142,7 +142,7 @@ class Bench:
         if writer is None:
             raise ValueError(f"there is no sampler {job.sampler!r}")
         prompt, whole = self._prompt(job.task)
-        record: dict[str, Any] = {"prompt_tokens": len(prompt), "prompt_has_schema": whole}
+        record: dict[str, Any] = {"prompt_tokens": len(prompt), "prompt_whole": whole}
         engine = self._engine(job.engine) if job.engine else None
         compiled, began = None, time.perf_counter()
         if engine is not None:
