@@ -6,7 +6,7 @@ get keys of their own or share one, and what must hold of every member holds of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from structgen.errors import BudgetError
@@ -15,7 +15,7 @@ from structgen.spec.json_exprs import TRUE, Expr, conjoin
 from structgen.spec.json_nodes import Clause, Every, Literal
 from structgen.spec.json_plans import CostOf
 
-MAX_TRIES = 20_000  # literals tried until the first way to finish an object is found
+MAX_TRIES = 5000  # choices continued until the first way to finish an object is found
 
 
 class Slot(NamedTuple):
@@ -39,8 +39,15 @@ class Choice(NamedTuple):
         return conjoin(self.slots[key].child, self.claims.get(key, TRUE), *more)
 
 
-def choices(clauses: tuple[Clause, ...], slots: list[Slot], cost_of: CostOf) -> Iterator[Choice]:
-    """The choices of one literal per clause for which every claimed member has a value."""
+def finished(
+    clauses: tuple[Clause, ...],
+    slots: list[Slot],
+    cost_of: CostOf,
+    fill: Callable[[Choice], list[int] | None],
+) -> Iterator[list[int]]:
+    """What `fill` makes of each choice of one literal per clause, where it makes anything of it."""
+    if any(cost_of(slot.child) is None for slot in slots if slot.required):
+        return
     ordered = sorted(clauses, key=len)
     tries = 0
     found = False
@@ -48,33 +55,38 @@ def choices(clauses: tuple[Clause, ...], slots: list[Slot], cost_of: CostOf) -> 
     while stack:
         done, choice = stack.pop()
         if done == len(ordered):
-            found = True
-            yield choice
+            sizes = fill(choice)
+            if sizes is not None:
+                found = True
+                yield sizes
             continue
         options = [
             (done + 1, after)
             for literal in ordered[done]
-            for after in _held(literal, choice)
-            if all(cost_of(after.child(key)) is not None for key in after.claims)
+            for after, keys in _held(literal, choice)
+            if all(cost_of(after.child(key)) is not None for key in keys)
         ]
         stack += reversed(options)  # the first literal is tried first
-        tries += len(options)
-        if tries > MAX_TRIES and not found:
+        tries += 1
+        if tries > MAX_TRIES:
+            if found:
+                return
             raise BudgetError(
                 f"deciding how an object can go on takes more than {MAX_TRIES} steps",
                 hint="negate fewer schemas of the same object at once",
             )
 
 
-def _held(literal: Literal, choice: Choice) -> Iterator[Choice]:
-    """The ways to let a literal hold as well; those without new members first."""
+def _held(literal: Literal, choice: Choice) -> Iterator[tuple[Choice, list[str]]]:
+    """The ways to let a literal hold as well, and the keys that it says something new of."""
     slots, claims = choice.slots, choice.claims
     if isinstance(literal, Every):
-        meant = {k: TRUE for k, s in slots.items() if s.required and fits(literal.keys, k)}
-        yield choice._replace(claims=meant | claims, every=(*choice.every, literal))
+        needed = [k for k, s in slots.items() if s.required or k in claims]
+        after = choice._replace(every=(*choice.every, literal))
+        yield after, [key for key in needed if fits(literal.keys, key)]
         return
     keys = [literal.keys] if isinstance(literal.keys, str) else slots
     found = [key for key in keys if key in slots and fits(literal.keys, key)]
     for key in sorted(found, key=lambda k: (k not in claims, not slots[k].required)):
         claimed = conjoin(claims.get(key, TRUE), literal.child)
-        yield choice._replace(claims=claims | {key: claimed})
+        yield choice._replace(claims=claims | {key: claimed}), [key]

@@ -16,7 +16,7 @@ from structgen.automaton.regex import Regex, complement, intersect, shortest, wo
 from structgen.errors import BudgetError
 from structgen.spec.json_clauses import Pending, pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
-from structgen.spec.json_finishing import Choice, Slot, choices
+from structgen.spec.json_finishing import Choice, Slot, finished
 from structgen.spec.json_nodes import Clause, Every, ObjectAlt
 from structgen.spec.json_plans import (
     Cell,
@@ -30,7 +30,7 @@ from structgen.spec.json_plans import (
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
 
-MAX_BETTER = 20  # ways to finish an object that are compared
+MAX_BETTER = 8  # ways to finish an object that are compared
 MAX_WAYS = 2000  # combinations of outcomes tried for one member
 
 
@@ -63,6 +63,7 @@ class MembersPlan(ObjectPlan):
     def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
         super().__init__(alt_, costs, declared)
         self._known: dict[Progress, bool] = {}
+        self._taken: dict[tuple[Progress, str], list[Take]] = {}
 
     @cached_property
     def all_cells(self) -> tuple[Cell, ...]:
@@ -82,8 +83,11 @@ class MembersPlan(ObjectPlan):
 
     def takes(self, at: Progress, key: str) -> list[Take]:
         """See `ObjectPlan.takes`: the least demanding ways."""
-        if not self._reaches(at, key):
-            return []
+        if (at, key) not in self._taken:
+            self._taken[at, key] = self._ways(at, key) if self._reaches(at, key) else []
+        return self._taken[at, key]
+
+    def _ways(self, at: Progress, key: str) -> list[Take]:
         after, child = self.take(at, key), self.child(key)
         cases = [(clause, pending(clause, key, child)) for clause in at.wanted]
         left = tuple(c for c, p in cases if p is not None and p == Pending(c))
@@ -106,9 +110,9 @@ class MembersPlan(ObjectPlan):
                     f"the value of {key!r} decides in more than {MAX_WAYS} ways",
                     hint="negate fewer schemas of the same object at once",
                 )
-        return [self._taken(way, after) for way in found]
+        return [self._observing(way, after) for way in found]
 
-    def _taken(self, way: Way, after: Progress) -> Take:
+    def _observing(self, way: Way, after: Progress) -> Take:
         left = after._replace(wanted=way.left, pending=way.pending)
         asked = tuple(conjoin(way.child, x) for p in way.pending for x in p.asked())
         return Take(way.child, left, asked)
@@ -151,6 +155,10 @@ class MembersPlan(ObjectPlan):
         """See `ObjectPlan.next_names`."""
         return [name for name in self.names if self.takes(at, name)]
 
+    def may_go_on(self, at: Progress) -> bool:
+        """See `ObjectPlan.may_go_on`."""
+        return any(self.takes(at, name) for name in self.names) or bool(self.next_others(at))
+
     def next_others(self, at: Progress) -> tuple[Regex, ...]:
         """See `ObjectPlan.next_others`; the keys of one cell are all alike."""
         if self.declared and self.missing(at):
@@ -165,11 +173,29 @@ class MembersPlan(ObjectPlan):
         return tuple(found)
 
     def _viable(self, at: Progress) -> bool:
+        if not self._counts:
+            if all(self._may_stay_away(clause) for clause in at.wanted):
+                return True
+            if _by_name(at.wanted):
+                at = at._replace(seen=at.seen & self._meant)
         if at not in self._known:
             possible = () not in at.wanted
             ways = self._finished(at, self._costs.of, 0) if possible else iter(())
             self._known[at] = next(ways, None) is not None
         return self._known[at]
+
+    def _may_stay_away(self, clause: Clause) -> bool:
+        """Whether leaving one optional key out settles a clause."""
+        return any(
+            isinstance(x, Every) and isinstance(x.keys, str) and x.keys not in self.required
+            for x in clause
+        )
+
+    @cached_property
+    def _meant(self) -> frozenset[str]:
+        """The keys that are required or that clauses name."""
+        named = (x.keys for clause in self.alt.clauses for x in clause if isinstance(x.keys, str))
+        return self.required.union(named)
 
     # -- what is left ---------------------------------------------------------------------------
 
@@ -181,10 +207,11 @@ class MembersPlan(ObjectPlan):
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""
-        for choice in choices(at.wanted, list(self._slots(at)), cost_of):
-            sizes = self._filled(at, choice, cost_of, least)
-            if sizes is not None:
-                yield sizes
+
+        def fill(choice: Choice) -> list[int] | None:
+            return self._filled(at, choice, cost_of, least)
+
+        return finished(at.wanted, list(self._slots(at)), cost_of, fill)
 
     def _slots(self, at: Progress) -> Iterator[Slot]:
         """The keys that may still come: all names, and a few of each other kind."""
@@ -232,6 +259,12 @@ class MembersPlan(ObjectPlan):
             isinstance(x, Every) for clause in self.alt.clauses for x in clause
         )
         return plain and any(is_infinite(cell.keys) for cell in self.cells)
+
+
+def _by_name(clauses: tuple[Clause, ...]) -> bool:
+    """Whether no clause asks for a member of some kind, whatever its key."""
+    literals = (literal for clause in clauses for literal in clause)
+    return all(isinstance(x, Every) or isinstance(x.keys, str) for x in literals)
 
 
 def _asks(way: Way, less: Way) -> bool:
