@@ -78,13 +78,13 @@ class Bench:
     """A model, its tokenizer, and the engines that were made ready for its vocabulary."""
 
     def __init__(self, setup: Setup) -> None:
-        import torch
-
         from structgen.decode.loading import load_target, vocabulary_of
 
-        if setup.threads is not None:
-            torch.set_num_threads(setup.threads)
         target, self._tokenizer = load_target(setup.model, None, setup.device, setup.dtype)
+        if setup.threads is not None:
+            import torch
+
+            torch.set_num_threads(setup.threads)
         self._session = Session(target, vocabulary_of(target, self._tokenizer))
         self._target = target
         self._setup = setup
