@@ -22,6 +22,7 @@ from structgen.spec.json_nodes import ANYTHING, Node, both
 from structgen.spec.json_support import Advice
 
 PRIVATE = ("x-", "_", "@", "#", "//")  # how names begin that are meant to be no keywords
+SHORTEST = 4  # letters of a keyword that others are taken for
 SIMILAR = 0.8  # difflib's ratio from which on two names are taken for the same word
 MAX_VALUES = 200  # of an `enum` that are tried
 MAX_NAMES = 6  # listed in a message
@@ -111,8 +112,8 @@ def _misspelt(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
         if inspection.drafts_of(keyword) or keyword in KEYWORDS or keyword.startswith(PRIVATE):
             continue
         close = difflib.get_close_matches(keyword.lower(), by_case, 1, SIMILAR)
-        if close:
-            meant = by_case[close[0]]
+        meant = by_case[close[0]] if close else ""
+        if len(meant) >= SHORTEST:
             restricts = meant in KEYWORDS or meant in COMPANIONS
             text = f"{keyword!r} is no keyword and restricts nothing; was {meant!r} meant?"
             say = _warn if restricts else _inform

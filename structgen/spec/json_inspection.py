@@ -145,10 +145,14 @@ class Inspection:
     def is_foreign(self, keyword: str, draft: int) -> bool:
         """Whether other drafts know the keyword and this one does not.
 
-        A keyword of both an earlier and a later draft is known: `$ref` in draft 4.
+        A keyword of both an earlier and a later draft is known (`$ref` in draft 4), and so is one
+        that is only deprecated, and enforced all the same.
         """
         drafts = self.drafts_of(keyword)
-        return bool(drafts) and draft not in drafts and not min(drafts) < draft < max(drafts)
+        if not drafts or draft in drafts or min(drafts) < draft < max(drafts):
+            return False
+        kept = keyword in json_metaschemas.deprecated_in(draft)
+        return not (kept and self.has_function(keyword, draft))
 
     def _judge(self, visit: Visit) -> Iterator[StructgenError]:
         """Run each keyword's function; yields the errors that belong to other subschemas."""

@@ -26,24 +26,36 @@ class Shape(NamedTuple):
 @cache
 def keywords_of(draft: int) -> dict[str, Shape]:
     """The keywords that a draft's metaschema knows, those it calls deprecated left out."""
+    return {k: _shape(v, document) for k, v, document in _properties(draft) if not _deprecated(v)}
+
+
+@cache
+def deprecated_in(draft: int) -> frozenset[str]:
+    """The keywords of earlier drafts that a draft's metaschema still mentions."""
+    return frozenset(keyword for keyword, v, _ in _properties(draft) if _deprecated(v))
+
+
+def _deprecated(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("deprecated") is True
+
+
+def _properties(draft: int) -> Iterator[tuple[str, Any, Any]]:
+    """Each property of a draft's metaschema, its schema, and the document it stands in."""
     from jsonschema_specifications import REGISTRY
 
     uri = next(u for u, number in DRAFTS.items() if number == draft)
     top = REGISTRY[uri].contents
     documents = [top, *(REGISTRY[urljoin(uri, d["$ref"])].contents for d in top.get("allOf", []))]
-    return {
-        keyword: _shape(value, document)
-        for document in documents
-        for keyword, value in document.get("properties", {}).items()
-        if not (isinstance(value, dict) and value.get("deprecated"))
-    }
+    for document in documents:
+        for keyword, value in document.get("properties", {}).items():
+            yield keyword, value, document
 
 
 @cache
 def drafts_of() -> dict[str, tuple[int, ...]]:
     """Every keyword of any draft, with the drafts that know it."""
     found: dict[str, list[int]] = {}
-    for draft in DRAFTS.values():
+    for draft in dict.fromkeys(DRAFTS.values()):
         for keyword in keywords_of(draft):
             found.setdefault(keyword, []).append(draft)
     return {keyword: tuple(drafts) for keyword, drafts in found.items()}

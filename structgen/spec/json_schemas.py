@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structgen.automaton.regex import Regex
 from structgen.automaton.regex_syntax import parse
 from structgen.errors import (
+    BudgetError,
     DanglingReferenceError,
     PatternError,
     SpecError,
@@ -60,6 +61,7 @@ class Schemas:
         self._patterns: dict[str, Regex] = {}
         self._conjunctions: dict[Expr, Node] = {TRUE: ANYTHING}
         self._expanding: list[Atom] = []
+        self._too_costly: dict[Atom, BudgetError] = {}
         self.only_strings = False  #: pass over keywords for other types
         self._of_strings: Schemas | None = None
         self._constants: dict[frozenset[Value], Expr] = {}
@@ -150,6 +152,8 @@ class Schemas:
         node = self._nodes.get(atom)
         if node is not None:
             return node
+        if atom in self._too_costly:  # a report asks again and again
+            raise self._too_costly[atom]
         if atom in self._expanding:
             loop = (*self._expanding[self._expanding.index(atom) :], atom)
             route = " -> ".join(location(a.location) for a in loop)
@@ -163,6 +167,9 @@ class Schemas:
         self._expanding.append(atom)
         try:
             node = self._expand(atom)
+        except BudgetError as error:
+            self._too_costly[atom] = error
+            raise
         finally:
             self._expanding.pop()
         if self.tracks == tracked:

@@ -79,6 +79,7 @@ SOUND: list[Any] = [
     {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
     {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "number"}}},
     {"$schema": DRAFT7, "type": "array", "items": [{"type": "null"}], "additionalItems": False},
+    {"type": "object", "dependencies": {"a": ["b"]}, "note": "not a misspelt 'not'"},
     {"type": "string", "format": "date", "examples": ["x"], "x-own": {"minlength": 1}},
     {"allOf": [{"type": "object", "properties": {"a": {"type": "null"}}}],
      "properties": {"a": {}}, "additionalProperties": False},
