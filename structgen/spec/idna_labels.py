@@ -15,10 +15,15 @@ from functools import lru_cache
 _MAX_LABEL = 63
 _ALLOWED = frozenset("ßς་〇\u06fd\u06fe")
 _FORBIDDEN = frozenset("\u0640\u07fa\u302e\u302f\u3031\u3032\u3033\u3034\u3035\u303b")
-_CONTEXTUAL = frozenset("\u200c\u200d\u00b7\u0375\u05f3\u05f4\u30fb")
-_ARABIC_DIGITS = frozenset(map(chr, range(0x660, 0x66A)))
-_PERSIAN_DIGITS = frozenset(map(chr, range(0x6F0, 0x6FA)))
+CONTEXTUAL = frozenset("\u200c\u200d\u00b7\u0375\u05f3\u05f4\u30fb")
+ARABIC_DIGITS = frozenset(map(chr, range(0x660, 0x66A)))
+PERSIAN_DIGITS = frozenset(map(chr, range(0x6F0, 0x6FA)))
+_EITHER_WAY = ("EN", "ES", "CS", "ET", "ON", "BN", "NSM")  # may stand in labels of both directions
 _LETTERS_AND_DIGITS = frozenset("Ll Lu Lo Nd Lm Mn Mc".split())
+KANA_AND_HAN = (
+    "HIRAGANA ", "KATAKANA ", "CJK UNIFIED IDEOGRAPH",
+    "IDEOGRAPHIC ITERATION MARK", "IDEOGRAPHIC NUMBER ZERO",
+)  # fmt: skip
 _VIRAMA = 9  # canonical combining class
 
 # Default ignorable letters and marks, blocks left out by RFC 5892 2.4, conjoining Jamo of 2.9.
@@ -39,7 +44,7 @@ _JOIN_RIGHT = frozenset(
 @lru_cache(maxsize=1 << 16)
 def permitted(letter: str) -> bool:
     """RFC 5892 section 3: is the code point PVALID, or allowed where its context fits?"""
-    if letter in _ALLOWED or letter in _CONTEXTUAL:
+    if letter in _ALLOWED or letter in CONTEXTUAL:
         return True
     if letter in _FORBIDDEN:
         return False
@@ -54,7 +59,8 @@ def permitted(letter: str) -> bool:
     return unicodedata.category(letter) in _LETTERS_AND_DIGITS
 
 
-def _script(letter: str, *names: str) -> bool:
+def is_script(letter: str, *names: str) -> bool:
+    """Does the name of a letter begin with one of these?"""
     return unicodedata.name(letter, "").startswith(names)
 
 
@@ -69,13 +75,12 @@ def _context_fits(text: str, at: int) -> bool:
         case "\u00b7":
             return before == "l" and after == "l"
         case "\u0375":
-            return _script(after, "GREEK ") if after else False
+            return is_script(after, "GREEK ") if after else False
         case "\u05f3" | "\u05f4":
-            return _script(before, "HEBREW ") if before else False
+            return is_script(before, "HEBREW ") if before else False
         case _:
-            scripts = ("HIRAGANA ", "KATAKANA ", "CJK UNIFIED IDEOGRAPH", "IDEOGRAPHIC ")
             others = (letter for letter in text if letter != "\u30fb")
-            return any(_script(letter, *scripts) for letter in others)
+            return any(is_script(letter, *KANA_AND_HAN) for letter in others)
 
 
 def _after_virama(before: str) -> bool:
@@ -91,13 +96,15 @@ def _between_joiners(text: str, at: int) -> bool:
         right += 1
     if left < 0 or right >= len(text):
         return False
-    return _joins(text[left]) and text[left] not in _JOIN_RIGHT and _joins(text[right])
+    return joining(text[left]) == "D" and joining(text[right]) != ""
 
 
-def _joins(letter: str) -> bool:
-    """Is it an Arabic letter that joins to some side?"""
+def joining(letter: str) -> str:
+    """Give "D" for an Arabic letter that joins to both sides, "R" to the right only, else ""."""
     in_block = 0x620 <= ord(letter) <= 0x6FF and letter not in "\u0621\u0674"
-    return in_block and unicodedata.category(letter) == "Lo"
+    if not in_block or unicodedata.category(letter) != "Lo":
+        return ""
+    return "R" if letter in _JOIN_RIGHT else "D"
 
 
 def _direction_fits(text: str) -> bool:
@@ -107,11 +114,25 @@ def _direction_fits(text: str) -> bool:
         return True
     if kinds[0] not in ("R", "AL"):
         return False
-    if not {"R", "AL", "AN", "EN", "ES", "CS", "ET", "ON", "BN", "NSM"}.issuperset(kinds):
+    if not {"R", "AL", "AN", *_EITHER_WAY}.issuperset(kinds):
         return False
     while kinds[-1] == "NSM":
         kinds.pop()
     return kinds[-1] in ("R", "AL", "EN", "AN") and not {"EN", "AN"}.issubset(kinds)
+
+
+def label_direction(text: str) -> str:
+    """The direction of a label that fits: "R", "L", or "N" for one that RFC 5893 does not know.
+
+    A name with an "R" label must have no "N" label, such as one that begins with a digit.
+    """
+    kinds = [unicodedata.bidirectional(letter) for letter in text]
+    if {"R", "AL", "AN"}.intersection(kinds):
+        return "R"
+    known = kinds[0] == "L" and {"L", *_EITHER_WAY}.issuperset(kinds)
+    while kinds[-1] == "NSM":
+        kinds.pop()
+    return "L" if known and kinds[-1] in ("L", "EN") else "N"
 
 
 def label_fits(text: str) -> bool:
@@ -122,9 +143,9 @@ def label_fits(text: str) -> bool:
         return False
     if not all(map(permitted, text)):
         return False
-    if not all(_context_fits(text, at) for at, c in enumerate(text) if c in _CONTEXTUAL):
+    if not all(_context_fits(text, at) for at, c in enumerate(text) if c in CONTEXTUAL):
         return False
-    if not (_ARABIC_DIGITS.isdisjoint(text) or _PERSIAN_DIGITS.isdisjoint(text)):
+    if not (ARABIC_DIGITS.isdisjoint(text) or PERSIAN_DIGITS.isdisjoint(text)):
         return False
     return _direction_fits(text)
 

@@ -1,8 +1,8 @@
 """In: the name of a `format`. Out: the exact language of the strings that have it.
 
 Every format follows the document that JSON Schema names for it; each builder cites the section.
-Languages are built at first use, once. `hostname` lives in `json_hostnames`, `regex` in
-`json_regex_format`.
+Languages are built at first use, once. `hostname` lives in `json_hostnames`, `idn-hostname` in
+`json_idn_hostnames`, `regex` in `json_regex_format`.
 """
 
 from __future__ import annotations
@@ -182,6 +182,12 @@ def _hostname() -> Regex:
     return hostname()
 
 
+def _idn_hostname() -> Regex:
+    from structgen.spec.json_idn_hostnames import idn_hostname
+
+    return idn_hostname()
+
+
 def _regex() -> Regex:
     from structgen.spec.json_regex_format import patterns
 
@@ -243,6 +249,7 @@ _BUILDERS: dict[str, Callable[[], Regex]] = {
     "email": _email,
     "idn-email": lambda: _email(international=True),
     "hostname": _hostname,
+    "idn-hostname": _idn_hostname,
     "ipv4": _ipv4,
     "ipv6": _ipv6,
     "uri": lambda: _identifier(international=False, relative=False),
@@ -264,9 +271,5 @@ def format_built(name: str) -> Regex:
 
 
 def format_language(name: str) -> Regex | None:
-    """The language of the strings that have format `name`; None for a name without a language.
-
-    A name in `SPEC_FORMATS` for which this is None is known to the specifications but not
-    enforced here: callers must refuse it rather than take it for an annotation.
-    """
+    """The language of the strings that have format `name`; None for a name without a language."""
     return format_built(name) if name in _BUILDERS else None

@@ -1,0 +1,264 @@
+"""In: nothing. Out: the language of internationalised host names, RFC 5890 to 5893.
+
+A name is labels with any of the four full stops between them. A label is ASCII as in host names, an
+A-label, or letters in normal form C of which each is allowed where it stands. States read the
+rules of RFC 5892 letter by letter and bound the length of the label as `idna_sizes` does, so that a
+few labels whose A-label has 40 characters or more are left out; from every state some name can be
+finished. A name with a right-to-left label has only labels that RFC 5893 knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+from structgen.automaton.charset import CharSet
+from structgen.automaton.regex import Regex, leaf
+from structgen.spec.idna_classes import CJK, Letter, ascii_marks, classes, window_of
+from structgen.spec.idna_sizes import Size
+from structgen.spec.json_a_labels import ALabel, Code, finish
+from structgen.spec.json_hostnames import MAX_NAME
+
+_DOTS = CharSet.chars(".\u3002\uff0e\uff61")
+_ASCII = [CharSet.chars(c) for c in "lxn-"]
+_ASCII += [CharSet.chars("abcdefghijkmopqrstuvwyz"), CharSet.chars("0123456789")]
+_ASCII += [CharSet.chars("XN"), CharSet.chars("ABCDEFGHIJKLMOPQRSTUVWYZ")]
+_GREEK, _ARABIC = window_of(0x3B1), window_of(0x628)
+_FIRST_HYPHENS = 3  # two hyphens from here on mark labels of another kind
+
+
+class Seen(NamedTuple):
+    """What was read of a label, as far as the rules look back.
+
+    place: how many characters, up to 4. begun: the label, while it is part of "xn-" in any case.
+    last: "-", "l", "hebrew" or "virama" for the last character. need: what must follow: "l",
+    "greek", "joiner" (after transparent letters). joins: may a ZERO WIDTH NON-JOINER follow between
+    Arabic letters? kana: 1 a middle dot asks for kana or Han, 2 there is one. digits: see `Letter`.
+    barred: marks that would compose with what was read. order: combining class of the last letter.
+    heading: "L", "R", or "N" for a label that RFC 5893 does not know. numbers: EN or AN, in an "R"
+    label. ends: may a label of its direction end here? upper: is there a capital ASCII letter?
+    """
+
+    place: int = 0
+    begun: str = ""
+    last: str = ""
+    need: str = ""
+    joins: bool = False
+    kana: int = 0
+    digits: int = 0
+    barred: frozenset[str] = frozenset()
+    order: int = 0
+    heading: str = ""
+    numbers: str = ""
+    ends: bool = False
+    upper: bool = False
+
+
+@dataclass(frozen=True)
+class Name:
+    """What the labels that were read leave for further ones; `directed` as in `ALabel`."""
+
+    directed: str | None = None
+    dots: ClassVar[CharSet] = _DOTS
+
+    def following(self, left: int, direction: str) -> Label:
+        """The state of a new label after one with a direction."""
+        known = {"R": "L", "N": "N"}.get(direction, self.directed)
+        return Label(left, Name(known))
+
+
+_ANY_NAME, _NO_LETTER, _NOTHING = Name(), Size(), Seen()
+
+
+@dataclass(frozen=True)
+class Label:
+    """In a label that is no A-label, with `left` characters of the name to come at its start."""
+
+    left: int = MAX_NAME
+    name: Name = _ANY_NAME
+    size: Size = _NO_LETTER
+    seen: Seen = _NOTHING
+    live: ClassVar[bool] = True
+    witness: ClassVar[int] = 4  # a label needs no more letters than that to be finished
+
+    @property
+    def nullable(self) -> bool:
+        """May the label end here?"""
+        return bool(self.seen.place) and not any(self._missing())
+
+    def moves(self) -> list[tuple[CharSet, Any]]:
+        """The letters that may follow, and the next label."""
+        found: list[tuple[CharSet, Any]] = []
+        for chars in _ASCII:
+            after = self._ascii(chr(chars.first))
+            if after is not None:
+                found.append((chars, after))
+        if not self.seen.upper:
+            for chars, letter in classes():
+                other = self._other(letter)
+                if other is not None:
+                    found.append((chars, other))
+        left = self.left - self.size.length - 1
+        if self.nullable and left > 0:
+            seen = self.seen
+            known = seen.heading == "R" or (seen.heading == "L" and seen.ends)
+            found.append((_DOTS, self.name.following(left, seen.heading if known else "N")))
+        return found
+
+    def _missing(self) -> tuple[int, tuple[int, ...]]:
+        """What finishes the label: a number of ASCII characters, and windows of other letters."""
+        seen = self.seen
+        plain = int(seen.need == "l")
+        others = {"greek": (_GREEK,), "joiner": (_ARABIC,)}.get(seen.need, ())
+        if seen.kana == 1:
+            others = (*others, CJK)
+        if seen.heading == "R" and not seen.ends and not others:
+            others, plain = ((_ARABIC,), plain) if seen.numbers == "AN" else ((), 1)
+        elif seen.last == "-" or (self.name.directed == "L" and not seen.ends):
+            plain = 1
+        return plain, others
+
+    def _live(self) -> Label | None:
+        """This state, if the label can be finished."""
+        plain, others = self._missing()
+        size = self.size
+        for _ in range(plain):
+            size = size.with_ascii()
+        for window in others:
+            size = size.with_other(window)
+        return self if size.fits(self.left) else None
+
+    def _ascii(self, char: str) -> Any:
+        """The state after an ASCII character, None if it must not follow."""
+        seen, alone = self.seen, not self.size.others
+        if seen.need not in {"", char} or (char.isupper() and not alone):
+            return None
+        if char == "-":
+            return self._hyphen()
+        direction = "EN" if char.isdigit() else "L"
+        turned = self._turned(direction)
+        if turned is None:
+            return None
+        begun = seen.begun + char.lower() if alone else "-"
+        after = turned._replace(
+            place=min(seen.place + 1, 4),
+            begun=begun if begun in {"x", "xn"} else "a",
+            last="l" if char == "l" else "",
+            need="",
+            joins=False,
+            barred=ascii_marks(),
+            order=0,
+            upper=seen.upper or char.isupper(),
+        )
+        return replace(self, size=self.size.with_ascii(), seen=after)._live()
+
+    def _hyphen(self) -> Any:
+        seen = self.seen
+        if not seen.place:
+            return None
+        if seen.place == _FIRST_HYPHENS and seen.last == "-":
+            if seen.begun != "xn-" or self.size.others:
+                return None
+            left = self.left - 4
+            found = finish(Code(), left, self.name.directed)
+            return None if found is None else ALabel(left, Code(), self.name)
+        after = seen._replace(
+            place=min(seen.place + 1, 4),
+            begun="xn-" if seen.begun == "xn" and not self.size.others else "a",
+            last="-",
+            joins=False,
+            barred=frozenset(),
+            order=0,
+            ends=False,
+        )
+        return replace(self, size=self.size.with_ascii(), seen=after)._live()
+
+    def _turned(self, direction: str) -> Seen | None:
+        """RFC 5893 section 2: `heading`, `numbers` and `ends` after a letter of a direction."""
+        seen, directed = self.seen, self.name.directed
+        heading, numbers = seen.heading, seen.numbers
+        if not heading:
+            heading = direction if direction in {"L", "R"} else "N"
+            if (heading, directed) == ("R", "N") or direction == "AN":
+                return None
+        elif heading == "R":
+            if direction in {"L", "-"} or {direction, numbers} == {"EN", "AN"}:
+                return None
+        elif direction in {"R", "AN"}:
+            return None
+        elif direction == "-":
+            heading = "N"
+        if (heading, directed) == ("N", "L"):
+            return None
+        if direction in {"EN", "AN"} and heading == "R":
+            numbers = direction
+        good = {"R", "EN", "AN"} if heading == "R" else {"L", "EN"}
+        ends = seen.ends if direction == "NSM" else direction in good
+        return seen._replace(heading=heading, numbers=numbers, ends=ends)
+
+    def _other(self, letter: Letter) -> Label | None:
+        """The state after a letter beyond ASCII, None if it must not follow."""
+        seen = self.seen
+        if seen.need == "l" or (letter.combines and not seen.place):
+            return None
+        if letter.mark in seen.barred or 0 < letter.order < seen.order:
+            return None
+        if letter.digits and seen.digits not in {0, letter.digits}:
+            return None
+        size = self.size.with_other(letter.window, letter.itself)
+        if not size.fits(self.left):
+            return None
+        turned = self._turned(letter.direction)
+        if turned is None:
+            return None
+        need = _needed(seen, letter)
+        if need is None:
+            return None
+        kana = 2 if letter.script == "kana" and letter.context != "\u30fb" else seen.kana
+        if letter.context == "\u30fb" and not kana:
+            kana = 1
+        if kana == 1 and turned.heading == "R":
+            return None
+        after = turned._replace(
+            place=min(seen.place + 1, 4),
+            begun="a",
+            last="virama" if letter.order == 9 else "hebrew" if letter.script == "hebrew" else "",
+            need=need,
+            joins=letter.joins == "D" or (letter.joins == "T" and seen.joins),
+            kana=kana,
+            digits=letter.digits or seen.digits,
+            barred=seen.barred if letter.order else letter.composes,
+            order=letter.order,
+        )
+        return replace(self, size=size, seen=after)._live()
+
+
+def _needed(seen: Seen, letter: Letter) -> str | None:
+    """RFC 5892 appendix A: what must follow a letter; None if it must not stand here."""
+    need = seen.need
+    if need == "greek":
+        if letter.script != "greek":
+            return None
+        need = ""
+    elif need == "joiner":
+        if not letter.joins:
+            return None
+        need = "" if letter.joins in {"D", "R"} else need
+    match letter.context:
+        case "\u00b7":
+            return "l" if seen.last == "l" else None
+        case "\u0375":
+            return "greek"
+        case "\u05f3" | "\u05f4":
+            return need if seen.last == "hebrew" else None
+        case "\u200d":
+            return need if seen.last == "virama" else None
+        case "\u200c" if seen.last != "virama":
+            return "joiner" if seen.joins else None
+        case _:
+            return need
+
+
+def idn_hostname() -> Regex:
+    """RFC 5890 section 2.3.2.3, with the sizes of RFC 1035 section 2.3.4 for the A-labels."""
+    return leaf(Label())
