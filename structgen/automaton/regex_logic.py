@@ -22,11 +22,13 @@ from structgen.automaton.regex_nodes import (
     Literal,
     Not,
     Repeat,
+    Words,
     is_span,
 )
 from structgen.automaton.regex_search import matches
 
 _WORDS_FROM = 3  # this many literals in one alternative become one word list
+_WORDS_TESTED = 5000  # a word list of up to so many words is tested word by word
 _COUNTED = 3  # how many counted parts at the front of a concatenation are compared
 
 
@@ -217,6 +219,12 @@ def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
         if text:
             fits = all(other is part or matches(other, text) for other in found)
             return {part} if fits else {EMPTY}
+    listed = next((part for part in found if isinstance(part, Words)), None)
+    if listed is not None and listed.high - listed.low <= _WORDS_TESTED:
+        kept = texts = listed.members()
+        for other in found - {listed}:
+            kept = _members_among(kept, other)
+        return {listed if len(kept) == len(texts) else words(kept)}
     singles = [part for part in found if isinstance(part, Chars)]
     if len(singles) > 1:
         joined = singles[0].chars
@@ -228,6 +236,15 @@ def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
     if bounds:
         found = _bound_lengths(found.difference(bounds), list(bounds.values()))
     return _absorb(found, Alt) if len(found) > 1 else found
+
+
+def _members_among(texts: list[str], language: Regex) -> list[str]:
+    """The texts that are members of a language."""
+    body = language.body if isinstance(language, Not) else language
+    if isinstance(body, Words):
+        listed = set(body.members())
+        return [text for text in texts if (text in listed) == (body is language)]
+    return [text for text in texts if matches(language, text)]
 
 
 def _bound_lengths(found: set[Regex], bounds: list[list[tuple[int, int]]]) -> set[Regex]:

@@ -61,13 +61,13 @@ class ItemsPlan(ArrayPlan):
 
     def take(self, count: int) -> int:
         """See `ArrayPlan.take`."""
-        if self.most is not None:
+        if self.alt.most is not None:
             return count + 1
         return min(count + 1, max(self.alt.least, self.stable))
 
     def ways(self, index: int, counts: Counts) -> Iterator[tuple[Expr, Counts]]:
         """The ways to write item `index`: what it must fit, and the counts after it."""
-        if self.most is not None and index >= self.most:
+        if self.alt.most is not None and index >= self.alt.most:
             return
         ways: list[tuple[Expr, Counts]] = [(self.child(index), ())]
         for c, have in zip(self.alt.counted, counts, strict=True):
