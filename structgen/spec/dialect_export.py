@@ -307,8 +307,10 @@ class Exporter:
         kinds = {"number" if t == "integer" else t for t in types}
         kept = {*DEFINITIONS, *self.dialect.common, *KEYWORDS}
         for atom, schema in members:
-            for keyword in schema.keys() - WRITTEN - set(COMPANIONS):
+            for keyword in schema:
                 about = TYPE_OF.get(keyword)
+                if keyword in WRITTEN or keyword in COMPANIONS:
+                    continue
                 if self._is_said(keyword, schema, members):
                     continue
                 if self._restricts(atom, keyword):
@@ -327,8 +329,9 @@ class Exporter:
         found: Exported = {}
         for atom in atoms:
             schema = self.cases.heeded(atom)
-            for keyword in sorted((self.dialect.common - {"nullable"}) & schema.keys()):
-                found.setdefault(keyword, schema[keyword])
+            for keyword in schema:
+                if keyword in self.dialect.common and keyword != "nullable":
+                    found.setdefault(keyword, schema[keyword])
         return found
 
 

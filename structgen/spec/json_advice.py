@@ -161,7 +161,9 @@ def _types(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
     for keyword in visit.schema:
         if keyword in TYPE_OF and keyword in visit.enforced:
             about.setdefault(TYPE_OF[keyword], []).append(keyword)
-    said = visit.schema.get("type", _applying(visit).schema.get("type"))
+    around = _applying(visit)
+    default = "string" if around.keyword == "propertyNames" else around.schema.get("type")
+    said = visit.schema.get("type", default)
     if isinstance(said, str | list):
         names = {said} if isinstance(said, str) else {n for n in said if isinstance(n, str)}
         names |= {"number"} if "integer" in names else set()

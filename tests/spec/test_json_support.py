@@ -42,6 +42,8 @@ SLIPS: list[tuple[str, str, Any]] = [
     ("dead keyword", "#/minLength", {"type": "integer", "minLength": 3}),
     ("dead keyword", "#/anyOf/0/items",
      {"type": "object", "anyOf": [{"items": {"type": "string"}}, {"required": ["a"]}]}),
+    ("dead keyword", "#/propertyNames/minimum",
+     {"type": "object", "propertyNames": {"minimum": 3}}),
     ("excluded value", "#/enum/1", {"enum": [1, "x"], "type": "integer"}),
     ("excluded value", "#/enum/0", {"enum": ["x", "xyz"], "minLength": 2}),
     ("excluded value", "#/enum/1", {"enum": [{"a": 1}, {"b": 1}], "required": ["a"]}),
@@ -76,6 +78,7 @@ SOUND: list[Any] = [
      "required": ["xa"]},
     {"type": ["string", "null"], "minLength": 2},
     {"enum": ["a", "b", None]},
+    {"type": "object", "propertyNames": {"pattern": "^a"}},
     {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
     {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "number"}}},
     {"$schema": DRAFT7, "type": "array", "items": [{"type": "null"}], "additionalItems": False},
@@ -177,6 +180,19 @@ def test_every_enforced_keyword_is_one_of_a_metaschema() -> None:
         known = drafts[keyword]
         assert all(first <= draft for draft in known if draft >= 4), keyword
         assert last in known or last > max(known), keyword
+
+
+def test_subschemas_are_found_where_the_metaschemas_have_them() -> None:
+    """By keyword and draft: single ones, lists, objects; not inside values, not in annotations."""
+    schema = {
+        "items": [{"title": "a"}, True],
+        "properties": {"p": {"not": {}}},
+        "dependencies": {"d": {"title": "d"}, "e": ["d"]},
+        "enum": [{"title": "no"}],
+        "example": {"title": "no"},
+    }
+    found = [path for path, _ in json_metaschemas.subschemas(schema, 7)]
+    assert found == [("items", 0), ("items", 1), ("properties", "p"), ("dependencies", "d")]
 
 
 @given(schemas())
