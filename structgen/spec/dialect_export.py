@@ -53,8 +53,10 @@ def export_schema(
     schema: whatever `compile` takes for JSON; options: those of `JsonSchema`, where it is none
     yet. to: "openai", "anthropic", "gemini" or "gemini-openapi". Where no loss is "stricter" or
     "both", every value that fits `schema` fits the result; where none is "looser" or "both",
-    nothing else does. Raises UnsupportedSchemaError for what a dialect has no way to come near to
-    (recursion, sizes beyond its limits).
+    nothing else does (1.0 counts as an integer, as all drafts but 4 have it).
+
+    Raises UnsupportedSchemaError for what a dialect has no way to come near to: recursion where it
+    has none, sizes beyond its limits.
     """
     from structgen.spec.specs import JsonSchema, coerce
 
