@@ -212,6 +212,7 @@ class Exporter:
                 types = _BASIC - set(implied)
                 found = self._of_types(types, members)
             self._list_losses(members, types)
+        self._list_annotations(members)
         whole = self.union(found)
         own = [atom for atom in case if atom not in common]
         return None if whole is None else self._notes(own) | whole
@@ -306,19 +307,22 @@ class Exporter:
         return keyword in visit.enforced
 
     def _list_losses(self, members: Members, types: set[str]) -> None:
+        """Note the constraints that no writer of a type has dealt with."""
         kinds = {"number" if t == "integer" else t for t in types}
-        kept = {*DEFINITIONS, *self.dialect.common, *KEYWORDS}
         for atom, schema in members:
             for keyword in schema:
-                about = TYPE_OF.get(keyword)
-                if keyword in WRITTEN or keyword in COMPANIONS:
+                written = keyword in WRITTEN or keyword in COMPANIONS
+                if written or self._is_said(keyword, schema, members):
                     continue
-                if self._is_said(keyword, schema, members):
-                    continue
-                if self._restricts(atom, keyword):
-                    if about is None or about in kinds:
-                        self.lose(atom, keyword, "looser", "the dialect has no such keyword")
-                elif not keyword.startswith("$") and keyword not in kept:
+                if TYPE_OF.get(keyword) in {None, *kinds} and self._restricts(atom, keyword):
+                    self.lose(atom, keyword, "looser", "the dialect has no such keyword")
+
+    def _list_annotations(self, members: Members) -> None:
+        """Note the annotations that the dialect does not take."""
+        kept = {*DEFINITIONS, *self.dialect.common, *KEYWORDS, *COMPANIONS}
+        for atom, schema in members:
+            for keyword in schema:
+                if not keyword.startswith("$") and keyword not in kept:
                     self.lose(atom, keyword, "same", "an annotation is left out")
 
     def _is_said(self, keyword: str, schema: Exported, members: Members) -> bool:

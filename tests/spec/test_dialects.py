@@ -127,6 +127,8 @@ LOSSES: list[tuple[str, Any, set[tuple[str, str, str]]]] = [
      {("#/properties/a/minLength", "minLength", "looser")}),
     ("openai", closed(a={"type": "string", "default": "x"}),
      {("#/properties/a/default", "default", "same")}),
+    ("openai", closed(a={"enum": ["x", "y"], "default": "x"}),
+     {("#/properties/a/default", "default", "same")}),
     ("openai", closed(a={"type": "integer", "exclusiveMinimum": 2}), set()),
     ("openai", closed(a={"type": "array", "items": {"type": "null"}, "uniqueItems": True}),
      {("#/properties/a/uniqueItems", "uniqueItems", "looser")}),
