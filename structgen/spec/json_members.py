@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import Regex, complement, intersect, shortest, words
 from structgen.errors import BudgetError
 from structgen.spec.json_clauses import Pending, pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_finishing import Choice, Slot, finished
-from structgen.spec.json_nodes import Clause, Every, ObjectAlt
+from structgen.spec.json_nodes import Clause, Every, ObjectAlt, is_search
 from structgen.spec.json_plans import (
     Cell,
     CostOf,
@@ -63,6 +63,7 @@ class MembersPlan(ObjectPlan):
     def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
         super().__init__(alt_, costs, declared)
         self._known: dict[Progress, bool] = {}
+        self._words: dict[Cell, list[Any]] = {}
         self._taken: dict[tuple[Progress, str], list[Take]] = {}
 
     @cached_property
@@ -211,23 +212,27 @@ class MembersPlan(ObjectPlan):
         def fill(choice: Choice) -> list[int] | None:
             return self._filled(at, choice, cost_of, least)
 
-        return finished(at.wanted, list(self._slots(at)), cost_of, fill)
+        return finished(at.wanted, list(self._slots(at, least)), cost_of, fill)
 
-    def _slots(self, at: Progress) -> Iterator[Slot]:
-        """The keys that may still come: all names, and a few of each other kind."""
+    def _slots(self, at: Progress, least: int) -> Iterator[Slot]:
+        """The keys that may still come: all names, and of each other kind as many as matter."""
         first = at.position if self.declared else 0
         for name in self.names[first:]:
             if name not in at.seen:
                 yield Slot(name, self.child(name), name in self.required)
-        count = sum(any(not isinstance(x.keys, str) for x in clause) for clause in at.wanted)
-        taken = set(at.seen)
-        for cell in self.all_cells:
-            for _ in range(max(count + max(self.alt.least - at.taken, 0), 1)):
-                key = shortest(intersect(cell.keys, complement(words(taken))))
-                if key is None:
-                    break
-                taken.add(key)
-                yield Slot(key, cell.child, False)
+        count = sum(any(map(is_search, clause)) for clause in at.wanted)
+        count += max(self.alt.least - at.taken, least, 0)
+        for cell in self.all_cells if count else ():
+            words_ = self._first_words(cell, count + len(at.seen))
+            fresh = [key for key in words_ if key not in at.seen]
+            yield from (Slot(key, cell.child, False) for key in fresh[:count])
+
+    def _first_words(self, cell: Cell, count: int) -> list[str]:
+        """The `count` shortest keys of a cell, or all that there are."""
+        found = self._words.setdefault(cell, [])
+        while len(found) < count and (not found or found[-1] is not None):
+            found.append(shortest(intersect(cell.keys, complement(words(found)))))
+        return [key for key in found[:count] if key is not None]
 
     def _filled(
         self, at: Progress, choice: Choice, cost_of: CostOf, least: int
@@ -263,8 +268,7 @@ class MembersPlan(ObjectPlan):
 
 def _by_name(clauses: tuple[Clause, ...]) -> bool:
     """Whether no clause asks for a member of some kind, whatever its key."""
-    literals = (literal for clause in clauses for literal in clause)
-    return all(isinstance(x, Every) or isinstance(x.keys, str) for x in literals)
+    return not any(is_search(literal) for clause in clauses for literal in clause)
 
 
 def _asks(way: Way, less: Way) -> bool:

@@ -250,7 +250,7 @@ def simplified(o: ObjectAlt) -> ObjectAlt | None:
         if () in clauses:
             return None
         left = tuple(dict.fromkeys(clause for clause in clauses if clause is not None))
-        single = next((c[0] for c in left if len(c) == 1 and not _is_search(c[0])), None)
+        single = next((c[0] for c in left if len(c) == 1 and not is_search(c[0])), None)
         if single is None:
             return o if left == o.clauses else replace(o, clauses=left)
         key, child = single
@@ -265,7 +265,8 @@ def simplified(o: ObjectAlt) -> ObjectAlt | None:
         )
 
 
-def _is_search(literal: Literal) -> bool:
+def is_search(literal: Literal) -> bool:
+    """Whether a literal asks for a member of some kind, whatever its key."""
     return isinstance(literal, Member) and not isinstance(literal.keys, str)
 
 
