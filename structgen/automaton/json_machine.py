@@ -337,8 +337,10 @@ class JsonMachine(Machine[JsonFrame]):
         for pending in reversed(chain):  # outermost first, so that depth costs no recursion
             for t in pending.threads:
                 outer = self._outer(pending).costs.get(t.owner, 0)
-                size = t.plan.cost(t.progress, False) + outer
-                pending.costs[t.need] = min(size, pending.costs.get(t.need, size))
+                for fits in {t.need, *t.asked}:
+                    settled = _settled(t, None, 1 << fits | 1 << t.need) if t.asked else t
+                    size = t.plan.cost(settled.progress, False) + outer
+                    pending.costs[fits] = min(size, pending.costs.get(fits, size))
         return frame.costs.get(need, 0)
 
 
