@@ -48,10 +48,14 @@ def finished(
     """What `fill` makes of each choice of one literal per clause, where it makes anything of it."""
     if any(cost_of(slot.child) is None for slot in slots if slot.required):
         return
-    ordered = sorted(clauses, key=len)
+    none = Choice({slot.key: slot for slot in slots}, {}, ())
+    ways = [(len(list(_options(clause, none, cost_of))), clause) for clause in clauses]
+    if any(count == 0 for count, _ in ways):
+        return
+    ordered = [clause for _, clause in sorted(ways, key=_first)]
     tries = 0
     found = False
-    stack = [(0, Choice({slot.key: slot for slot in slots}, {}, ()))]
+    stack = [(0, none)]
     while stack:
         done, choice = stack.pop()
         if done == len(ordered):
@@ -60,13 +64,8 @@ def finished(
                 found = True
                 yield sizes
             continue
-        options = [
-            (done + 1, after)
-            for literal in ordered[done]
-            for after, keys in _held(literal, choice)
-            if all(cost_of(after.child(key)) is not None for key in keys)
-        ]
-        stack += reversed(options)  # the first literal is tried first
+        options = list(_options(ordered[done], choice, cost_of))
+        stack += ((done + 1, option) for option in reversed(options))  # the first comes first
         tries += 1
         if tries > MAX_TRIES:
             if found:
@@ -75,6 +74,18 @@ def finished(
                 f"deciding how an object can go on takes more than {MAX_TRIES} steps",
                 hint="negate fewer schemas of the same object at once",
             )
+
+
+def _first(pair: tuple[int, Clause]) -> int:
+    return pair[0]
+
+
+def _options(clause: Clause, choice: Choice, cost_of: CostOf) -> Iterator[Choice]:
+    """The ways to let one literal of a clause hold as well."""
+    for literal in clause:
+        for after, keys in _held(literal, choice):
+            if all(cost_of(after.child(key)) is not None for key in keys):
+                yield after
 
 
 def _held(literal: Literal, choice: Choice) -> Iterator[tuple[Choice, list[str]]]:
