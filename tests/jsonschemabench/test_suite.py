@@ -138,7 +138,7 @@ def test_a_run_goes_on_where_it_stopped(folder: Path, capsys: pytest.CaptureFixt
     assert main(command) == 0
     said = capsys.readouterr()
     assert "going on behind 2 records" in said.err
-    assert "not a whole record; left out" in said.err
+    assert "out.jsonl:4: not a whole record" in said.err
     assert "| structgen | cases | 5 |" in said.out
     assert len(read(out).records) == 5
 
