@@ -7,6 +7,7 @@ clause is settled. Each outcome above the worst asks that the value fits somethi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from structgen.automaton.regex import Regex, matches
@@ -47,7 +48,12 @@ class Pending(NamedTuple):
 
 def fits(keys: str | Regex, key: str) -> bool:
     """Whether `key` is the one meant, or one of those."""
-    return keys == key if isinstance(keys, str) else matches(keys, key)
+    return keys == key if isinstance(keys, str) else _matches(keys, key)
+
+
+@lru_cache(maxsize=1 << 16)
+def _matches(keys: Regex, key: str) -> bool:
+    return matches(keys, key)
 
 
 def pending(clause: Clause, key: str, child: Expr) -> Pending | None:

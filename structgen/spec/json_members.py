@@ -220,6 +220,8 @@ class MembersPlan(ObjectPlan):
         for name in self.names[first:]:
             if name not in at.seen:
                 yield Slot(name, self.child(name), name in self.required)
+        for key in sorted(self._meant.difference(self.names, at.seen)):
+            yield Slot(key, self.child(key), False)
         count = sum(any(map(is_search, clause)) for clause in at.wanted)
         count += max(self.alt.least - at.taken, least, 0)
         for cell in self.all_cells if count else ():
