@@ -38,6 +38,12 @@ class HangError(Exception):
     """A schema took longer than `HANG`."""
 
 
+class Progress:
+    """The text that is being read, for the report of a hang or a crash."""
+
+    text = b""
+
+
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise HangError where the block takes the processor for longer."""
@@ -131,6 +137,7 @@ def compare(schema: Schema, texts: list[bytes], formats: bool = False) -> Report
     _slow(report, schema, "compile", started)
     report.counts["compiled"] += 1
     for text, verdict in zip(texts, verdicts, strict=True):
+        Progress.text = text
         report.counts["pairs"] += 1
         report.counts["valid" if verdict else "invalid"] += 1
         try:
@@ -182,7 +189,8 @@ def walk(
         return report
     _slow(report, schema, f"compile {layout}", started)
     report.counts["walks"] += 1
-    text, state = b"", constraint.start
+    Progress.text = text = b""
+    state = constraint.start
 
     def fault(kind: str, detail: str = "") -> None:
         report.faults.append(Fault(kind, schema, _shown(text), detail, layout))
@@ -206,7 +214,8 @@ def walk(
                 return report
             liked = [b for b in allowed if b in INSTEAD]
             byte = rng.choice(liked if liked and rng.random() < 0.9 else allowed)
-            text, state = text + bytes((byte,)), constraint.advance(state, byte)
+            Progress.text = text = text + bytes((byte,))
+            state = constraint.advance(state, byte)
             if state == sg.DEAD:
                 fault("mask is not advance", "an allowed byte is not accepted")
                 return report
@@ -238,17 +247,19 @@ def _check_end(
 
 def guarded(schema: Schema, work: Callable[[], Report], seconds: float = HANG) -> Report:
     """The report of some work; a hang or a crash is a fault, too."""
+    Progress.text = b""
     try:
         with time_limit(seconds):
             return work()
     except HangError:
-        return Report(faults=[Fault("hang", schema, detail=f"more than {seconds} s")])
+        fault = Fault("hang", schema, _shown(Progress.text), f"more than {seconds} s")
+        return Report(faults=[fault])
     except Exception as error:  # noqa: BLE001  what it is goes into the report
         import traceback
 
         place = traceback.extract_tb(error.__traceback__)[-1]
         detail = f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
-        return Report(faults=[Fault("crash", schema, detail=detail[:400])])
+        return Report(faults=[Fault("crash", schema, _shown(Progress.text), detail[:400])])
 
 
 def _shown(text: bytes) -> str:

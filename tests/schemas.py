@@ -297,8 +297,11 @@ class Writer:
         if self.draft >= 6:
             out["propertyNames"] = lambda: self.sub(2)
         if self.draft < 2019:
+            # all lists or all schemas: beside anchors, the referencing library (0.37) takes a list
+            # for a schema where the first of them is one
+            lists = rng.random() < 0.5
             out["dependencies"] = lambda: {
-                key: names() if rng.random() < 0.5 else self.sub(budget // 2) for key in names()
+                key: names() if lists else self.sub(budget // 2) for key in names()
             }
             return out
         out["dependentRequired"] = lambda: {key: names() for key in names()}
