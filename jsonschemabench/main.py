@@ -26,6 +26,7 @@ COMMANDS = {
     "generate": "measure generation with a model, end to end",
     "report": "make an HTML page and tables of results",
     "compare": "say what got better or worse between two results files",
+    "ratchet": "compare structgen with the outcomes on record, or record them anew",
 }
 
 
