@@ -1,6 +1,6 @@
 """In: command-line arguments. Out: an exit status; `python -m jsonschemabench` runs this.
 
-Exit status: 0 fine, 1 a regression (`compare`), 2 bad input, 130 interrupted,
+Exit status: 0 fine, 1 a regression (`compare`, `ratchet`), 2 bad input, 130 interrupted,
 141 the reader of stdout went away.
 """
 
@@ -26,6 +26,7 @@ COMMANDS = {
     "generate": "measure generation with a model, end to end",
     "report": "make an HTML page and tables of results",
     "compare": "say what got better or worse between two results files",
+    "ratchet": "say what structgen gets better or worse than on record",
     "ratchet": "compare structgen with the outcomes on record, or record them anew",
 }
 
