@@ -1,8 +1,7 @@
 """In: nothing. Out: the letters of internationalised host names, grouped by what IDNA sees in them.
 
 Two letters of one class can stand for each other in every rule of RFC 5891 to 5893 and in the bound
-on the length of Punycode that `idna_sizes` knows. Letters that compose with marks (Unicode normal
-form C) are told apart by the set of marks that they would compose with.
+on the length of Punycode that `idna_sizes` knows.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ class Letter(NamedTuple):
     window: the part of Unicode that it is in, see `idna_sizes`. itself: the letter, if it is one
     of `COUNTED`. context: the letter, if it has a contextual rule. script: "greek", "hebrew",
     "kana" (Han too) or "". combines: is it a mark, which cannot begin a label? order: canonical
-    combining class. composes: the marks that it must not be followed by. mark: the letter, if it is
-    in some `composes`. direction: L, R (AL too), AN, EN, NSM, "N" (may stand anywhere), "-" (not in
-    right-to-left labels). joins: "D" to the left and right, "R" to the right, "T" transparent.
-    digits: 1 Arabic-Indic, 2 extended Arabic-Indic.
+    combining class. composes: does it compose with some mark? mark: is it such a mark? direction:
+    L, R (AL too), AN, EN, NSM, "N" (may stand anywhere), "-" (not in right-to-left labels). joins:
+    "D" to the left and right, "R" to the right, "T" transparent. digits: 1 Arabic-Indic, 2 extended
+    Arabic-Indic.
     """
 
     window: int
@@ -36,8 +35,8 @@ class Letter(NamedTuple):
     script: str
     combines: bool
     order: int
-    composes: frozenset[str]
-    mark: str
+    composes: bool
+    mark: bool
     direction: str
     joins: str
     digits: int
@@ -58,25 +57,20 @@ def window_of(point: int) -> int:
 
 
 @cache
-def composing() -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    """For each letter the marks that it must not be followed by, and all marks that compose."""
-    firsts: set[str] = set()
-    seconds: set[str] = set()
+def composing() -> tuple[frozenset[str], frozenset[str]]:
+    """The letters that compose with marks in normal form C, and these marks."""
+    letters: set[str] = set()
+    marks: set[str] = set()
     for point in range(0x80, 0x30000):
         letter = chr(point)
         parts = unicodedata.decomposition(letter).split()
         if not parts or parts[0].startswith("<"):
             continue
-        firsts.add(letter)
+        letters.add(letter)
         if len(parts) == 2:
-            firsts.add(chr(int(parts[0], 16)))
-            seconds.add(chr(int(parts[1], 16)))
-    marks = frozenset(mark for mark in seconds if rules.permitted(mark))
-    table: dict[str, frozenset[str]] = {}
-    for letter in firsts:
-        barred = (mark for mark in marks if not _stays(letter + mark))
-        table[letter] = frozenset(barred) if rules.permitted(letter) else frozenset()
-    return table, marks
+            letters.add(chr(int(parts[0], 16)))
+            marks.add(chr(int(parts[1], 16)))
+    return frozenset(letters), frozenset(mark for mark in marks if rules.permitted(mark))
 
 
 @cache
@@ -92,7 +86,7 @@ def _stays(text: str) -> bool:
 
 def letter_of(char: str) -> Letter:
     """What the rules see of a permitted letter beyond ASCII."""
-    table, marks = composing()
+    letters, marks = composing()
     bidi = unicodedata.bidirectional(char)
     script = next((name for name, test in _SCRIPTS if rules.is_script(char, *test)), "")
     joins = "T" if unicodedata.category(char) == "Mn" else rules.joining(char)
@@ -104,8 +98,8 @@ def letter_of(char: str) -> Letter:
         script,
         unicodedata.category(char).startswith("M"),
         unicodedata.combining(char),
-        table.get(char, frozenset()),
-        char if char in marks else "",
+        char in letters,
+        char in marks,
         _DIRECTIONS.get(bidi, "N" if bidi in _NEUTRAL else "-"),
         joins,
         digits,

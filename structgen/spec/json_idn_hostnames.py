@@ -2,9 +2,10 @@
 
 A name is labels with any of the four full stops between them. A label is ASCII as in host names, an
 A-label, or letters in normal form C of which each is allowed where it stands. States read the
-rules of RFC 5892 letter by letter and bound the length of the label as `idna_sizes` does, so that a
-few labels whose A-label has 40 characters or more are left out; from every state some name can be
-finished. A name with a right-to-left label has only labels that RFC 5893 knows.
+rules of RFC 5892 letter by letter and bound the length of the label as `idna_sizes` does; from
+every state some name can be finished. Left out are some labels whose A-label has 40 characters or
+more, and marks that compose with some letters after others that do: their normal form would take a
+state per letter. A name with a right-to-left label has only labels that RFC 5893 knows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex import Regex, leaf
-from structgen.spec.idna_classes import CJK, Letter, ascii_marks, classes, window_of
+from structgen.spec.idna_classes import CJK, Letter, classes, window_of
 from structgen.spec.idna_sizes import Size
 from structgen.spec.json_a_labels import ALabel, Code, finish
 from structgen.spec.json_hostnames import MAX_NAME
@@ -34,7 +35,8 @@ class Seen(NamedTuple):
     last: "-", "l", "hebrew" or "virama" for the last character. need: what must follow: "l",
     "greek", "joiner" (after transparent letters). joins: may a ZERO WIDTH NON-JOINER follow between
     Arabic letters? kana: 1 a middle dot asks for kana or Han, 2 there is one. digits: see `Letter`.
-    barred: marks that would compose with what was read. order: combining class of the last letter.
+    barred: are marks that compose barred, as they do with some letters? order: combining class of
+    the last letter.
     heading: "L", "R", or "N" for a label that RFC 5893 does not know. numbers: EN or AN, in an "R"
     label. ends: may a label of its direction end here? upper: is there a capital ASCII letter?
     """
@@ -46,7 +48,7 @@ class Seen(NamedTuple):
     joins: bool = False
     kana: int = 0
     digits: int = 0
-    barred: frozenset[str] = frozenset()
+    barred: bool = False
     order: int = 0
     heading: str = ""
     numbers: str = ""
@@ -146,7 +148,7 @@ class Label:
             last="l" if char == "l" else "",
             need="",
             joins=False,
-            barred=ascii_marks(),
+            barred=True,
             order=0,
             upper=seen.upper or char.isupper(),
         )
@@ -167,7 +169,7 @@ class Label:
             begun="xn-" if seen.begun == "xn" and not self.size.others else "a",
             last="-",
             joins=False,
-            barred=frozenset(),
+            barred=False,
             order=0,
             ends=False,
         )
@@ -201,7 +203,7 @@ class Label:
         seen = self.seen
         if seen.need == "l" or (letter.combines and not seen.place):
             return None
-        if letter.mark in seen.barred or 0 < letter.order < seen.order:
+        if (letter.mark and seen.barred) or 0 < letter.order < seen.order:
             return None
         if letter.digits and seen.digits not in {0, letter.digits}:
             return None
