@@ -26,7 +26,6 @@ COMMANDS = {
     "generate": "measure generation with a model, end to end",
     "report": "make an HTML page and tables of results",
     "compare": "say what got better or worse between two results files",
-    "ratchet": "say what structgen gets better or worse than on record",
     "ratchet": "compare structgen with the outcomes on record, or record them anew",
 }
 
