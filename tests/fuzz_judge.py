@@ -21,6 +21,7 @@ import numpy as np
 
 import structgen as sg
 from structgen.errors import BudgetError, StructgenError, UnsatisfiableSchemaError
+from tests.fuzz_values import LIKED, garbled, more_texts, reordered
 from tests.oracle import Decider, json_decider
 from tests.schemas import Schema, loops
 from tests.values import spelt
@@ -31,7 +32,7 @@ PATIENCE = 5.0  # the same while a fault is made smaller
 SLOW = 2.0  # seconds of the processor for a compile or a mask
 LAYOUTS = [("any", "any"), ("declared", "bounded"), ("declared", "compact"), ("any", "compact"),
            ("declared", "any")]  # fmt: skip
-INSTEAD = b' \n"\\{}[],:0123456789.-+eEabtfnul'  # bytes that a walk likes best
+COMPACT = LAYOUTS[2]
 
 
 class HangError(Exception):
@@ -112,8 +113,13 @@ def accepts(constraint: sg.Constraint, text: bytes) -> bool:
     return constraint.is_accepting(constraint.advance_bytes(constraint.start, text))
 
 
-def compare(schema: Schema, texts: list[bytes], formats: bool = False) -> Report:
-    """Verdicts of the constraint (any order, any white space) beside the oracle's."""
+def compare(
+    schema: Schema, texts: list[bytes], formats: bool = False, rng: Random | None = None
+) -> Report:
+    """Verdicts of the constraint (any order, any white space) beside the oracle's.
+
+    rng: for texts from other sources, too (`tests.fuzz_values`), and the other order of keys.
+    """
     report = Report()
     decide = json_decider(schema, formats=formats)
     verdicts = [decide(text) for text in texts]
@@ -136,6 +142,11 @@ def compare(schema: Schema, texts: list[bytes], formats: bool = False) -> Report
         return report
     _slow(report, schema, "compile", started)
     report.counts["compiled"] += 1
+    if rng is not None:
+        more = texts_of(list(more_texts(constraint, schema, rng)), rng)
+        more += [garbled(text, rng) for text in rng.sample(texts, min(len(texts), 2))]
+        texts = texts + more
+        verdicts += map(decide, more)
     for text, verdict in zip(texts, verdicts, strict=True):
         Progress.text = text
         report.counts["pairs"] += 1
@@ -150,6 +161,31 @@ def compare(schema: Schema, texts: list[bytes], formats: bool = False) -> Report
         if accepted != verdict:
             kind = "accepted invalid" if accepted else "rejected valid"
             report.faults.append(Fault(kind, schema, _shown(text)))
+    if rng is not None and rng.random() < 0.3 and any(verdicts):
+        valid = [text for text, verdict in zip(texts, verdicts, strict=True) if verdict]
+        report.add(declared(schema, valid[:4], formats))
+    return report
+
+
+def declared(schema: Schema, texts: list[bytes], formats: bool = False) -> Report:
+    """In declared order and compact every valid value has a text, too."""
+    report = Report()
+    try:
+        constraint = compiled(schema, COMPACT, formats)
+    except UnsatisfiableSchemaError:
+        shown = _shown(min(texts, key=len))
+        return Report(faults=[Fault("declared order loses a value", schema, shown, layout=COMPACT)])
+    except BudgetError:
+        return report
+    for text in texts:
+        orders = reordered(json.loads(text))
+        if orders is None:
+            continue
+        report.counts["values in declared order"] += 1
+        if not any(accepts(constraint, order.encode()) for order in orders):
+            report.faults.append(
+                Fault("declared order loses a value", schema, _shown(text), layout=COMPACT)
+            )
     return report
 
 
@@ -212,7 +248,7 @@ def walk(
                 return report
             if not _check_end(constraint, state, text, decide, fault) or not allowed:
                 return report
-            liked = [b for b in allowed if b in INSTEAD]
+            liked = [b for b in allowed if b in LIKED]
             byte = rng.choice(liked if liked and rng.random() < 0.9 else allowed)
             Progress.text = text = text + bytes((byte,))
             state = constraint.advance(state, byte)
@@ -280,6 +316,8 @@ def again(fault: Fault, schema: Schema, value: Any) -> Fault | None:
 def _once(fault: Fault, schema: Schema, value: Any) -> Report:
     if fault.kind in VERDICTS:
         texts = [] if value is NO_VALUE else [json.dumps(value, ensure_ascii=False).encode()]
+        if fault.kind in ORDERS:
+            return declared(schema, texts) if texts and _valid(schema, texts[0]) else Report()
         return compare(schema, texts)
     report = compare(schema, [])
     if fault.kind not in {"budget", "slow", "hang", "crash"} or not report.faults:
@@ -290,7 +328,12 @@ def _once(fault: Fault, schema: Schema, value: Any) -> Report:
     return report
 
 
-VERDICTS = {"accepted invalid", "rejected valid", "called unsatisfiable"}
+def _valid(schema: Schema, text: bytes) -> bool:
+    return json_decider(schema)(text)
+
+
+ORDERS = {"declared order loses a value"}
+VERDICTS = {"accepted invalid", "rejected valid", "called unsatisfiable", *ORDERS}
 NO_VALUE = object()
 
 

@@ -230,6 +230,8 @@ def _spelt_number(value: float, rng: Random) -> str:
     """Plain, with zeros after the point, or with an exponent and the point near the first digit."""
     plain = json.dumps(value)
     number = Decimal(plain)
+    if len(number.as_tuple().digits) > 16:
+        return plain  # JsonSchema takes no more digits before an exponent
     padded = plain + "0" if "." in plain else plain + ".00"
     first = number.adjusted()  # 10 ** first is the place of the first digit
     power = first + rng.randint(-2, 2)  # JsonSchema allows a shift of up to 3 places

@@ -69,7 +69,7 @@ def test_a_text_is_accepted_iff_its_value_is_valid(draft: int, seed: int) -> Non
     values = [guide.value() for _ in range(6)]
     values += [mutated(value, rng) for value in values]
     texts = texts_of(values, rng)
-    check(guarded(schema, lambda: compare(schema, texts, formats)))
+    check(guarded(schema, lambda: compare(schema, texts, formats, rng)))
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
