@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 from structgen.automaton.lexer import (
     Either,
@@ -34,7 +35,8 @@ from structgen.spec.json_nodes import Node
 class Layout:
     """Where white space may stand: languages of the gaps of a JSON text. Compared by identity.
 
-    natural: keys have no escapes but those that they need.
+    natural: keys have no escapes but those that they need. surrogates: unpaired ones may be escaped
+    in values that are strings.
     inner: after `{ [ , :` and before `} ]`; comma, colon: before those; head, tail: around all.
     """
 
@@ -44,6 +46,7 @@ class Layout:
     head: Regex = EPSILON
     tail: Regex = EPSILON
     natural: bool = False
+    surrogates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Scalar:
     quoted: bool
     recorded: bool = False
     escapes: bool = True
+    surrogates: bool = False
 
     def end(self, vector: Vector) -> Target:
         """See `Role.end`."""
@@ -67,6 +71,7 @@ class Key:
     recorded: bool
     layout: Layout
     quoted: bool = True
+    surrogates: ClassVar[bool] = False
 
     @property
     def escapes(self) -> bool:
@@ -94,11 +99,12 @@ def value_start(
     objects: bool,
     closing: bool = False,
     watched: bool = False,
+    surrogates: bool = False,
 ) -> LexState:
     """At the start of a value that any of `vector` accepts.
 
     arrays, objects: whether `[` or `{` can lead to a value; closing: whether `]` may come instead;
-    watched: whether the machine asks for the value.
+    watched: whether the machine asks for the value; surrogates: as in `Layout`.
     """
     kind = "item" if watched else "value"
     punctuation: list[tuple[int, LexState | End]] = []
@@ -109,7 +115,8 @@ def value_start(
             punctuation.append((ord(text[0]), then))
     strings = tuple(EMPTY if n.string.is_empty() else n.string for n in vector)
     if any(s is not EMPTY for s in strings):
-        punctuation.append((ord('"'), Text(strings, Scalar(True, watched))))
+        role = Scalar(True, watched, surrogates=surrogates and not watched)
+        punctuation.append((ord('"'), Text(strings, role)))
     for char, wanted in (("[", arrays), ("{", objects), ("]", closing)):
         if wanted:
             punctuation.append((ord(char), End(char)))

@@ -234,6 +234,7 @@ class JsonMachine(Machine[JsonFrame]):
             objects=any(self._costs.objects(node) for node in vector),
             closing=closing,
             watched=frame.watched,
+            surrogates=self._layout.surrogates,
         )
 
     def expected(self, frame: JsonFrame) -> str:

@@ -96,6 +96,10 @@ class Role(Protocol):
     def escapes(self) -> bool:
         """Whether characters may be escaped that need not be."""
 
+    @property
+    def surrogates(self) -> bool:
+        """Whether unpaired surrogates may be escaped."""
+
     def end(self, vector: Vector) -> Target:
         """What the closing quote leads to; for unquoted text an End with the label, or None."""
 
@@ -252,6 +256,10 @@ class Escape(LexState):
                 if seg.lo <= code <= seg.hi:
                     targets[byte] = seg.target
         units = [*_restrict(segments, 0, 0xFFFF), *_high_surrogates(segments, self.recorded)]
+        if self.text.role.surrogates:
+            from structgen.automaton.lexer_surrogates import with_unpaired
+
+            units = with_unpaired(units, self.text)
         targets[ord("u")] = Digits(4, 4, tuple(sorted(units, key=lambda s: s.lo)), self.recorded)
         return Row(targets)
 

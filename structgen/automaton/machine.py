@@ -74,6 +74,7 @@ class _Whole:
     quoted: bool = False
     recorded: bool = False
     escapes: bool = False
+    surrogates: bool = False
 
     def end(self, vector: Vector) -> End | None:
         return End(END_OF_TEXT) if vector[0].nullable else None

@@ -32,18 +32,21 @@ _BOUNDED = alt(
 
 
 @lru_cache(maxsize=64)
-def layout_of(whitespace: str, natural: bool = False) -> tuple[Layout, int]:
-    """Where white space may stand, and the fewest bytes of a gap; `natural` as in `Layout`.
+def layout_of(
+    whitespace: str, natural: bool = False, surrogates: bool = False
+) -> tuple[Layout, int]:
+    """Where white space may stand, and the fewest bytes of a gap; flags as in `Layout`.
 
     In "bounded", and with a pattern, gaps stand after `{ [ , :` and before `} ]`; "bounded" allows
     one before the text as well; "any" allows them wherever JSON does.
     """
     if whitespace == "compact":
-        return Layout(natural=natural), 0
+        return Layout(natural=natural, surrogates=surrogates), 0
     if whitespace == "bounded":
-        return Layout(inner=_BOUNDED, head=_BOUNDED, natural=natural), 0
+        found = Layout(inner=_BOUNDED, head=_BOUNDED, natural=natural, surrogates=surrogates)
+        return found, 0
     if whitespace == "any":
-        return Layout(_ANY, _ANY, _ANY, _ANY, _ANY, natural), 0
+        return Layout(_ANY, _ANY, _ANY, _ANY, _ANY, natural, surrogates), 0
     gap = parse(whitespace, anchored=True)
     shortest = min_length(gap)
     if shortest is None or not intersect(gap, complement(_ANY)).is_empty():
@@ -51,4 +54,4 @@ def layout_of(whitespace: str, natural: bool = False) -> tuple[Layout, int]:
             f"whitespace is {whitespace!r}",
             expected='"bounded", "compact", "any", or a pattern of space, tab, \\n and \\r',
         )
-    return Layout(inner=gap, natural=natural), shortest
+    return Layout(inner=gap, natural=natural, surrogates=surrogates), shortest

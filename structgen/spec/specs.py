@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ORDERS = ("declared", "any")
 FORMATS = ("assert", "annotate")
 SPELLINGS = ("auto", "natural", "any")
+SURROGATES = ("refuse", "allow")
 
 
 class Spec(ABC):
@@ -58,11 +59,14 @@ class JsonSchema(Spec):
     "assert" the formats of the specifications, or "annotate" all. registry: further documents that
     references may lead to; nothing is ever fetched. spelling: "natural" writes integers in digits
     (never 1.0 or 1e2) and keys without needless escapes, "any" allows every spelling; "auto" is
-    "any" where order and white space are both "any", else "natural".
+    "any" where order and white space are both "any", else "natural". surrogates: "refuse" unpaired
+    surrogates such as \\ud800, or "allow" their escapes in values that are strings, where each is
+    one character that patterns see as U+FFFD.
 
     With property_order="any" and whitespace="any" the language is exactly the set of JSON texts
     (RFC 8259, without duplicate keys and unpaired surrogates) whose value is valid; of numbers with
-    an exponent, under constraints, those in the notation d.ddde±x (see `automaton.numbers`).
+    an exponent, under constraints, those whose point is near the first digit (see
+    `automaton.numbers`).
     """
 
     schema: Any
@@ -71,6 +75,7 @@ class JsonSchema(Spec):
     formats: str = "assert"
     spelling: str = "auto"
     registry: Registry[Any] | None = field(default=None, compare=False)
+    surrogates: str = "refuse"
     kind: ClassVar[str] = "json_schema"
 
     def __post_init__(self) -> None:
@@ -84,6 +89,8 @@ class JsonSchema(Spec):
             raise SpecError(f"formats is {self.formats!r}", expected=" or ".join(FORMATS))
         if self.spelling not in SPELLINGS:
             raise SpecError(f"spelling is {self.spelling!r}", expected=" or ".join(SPELLINGS))
+        if self.surrogates not in SURROGATES:
+            raise SpecError(f"surrogates is {self.surrogates!r}", expected=" or ".join(SURROGATES))
 
     @property
     def natural(self) -> bool:
@@ -97,7 +104,7 @@ class JsonSchema(Spec):
         from structgen.spec.json_layout import layout_of
         from structgen.spec.json_schemas import Schemas
 
-        layout, gap = layout_of(self.whitespace, self.natural)
+        layout, gap = layout_of(self.whitespace, self.natural, self.surrogates == "allow")
         schemas = Schemas(
             self.schema,
             assert_formats=self.formats == "assert",
@@ -140,6 +147,7 @@ class JsonSchema(Spec):
             "whitespace": self.whitespace,
             "formats": self.formats,
             "spelling": self.spelling,
+            "surrogates": self.surrogates,
             "documents": documents,
         }
 
