@@ -18,9 +18,10 @@ NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multip
 
 def integers(s: Subschema, bounds: dict[str, Any]) -> Regex:
     """Integers within bounds; in draft 4 a number with a fraction (1.0) is none."""
-    if s.schemas.natural:
-        return number_language(integer=True, spelling="natural", **bounds)
-    return number_language(integer=True, spelling="integer" if s.draft <= 4 else "any", **bounds)
+    spelling: Spelling = "natural" if s.schemas.natural else "any"
+    if s.draft <= 4:
+        spelling = "integer"
+    return number_language(integer=True, spelling=spelling, **bounds)
 
 
 # -- numbers ------------------------------------------------------------------------------------
