@@ -98,7 +98,7 @@ class ObjectPlan:
             if key not in self._children:
                 self._children[key] = object_child(self.alt, key)
             return self._children[key]
-        return next((c.child for c in self.cells if matches(c.keys, key)), FALSE)
+        return next((c.child for c in self.all_cells if matches(c.keys, key)), FALSE)
 
     @cached_property
     def all_cells(self) -> tuple[Cell, ...]:
