@@ -25,6 +25,7 @@ from structgen.spec.json_items import ItemsPlan
 from structgen.spec.json_members import MembersPlan
 from structgen.spec.json_nodes import ArrayAlt, Node, ObjectAlt
 from structgen.spec.json_plans import ObjectPlan
+from structgen.spec.json_pointer import location
 from structgen.spec.json_values import Value
 
 SHORTEST = 2  # bytes of an empty array or object
@@ -69,10 +70,16 @@ class Costs:
         self._some_objects: dict[Node, list[ObjectPlan]] = {}
         self._some_arrays: dict[Node, list[ArrayPlan]] = {}
         self._domains: dict[tuple[Expr, int], list[Value] | None] = {}
+        self._listing: set[Expr] = set()  # expressions whose values are being listed
 
     def of(self, expr: Expr) -> int | None:
         """Fewest bytes of a value that fits an expression."""
-        return self.of_node(self.node_of(expr))
+        try:
+            return self.of_node(self.node_of(expr))
+        except BudgetError as error:
+            if not error.location and expr:
+                error.location = location(expr[0].location)
+            raise
 
     def of_node(self, node: Node) -> int | None:
         """Fewest bytes of a value that fits a node."""
@@ -89,10 +96,19 @@ class Costs:
         return self._expressions.one_of(values)
 
     def domain(self, expr: Expr, wanted: int) -> list[Value] | None:
-        """All values that fit an expression, None if they are at least `wanted`."""
+        """All values that fit an expression, None if they are at least `wanted`.
+
+        A value that fits and holds another one that does can be nested as deep as one likes.
+        """
+        if expr in self._listing:
+            return None
         key = (expr, wanted)
         if key not in self._domains:
-            self._domains[key] = distinct_values(self, expr, wanted)
+            self._listing.add(expr)
+            try:
+                self._domains[key] = distinct_values(self, expr, wanted)
+            finally:
+                self._listing.discard(expr)
         return self._domains[key]
 
     def without(self, alt: ArrayAlt) -> Costs:

@@ -72,7 +72,7 @@ def format_(s: Subschema) -> None:
 
     A dialect may ask for it, too; that of 2020-12 wants to hear of formats that are not known.
     """
-    from structgen.spec.json_formats import SPEC_FORMATS, format_language
+    from structgen.spec.json_formats import format_language
 
     name = s.schema["format"]
     if not (s.schemas.assert_formats or s.dialect.asserts_formats) or not isinstance(name, str):
@@ -80,7 +80,7 @@ def format_(s: Subschema) -> None:
     language = format_language(name)
     if language is not None:
         s.only(string=language)
-    elif name in SPEC_FORMATS or (s.dialect.asserts_formats and s.draft >= 2020):
+    elif s.dialect.asserts_formats and s.draft >= 2020:
         raise UnsupportedSchemaError(
             f"the format {name!r} is not enforced",
             keyword="format",
