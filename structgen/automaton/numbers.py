@@ -16,7 +16,7 @@ So `1e400` is left out under such constraints, as readers take it for infinity, 
 end before an exponent; the repr of every double is in.
 The spellings depend on the kind of constraint, never on its values, which makes complements exact:
 what violates constraints c is `intersect(spellings(c), complement(number_language(c)))`, and
-`number_complement` finds the same for any union or intersection of languages made here.
+`number_sets` finds the same for any union or intersection of languages made here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from collections.abc import Sequence
 from decimal import Decimal as DecimalValue
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.number_digits import DIGITS, Decimal
@@ -38,19 +39,17 @@ from structgen.automaton.regex import (
     Regex,
     alt,
     chars,
-    complement,
     concat,
-    intersect,
     leaf,
     literal,
     repeat,
 )
-from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not
 from structgen.errors import BudgetError, SpecError
 
 __all__ = [
-    "JSON_NUMBER", "MAX_DIGITS", "MAX_FRACTION", "Spelling",
-    "equal_to", "number_complement", "number_language", "spellings", "to_fraction",
+    "JSON_NUMBER", "MAX_DIGITS", "MAX_FRACTION", "PLAIN_NUMBER", "Facts", "Spelling",
+    "equal_to", "facts_of", "joined", "language_for", "number_language", "spelled", "spellings",
+    "to_fraction",
 ]  # fmt: skip
 
 MAX_DIGITS = 2000  # digits a bound or multiple may have before and after its point
@@ -82,6 +81,7 @@ _POSITIVE = alt(
 _ANY_ZERO = concat(_ZERO, _optional(_EXPONENT))
 _ANY_POSITIVE = concat(_POSITIVE, _optional(_EXPONENT))
 
+PLAIN_NUMBER: Regex = concat(_SIGN, _PLAIN)
 JSON_NUMBER: Regex = concat(_SIGN, _PLAIN, _optional(_EXPONENT))
 
 
@@ -101,7 +101,7 @@ def number_language(
     `spelling` narrows them: "decimal" leaves exponents out, "integer" also fractions (`1.0`), as
     draft 4 defines integers; "natural" is how programs print: what must be an `integer` in digits,
     zero without a sign, other numbers with one digit before the point if an exponent follows.
-    That is no constraint: `number_complement` looks at the values of such texts only.
+    That is no constraint: `number_sets` looks at the values of such texts only.
     `location` is the JSON Pointer that errors name. `EMPTY` when no number fits.
     Raises `SpecError` for a multiple <= 0 or a bound without a finite decimal spelling,
     `BudgetError` for values with more than `MAX_DIGITS` digits.
@@ -122,7 +122,7 @@ def number_language(
     try:
         ends = (low, low_open, high, high_open)
         kind = "digits" if integer and spelling == "natural" else spelling
-        return _language(ends, *_common_multiple(moduli), kind)
+        return language_for(Facts(ends, *_common_multiple(moduli), kind))
     except ValueError as error:
         raise SpecError(
             f"a bound is {error}", location=location, expected="a decimal number"
@@ -159,54 +159,6 @@ def equal_to(value: Number, *, spelling: Spelling = "any", location: str = "") -
     )
 
 
-def number_complement(language: Regex) -> Regex:
-    """The JSON number texts whose value is none of those that a language stands for.
-
-    `language` is made of languages of this module by unions, intersections and this function. All
-    of them are exact on the spellings of the strictest kind of constraint in it, and those are
-    the spellings of the complement, so no value has texts in both.
-    """
-    if language is EMPTY or language is JSON_NUMBER:
-        return EMPTY if language is JSON_NUMBER else JSON_NUMBER
-    widened = _widened(language)
-    return intersect(_SPELLINGS[_strictness(widened)](), complement(widened))
-
-
-def _widened(node: Regex) -> Regex:
-    """A language with all spellings of the values that it has natural spellings of."""
-    if isinstance(node, Alt | And):
-        parts = [_widened(part) for part in node.parts]
-        return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
-    of, negative = (node.tail, True) if isinstance(node, Concat) else (node, False)
-    rule = _rule_of(of)
-    if rule is None or not rule.natural:
-        return node
-    ends: Ends = (rule.low, rule.low_open, rule.high, rule.high_open)
-    if negative:
-        ends = (_negated(rule.high), rule.high_open, -rule.low, rule.low_open)
-    return _language(ends, rule.modulus, rule.scale, "any")
-
-
-def _strictness(node: Regex) -> int:
-    """Which spellings a language is exact on: an index into `_SPELLINGS`."""
-    if isinstance(node, Alt | And):
-        return max(map(_strictness, node.parts))
-    if isinstance(node, Not):
-        return _strictness(node.body)
-    if isinstance(node, Concat):
-        return max(_strictness(node.head), _strictness(node.tail))
-    rule = _rule_of(node)
-    return 0 if rule is None or not rule.point else 2 if rule.modulus else 1
-
-
-def _rule_of(node: Regex) -> Range | None:
-    """The range that a foreign automaton of this module was made for."""
-    state = node.state if isinstance(node, Leaf) else None
-    if isinstance(state, Scientific):
-        return state.rule.rule
-    return state.rule if isinstance(state, Decimal) else None
-
-
 def to_fraction(value: float | DecimalValue, *, location: str = "") -> Fraction:
     """The exact value of a JSON number as Python read it; a float stands for its shortest decimal.
 
@@ -230,12 +182,16 @@ def _spellings(*, multiples: bool) -> Regex:
     return concat(_SIGN, alt(_PLAIN, concat(_ZERO, _EXPONENT), scientific))
 
 
-# From the widest to the strictest: what the languages of each kind of constraint are exact on.
-_SPELLINGS = (
-    lambda: JSON_NUMBER,
-    lambda: _spellings(multiples=False),
-    lambda: _spellings(multiples=True),
-)
+def spelled(strictness: int) -> Regex:
+    """What languages are exact on: 0 those without ends or multiples, 1 with ends, 2 multiples."""
+    return _spellings(multiples=strictness == 2) if strictness else JSON_NUMBER
+
+
+def _tightest(one: End, other: End, sign: int) -> End:
+    """The stronger of two lower (sign 1) or upper (sign -1) ends."""
+    if one[0] is None or other[0] is None:
+        return other if one[0] is None else one
+    return other if (sign * (other[0] - one[0]), other[1]) > (Fraction(0), one[1]) else one
 
 
 def _tighter(
@@ -277,7 +233,46 @@ def _common_multiple(moduli: list[Fraction]) -> tuple[int, int]:
     return common.numerator * 2 ** (scale - twos) * 5 ** (scale - fives), scale
 
 
+End = tuple[Fraction | None, bool]
 Ends = tuple[Fraction | None, bool, Fraction | None, bool]
+
+
+class Facts(NamedTuple):
+    """The constraints that a language was made for; `spelling` is "digits" for natural integers."""
+
+    ends: Ends
+    modulus: int
+    scale: int
+    spelling: str
+
+
+_facts: WeakKeyDictionary[Regex, Facts] = WeakKeyDictionary()
+_facts[JSON_NUMBER] = Facts((None, False, None, False), 0, 0, "any")
+_NARROWER = {"any": 0, "natural": 1, "decimal": 1, "digits": 2, "integer": 2}
+
+
+def language_for(facts: Facts) -> Regex:
+    """The language for some constraints, which `facts_of` tells of it."""
+    language = _language(*facts)
+    if language is not EMPTY:
+        _facts.setdefault(language, facts)
+    return language
+
+
+def facts_of(language: Regex) -> Facts | None:
+    """What a language was made for, if it is one of `number_language` as it came."""
+    return _facts.get(language)
+
+
+def joined(one: Facts, other: Facts) -> Facts | None:
+    """Both constraints together; None where the spellings have no narrower one in common."""
+    narrow, wide = sorted((one.spelling, other.spelling), key=_NARROWER.__getitem__, reverse=True)
+    if narrow != wide and _NARROWER[narrow] == _NARROWER[wide]:
+        return None
+    low = _tightest(one.ends[:2], other.ends[:2], 1)
+    high = _tightest(one.ends[2:], other.ends[2:], -1)
+    moduli = [Fraction(f.modulus, 10**f.scale) for f in (one, other) if f.modulus]
+    return Facts((*low, *high), *_common_multiple(moduli), narrow)
 
 
 @lru_cache(maxsize=4096)

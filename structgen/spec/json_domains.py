@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from structgen.automaton.numbers import JSON_NUMBER, equal_to, number_complement, to_fraction
+from structgen.automaton.number_sets import number_complement, number_intersection
+from structgen.automaton.numbers import JSON_NUMBER, equal_to, to_fraction
 from structgen.automaton.regex import (
     EMPTY,
     complement,
@@ -73,7 +74,7 @@ def _values(costs: Costs, expr: Expr) -> Iterator[Value]:
     while (text := shortest(number)) is not None:
         yield scalar(text.encode())
         apart = number_complement(equal_to(to_fraction(data_of(scalar(text.encode())))))
-        number = intersect(number, apart)
+        number = number_intersection(number, apart)
     strings, taken = node.string, []
     while (word := shortest(strings)) is not None:
         yield word

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from structgen.automaton.numbers import number_complement
+from structgen.automaton.number_sets import number_complement, number_intersection
 from structgen.automaton.regex import (
     ANY,
     Regex,
@@ -144,8 +144,9 @@ def disjoint(a: Node, b: Node, peek: Peek, depth: int = MAX_DEPTH) -> bool:
     """Whether no value fits both, as far as a look at required children tells."""
     if (a.null and b.null) or (a.true and b.true) or (a.false and b.false):
         return False
-    languages = ((a.number, b.number), (a.string, b.string))
-    if not all(intersect(x, y).is_empty() for x, y in languages):
+    if not number_intersection(a.number, b.number).is_empty():
+        return False
+    if not intersect(a.string, b.string).is_empty():
         return False
     if not all(_arrays_differ(x, y, peek, depth) for x in a.arrays for y in b.arrays):
         return False

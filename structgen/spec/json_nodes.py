@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
+from structgen.automaton.number_sets import number_intersection
 from structgen.automaton.numbers import JSON_NUMBER
 from structgen.automaton.regex import ANY, EMPTY, Regex, alt, intersect
 from structgen.errors import BudgetError
@@ -133,7 +134,7 @@ def both(a: Node, b: Node, location: str = "") -> Node:
         a.null and b.null,
         a.true and b.true,
         a.false and b.false,
-        intersect(a.number, b.number),
+        number_intersection(a.number, b.number),
         intersect(a.string, b.string),
         _both_alternatives(a.arrays, b.arrays, both_arrays, location),
         _both_alternatives(a.objects, b.objects, both_objects, location),

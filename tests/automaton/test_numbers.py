@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 from structgen.automaton.number_digits import State
 from structgen.automaton.number_exponents import MAX_SHIFT
+from structgen.automaton.number_sets import number_complement, number_intersection
 from structgen.automaton.numbers import (
     JSON_NUMBER,
     MAX_DIGITS,
     MAX_FRACTION,
     Spelling,
     equal_to,
-    number_complement,
     number_language,
     spellings,
     to_fraction,
@@ -708,3 +708,36 @@ def test_natural_spelling_has_no_negative_zero() -> None:
     assert difference(same, digits).is_empty() is False
     assert difference(difference(same, digits), literal("-0")).is_empty()
     assert difference(digits, same).is_empty()
+
+
+@given(one_constraint(), one_constraint(), one_constraint(), st.booleans())
+def test_constraints_that_meet_become_one(
+    one: tuple[Regex, Judge], two: tuple[Regex, Judge], three: tuple[Regex, Judge], negate: bool
+) -> None:
+    """The intersection has the members that the algebra finds, and no member means `EMPTY`."""
+    parts = [one[0], two[0], number_complement(three[0]) if negate else three[0]]
+    joint = number_intersection(*parts)
+    plain = intersect(*parts)
+    for text in sorted(short_numbers(3)):
+        assert matches(joint, text) == matches(plain, text), text
+    for value in (Fraction(-3), Fraction(5, 2), Fraction(24), Fraction(10**21)):
+        for text in usual_texts(value):
+            assert matches(joint, text) == matches(plain, text), text
+    if joint is EMPTY:
+        assert not any(matches(plain, str(number)) for number in range(-300, 300))
+
+
+def test_what_cannot_meet_is_empty_at_once() -> None:
+    """Multiples between ends, and multiples without their own multiples."""
+    twenty = number_language(minimum=1, maximum=20, integer=True)
+    assert number_intersection(*(number_language(multiple_of=[n]) for n in (3, 7)), twenty) is EMPTY
+    no_multiple_of_8 = number_complement(number_language(multiple_of=[8]))
+    assert number_intersection(number_language(multiple_of=[24]), no_multiple_of_8) is EMPTY
+    halves = number_complement(number_language(multiple_of=[Fraction(1, 2)]))
+    assert number_intersection(number_language(integer=True), halves) is EMPTY
+    three = number_intersection(number_language(multiple_of=[3]), no_multiple_of_8)
+    assert matches(three, "3")
+    assert not matches(three, "24")
+    whole = number_language(integer=True, minimum=2, spelling="natural")
+    joint = number_intersection(whole, number_language(maximum=9, spelling="natural"))
+    assert joint is number_language(integer=True, minimum=2, maximum=9, spelling="natural")

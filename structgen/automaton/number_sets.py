@@ -1,0 +1,109 @@
+"""In: languages of numbers. Out: their intersections and complements, by value.
+
+Unions need no function of their own: `regex.alt` is right for these languages as it is.
+"""
+
+from __future__ import annotations
+
+from structgen.automaton.number_digits import Decimal
+from structgen.automaton.number_exponents import Scientific
+from structgen.automaton.number_range import Range
+from structgen.automaton.numbers import (
+    JSON_NUMBER,
+    PLAIN_NUMBER,
+    Ends,
+    Facts,
+    facts_of,
+    joined,
+    language_for,
+    spelled,
+)
+from structgen.automaton.regex import EMPTY, Regex, alt, complement, concat, intersect
+from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not
+from structgen.errors import BudgetError
+
+
+def number_intersection(*languages: Regex) -> Regex:
+    """A member of each of some languages of this module; `EMPTY` where no value has a text in it.
+
+    Constraints that are just joined become one automaton. What is left of them beside complements
+    is searched for a plain decimal: every value that fits has one, and it is found sooner.
+    """
+    parts = [part for of in languages for part in (of.parts if isinstance(of, And) else (of,))]
+    facts: Facts | None = None
+    others: list[Regex] = []
+    for part in parts:
+        known = facts_of(part)
+        joint = known if facts is None or known is None else joined(facts, known)
+        if joint is None:
+            others.append(part)
+        else:
+            facts = joint
+    found = intersect(*others) if facts is None else intersect(language_for(facts), *others)
+    if not isinstance(found, And) or found in languages:
+        return found
+    try:
+        return EMPTY if intersect(_plain(found), PLAIN_NUMBER).is_empty() else found
+    except BudgetError:
+        return found  # whoever needs to know will look again, and say where
+
+
+def number_complement(language: Regex) -> Regex:
+    """The JSON number texts whose value is none of those that a language stands for.
+
+    `language` is made of languages of this module by unions, intersections and this function. All
+    of them are exact on the spellings of the strictest kind of constraint in it, and those are
+    the spellings of the complement, so no value has texts in both.
+    """
+    if language is EMPTY or language is JSON_NUMBER:
+        return EMPTY if language is JSON_NUMBER else JSON_NUMBER
+    widened = _widened(language)
+    return intersect(spelled(_strictness(widened)), complement(widened))
+
+
+def _widened(node: Regex) -> Regex:
+    """A language with all spellings of the values that it has natural spellings of."""
+    if isinstance(node, Alt | And):
+        parts = [_widened(part) for part in node.parts]
+        return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
+    of, negative = (node.tail, True) if isinstance(node, Concat) else (node, False)
+    rule = _rule_of(of)
+    if rule is None or not rule.natural:
+        return node
+    ends: Ends = (rule.low, rule.low_open, rule.high, rule.high_open)
+    if negative:
+        high = None if rule.high is None else -rule.high
+        ends = (high, rule.high_open, -rule.low, rule.low_open)
+    return language_for(Facts(ends, rule.modulus, rule.scale, "any"))
+
+
+def _strictness(node: Regex) -> int:
+    """Which spellings a language is exact on: an index into `_SPELLINGS`."""
+    if isinstance(node, Alt | And):
+        return max(map(_strictness, node.parts))
+    if isinstance(node, Not):
+        return _strictness(node.body)
+    if isinstance(node, Concat):
+        return max(_strictness(node.head), _strictness(node.tail))
+    rule = _rule_of(node)
+    return 0 if rule is None or not rule.point else 2 if rule.modulus else 1
+
+
+def _plain(node: Regex) -> Regex:
+    """A language without the automata that read exponents."""
+    if isinstance(node, Alt | And):
+        parts = [_plain(part) for part in node.parts]
+        return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
+    if isinstance(node, Not):
+        return complement(_plain(node.body))
+    if isinstance(node, Concat):
+        return concat(_plain(node.head), _plain(node.tail))
+    return EMPTY if isinstance(node, Leaf) and isinstance(node.state, Scientific) else node
+
+
+def _rule_of(node: Regex) -> Range | None:
+    """The range that a foreign automaton of this module was made for."""
+    state = node.state if isinstance(node, Leaf) else None
+    if isinstance(state, Scientific):
+        return state.rule.rule
+    return state.rule if isinstance(state, Decimal) else None
