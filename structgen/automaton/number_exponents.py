@@ -22,7 +22,7 @@ from structgen.automaton.number_digits import Decimal, Moves, State, grouped
 from structgen.automaton.number_range import Range, split_off
 
 MAX_FRACTION = 17  # digits after the first, before an exponent, with multiples; doubles need 16
-MAX_SHIFT = 3  # how far from the first digit other than 0 the point before an exponent may be
+MAX_SHIFT = 2  # how far from the first digit other than 0 the point before an exponent may be
 
 # Exact values that doubles hold as well: beyond, `1e400` is infinite and `1e-400` zero to readers.
 LEAST = Fraction(5, 10**324)
