@@ -139,14 +139,15 @@ def suite_outcomes(
     files = list(suite.files(optional=True, formats=True))
     remotes = {draft: suite.remotes(draft) for draft in suite.drafts}
     for file in tqdm(files, unit="file", file=sys.stderr, disable=None):
-        found = {}
+        found, reasons = {}, {}
         for case in file.cases:
             tokens = [byte_tokens(instance.text) for instance in case.instances]
             valid = [instance.valid for instance in case.instances]
             judged = judge(JudgeJob(spec_of(case, remotes[case.draft]), tokens, valid))
             for number, outcome in enumerate(judged.outcomes):
                 found[f"{case.number}/{number}"] = outcome
-        yield file.id, Measured(file.digest, found)
+                reasons[f"{case.number}/{number}"] = judged.error
+        yield file.id, Measured(file.digest, found, reasons)
     left_out += suite.left_out
 
 
@@ -160,6 +161,7 @@ def maskbench_outcomes(
         left_out.append(str(error))
         return
     found: dict[str, dict[str, str]] = {}
+    reasons = {}
     for case in tqdm(pack, unit="case", file=sys.stderr, disable=None):
         try:
             tokens = [byte_tokens(instance.text) for instance in case.instances]
@@ -170,9 +172,10 @@ def maskbench_outcomes(
         spec = Spec(JSON_SCHEMA, case.texts[JSON_SCHEMA])
         judged = judge(JudgeJob(spec, tokens, valid, masks=False))
         found.setdefault(case.dataset, {})[case.id] = judged.outcome
+        reasons[case.id] = judged.error
     left_out += pack.left_out
     for dataset, outcomes in found.items():
-        yield dataset, Measured(pack.digest, outcomes)
+        yield dataset, Measured(pack.digest, outcomes, reasons)
 
 
 def _report(found: Ratchet, comparison: Comparison) -> None:

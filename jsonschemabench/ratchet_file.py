@@ -24,10 +24,14 @@ SECTIONS = ("suite", "maskbench")
 
 @dataclass(frozen=True)
 class Measured:
-    """The outcome of each test ("case/test") or case by name; digest: of all they are made of."""
+    """The outcome of each test ("case/test") or case by name; digest: of all they are made of.
+
+    reasons: what the engine said of those that it refused or crashed at.
+    """
 
     digest: str
     outcomes: Mapping[str, str]
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class Comparison:
                 if outcome != before:
                     worse = OUTCOMES.index(outcome) < OUTCOMES.index(before)
                     line = f"{place} {name}: {before} -> {outcome}"
+                    if worse and measured.reasons.get(name):
+                        line += f": {measured.reasons[name]}"
                     (self.worse if worse else self.better).append(line)
 
 

@@ -152,7 +152,9 @@ def test_a_worse_outcome_fails_and_is_not_written_by_mistake(
     assert command(*arguments, "--write") == 1
     assert record.read_text() == before
     said = capsys.readouterr()
-    assert "1 fare worse than on record\n  Set Set---2: pass -> refused unsatisfiable" in said.out
+    assert (
+        "1 fare worse than on record\n  Set Set---2: pass -> refused unsatisfiable: no" in said.out
+    )
     assert "1 fare better than on record\n  draft7/type 0/0: crash -> pass" in said.out
     assert "--accept-worse" in said.err
     assert command(*arguments, "--write", "--accept-worse", "--only", "maskbench") == 0

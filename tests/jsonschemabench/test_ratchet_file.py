@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jsonschemabench.errors import BenchError
 from jsonschemabench.outcomes import (
     ACCEPTED_INVALID,
+    CRASH,
     OUTCOMES,
     PASS,
     REFUSED_SATISFIABLE,
@@ -61,6 +62,19 @@ def test_a_loss_is_seen_behind_a_gain() -> None:
     found = compared({"a": PASS, "b": REFUSED_SATISFIABLE}, {"a": REFUSED_SATISFIABLE, "b": PASS})
     assert found.worse == ["place a: pass -> refused satisfiable"]
     assert found.better == ["place b: refused satisfiable -> pass"]
+
+
+def test_what_is_worse_says_why_if_the_engine_did() -> None:
+    """A wrong verdict has no reason, a crash or a refusal has."""
+    comparison = Comparison()
+    known = Entry.of(Measured("digest", {"a": PASS, "b": PASS, "c": CRASH}))
+    now = {"a": CRASH, "b": REJECTED_VALID, "c": PASS}
+    comparison.add("place", known, Measured("digest", now, {"a": "too long", "b": "", "c": "no"}))
+    assert comparison.worse == [
+        "place a: pass -> crash: too long",
+        "place b: pass -> rejected valid",
+    ]
+    assert comparison.better == ["place c: crash -> pass"]
 
 
 def test_a_wrong_verdict_is_worse_than_a_refusal() -> None:
