@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -290,9 +291,9 @@ def guarded(schema: Schema, work: Callable[[], Report], seconds: float = HANG) -
     except HangError:
         fault = Fault("hang", schema, _shown(Progress.text), f"more than {seconds} s")
         return Report(faults=[fault])
+    except BudgetError as error:
+        return Report(faults=[Fault("budget", schema, _shown(Progress.text), str(error))])
     except Exception as error:  # noqa: BLE001  what it is goes into the report
-        import traceback
-
         place = traceback.extract_tb(error.__traceback__)[-1]
         detail = f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
         return Report(faults=[Fault("crash", schema, _shown(Progress.text), detail[:400])])

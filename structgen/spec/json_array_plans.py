@@ -91,5 +91,6 @@ class ArrayPlan:
         if self.most is None and not self.alt.unique:
             return True
         last = self.alt.prefix if self.most is None else min(self.alt.prefix, self.most - 1)
-        last = min(last, 0) if self.alt.unique else last
+        if self.alt.unique:  # others may lack values of their own before a longer array
+            last = min(last, max(self.alt.least - 1, 0))
         return any(many(self.child(index)) for index in range(last + 1))

@@ -63,6 +63,7 @@ class Costs:
         self._expressions = expressions
         self._declared = declared
         self._missing = missing  # alternatives that are left out
+        self._lacking: dict[frozenset[ArrayAlt], Costs] = {}  # by what they leave out, shared
         self._solved: dict[Node, int | None] = {}
         self._scalars: dict[Node, int | None] = {}
         self._objects: dict[ObjectAlt, ObjectPlan] = {}
@@ -114,7 +115,11 @@ class Costs:
     def without(self, alt: ArrayAlt) -> Costs:
         """The costs that there would be if no array fitted `alt`."""
         missing = self._missing | {alt}
-        return Costs(self._expressions, self._declared, self.gap, missing)
+        if missing not in self._lacking:
+            costs = Costs(self._expressions, self._declared, self.gap, missing)
+            costs._lacking = self._lacking
+            self._lacking[missing] = costs
+        return self._lacking[missing]
 
     def objects(self, node: Node) -> list[ObjectPlan]:
         """The plans of the object alternatives that some object fits."""

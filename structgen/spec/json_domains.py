@@ -49,10 +49,13 @@ def distinct_values(costs: Costs, expr: Expr, wanted: int) -> list[Value] | None
 
 
 def has_many(costs: Costs, node: Node, within: frozenset[Node] = frozenset()) -> bool:
-    """Whether infinitely many values plainly fit a node."""
-    if node in within or costs.of_node(node) is None:
+    """Whether infinitely many values plainly fit a node.
+
+    They do where a value that fits may hold others that do: those can be nested ever deeper.
+    """
+    if costs.of_node(node) is None:
         return False
-    if node.number is JSON_NUMBER or is_infinite(node.string):
+    if node in within or node.number is JSON_NUMBER or is_infinite(node.string):
         return True
     inside = within | {node}
 

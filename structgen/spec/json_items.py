@@ -173,6 +173,23 @@ class ItemsPlan(ArrayPlan):
                 yield cost, (self.take(index), after)
 
     def has_many(self, many: Callable[[Expr], bool]) -> bool:
-        """See `ArrayPlan.has_many`; nothing is plain where items are counted or repeat."""
-        plain = not self.alt.counted and not self.alt.repeated
-        return plain and super().has_many(many)
+        """See `ArrayPlan.has_many`; where items must differ, all but one must have many values."""
+        if not self.alt.counted or self.alt.repeated:
+            return not self.alt.repeated and super().has_many(many)
+        todo = [(0, self.start.counts, False, False)]
+        seen = set(todo)
+        while todo and len(seen) < MAX_STEPS:
+            index, counts, rich, poor = todo.pop()
+            if rich and self.finished((index, counts)):
+                return True
+            for child, after in self.ways(index, counts):
+                if self._costs.of(child) is None:
+                    continue
+                scarce = not many(child)
+                if scarce and poor and self.alt.unique:
+                    continue
+                then = (self.take(index), after, rich or not scarce, poor or scarce)
+                if then not in seen:
+                    seen.add(then)
+                    todo.append(then)
+        return False
