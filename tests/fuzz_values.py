@@ -80,7 +80,8 @@ def more_texts(constraint: sg.Constraint, schema: Schema, rng: Random) -> Iterat
     """Values that the constraint wrote, their neighbours, and now and then all small values."""
     for _ in range(2):
         value = written(constraint, rng)
-        yield from (value, mutated(value, rng))
+        if "Infinity" not in json.dumps(value):  # a number that only exact readers can read
+            yield from (value, mutated(value, rng))
     if rng.random() < 0.1:
         yield from small_values(schema, rng)
 
@@ -106,5 +107,5 @@ def _orders(value: Any) -> Iterator[str]:
 
 def _plain(value: Any) -> str:
     """A scalar as one would write it by hand."""
-    whole = isinstance(value, float) and value == int(value)
+    whole = isinstance(value, float) and value.is_integer()
     return json.dumps(int(value) if whole else value, ensure_ascii=False)

@@ -232,7 +232,7 @@ def _spelt_number(value: float, rng: Random) -> str:
     number = Decimal(plain)
     if len(number.as_tuple().digits) > 16:
         return plain  # JsonSchema takes no more digits before an exponent
-    padded = plain + "0" if "." in plain else plain + ".00"
+    padded = plain + ("" if "e" in plain else "0" if "." in plain else ".00")
     first = number.adjusted()  # 10 ** first is the place of the first digit
     power = first + rng.randint(-2, 2)  # JsonSchema allows a shift of up to 3 places
     moved = f"{number.scaleb(-power):f}{rng.choice(['e', 'E', 'e+' if power >= 0 else 'e'])}{power}"
