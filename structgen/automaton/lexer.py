@@ -9,7 +9,7 @@ of white space between lexemes. Branches that lead nowhere are never in a row.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -23,6 +23,7 @@ ESCAPES = {
     0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 8, 0x66: 12, 0x6E: 10, 0x72: 13, 0x74: 9,
 }  # fmt: skip
 ASTRAL = 0x10000
+_MANY = 100  # segments of so many pieces are not worth remembering: to compare them costs as much
 MAX_CODE_POINT = 0x10FFFF
 # lead byte of block 0, first and last code point, code points per lead byte, continuation bytes
 LEADS = (
@@ -138,11 +139,8 @@ class Text(LexState):
 
     def segments(self) -> list[Segment]:
         """Code points to the next position, sorted."""
-        out = [
-            Segment(lo, hi, Text(after, self.role))
-            for chars, after in vector_moves(self.vector)
-            for lo, hi in chars.ranges
-        ]
+        moves = [(chars, Text(after, self.role)) for chars, after in vector_moves(self.vector)]
+        out = [Segment(lo, hi, target) for chars, target in moves for lo, hi in chars.ranges]
         out.sort(key=lambda s: s.lo)
         return out
 
@@ -157,7 +155,8 @@ class Text(LexState):
             for byte in range(max(lo, first), min(hi, 0x7F) + 1):
                 targets[byte] = target
         beyond = tuple(s for s in segments if s.hi > 0x7F)
-        for byte, state in _leads(beyond, self.recorded) if beyond else ():
+        leads = _leads if len(beyond) < _MANY else _leads.__wrapped__
+        for byte, state in leads(beyond, self.recorded) if beyond else ():
             targets[byte] = state
         end = self.role.end(self.vector)
         if not self.role.quoted:
@@ -174,14 +173,14 @@ def free_form(state: LexState) -> LexState:
 
 
 def _restrict(
-    segments: Iterable[Segment], lo: int, hi: int, origin: int | None = None
+    segments: Sequence[Segment], lo: int, hi: int, origin: int | None = None
 ) -> tuple[Segment, ...]:
-    """The part of `segments` within lo..hi, relative to `origin` (lo when not given)."""
+    """The part of sorted `segments` within lo..hi, relative to `origin` (lo when not given)."""
     base = lo if origin is None else origin
+    first = bisect_left(segments, lo, key=lambda s: s.hi)
+    last = bisect_right(segments, hi, lo=first, key=lambda s: s.lo)
     return tuple(
-        Segment(max(s.lo, lo) - base, min(s.hi, hi) - base, s.target)
-        for s in segments
-        if s.hi >= lo and s.lo <= hi
+        Segment(max(s.lo, lo) - base, min(s.hi, hi) - base, s.target) for s in segments[first:last]
     )
 
 
@@ -218,14 +217,16 @@ class Digits(LexState):
         """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         span = 1 << (self.bits * (self.left - 1))
+        done = -1
         for seg in self.segments:
-            for digit in range(seg.lo // span, seg.hi // span + 1):
+            for digit in range(max(seg.lo // span, done + 1), seg.hi // span + 1):
                 after: Target = seg.target
                 if self.left > 1:
                     inside = _restrict(self.segments, digit * span, digit * span + span - 1)
                     after = Digits(self.bits, self.left - 1, inside, self.recorded)
                 for byte in self._spellings(digit):
                     targets[byte] = after
+                done = digit
         return Row(targets)
 
     def _spellings(self, digit: int) -> tuple[int, ...]:
