@@ -31,6 +31,8 @@ HINTS = {
     "string": ("pattern", "minLength", "maxLength", "format"),
     "number": ("minimum", "maximum", "multipleOf"),
 }  # fmt: skip
+ANNOTATIONS = {"nullable": True, "x-note": {"type": "null"}, "contentSchema": {"type": "null"},
+               "examples": [0], "default": {"$ref": "#"}, "Type": "a", "minimun": 3}  # fmt: skip
 FORMATS = {"ipv4": 4, "ipv6": 4, "date": 7, "uuid": 2019}  # as jsonschema decides them, from draft
 
 Schema = Any
@@ -136,6 +138,9 @@ class Writer:
             out[name] = rng.choice([False, self._leaf()])
         if self.hard and self._wants("distinct") and rng.random() < 0.7:
             out |= self._tight()
+        if rng.random() < 0.05:
+            name = rng.choice(sorted(ANNOTATIONS))
+            out[name] = ANNOTATIONS[name]
         keys = list(out)
         rng.shuffle(keys)
         return {key: out[key] for key in keys}
