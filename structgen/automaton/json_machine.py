@@ -293,9 +293,9 @@ class JsonMachine(Machine[JsonFrame]):
         if frame.kind == "root":
             return self._value_cost(frame.vector[0])
         if frame.stage == "value":
-            pending = enumerate(frame.vector)
-            return self._costs.gap + min(
-                self._value_cost(node) + self._after(frame, need) for need, node in pending
+            pending = enumerate(map(self._costs.of_node, frame.vector))
+            return self._costs.gap + min(  # no value need fit a node that is only asked about
+                size + self._after(frame, need) for need, size in pending if size is not None
             )
         least = int(frame.stage == "key")
         opened = frame.stage in ("open", "key")
