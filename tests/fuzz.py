@@ -25,6 +25,7 @@ from typing import Any
 from structgen.errors import StructgenError
 from tests.fuzz_judge import (
     LAYOUTS,
+    VERDICTS,
     Fault,
     Report,
     compare,
@@ -196,6 +197,8 @@ def main() -> int:
             by_kind.setdefault(fault.kind, []).append(fault)
             known = shown.setdefault(fault.kind, set())
             if fault.kind in WRONG and len(by_kind[fault.kind]) <= REDUCED and len(known) < SHOWN:
+                if fault.kind not in VERDICTS:
+                    show(fault)  # the smaller one may have another cause
                 small = fault if fault.kind == "hang" else smaller(fault)
                 if _name(small) not in known:
                     known.add(_name(small))
