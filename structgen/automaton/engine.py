@@ -19,7 +19,7 @@ from structgen.automaton.lexer import Digits, End, LexState, Row, free_form
 from structgen.automaton.lexer_paths import ends
 from structgen.automaton.machine import END_OF_TEXT, Frame, Machine
 from structgen.automaton.origins import BEFORE, FRAME, FREE, LABEL, ONLY, STATE, Origins, Saved
-from structgen.errors import ArtifactError
+from structgen.errors import ArtifactError, BudgetError
 from structgen.jit import kernels
 
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
@@ -167,7 +167,13 @@ class Engine:
         pair = int(self._k.lookup(self.tables.events, key))
         if pair != self._k.UNKNOWN:
             return pair
-        after = self.machine.event(self.frame(ctx), self.label(label), self.text(ctx))
+        try:
+            after = self.machine.event(self.frame(ctx), self.label(label), self.text(ctx))
+        except RecursionError as error:
+            raise BudgetError(
+                "deciding what may come next takes too many nested steps",
+                hint="nest schemas with uniqueItems, contains or not less deeply",
+            ) from error
         pair = self._k.DEAD if after is None else self._pair_of(after, (ctx, label))
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):

@@ -23,11 +23,12 @@ from structgen.spec.json_domains import distinct_values
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_items import ItemsPlan
 from structgen.spec.json_members import MembersPlan
-from structgen.spec.json_nodes import ArrayAlt, Node, ObjectAlt
+from structgen.spec.json_nodes import ArrayAlt, Node, ObjectAlt, children_of
 from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_pointer import location
 from structgen.spec.json_values import Value
 
+MAX_REACHED = 2000  # nodes looked at for an alternative
 SHORTEST = 2  # bytes of an empty array or object
 
 
@@ -111,6 +112,19 @@ class Costs:
             finally:
                 self._listing.discard(expr)
         return self._domains[key]
+
+    def reaches(self, expr: Expr, alt: ArrayAlt) -> bool:
+        """Whether a value that fits may have an array of `alt` inside, or is one."""
+        seen = {self.node_of(expr)}
+        todo = list(seen)
+        while todo and len(seen) <= MAX_REACHED:
+            node = todo.pop()
+            if alt in node.arrays:
+                return True
+            fresh = {self.node_of(child) for child in children_of(node)} - seen
+            seen |= fresh
+            todo += fresh
+        return bool(todo)
 
     def without(self, alt: ArrayAlt) -> Costs:
         """The costs that there would be if no array fitted `alt`."""

@@ -48,7 +48,8 @@ class UniquePlan(ItemsPlan):
     def rest(self, at: Items) -> int | None:
         """See `ItemsPlan.rest`."""
         if at not in self._known:
-            possible = any(_fit(domains, at.values) for domains in self._domains(at))
+            simple = not at.values and all(len(found) < 2 for found in self._sequences(at))
+            possible = simple or any(_fit(domains, at.values) for domains in self._domains(at))
             self._known[at] = self.search(at, self._costs.of) if possible else None
         return self._known[at]
 
@@ -63,9 +64,12 @@ class UniquePlan(ItemsPlan):
 
         That decides: of the arrays that fit, one of the least depth has no other inside.
         """
-        if all(len(children) < 2 for children in self._sequences(self.start)):
+        sequences = list(self._sequences(self.start))
+        if all(len(children) < 2 for children in sequences):
             return True
-        plan = UniquePlan(self.alt, self._costs.without(self.alt))
+        plan = self
+        if any(self._costs.reaches(child, self.alt) for found in sequences for child in found):
+            plan = UniquePlan(self.alt, self._costs.without(self.alt))
         return any(_fit(domains, frozenset()) for domains in plan._domains(plan.start))
 
     def _reserved(self, after: Items) -> frozenset[Value]:

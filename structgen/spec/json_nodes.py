@@ -9,7 +9,7 @@ every value. Each obligation has a dual, so `json_logic` can negate a node.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -338,3 +338,17 @@ def absorbed(alternatives: tuple[AltT, ...]) -> tuple[AltT, ...]:
         if not any(w <= asked and (not said or s == said) for w, s, _ in kept):
             kept.append((asked, said, i))
     return tuple(alternatives[i] for i in sorted(i for _, _, i in kept))
+
+
+def children_of(node: Node) -> Iterator[Expr]:
+    """The expressions that a node names."""
+    for array in node.arrays:
+        for prefix, tail in array.lists:
+            yield from (*prefix, tail)
+        yield from (counted.child for counted in array.counted)
+    for object_ in node.objects:
+        for group in object_.groups:
+            yield from group.named.values()
+            yield from (child for _, child in group.patterns)
+            yield group.rest
+        yield from (literal.child for clause in object_.clauses for literal in clause)

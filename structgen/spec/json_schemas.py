@@ -7,7 +7,6 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +23,7 @@ from structgen.spec.json_constants import constants, is_listing, listed, plain_t
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import FALSE, TRUE, Atom, Expr, Refused
 from structgen.spec.json_logic import negated
-from structgen.spec.json_nodes import ANYTHING, NOTHING, Node, both, either
+from structgen.spec.json_nodes import ANYTHING, NOTHING, Node, both, children_of, either
 from structgen.spec.json_pointer import location
 from structgen.spec.json_references import Place, References, Scope
 from structgen.spec.json_resources import Resource
@@ -279,23 +278,10 @@ class Schemas:
         todo = list(self.root)
         seen = set(todo)
         while todo:
-            for child in _children(self.expand(todo.pop())):
+            for child in children_of(self.expand(todo.pop())):
                 fresh = [atom for atom in child if atom not in seen]
                 seen.update(fresh)
                 todo += fresh
-
-
-def _children(node: Node) -> Iterator[Expr]:
-    for array in node.arrays:
-        for prefix, tail in array.lists:
-            yield from (*prefix, tail)
-        yield from (counted.child for counted in array.counted)
-    for object_ in node.objects:
-        for group in object_.groups:
-            yield from group.named.values()
-            yield from (child for _, child in group.patterns)
-            yield group.rest
-        yield from (literal.child for clause in object_.clauses for literal in clause)
 
 
 def _mentions(schema: Any) -> bool:

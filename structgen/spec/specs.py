@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automaton.machine import Machine, TextMachine
-from structgen.errors import SpecError, UnsatisfiableSchemaError
+from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
 
 if TYPE_CHECKING:
     from referencing import Registry
@@ -113,9 +113,15 @@ class JsonSchema(Spec):
             natural=self.natural,
             registry=self.registry,
         )
-        schemas.complete()
-        root = schemas.node(schemas.root)
-        if schemas.costs.of_node(root) is None:
+        try:
+            schemas.complete()
+            root = schemas.node(schemas.root)
+            possible = schemas.costs.of_node(root) is not None
+        except RecursionError as error:
+            raise BudgetError(
+                "the schema is nested too deeply", hint="nest subschemas less deeply"
+            ) from error
+        if not possible:
             raise UnsatisfiableSchemaError(
                 "no JSON value fits the schema",
                 location="#",
