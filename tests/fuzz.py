@@ -17,6 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -118,7 +119,7 @@ def drawn(schema: Any, rng: Random) -> list[Any]:
                 phases=[Phase.generate],
                 suppress_health_check=list(HealthCheck),
             )
-            @given(from_schema(schema))
+            @given(from_schema(deepcopy(schema)))  # it resolves references in place
             def draw(value: Any) -> None:
                 json.dumps(value, ensure_ascii=False).encode()  # no unpaired surrogates
                 found.append(value)

@@ -98,14 +98,13 @@ def _orders(value: Any) -> Iterator[str]:
             yield "[" + ",".join(items) + "]"
     elif isinstance(value, dict):
         for keys in permutations(value):
-            spelt = [[f"{_plain(key)}:{child}" for child in _orders(value[key])] for key in keys]
+            spelt = [
+                [f"{json.dumps(key, ensure_ascii=False)}:{child}" for child in _orders(value[key])]
+                for key in keys
+            ]
             for members in product(*spelt):
                 yield "{" + ",".join(members) + "}"
     else:
-        yield _plain(value)
-
-
-def _plain(value: Any) -> str:
-    """A scalar as one would write it by hand."""
-    whole = isinstance(value, float) and value.is_integer()
-    return json.dumps(int(value) if whole else value, ensure_ascii=False)
+        yield json.dumps(value, ensure_ascii=False)
+        if isinstance(value, float) and value.is_integer():
+            yield json.dumps(int(value))  # as one would write it by hand
