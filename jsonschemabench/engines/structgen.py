@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from jsonschemabench.engines.engine import GBNF, JSON_SCHEMA, LARK, Engine, Refused, Row, Spec
@@ -17,6 +19,16 @@ class StructgenEngine(Engine):
     module = "structgen"
     settings: ClassVar[Mapping[str, str]] = {"property_order": "any", "whitespace": "any"}
     kinds = (JSON_SCHEMA, LARK, GBNF)
+
+    @classmethod
+    def version(cls) -> str:
+        """The installed version, and which code that is: a checkout changes without its version."""
+        import structgen
+
+        code = hashlib.sha256()
+        for path in sorted(Path(structgen.__file__).parent.rglob("*.py")):
+            code.update(path.read_bytes())
+        return f"{super().version()}+{code.hexdigest()[:8]}"
 
     def prepare(self, vocabulary: Any) -> None:
         """Load the kernels."""
