@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import ClassVar
 
 from structgen.automaton.lexer import (
@@ -25,8 +25,9 @@ from structgen.automaton.lexer import (
     gap,
 )
 from structgen.automaton.machine import END_OF_TEXT
-from structgen.automaton.numbers import MAX_DIGITS, spellings
-from structgen.automaton.regex import ANY_CHAR, EMPTY, EPSILON, Regex, intersect, repeat
+from structgen.automaton.number_sets import number_intersection
+from structgen.automaton.numbers import spellings
+from structgen.automaton.regex import EMPTY, EPSILON, Regex
 from structgen.automaton.words import WordRange
 from structgen.spec.json_nodes import Node
 
@@ -121,17 +122,17 @@ def value_start(
         if wanted:
             punctuation.append((ord(char), End(char)))
     fork = Fork(tuple(punctuation), recorded=watched)
-    found = [intersect(n.number, _comparable()) if watched else n.number for n in vector]
+    found = [comparable(n.number) if watched else n.number for n in vector]
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
     return Either((fork, Text(numbers, Scalar(False, watched))))
 
 
-@cache
-def _comparable() -> Regex:
-    """Numbers that can be told apart from others: not too long, their exponents not too large."""
-    return intersect(spellings(minimum=1), repeat(ANY_CHAR, 1, MAX_DIGITS // 2))
+@lru_cache(maxsize=4096)
+def comparable(number: Regex) -> Regex:
+    """The numbers of a language that can be told apart from others by their value."""
+    return number_intersection(number, spellings(minimum=1))
 
 
 def key_start(
