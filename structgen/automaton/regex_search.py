@@ -14,7 +14,7 @@ from structgen.errors import BudgetError
 if TYPE_CHECKING:
     from structgen.automaton.regex_base import Regex
 
-NODE_BUDGET = 10_000  # nodes one search may visit
+NODE_BUDGET = 20_000  # nodes one search may visit
 
 
 def _too_costly(what: str, budget: int) -> BudgetError:
