@@ -45,6 +45,14 @@ class UniquePlan(ItemsPlan):
             return child
         return conjoin(child, self._costs.negation(self._costs.one_of(values)))
 
+    def steps(self, at: Items, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
+        """See `ItemsPlan.steps`; items still to come are compared with those read only."""
+        read, counts = state
+        for child, after in self.ways(read, counts):
+            cost = cost_of(self._without(child, at.values))
+            if cost is not None:
+                yield cost, (self.take(read), after)
+
     def rest(self, at: Items) -> int | None:
         """See `ItemsPlan.rest`."""
         if at not in self._known:
