@@ -45,7 +45,8 @@ SCHEMAS: list[Any] = [
     {"oneOf": [{"type": "integer"}, {"minimum": 1}]},
     {"oneOf": [{"required": ["a"]}, {"required": ["b"]}, {"required": ["c"]}]},
     {"oneOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"minimum": 2}}}]},
-    {"oneOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"const": 2}}}]},
+    {"oneOf": [{"items": {"type": "integer"}}, {"minItems": 2}]},
+    {"oneOf": [{"minimum": 1}, False]},
     {"if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": {"required": ["c"]}},
     {"if": {"type": "array"}, "then": {"minItems": 2}, "else": {"not": {"type": "string"}}},
     {"type": "object", "allOf": [
