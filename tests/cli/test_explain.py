@@ -52,7 +52,11 @@ VERDICTS = {
     "allowed": (["--token", "12"], 0, "'12' (token 262) may come next"),
     "by id": (["--token-id", "262"], 0, "'12' (token 262) may come next"),
     "no token": (["--token", "99"], 0, "no single token"),
-    "refused": (["--token", "true"], 1, "'t' at byte 18 inside /age is refused; expected an integer >= 0"),
+    "refused": (
+        ["--token", "true"],
+        1,
+        "'t' at byte 18 inside /age is refused; expected an integer >= 0",
+    ),
     "refused inside": (["--token", "1x"], 1, "'x' at byte 19 inside /age after '1' is refused"),
     "end": (["--token-id", "265"], 1, "not complete: it lacks at least '0}'"),
     "special": (["--token-id", "266"], 1, "special"),
