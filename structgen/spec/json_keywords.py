@@ -20,7 +20,18 @@ from structgen.spec.json_array_keywords import array, contains, unique_items
 from structgen.spec.json_constants import constants
 from structgen.spec.json_exprs import FALSE, TRUE, Atom
 from structgen.spec.json_logic import disjoint
-from structgen.spec.json_nodes import ANYTHING, Group, Node, ObjectAlt, both, either
+from structgen.spec.json_nodes import (
+    ANYTHING,
+    Every,
+    Group,
+    Member,
+    Node,
+    ObjectAlt,
+    both,
+    clauses_of,
+    either,
+    simplified,
+)
 from structgen.spec.json_scalar_keywords import (
     NUMERIC,
     format_,
@@ -210,6 +221,13 @@ def dependencies(s: Subschema) -> None:
 
 def _depend(s: Subschema, name: str, node: Node, needed: tuple[str, ...]) -> None:
     """Either the key is absent, or it is there and so are `needed`, and `node` fits."""
+    away = Every(name, FALSE)
+    asked = clauses_of(node.objects[0]) if len(node.objects) == 1 else None
+    if asked is not None and not s.schemas.tracks:
+        asked = [*((Member(key, TRUE),) for key in needed), *asked]
+        found = simplified(ObjectAlt(clauses=tuple((away, *clause) for clause in asked)))
+        s.only(objects=() if found is None else (found,))
+        return
     absent = ObjectAlt((Group({name: FALSE}),))
     present = ObjectAlt((), tuple(dict.fromkeys((name, *needed))))
     with_node = both(node, Node(objects=(present,)), s.at("dependencies"))

@@ -271,6 +271,18 @@ def is_search(literal: Literal) -> bool:
     return isinstance(literal, Member) and not isinstance(literal.keys, str)
 
 
+def clauses_of(o: ObjectAlt) -> list[Clause] | None:
+    """Clauses that say together what an alternative says; None if it says more than they can."""
+    plain = all(group.rest == TRUE and group.keys is ANY for group in o.groups)
+    if not plain or o.least or o.most is not None:
+        return None
+    found: list[Clause] = [(Member(key, TRUE),) for key in o.required]
+    for group in o.groups:
+        found += ((Every(key, child),) for key, child in group.named.items() if child != TRUE)
+        found += ((Every(keys, child),) for keys, child in group.patterns if child != TRUE)
+    return [*found, *o.clauses]
+
+
 def _known(o: ObjectAlt, key: str) -> Expr:
     """What the value of a key must plainly fit, patterns aside."""
     found = []
