@@ -89,11 +89,14 @@ class Engine:
         return self.ask(self._step.ending, pair) == 1
 
     def core(self, pair: int) -> tuple[int, int]:
-        """What decides how a text can go on from `pair`, the bytes that it remembers aside.
+        """What decides how a text can go on from `pair`, without the bytes of keys remembered.
 
-        Those matter only for what follows the lexeme; the lexer state knows which keys are taken.
+        They matter only for what is checked later; the lexer state knows which keys are taken.
         """
-        return pair >> 32, int(self.tables.ctx_base[pair & 0xFFFFFFFF])
+        ctx = pair & 0xFFFFFFFF
+        base = int(self.tables.ctx_base[ctx])
+        compared = ctx != base and self.machine.compares(self.frame(base))
+        return pair >> 32, ctx if compared else base
 
     def only_byte(self, pair: int) -> int:
         """The byte if exactly one can follow, else -1."""

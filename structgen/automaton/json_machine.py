@@ -94,6 +94,10 @@ class JsonMachine(Machine[JsonFrame]):
         """See `Machine.needs_text`."""
         return isinstance(label, tuple) and label[0] in {"other", "item"}
 
+    def compares(self, frame: JsonFrame) -> bool:
+        """See `Machine.compares`: within arrays whose items differ or repeat."""
+        return frame.watched
+
     def event(self, frame: JsonFrame, label: Hashable, text: bytes) -> JsonFrame | None:
         """See `Machine.event`."""
         if isinstance(label, tuple):

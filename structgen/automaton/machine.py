@@ -46,6 +46,10 @@ class Machine(ABC, Generic[FrameT]):
         The same arguments give the same frame.
         """
 
+    def compares(self, _frame: FrameT) -> bool:
+        """Whether what is read in the frame's lexeme decides which texts can follow it."""
+        return False
+
     @abstractmethod
     def cost(self, frame: FrameT) -> int:
         """Fewest bytes from the start of the frame's lexeme to the end of the text."""

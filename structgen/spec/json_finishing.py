@@ -27,16 +27,18 @@ class Slot(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Literals chosen: what claimed members must fit besides, and what all members must."""
+    """Literals chosen: what claimed members must fit besides, and what members must fit at all."""
 
     slots: dict[str, Slot]
     claims: dict[str, Expr]
-    every: tuple[Every, ...]
+    named: dict[str, Expr]
+    every: tuple[Every, ...]  # of kinds of keys
 
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
         more = (x.child for x in self.every if fits(x.keys, key))
-        return conjoin(self.slots[key].child, self.claims.get(key, TRUE), *more)
+        named = self.named.get(key, TRUE)
+        return conjoin(self.slots[key].child, self.claims.get(key, TRUE), named, *more)
 
 
 def finished(
@@ -48,7 +50,7 @@ def finished(
     """What `fill` makes of each choice of one literal per clause, where it makes anything of it."""
     if any(cost_of(slot.child) is None for slot in slots if slot.required):
         return
-    none = Choice({slot.key: slot for slot in slots}, {}, ())
+    none = Choice({slot.key: slot for slot in slots}, {}, {}, ())
     ways = [(len(list(_options(clause, none, cost_of))), clause) for clause in clauses]
     if any(count == 0 for count, _ in ways):
         return
@@ -92,9 +94,16 @@ def _held(literal: Literal, choice: Choice) -> Iterator[tuple[Choice, list[str]]
     """The ways to let a literal hold as well, and the keys that it says something new of."""
     slots, claims = choice.slots, choice.claims
     if isinstance(literal, Every):
-        needed = [k for k, s in slots.items() if s.required or k in claims]
-        after = choice._replace(every=(*choice.every, literal))
-        yield after, [key for key in needed if fits(literal.keys, key)]
+        if isinstance(literal.keys, str):
+            key = literal.keys
+            child = conjoin(choice.named.get(key, TRUE), literal.child)
+            after = choice._replace(named=choice.named | {key: child})
+            needed = [key] if key in claims or (key in slots and slots[key].required) else []
+        else:
+            after = choice._replace(every=(*choice.every, literal))
+            needed = [k for k, s in slots.items() if s.required or k in claims]
+            needed = [key for key in needed if fits(literal.keys, key)]
+        yield after, needed
         return
     keys = [literal.keys] if isinstance(literal.keys, str) else slots
     found = [key for key in keys if key in slots and fits(literal.keys, key)]

@@ -12,11 +12,12 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from structgen.automaton.regex import Regex, complement, intersect, shortest, words
+from structgen.automaton.regex import ANY, Regex, complement, intersect, shortest, words
 from structgen.errors import BudgetError
 from structgen.spec.json_clauses import Pending, pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_finishing import Choice, Slot, finished
+from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import Clause, Every, ObjectAlt, is_search
 from structgen.spec.json_plans import (
     Cell,
@@ -69,16 +70,19 @@ class MembersPlan(ObjectPlan):
     @cached_property
     def all_cells(self) -> tuple[Cell, ...]:
         """As in `ObjectPlan`, and told apart by the literals of clauses."""
-        cells = list(super().all_cells)
-        for keys in dict.fromkeys(x.keys for clause in self.alt.clauses for x in clause):
-            language = words((keys,)) if isinstance(keys, str) else keys
+        meant = sorted(self._meant.difference(self.names))
+        apart = complement(words(meant)) if meant else ANY
+        cells = [Cell(intersect(cell.keys, apart), cell.child) for cell in super().all_cells]
+        literals = (x.keys for clause in self.alt.clauses for x in clause)
+        for language in dict.fromkeys(keys for keys in literals if not isinstance(keys, str)):
             halves = (
                 (intersect(cell.keys, part), cell.child)
                 for cell in cells
                 for part in (language, complement(language))
             )
             cells = [Cell(part, child) for part, child in halves if not part.is_empty()]
-        return tuple(cells)
+        cells = [cell for cell in cells if not cell.keys.is_empty()]
+        return (*cells, *(Cell(words((key,)), object_child(self.alt, key)) for key in meant))
 
     # -- going on -------------------------------------------------------------------------------
 

@@ -152,6 +152,18 @@ def test_the_last_value_left_ends_an_array_of_different_items() -> None:
     assert constraint.forced_bytes(state) == b"]"
 
 
+@pytest.mark.parametrize("schema", [{"not": {"uniqueItems": True}}, {"uniqueItems": True}])
+def test_a_completion_depends_on_the_item_that_is_being_read(schema: Any) -> None:
+    """What completes one string may repeat, or fail to repeat, another."""
+    schema = {"type": "array", "minItems": 2, **schema}
+    constraint = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    decide = json_decider({"$schema": DIALECTS[2020], **schema})
+    for beginning in (b'["', b'["9', b'["x","9', b"[1", b"[10", b'[{"a":1},{"', b'[{"a":1},{"a'):
+        state = constraint.advance_bytes(constraint.start, beginning)
+        whole = beginning + constraint.shortest_completion(state)
+        assert decide(whole), whole
+
+
 def test_many_overlapping_branches_stay_apart() -> None:
     """Optional keys in thirty branches, which conjunctions of negations would multiply."""
     branches = [
