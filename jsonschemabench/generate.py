@@ -51,37 +51,43 @@ def add_parser(commands: Any) -> None:
         "--out.",
     )
     _add_work(parser.add_argument_group("work"))
-    model = parser.add_argument_group("model")
-    model.add_argument(
+    _add_model(parser.add_argument_group("model"))
+    _add_run(parser.add_argument_group("run"))
+
+
+def _add_model(group: Any) -> None:
+    group.add_argument(
         "--model", metavar="PATH", help="folder or Hub name of a transformers model (default: demo)"
     )
-    model.add_argument("--device", help="such as cpu or cuda:0 (default: a GPU if there is one)")
-    model.add_argument(
+    group.add_argument("--device", help="such as cpu or cuda:0 (default: a GPU if there is one)")
+    group.add_argument(
         "--dtype", help="such as bfloat16 (default: as saved; the demo model in float32)"
     )
-    model.add_argument(
+    group.add_argument(
         "--threads",
         type=_count,
         metavar="N",
         help="threads of the model on a CPU (default: as torch chooses; 1 for the demo model)",
     )
-    model.add_argument(
+    group.add_argument(
         "--max-tokens",
         type=_count,
         metavar="N",
         help="most tokens of a text; one that has not ended by then is incomplete (default: 512)",
     )
-    model.add_argument(
+    group.add_argument(
         "--temperature", type=float, default=0.0, metavar="T", help="default: 0, which is greedy"
     )
-    model.add_argument(
+    group.add_argument(
         "--seed",
         type=int,
         default=7,
         metavar="N",
         help="of sampling and of the demo tasks (default: 7, as in structgen.demo.evaluate)",
     )
-    group = parser.add_argument_group("run")
+
+
+def _add_run(group: Any) -> None:
     group.add_argument(
         "--engines",
         default="all",

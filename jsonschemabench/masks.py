@@ -52,23 +52,24 @@ def add_parser(commands: Any) -> None:
     )
     work.add_argument("--texts", type=Path, metavar="FILE", help="texts of the grammar, one a line")
     vocab.add_options(parser)
-    run_group = parser.add_argument_group("run")
-    run_group.add_argument(
+    add_run_options(parser, DEFAULT_ENGINES, "masks.jsonl")
+
+
+def add_run_options(parser: argparse.ArgumentParser, engines: str, out: str) -> None:
+    """The options of a run over cases; by default with `engines`, its results going to `out`."""
+    group = parser.add_argument_group("run")
+    group.add_argument(
         "--engines",
-        default=DEFAULT_ENGINES,
+        default=engines,
         metavar="NAMES",
-        help=f"of {', '.join(ENGINES)}, with commas between, or all (default: {DEFAULT_ENGINES})",
+        help=f"of {', '.join(ENGINES)}, with commas between, or all (default: {engines})",
     )
-    run_group.add_argument(
-        "--out", type=Path, default=Path("masks.jsonl"), metavar="FILE", help="results file"
-    )
-    run_group.add_argument(
+    group.add_argument("--out", type=Path, default=Path(out), metavar="FILE", help="results file")
+    group.add_argument(
         "--fresh", action="store_true", help="begin anew where --out holds an earlier run"
     )
-    run_group.add_argument(
-        "--failures", action="store_true", help="list the cases that do not pass"
-    )
-    add_limits(run_group)
+    group.add_argument("--failures", action="store_true", help="list what does not pass")
+    add_limits(group)
 
 
 def add_limits(group: Any) -> None:

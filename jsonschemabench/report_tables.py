@@ -108,12 +108,6 @@ def share(part: int, whole: int, tone: str = "") -> Figure:
     return Figure(percent, f"{shown} %", tone)
 
 
-def microseconds(seconds: float, tone: str = "") -> Figure:
-    """A time in µs with three digits that matter: 0.84, 12.4, 1,240."""
-    value = 1e6 * seconds
-    return Figure(value, significant(value), tone)
-
-
 def ratio(value: float) -> Figure:
     """How many times one thing is another: 11×, 0.42×."""
     tone = "" if math.isnan(value) or value == 1 else "good" if value > 1 else "bad"

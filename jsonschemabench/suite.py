@@ -19,12 +19,12 @@ from typing import Any
 
 from jsonschemabench import outcomes, vocab
 from jsonschemabench.data_folder import data_folder
-from jsonschemabench.engines import ENGINES, available
+from jsonschemabench.engines import available
 from jsonschemabench.engines.engine import JSON_SCHEMA, Engine, Spec
 from jsonschemabench.errors import BenchError
 from jsonschemabench.features import features
 from jsonschemabench.judge import JudgeJob, Judgement, all_alike, start
-from jsonschemabench.masks import add_limits, engine_names, limits
+from jsonschemabench.masks import add_run_options, engine_names, limits
 from jsonschemabench.results import Writer, header
 from jsonschemabench.runner import Runner, say_left_out
 from jsonschemabench.suite_cases import DRAFTS, SERVER, Suite, SuiteCase, SuiteFile
@@ -72,21 +72,7 @@ def add_parser(commands: Any) -> None:
         help="only the files of that name, such as items or email; give it several times",
     )
     vocab.add_options(parser, "bytes")
-    run_group = parser.add_argument_group("run")
-    run_group.add_argument(
-        "--engines",
-        default=DEFAULT_ENGINES,
-        metavar="NAMES",
-        help=f"of {', '.join(ENGINES)}, with commas between, or all (default: {DEFAULT_ENGINES})",
-    )
-    run_group.add_argument(
-        "--out", type=Path, default=Path("suite.jsonl"), metavar="FILE", help="results file"
-    )
-    run_group.add_argument(
-        "--fresh", action="store_true", help="begin anew where --out holds an earlier run"
-    )
-    run_group.add_argument("--failures", action="store_true", help="list the tests that fail")
-    add_limits(run_group)
+    add_run_options(parser, DEFAULT_ENGINES, "suite.jsonl")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-_MAX_LABEL = 63
 _ALLOWED = frozenset("ßς་〇\u06fd\u06fe")
 _FORBIDDEN = frozenset("\u0640\u07fa\u302e\u302f\u3031\u3032\u3033\u3034\u3035\u303b")
 CONTEXTUAL = frozenset("\u200c\u200d\u00b7\u0375\u05f3\u05f4\u30fb")
@@ -153,14 +152,3 @@ def label_fits(text: str) -> bool:
 def punycode(text: str) -> str:
     """The Punycode of a label (RFC 3492), without the prefix `xn--`."""
     return text.encode("punycode").decode("ascii")
-
-
-def a_label_fits(code: str) -> bool:
-    """Is `xn--` with this lower-case rest the A-label of an allowed U-label (RFC 5891 4.4)?"""
-    if len(code) > _MAX_LABEL - 4 or code.endswith("-"):
-        return False
-    try:
-        text = code.encode("ascii").decode("punycode")
-        return not text.isascii() and punycode(text) == code and label_fits(text)
-    except (UnicodeError, ValueError, OverflowError):
-        return False

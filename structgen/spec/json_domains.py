@@ -75,8 +75,9 @@ def _values(costs: Costs, expr: Expr) -> Iterator[Value]:
             yield Boolean(literal)
     number = node.number
     while (text := shortest(number)) is not None:
-        yield scalar(text.encode())
-        apart = number_complement(equal_to(to_fraction(data_of(scalar(text.encode())))))
+        value = scalar(text.encode())
+        yield value
+        apart = number_complement(equal_to(to_fraction(data_of(value))))
         number = number_intersection(number, apart)
     strings, taken = node.string, []
     while (word := shortest(strings)) is not None:

@@ -201,9 +201,9 @@ def _both_alternatives(
 
 def both_arrays(a: ArrayAlt, b: ArrayAlt) -> ArrayAlt | None:
     """Arrays that fit `a` and `b`; None if they plainly exclude each other."""
-    if a is b or _is_free_array(b):
+    if a is b or _is_free(b):
         return a
-    if _is_free_array(a):
+    if _is_free(a):
         return b
     merged = ArrayAlt(
         tuple(dict.fromkeys(a.lists + b.lists)),
@@ -225,9 +225,9 @@ def both_arrays(a: ArrayAlt, b: ArrayAlt) -> ArrayAlt | None:
 
 def both_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
     """Objects that fit `a` and `b`; None if they plainly exclude each other."""
-    if a is b or _is_free_object(b):
+    if a is b or _is_free(b):
         return a
-    if _is_free_object(a):
+    if _is_free(a):
         return b
     merged = ObjectAlt(
         tuple(dict.fromkeys(a.groups + b.groups)),
@@ -313,12 +313,9 @@ def _open(o: ObjectAlt, clause: Clause) -> Clause | None:
     return tuple(left)
 
 
-def _is_free_array(a: ArrayAlt) -> bool:
-    return a is ANY_ARRAY or (not _asked(a) and not _said(a))
-
-
-def _is_free_object(a: ObjectAlt) -> bool:
-    return a is ANY_OBJECT or (not _asked(a) and not _said(a))
+def _is_free(a: ArrayAlt | ObjectAlt) -> bool:
+    """Whether an alternative asks for nothing and says nothing."""
+    return a is ANY_ARRAY or a is ANY_OBJECT or not (_asked(a) or _said(a))
 
 
 def _asked(a: ArrayAlt | ObjectAlt) -> frozenset[Any]:

@@ -22,10 +22,21 @@ from hypothesis import strategies as st
 from structgen.automaton.regex import EMPTY, Regex, intersect, literal, matches, shortest
 from structgen.automaton.regex_syntax import parse
 from structgen.errors import BudgetError, UnsupportedSchemaError
-from structgen.spec.idna_labels import a_label_fits, label_fits, permitted, punycode
+from structgen.spec.idna_labels import label_fits, permitted, punycode
 from structgen.spec.json_formats import SPEC_FORMATS, format_language
 
 UNENFORCED: set[str] = set()
+
+
+def a_label_fits(code: str) -> bool:
+    """Is `xn--` with this lower-case rest the A-label of an allowed U-label (RFC 5891 4.4)?"""
+    if len(code) > 59 or code.endswith("-"):
+        return False
+    try:
+        text = code.encode("ascii").decode("punycode")
+        return not text.isascii() and punycode(text) == code and label_fits(text)
+    except (UnicodeError, ValueError, OverflowError):
+        return False
 
 
 def language(name: str) -> Regex:
