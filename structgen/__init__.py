@@ -48,7 +48,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from structgen import errors as errors
-    from structgen.constraint import DEAD as DEAD
+    from structgen.automaton.automaton import DEAD as DEAD
     from structgen.constraint import FINAL as FINAL
     from structgen.constraint import Constraint as Constraint
     from structgen.decode.generator import Generator as Generator

@@ -1,4 +1,4 @@
-"""In: an engine and a vocabulary. Out: the constraint: states are ints, masks are rows of bits.
+"""In: an automaton and a vocabulary. Out: the constraint: states are ints, masks are rows of bits.
 
 A state is an interned position in the text. Its mask is `inside | crossing`: the tokens that stay
 within the current lexeme (a property of the lexer state alone, shared by all states with it), and
@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.completion import Completions
-from structgen.automaton.engine import Engine
+from structgen.automaton.automaton import DEAD, Automaton
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.mask.bitmask import unpack
-from structgen.mask.rows import RowStore, Walker
+from structgen.mask.rows import RowStore
 from structgen.mask.spellable import Spellable
 
 if TYPE_CHECKING:
     from structgen.spec.specs import Spec
     from structgen.tokens.vocabulary import Vocabulary
 
-DEAD = -1  #: the state after a token that is not allowed
 FINAL = -2  #: the state after an end-of-text token; nothing can follow
 MAX_STEPS = 1 << 18  # remembered (state, token) -> state
 
@@ -42,17 +40,17 @@ class Constraint:
         self,
         spec: Spec,
         vocabulary: Vocabulary,
-        engine: Engine,
+        automaton: Automaton,
         rows: RowStore | None = None,
         stored: dict[str, npt.NDArray[Any]] | None = None,
     ) -> None:
-        """Wrap an engine; `rows` and `stored` (see `stored()`) bring back what was saved."""
+        """Wrap an automaton; `rows` and `stored` (see `stored()`) bring back what was saved."""
         self.spec = spec
         self.vocabulary = vocabulary
-        self.engine = engine
+        self.automaton = automaton
         self.lock = threading.RLock()
-        self._walker = Walker(engine, vocabulary)
-        self._completions = Completions(engine)
+        self._masks = automaton.masks(vocabulary)
+        self._completions = automaton.completions()
         self._rows = RowStore(vocabulary.words) if rows is None else rows
         self._pairs: list[int] = [] if stored is None else stored["pairs"].tolist()
         self._state_of = {pair: state for state, pair in enumerate(self._pairs)}
@@ -65,7 +63,7 @@ class Constraint:
             self._rows.index.update((state, at) for state, at in kept if at >= 0)
             endings = enumerate(stored["endings"].tolist())
             self._ends.update((state, bool(e)) for state, e in endings if e >= 0)
-        self.start = self._intern(engine.start)
+        self.start = self._intern(automaton.start)
         self._spellable = None if _writes_all_bytes(vocabulary) else self._search()
         if self._spellable is not None and not self._spellable(self.start):
             error = BudgetError if self._spellable.gave_up else UnsatisfiableSchemaError
@@ -97,7 +95,11 @@ class Constraint:
         if token_id in self._eos:
             return FINAL if self.is_accepting(state) else DEAD
         data = self.vocabulary.token_bytes(token_id)
-        if not data or token_id in self.vocabulary.special_ids:
+        if token_id in self.vocabulary.special_ids:
+            with self.lock:
+                pair = self.automaton.specials(self._pairs[state]).get(data, DEAD)
+                return DEAD if pair < 0 else self._intern(pair)
+        if not data:
             return DEAD
         after = self.advance_bytes(state, data)
         if self._spellable is not None and after >= 0 and not self._spellable(after):
@@ -113,7 +115,7 @@ class Constraint:
         if state < 0:
             return (DEAD, 0) if data else (state, 0)
         with self.lock:
-            pair, count = self.engine.run(self._pairs[state], data)
+            pair, count = self.automaton.run(self._pairs[state], data)
             return (DEAD if pair < 0 else self._intern(pair)), count
 
     def _intern(self, pair: int) -> int:
@@ -130,7 +132,7 @@ class Constraint:
         found = self._ends.get(state)
         if found is None:
             with self.lock:
-                found = self._ends[state] = self.engine.is_accepting(self._pairs[state])
+                found = self._ends[state] = self.automaton.is_accepting(self._pairs[state])
         return found
 
     def allowed_bytes(self, state: int) -> frozenset[int]:
@@ -138,7 +140,7 @@ class Constraint:
         if state < 0:
             return frozenset()
         with self.lock:
-            return frozenset(self.engine.next_bytes(self._pairs[state]))
+            return frozenset(self.automaton.next_bytes(self._pairs[state]))
 
     def forced_bytes(self, state: int) -> bytes:
         """Bytes that every completion starts with, b"" when there is a choice."""
@@ -147,12 +149,12 @@ class Constraint:
         out = bytearray()
         with self.lock:
             pair = self._pairs[state]
-            while not self.engine.is_accepting(pair):
-                byte = self.engine.only_byte(pair)
+            while not self.automaton.is_accepting(pair):
+                byte = self.automaton.only_byte(pair)
                 if byte < 0:
                     break
                 out.append(byte)
-                pair, _ = self.engine.run(pair, bytes((byte,)))
+                pair, _ = self.automaton.run(pair, bytes((byte,)))
         return bytes(out)
 
     def shortest_completion(self, state: int) -> bytes:
@@ -197,14 +199,18 @@ class Constraint:
         with self.lock:
             if state < 0:
                 return store.add(state, np.zeros(self.vocabulary.words, np.int32))
-            row = self._walker.row(self._pairs[state])
+            row = self._masks.row(self._pairs[state])
             if self._spellable is not None:
                 for token in self._tokens_of(row):
                     if self.advance(state, token) == DEAD:
                         row[token >> 5] &= np.int32(~np.uint32(1 << (token & 31)).view(np.int32))
-            if self.is_accepting(state):
-                for token in self._eos:
-                    row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
+            allowed = list(self._eos) if self.is_accepting(state) else []
+            specials = self.automaton.specials(self._pairs[state])
+            if specials:
+                special_ids = self.vocabulary.special_ids
+                allowed += [t for t in special_ids if self.vocabulary.token_bytes(t) in specials]
+            for token in allowed:
+                row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
             return store.add(state, row)
 
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
@@ -216,12 +222,12 @@ class Constraint:
 
         def successors(state: int) -> list[int]:
             texts = map(
-                self.vocabulary.token_bytes, self._tokens_of(self._walker.row(self._pairs[state]))
+                self.vocabulary.token_bytes, self._tokens_of(self._masks.row(self._pairs[state]))
             )
             return [self.advance_bytes(state, text) for text in texts]
 
         texts = frozenset(map(self.vocabulary.token_bytes, self.vocabulary.text_ids.tolist()))
-        completions = Completions(self.engine, frozenset(b"".join(texts)))
+        completions = self.automaton.completions(frozenset(b"".join(texts)))
 
         def completion(state: int) -> bytes | None:
             try:
@@ -229,8 +235,8 @@ class Constraint:
             except BudgetError:
                 return None
 
-        def core(state: int) -> tuple[int, int]:
-            return self.engine.core(self._pairs[state])
+        def core(state: int) -> Hashable:
+            return self.automaton.core(self._pairs[state])
 
         return Spellable(successors, self.is_accepting, completion, core, texts)
 
@@ -260,13 +266,13 @@ class Constraint:
 
     @property
     def size(self) -> dict[str, int]:
-        """How much has been built: states, rows, and the engine's tables, in numbers and bytes."""
-        engine = self.engine.size
+        """How much has been built, in numbers; "bytes" is the memory of rows and tables."""
+        built = self.automaton.size
         rows = self._rows.table.nbytes
-        return engine | {
+        return built | {
             "states": len(self._pairs),
             "rows": len(self._rows),
-            "bytes": engine["bytes"] + rows,
+            "bytes": built["bytes"] + rows,
         }
 
     # -- saving ---------------------------------------------------------------------------------
@@ -293,7 +299,7 @@ class Constraint:
         if state < 0:
             return "nothing"
         with self.lock:
-            return self.engine.expected(self._pairs[state])
+            return self.automaton.expected(self._pairs[state])
 
 
 def _writes_all_bytes(vocabulary: Vocabulary) -> bool:

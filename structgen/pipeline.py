@@ -1,9 +1,8 @@
 """In: a spec and a vocabulary. Out: a constraint. START HERE: every stage, in order.
 
 spec      what the user wrote: a schema, a Python type, a pattern      structgen.spec
-machine   its syntax, as a pushdown automaton over lexemes            structgen.automaton
-engine    the machine's run-time tables, filled on demand             structgen.automaton.engine
-masks     lexer states times the vocabulary's trie                    structgen.mask
+automaton what reads its texts byte by byte, built on demand          structgen.automaton
+masks     positions times the vocabulary's trie                       structgen.mask
 states    interned positions with their masks                         structgen.constraint
 """
 
@@ -12,7 +11,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from structgen.automaton.engine import Engine
 from structgen.constraint import Constraint
 from structgen.errors import ValidationError
 from structgen.spec.json_pointer import json_pointer
@@ -30,8 +28,7 @@ def compile(spec: Any, vocabulary: Vocabulary) -> Constraint:  # noqa: A001  the
     UnsatisfiableSchemaError (no text fits) or BudgetError, each with the place of the culprit.
     """
     wanted = coerce(spec)
-    machine = wanted.machine()
-    return Constraint(wanted, vocabulary, Engine(lambda: machine))
+    return Constraint(wanted, vocabulary, wanted.automaton())
 
 
 def load(path: str | os.PathLike[str], vocabulary: Vocabulary) -> Constraint:
@@ -49,13 +46,12 @@ def check(spec: Any, text: str | bytes) -> None:
     """
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     wanted = coerce(spec).portable()
-    machine = wanted.machine()
-    engine = Engine(lambda: machine)
-    pair, count = engine.run(engine.start, data)
-    if pair < 0:
-        pair, _ = engine.run(engine.start, data[:count])
+    automaton = wanted.automaton()
+    at, count = automaton.run(automaton.start, data)
+    if at < 0:
+        at, _ = automaton.run(automaton.start, data[:count])
         wrong = f"byte {data[count : count + 1]!r} does not fit"
-    elif engine.is_accepting(pair):
+    elif automaton.is_accepting(at):
         return
     else:
         wrong = "the text ends too soon"
@@ -64,5 +60,5 @@ def check(spec: Any, text: str | bytes) -> None:
         offset=count,
         path=json_pointer(data[:count]) if isinstance(wanted, JsonSchema) else "",
         location=f"byte {count}",
-        expected=engine.expected(pair),
+        expected=automaton.expected(at),
     )

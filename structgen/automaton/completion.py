@@ -6,12 +6,16 @@ what the machine says must follow are fewest together.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterator
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
 
-from structgen.automaton.engine import Engine
+from structgen.automaton.automaton import Bytes
 from structgen.automaton.lexer_paths import Ending, ends
 from structgen.automaton.machine import END_OF_TEXT
 from structgen.errors import BudgetError
+
+if TYPE_CHECKING:
+    from structgen.automaton.engine import Engine
 
 MAX_FOUND = 1 << 16  # completions remembered
 
@@ -23,7 +27,7 @@ class Completions:
     BudgetError says that none was found.
     """
 
-    def __init__(self, engine: Engine, alphabet: Container[int] = range(256)) -> None:
+    def __init__(self, engine: Engine, alphabet: Bytes = range(256)) -> None:
         self._engine = engine
         self._alphabet = alphabet
         self._found_ends: dict[int, tuple[list[Ending], Iterator[Ending]]] = {}

@@ -9,12 +9,15 @@ machine, writes the answer down, and the kernel goes on from there. Not safe for
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from structgen.automaton import engine_store
+from structgen.automaton.automaton import Automaton, Bytes, Masks, Stored
 from structgen.automaton.byte_words import in_words
+from structgen.automaton.completion import Completions
 from structgen.automaton.lexer import Digits, End, LexState, Row, free_form
 from structgen.automaton.lexer_paths import ends
 from structgen.automaton.machine import END_OF_TEXT, Frame, Machine
@@ -22,11 +25,14 @@ from structgen.automaton.origins import BEFORE, FRAME, FREE, LABEL, ONLY, STATE,
 from structgen.errors import ArtifactError, BudgetError
 from structgen.jit import kernels
 
+if TYPE_CHECKING:
+    from structgen.tokens.vocabulary import Vocabulary
+
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 Int64s = npt.NDArray[np.int64]
 
 
-class Engine:
+class Engine(Automaton):
     """The tables of one machine. Positions are pairs, `q << 32 | ctx` (see `kernels.tables`)."""
 
     def __init__(
@@ -53,6 +59,11 @@ class Engine:
             self.start = self._pair_of(self.machine.start, (-1, 0))
         else:
             self.start = saved.start
+
+    @classmethod
+    def restored(cls, make_machine: Callable[[], Machine[Any]], saved: Stored) -> Engine:
+        """The engine that `stored` described. Raises ArtifactError."""
+        return cls(make_machine, engine_store.restored(saved))
 
     @property
     def machine(self) -> Machine[Any]:
@@ -345,6 +356,20 @@ class Engine:
             )
         if 2 * t.sizes[1] >= len(t.ctx_next):
             self.tables = t._replace(ctx_next=self._rehashed(t.ctx_next))
+
+    def masks(self, vocabulary: Vocabulary) -> Masks:
+        """See `Automaton.masks`."""
+        from structgen.mask.walker import Walker
+
+        return Walker(self, vocabulary)
+
+    def completions(self, alphabet: Bytes = range(256)) -> Completions:
+        """See `Automaton.completions`."""
+        return Completions(self, alphabet)
+
+    def stored(self) -> Stored:
+        """See `Automaton.stored`."""
+        return engine_store.stored(self)
 
     def _rehashed(self, table: Int64s) -> Int64s:
         larger = _hash_table(2 * len(table))

@@ -7,7 +7,7 @@ be those of the tokenizer does not matter: the model writes nothing after them.
 
 from __future__ import annotations
 
-from structgen.constraint import DEAD
+from structgen.automaton.automaton import DEAD
 from structgen.decode.interfaces import Constraint
 from structgen.errors import GenerationError
 from structgen.tokens.vocabulary import Vocabulary

@@ -15,7 +15,8 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from structgen.constraint import DEAD, FINAL
+from structgen.automaton.automaton import DEAD
+from structgen.constraint import FINAL
 from structgen.decode.closing import Closer
 from structgen.decode.interfaces import Constraint
 from structgen.decode.result import FinishReason, GenerationResult, Timings

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 import transformers
 
-from structgen.constraint import DEAD, FINAL
+from structgen.automaton.automaton import DEAD
+from structgen.constraint import FINAL
 from structgen.decode.interfaces import Constraint, Rows
 from structgen.errors import GenerationError, VocabularyError
 from structgen.mask import bitmask

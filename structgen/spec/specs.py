@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from structgen.automaton.automaton import Automaton, Stored
 from structgen.automaton.machine import Machine, TextMachine
 from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
 
@@ -34,6 +35,15 @@ class Spec(ABC):
     @abstractmethod
     def machine(self) -> Machine[Any]:
         """The machine that reads exactly the texts of this spec. Raises the errors of `errors`."""
+
+    def automaton(self, saved: Stored | None = None) -> Automaton:
+        """What reads these texts: new, or as `Automaton.stored` described it."""
+        from structgen.automaton.engine import Engine
+
+        if saved is not None:
+            return Engine.restored(self.machine, saved)
+        machine = self.machine()
+        return Engine(lambda: machine)
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

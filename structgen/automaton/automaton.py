@@ -1,0 +1,107 @@
+"""In: nothing. Out: `Automaton`, what every spec becomes, and `Masks`, its rows over a vocabulary.
+
+The seam between what texts are allowed and which tokens follow: `Constraint` knows no more than
+this. `engine.Engine` is the pushdown automaton of JSON Schemas and patterns; grammars, tags and
+products are other ones. An automaton is not safe for concurrent calls: `Constraint` holds a lock.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Container, Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from structgen.tokens.vocabulary import Vocabulary
+
+DEAD = -1  #: no position: what was read is not allowed
+Row = npt.NDArray[np.int32]
+Bytes = Container[int]
+
+
+class Stored(NamedTuple):
+    """What a file keeps of an automaton: a header of JSON values, and arrays by name."""
+
+    header: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+
+
+class Completes(Protocol):
+    """Finds texts that end well."""
+
+    def shortest(self, at: int) -> bytes:
+        """A shortest text from a position to where the text may end. Raises BudgetError."""
+
+
+class Masks(ABC):
+    """The token masks of one automaton over one vocabulary."""
+
+    @abstractmethod
+    def row(self, at: int) -> Row:
+        """The tokens whose bytes may come next: a fresh int32[words]; special tokens aside."""
+
+    @abstractmethod
+    def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
+        """Or into `row` the tokens that go on below a trie node, read from `at` behind the node.
+
+        node: a node of `vocabulary.trie`, whose own token is not looked at; -1 is the root.
+        Returns the nodes (ascending, int32) below it after whose bytes the text may end.
+        """
+
+
+class Automaton(ABC):
+    """A deterministic automaton over bytes whose positions are non-negative ints.
+
+    No position is a dead end: from each of them some text leads to one that accepts.
+    """
+
+    start: int
+
+    @abstractmethod
+    def run(self, at: int, text: bytes) -> tuple[int, int]:
+        """The position after some bytes, or DEAD; and how many could be read."""
+
+    @abstractmethod
+    def is_accepting(self, at: int) -> bool:
+        """Whether the text may end here."""
+
+    @abstractmethod
+    def next_bytes(self, at: int) -> list[int]:
+        """The bytes that can follow, ascending."""
+
+    def only_byte(self, at: int) -> int:
+        """The byte if exactly one can follow, else -1."""
+        found = self.next_bytes(at)
+        return found[0] if len(found) == 1 else -1
+
+    def specials(self, _at: int) -> dict[bytes, int]:
+        """Special tokens, by their text, that may come next; and the positions after them."""
+        return {}
+
+    @abstractmethod
+    def core(self, at: int) -> Hashable:
+        """Equal for positions that are known to have the same futures."""
+
+    @abstractmethod
+    def expected(self, at: int) -> str:
+        """What may come next, in words."""
+
+    @abstractmethod
+    def masks(self, vocabulary: Vocabulary) -> Masks:
+        """The masks over a vocabulary."""
+
+    @abstractmethod
+    def completions(self, alphabet: Bytes = range(256)) -> Completes:
+        """Finds completions; with a smaller alphabet short ones rather than shortest."""
+
+    @property
+    @abstractmethod
+    def size(self) -> dict[str, int]:
+        """How much has been built, by kind; "bytes" is the memory of all tables."""
+
+    @abstractmethod
+    def stored(self) -> Stored:
+        """What a file keeps; `Spec.automaton` makes an equal automaton from it."""

@@ -1,0 +1,226 @@
+"""In: an engine and a vocabulary. Out: mask rows, as `inside | crossing`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.automaton import Masks, Row
+from structgen.automaton.charset import ALL
+from structgen.automaton.engine import Engine
+from structgen.automaton.json_lexemes import Scalar
+from structgen.automaton.lexer import LexState, Text, free_form
+from structgen.automaton.regex import ANY, EMPTY, chars
+from structgen.automaton.regex_nodes import Repeat
+from structgen.jit import kernels
+from structgen.mask.bitmask import pack
+
+if TYPE_CHECKING:
+    from structgen.tokens.vocabulary import Vocabulary
+
+MAX_BYTES = 256 << 20  # of parts of rows kept by one constraint
+
+
+class Inside(NamedTuple):
+    """What a lexer state allows by itself, and where tokens leave the lexeme."""
+
+    row: Row
+    crossings: Any  # kernels.walk.Crossings
+    labels: list[Any]  # the label objects behind crossings.label, for sharing between engines
+
+
+class Common:
+    """What is the same for every schema: free strings, and the characters begun in them."""
+
+    def __init__(self) -> None:
+        self.insides: dict[LexState, Inside] = {}
+        self.started: npt.NDArray[np.int32] | None = None  # int32[nodes]
+
+
+_commons: WeakKeyDictionary[Vocabulary, Common] = WeakKeyDictionary()
+_CHARACTER = chars(ALL)
+
+
+def is_string(state: LexState) -> bool:
+    """Whether `state` is between two characters of a JSON string."""
+    return isinstance(state, Text) and state.role.quoted
+
+
+def is_free(state: LexState) -> bool:
+    """Whether `state` is inside a JSON string in which any characters may follow, to any length."""
+    return (
+        isinstance(state, Text)
+        and state.role.quoted
+        and ANY in state.vector
+        and all(language is ANY or language is EMPTY for language in state.vector)
+    )
+
+
+def bounds_of(state: LexState) -> tuple[int, int] | None:
+    """Fewest and most characters that follow in a value of any characters; None if not so."""
+    if not isinstance(state, Text) or not isinstance(state.role, Scalar) or len(state.vector) != 1:
+        return None
+    language = state.vector[0]
+    if not isinstance(language, Repeat) or language.body is not _CHARACTER or language is ANY:
+        return None
+    plain = state.role.quoted and not state.role.recorded
+    return (language.low, language.high) if plain else None
+
+
+class Walker(Masks):
+    """Computes mask rows by walking the vocabulary's trie."""
+
+    def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
+        self._engine = engine
+        self._walk = kernels("walk")
+        trie = vocabulary.trie
+        self._nodes = self._walk.Nodes(
+            *(np.asarray(getattr(trie, name)) for name in self._walk.Nodes._fields)
+        )
+        self._words = vocabulary.words
+        self._depth = trie.max_depth
+        self._inside: dict[int, Inside] = {}
+        self._common = _commons.setdefault(vocabulary, Common())
+
+    def row(self, pair: int) -> Row:
+        """The tokens allowed at a position, end tokens aside. A fresh int32[words]."""
+        inside = self._inside_of(pair >> 32)
+        row = inside.row.copy()
+        if len(inside.crossings.node):
+            stack = np.zeros(self._depth + 4, np.int64)
+            stack[-2] = -1
+            self._engine.ask(
+                self._walk.walk_crossing,
+                self._nodes,
+                inside.crossings,
+                pair & 0xFFFFFFFF,
+                row,
+                stack,
+            )
+        self._walk.spread(self._nodes, row)
+        return row
+
+    def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
+        """See `Masks.below`."""
+        stack = np.zeros(self._depth + 4, np.int64)
+        stack[0], stack[-3] = at, node + 1
+        ends = np.zeros(64, np.int32)
+        walk = kernels("below").walk_below
+        while True:
+            code = walk(self._engine.tables, self._nodes, node, row, ends, stack)
+            if code == 0:
+                return ends[: stack[-2]].copy()
+            if code == self._engine.NEED_SPACE and stack[-2] == len(ends):
+                ends = np.concatenate((ends, np.zeros_like(ends)))
+            else:
+                self._engine.serve(code)
+
+    def _inside_of(self, q: int) -> Inside:
+        inside = self._inside.get(q)
+        if inside is None:
+            state = self._engine.state(q)
+            common = self._common.insides if is_free(state) else {}
+            inside = common.get(state)
+            inside = self._compute(q) if inside is None else self._translated(q, inside)
+            common.setdefault(state, inside)
+            if len(self._inside) * self._words * 4 > MAX_BYTES:
+                self._inside.clear()
+            self._inside[q] = inside
+        return inside
+
+    def _compute(self, q: int) -> Inside:
+        """Walk the whole trie, or only where `q` differs from a free string that it leads to."""
+        bounds = bounds_of(self._engine.state(q))
+        if bounds is not None:
+            return self._bounded(q, *bounds)
+        looping = self._looping(q)
+        stack = np.zeros(self._depth + 6, np.int64)
+        stack[0] = q
+        if looping is None:
+            row = np.zeros(self._words, np.int32)
+            return self._walked(row, stack, self._walk.walk_inside)
+        common = self._inside_of(looping)
+        stack[-4] = looping
+        return self._walked(common.row.copy(), stack, self._walk.walk_apart, common.crossings)
+
+    def _bounded(self, q: int, low: int, high: int) -> Inside:
+        """The part of a free string in which `low` to `high` characters follow."""
+        state = self._engine.state(q)
+        free = self._engine.state_id(free_form(state), q)
+        inside = self._inside_of(free)
+        started = self._started(free)
+        tokens = self._nodes.token
+        short = np.zeros(self._words * 32, np.bool_)
+        at = np.flatnonzero(tokens >= 0)
+        short[tokens[at]] = started[at] <= high
+        found = inside.crossings
+        count = started[found.node]
+        kept = np.flatnonzero((count >= low) & (count <= high))
+        empty = np.zeros(0, np.uint8)  # a value's text is not remembered
+        crossings = found._replace(
+            node=found.node[kept],
+            label=found.label[kept],
+            before=found.before[kept],
+            start=np.zeros(len(kept) + 1, np.int32),
+            text=empty,
+        )
+        labels = [inside.labels[k] for k in kept]
+        return Inside(inside.row & pack(short), crossings, labels)
+
+    def _started(self, free: int) -> npt.NDArray[np.int32]:
+        """int32[nodes]: the characters that a free string has begun at each node of the trie."""
+        if self._common.started is None:
+            started = np.zeros(len(self._nodes.byte), np.int32)
+            stack = np.zeros(self._depth + 4, np.int64)
+            stack[0] = stack[-2] = free
+            self._engine.ask(self._walk.count_characters, self._nodes, started, stack)
+            self._common.started = started
+        return self._common.started
+
+    def _looping(self, q: int) -> int | None:
+        """The free string that most bytes lead to from lexer state `q`, if any does."""
+        engine = self._engine
+        if not is_string(engine.state(q)):
+            return None
+        targets = engine.targets(q)
+        loops = [
+            int(t) for t in np.unique(targets) if t >= 0 and t != q and is_free(engine.state(t))
+        ]
+        return loops[0] if len(loops) == 1 else None
+
+    def _walked(self, row: Row, stack: npt.NDArray[np.int64], walk: Any, *given: Any) -> Inside:
+        engine = self._engine
+        out = self._crossings(64, 64 * self._depth)
+        while True:
+            code = walk(engine.tables, self._nodes, *given, out, row, stack)
+            if code == engine.NEED_SPACE:
+                larger = self._crossings(2 * len(out.node), 2 * len(out.text))
+                for old, new in zip(out, larger, strict=True):
+                    new[: len(old)] = old
+                out = larger
+            elif code != 0:
+                engine.serve(code)
+            else:
+                break
+        count, used = int(stack[-2]), int(stack[-1])
+        sizes = (count, count, count, count + 1, used)
+        out = type(out)(*(a[:n].copy() for a, n in zip(out, sizes, strict=True)))
+        labels = [engine.label(int(number)) for number in out.label]
+        return Inside(row, out, labels)
+
+    def _translated(self, q: int, inside: Inside) -> Inside:
+        """An Inside of another engine with this engine's numbers for the labels."""
+        numbers = np.array([self._engine.label_id(q, x) for x in inside.labels], np.int32)
+        return inside._replace(crossings=inside.crossings._replace(label=numbers))
+
+    def _crossings(self, count: int, text: int) -> Any:
+        return self._walk.Crossings(
+            node=np.zeros(count, np.int32),
+            label=np.zeros(count, np.int32),
+            before=np.zeros(count, np.uint8),
+            start=np.zeros(count + 1, np.int32),
+            text=np.zeros(text, np.uint8),
+        )
