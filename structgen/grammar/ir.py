@@ -1,0 +1,134 @@
+"""In: what the readers of Lark, GBNF, EBNF and combinators found. Out: one grammar for them all.
+
+A grammar has rules (names with alternatives, each a sequence of names; repetitions are spelled out
+as rules of their own) and terminals, each a regular language over code points or a nested spec.
+A name is a rule or a terminal, never both.
+
+How texts are cut into terminals is the same idea for every language: a terminal that starts at some
+place may end at another iff the text between is in its `language` and no longer text from that
+start is in its `longer`. For Lark both are what `re` matches there; where any end will do (GBNF,
+EBNF, combinators) `longer` is empty. `lexing` says what else decides: with "free" nothing (Lark's
+Earley parser with its dynamic lexer), with "longest" the first terminal, in Lark's order, of those
+that the grammar allows there (its contextual lexer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from structgen.automaton.regex import EMPTY, INFINITE, Regex
+from structgen.errors import SpecError
+
+if TYPE_CHECKING:
+    from structgen.spec.specs import Spec
+
+Lexing = Literal["free", "longest"]
+Alternative = tuple[str, ...]
+LEXINGS: tuple[Lexing, ...] = ("free", "longest")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is written: line and column count from 1; `source` is a file, "" the text."""
+
+    line: int
+    column: int
+    source: str = ""
+
+    def __str__(self) -> str:
+        where = f"line {self.line} column {self.column}"
+        return f"{self.source}: {where}" if self.source else where
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A piece of text that has no structure for the grammar.
+
+    language: the texts it may be (code points), never the empty one; `EMPTY` with `nested`.
+    longer: a text of `language` is the terminal only where no longer text from the same start is in
+    this language; `EMPTY` when that does not matter. nested: a spec whose texts the terminal may
+    be, each wherever it ends, instead of `language`. text: the literal as written, None for a
+    pattern. flags: of the literal, as in Lark ("i"). priority, max_width and pattern_length decide
+    Lark's order: a higher priority, a greater width (characters), a longer pattern, then the name.
+    shown: how messages name it. place: where it is defined or first used.
+    """
+
+    name: str
+    language: Regex
+    longer: Regex = EMPTY
+    nested: Spec | None = None
+    text: str | None = None
+    flags: frozenset[str] = frozenset()
+    priority: int = 0
+    max_width: int = INFINITE
+    pattern_length: int = 0
+    shown: str = ""
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        return self.shown or self.name
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A name for any of several sequences of names; the empty sequence is the empty text.
+
+    written: the rule of the user's in which a repetition, option or group became this rule; "" when
+    this is a rule of the user's itself.
+    """
+
+    name: str
+    alternatives: tuple[Alternative, ...]
+    written: str = ""
+    place: Place | None = None
+
+
+@dataclass(frozen=True)
+class Indentation:
+    """A layout by indentation, as Lark's `Indenter` has it. The fields name terminals.
+
+    newline: reads a line break, blank lines and the white space of the next line; what follows its
+    last line feed is the indentation there, a tab counting for `tab` columns. indent, dedent: made
+    up, with no text, where it grows or falls back to an earlier width. Between opens and closes
+    `newline` is left out.
+    """
+
+    newline: str
+    indent: str
+    dedent: str
+    opens: tuple[str, ...] = ()
+    closes: tuple[str, ...] = ()
+    tab: int = 8
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A context-free grammar over terminals.
+
+    start: a rule. ignore: terminals that may stand before, between and after all others, any number
+    of times. layout: None, or how indentation makes terminals.
+    """
+
+    start: str
+    rules: Mapping[str, Rule]
+    terminals: Mapping[str, Terminal]
+    ignore: tuple[str, ...] = ()
+    lexing: Lexing = "free"
+    layout: Indentation | None = None
+
+    def __post_init__(self) -> None:
+        if self.lexing not in LEXINGS:
+            raise SpecError(f"lexing is {self.lexing!r}", expected=" or ".join(LEXINGS))
+        if self.start not in self.rules:
+            raise SpecError(
+                f"there is no rule {self.start!r}",
+                expected=f"a rule to start from, as {self.start!r}",
+                hint="add it, or name another start",
+            )
+
+    def written(self, name: str) -> str:
+        """The rule of the user's to which a rule belongs."""
+        rule = self.rules.get(name)
+        return rule.written or name if rule is not None else name
