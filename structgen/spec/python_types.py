@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.errors import GenerationError, SpecError, UnsupportedSchemaError
 from structgen.spec.json_pointer import escape_pointer
-from structgen.spec.specs import JsonSchema, Spec
+from structgen.spec.specs import JsonSchema, MachineSpec
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -42,7 +42,7 @@ def is_python_type(obj: object) -> bool:
 
 
 @dataclass(frozen=True)
-class PythonType(Spec):
+class PythonType(MachineSpec):
     """The JSON texts that stand for a value of a Python type.
 
     type: whatever Pydantic 2 has a JSON Schema for. Objects of classes take no keys but their

@@ -33,17 +33,11 @@ class Spec(ABC):
     kind: ClassVar[str]
 
     @abstractmethod
-    def machine(self) -> Machine[Any]:
-        """The machine that reads exactly the texts of this spec. Raises the errors of `errors`."""
-
     def automaton(self, saved: Stored | None = None) -> Automaton:
-        """What reads these texts: new, or as `Automaton.stored` described it."""
-        from structgen.automaton.engine import Engine
+        """What reads exactly these texts: new, or as `Automaton.stored` described it.
 
-        if saved is not None:
-            return Engine.restored(self.machine, saved)
-        machine = self.machine()
-        return Engine(lambda: machine)
+        Raises the errors of `structgen.errors`.
+        """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -58,8 +52,25 @@ class Spec(ABC):
         return self
 
 
+class MachineSpec(Spec):
+    """A set of texts that a pushdown automaton over lexemes reads."""
+
+    @abstractmethod
+    def machine(self) -> Machine[Any]:
+        """The machine that reads exactly these texts. Raises the errors of `structgen.errors`."""
+
+    def automaton(self, saved: Stored | None = None) -> Automaton:
+        """See `Spec.automaton`."""
+        from structgen.automaton.engine import Engine
+
+        if saved is not None:
+            return Engine.restored(self.machine, saved)
+        machine = self.machine()
+        return Engine(lambda: machine)
+
+
 @dataclass(frozen=True)
-class JsonSchema(Spec):
+class JsonSchema(MachineSpec):
     """The JSON texts whose value is valid against a schema.
 
     schema: an object, a boolean, or JSON text. property_order: "declared" writes the keys of
@@ -109,7 +120,7 @@ class JsonSchema(Spec):
         return self.spelling == "natural" or (self.spelling == "auto" and not free)
 
     def machine(self) -> Machine[Any]:
-        """See `Spec.machine`."""
+        """See `MachineSpec.machine`."""
         from structgen.automaton.json_machine import JsonMachine
         from structgen.spec.json_layout import layout_of
         from structgen.spec.json_schemas import Schemas
@@ -182,14 +193,14 @@ class JsonSchema(Spec):
 
 
 @dataclass(frozen=True)
-class Regex(Spec):
+class Regex(MachineSpec):
     """The texts that a pattern (ECMA-262) matches from end to end."""
 
     pattern: str
     kind: ClassVar[str] = "regex"
 
     def machine(self) -> Machine[Any]:
-        """See `Spec.machine`."""
+        """See `MachineSpec.machine`."""
         from structgen.automaton.regex_syntax import parse
 
         language = parse(self.pattern, anchored=True)
@@ -210,7 +221,7 @@ class Regex(Spec):
 
 
 @dataclass(frozen=True)
-class Choice(Spec):
+class Choice(MachineSpec):
     """One of several texts."""
 
     texts: Sequence[str]
@@ -223,7 +234,7 @@ class Choice(Spec):
         object.__setattr__(self, "texts", tuple(texts))
 
     def machine(self) -> Machine[Any]:
-        """See `Spec.machine`."""
+        """See `MachineSpec.machine`."""
         from structgen.automaton.regex import words
 
         if not self.texts:
