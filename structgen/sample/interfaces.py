@@ -45,11 +45,8 @@ class Potential(Protocol):
 
     `log_prefix` must never be -inf where some text that goes on with the prefix has a positive
     factor; apart from that it is free, and a good guess of `log_complete` makes a good twist.
+    What only lets through or not is better made part of the constraint.
     """
-
-    @property
-    def boolean(self) -> bool:
-        """Whether all values are 0 or -inf: then tokens are tested one by one, and not weighed."""
 
     def log_prefix(self, prefixes: Sequence[Tokens]) -> Doubles:
         """float64[len(prefixes)]: the factor of texts that may go on."""

@@ -7,7 +7,6 @@ probability counts, or, with stop="complete", as soon as nothing but JSON whites
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -30,7 +29,11 @@ _REMEMBERED = 512  # masks kept as token ids, 4 bytes for each allowed token
 
 
 class Posterior:
-    """What is to be sampled. Attributes: `model`, `constraint`, `potentials`, `budget`, `start`.
+    """What is to be sampled.
+
+    Attributes: `model`, `constraint`, `potentials`, `budget`; `start`, the place before any token;
+    `ends`, the end tokens; `exact_masks`, False for a constraint whose masks let more through than
+    its `advance` does (its attribute of that name says so).
 
     It counts as it is used: `model_calls` batches of `model_rows` prefixes, and `checks`, the
     tokens whose membership was tested one by one. Not safe for concurrent use.
@@ -68,17 +71,11 @@ class Posterior:
         self.start = Place(constraint.start, ())
         self.model_calls = self.model_rows = self.checks = 0
         self.ends = frozenset(vocabulary.eos_ids)
-        self._boolean = [p for p in self.potentials if p.boolean]
-        self._weighing = [p for p in self.potentials if not p.boolean]
+        self.exact_masks: bool = getattr(constraint, "exact_masks", True)
         self._whole = stop == "complete"
         self._closer = Closer(constraint, speller or Speller(vocabulary))
         self._longest = max((len(t) for t in vocabulary.tokens if t), default=1)
         self._ids: dict[int, Ids] = {}
-
-    @property
-    def tested(self) -> bool:
-        """Whether masks are not all there is: boolean potentials test tokens one by one."""
-        return bool(self._boolean)
 
     # -- the model ------------------------------------------------------------------------------
 
@@ -103,10 +100,7 @@ class Posterior:
         return Place(self.constraint.advance(place.state, token), (*place.tokens, token))
 
     def allowed(self, place: Place) -> Ids:
-        """int32[k], ascending and read-only: the tokens that the mask lets through, in budget.
-
-        Boolean potentials are not in the mask: see `accepts`.
-        """
+        """int32[k], ascending and read-only: the tokens that the mask lets through, in budget."""
         remaining = self.remaining(place)
         if remaining <= 0 or place.state < 0:
             return np.empty(0, np.int32)
@@ -117,23 +111,26 @@ class Posterior:
         return ids[np.array(kept, np.bool_)]
 
     def accepts(self, place: Place, token: int) -> bool:
-        """Whether this token may come next: no mask is made for it. Boolean potentials count."""
+        """Whether this token may come next: no mask is made for it."""
         self.checks += 1
         remaining = self.remaining(place)
         after = self.after(place, token)
         if remaining <= 0 or after.state == DEAD:
             return False
-        if remaining <= _LAST and not self._possible(after, remaining - 1):
-            return False
-        return self.passes(after)
+        return remaining > _LAST or self._possible(after, remaining - 1)
 
-    def passes(self, place: Place) -> bool:
-        """Whether the boolean potentials let a place pass that the constraint has reached."""
-        return not self._boolean or self._log_factor(self._boolean, place) > -math.inf
-
-    def log_twist(self, place: Place) -> float:
-        """Log of the factor that the potentials which are not boolean give a place."""
-        return self._log_factor(self._weighing, place)
+    def log_factors(self, places: Sequence[Place]) -> Doubles:
+        """float64[len(places)]: log of the product of the potentials."""
+        total = np.zeros(len(places))
+        if not self.potentials:
+            return total
+        for ended in (False, True):
+            rows = [i for i, place in enumerate(places) if self.ended(place) == ended]
+            texts = [self.text_tokens(places[i]) for i in rows]
+            for potential in self.potentials if rows else ():
+                asked = potential.log_complete if ended else potential.log_prefix
+                total[rows] += asked(texts)
+        return total
 
     def sample(
         self, place: Place, logp_model: float, logp_proposal: float, log_weight: float
@@ -172,11 +169,3 @@ class Posterior:
         if needed == 0 or self._whole:
             return needed <= remaining * self._longest
         return needed <= (remaining - 1) * self._longest  # the end token takes one
-
-    def _log_factor(self, potentials: Sequence[Potential], place: Place) -> float:
-        if not potentials:
-            return 0.0
-        text = [self.text_tokens(place)]
-        if self.ended(place):
-            return float(sum(p.log_complete(text)[0] for p in potentials))
-        return float(sum(p.log_prefix(text)[0] for p in potentials))

@@ -93,7 +93,7 @@ class Samples(Sequence[Sample]):
         return mean_weight(self.attempts)
 
     def resample(self, count: int, seed: int | None = None) -> tuple[Sample, ...]:
-        """`count` of the samples, drawn by their weights. GenerationError when all weigh nothing."""
+        """`count` of the samples, drawn by their weights. GenerationError when none weighs."""
         from structgen.sample.resampling import resample
 
         rng = np.random.default_rng(seed)
