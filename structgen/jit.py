@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-NAMES = ("tables", "step", "walk", "rows")
+NAMES = ("tables", "step", "walk", "rows", "below", "scan")
 PATIENCE = 1.0, 10.0  # seconds before the user is told what is going on: first time, later
 
 _lock = threading.Lock()

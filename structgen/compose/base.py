@@ -1,0 +1,57 @@
+"""In: a spec made of specs. Out: its automaton, its parts when it is parsed, its JSON.
+
+Every such spec says how to lay itself out (see `layout`); the rest follows from that.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from structgen.automaton.automaton import Automaton, Stored
+from structgen.spec.specs import Spec, coerce
+
+if TYPE_CHECKING:
+    from structgen.compose.layout import Hub, Layout
+    from structgen.compose.trace import Note
+
+
+class Laid(Spec):
+    """A spec whose texts consist of texts of other specs."""
+
+    @abstractmethod
+    def lay(self, layout: Layout, after: Hub) -> Hub:
+        """Lay the spec out in front of `after`; returns the hub in front of it."""
+
+    def automaton(self, saved: Stored | None = None) -> Automaton:
+        """See `Spec.automaton`."""
+        from structgen.compose.composite import Composite
+
+        return Composite(self, saved)
+
+    def notes(self, text: str) -> list[Note]:
+        """What the layout marks, in the order of the text. Raises ValidationError."""
+        from structgen.compose.trace import trace
+
+        return trace(self, text.encode(errors="surrogatepass"))
+
+
+def as_spec(spec: Any) -> Spec:
+    """A spec from whatever `compile` takes; a text stands for itself."""
+    from structgen.spec.specs import Choice
+
+    return Choice([spec]) if isinstance(spec, str) else coerce(spec)
+
+
+def to_json(spec: Spec) -> dict[str, Any]:
+    """A spec inside another, as JSON."""
+    portable = spec.portable()
+    return {"kind": portable.kind, **portable.to_json()}
+
+
+def from_json(data: dict[str, Any]) -> Spec:
+    """The spec that `to_json` described."""
+    from structgen.spec.specs import KINDS
+
+    rest = dict(data)
+    return KINDS[rest.pop("kind")].from_json(rest)

@@ -1,0 +1,96 @@
+"""In: a composite and a vocabulary. Out: mask rows: what each thread reads, and what may follow it.
+
+Within a part the tokens are those of the part's own masks. Where a part may end inside a token, at
+a node of the vocabulary's trie, the parts behind it go on from that node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.automaton import Masks, Row
+from structgen.compose.composite import Thread
+from structgen.compose.layout import QUIET, WHOLE, Hub, Part
+from structgen.compose.scan import ScanMasks
+from structgen.jit import kernels
+
+if TYPE_CHECKING:
+    from structgen.compose.composite import Composite
+    from structgen.tokens.vocabulary import Vocabulary
+
+ROOT = -1
+
+
+class CompositeMasks(Masks):
+    """The masks of a composite over one vocabulary."""
+
+    def __init__(self, composite: Composite, vocabulary: Vocabulary) -> None:
+        self._composite = composite
+        self._vocabulary = vocabulary
+        self._words = vocabulary.words
+        walk = kernels("walk")
+        trie = vocabulary.trie
+        self._nodes = walk.Nodes(*(np.asarray(getattr(trie, f)) for f in walk.Nodes._fields))
+        self._spread = walk.spread
+        self._of_source: dict[int, Masks] = {}
+
+    def row(self, at: int) -> Row:
+        """See `Masks.row`."""
+        row = np.zeros(self._words, np.int32)
+        self._read(self._composite.threads(at), ROOT, row, None)
+        self._spread(self._nodes, row)
+        return row
+
+    def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
+        """See `Masks.below`."""
+        ends: set[int] = set()
+        self._read(self._composite.threads(at), node, row, ends)
+        return np.array(sorted(ends), np.int32)
+
+    def _read(self, threads: Iterable[Thread], node: int, row: Row, final: set[int] | None) -> None:
+        """Or into `row` what threads and their successors read below `node`.
+
+        final: gets the nodes at which the whole text may end, if anybody wants to know.
+        """
+        todo = [(thread, node) for thread in threads]
+        seen: set[tuple[Thread, int]] = set()  # threads begun below a node
+        while todo:
+            (number, at), top = todo.pop()
+            part = self._composite.parts[number]
+            for hub, nodes in self._ends(part, at, top, row, final is not None):
+                stop, begun = self._composite.behind(hub)
+                if final is not None and stop:
+                    final.update(nodes.tolist())
+                if not begun:
+                    continue
+                for end in nodes[self._nodes.end[nodes] > nodes + 1].tolist():
+                    fresh = [(t, end) for t in begun if (t, end) not in seen]
+                    seen.update(fresh)
+                    todo += fresh
+
+    def _ends(
+        self, part: Part, at: int, top: int, row: Row, final: bool
+    ) -> Iterator[tuple[Hub, npt.NDArray[np.int32]]]:
+        """Or into `row` what a part reads below `top`; the hubs behind it, with the nodes."""
+        masks = self._of_source.get(part.source)
+        if masks is None:
+            masks = self._of_source[part.source] = part.automaton.masks(self._vocabulary)
+        if isinstance(masks, ScanMasks):
+            for label, nodes in masks.exits(at, top, row).items():
+                if label in part.exits:
+                    yield part.exits[label], nodes
+            hub = part.exits.get(QUIET)
+            if hub is not None and (final or hub.closure()[0]):
+                yield hub, masks.quiet_ends(at, top)
+            return
+        hub = part.exits[WHOLE]
+        if final or hub.closure()[0]:
+            yield hub, masks.below(at, top, row)
+        elif top == ROOT:
+            row |= masks.row(at)
+        else:
+            masks.below(at, top, row)
