@@ -32,6 +32,10 @@ class Model(Protocol):
     def room(self) -> int | None:
         """Most tokens of a text, end token included, or None when there is no limit."""
 
+    @property
+    def identity(self) -> str:
+        """Names the law: model, prompt and temperature. Tries that were saved are told by it."""
+
     def log_probs(self, prefixes: Sequence[Tokens]) -> Doubles:
         """Natural logs of the probabilities of the next token, float64[len(prefixes), V].
 

@@ -7,7 +7,9 @@ probability counts, or, with stop="complete", as soon as nothing but JSON whites
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Literal
 
 import numpy as np
@@ -76,6 +78,18 @@ class Posterior:
         self._closer = Closer(constraint, speller or Speller(vocabulary))
         self._longest = max((len(t) for t in vocabulary.tokens if t), default=1)
         self._ids: dict[int, Ids] = {}
+
+    @property
+    def key(self) -> str:
+        """A digest of everything that the law depends on, potentials aside."""
+        vocabulary, spec = self.constraint.vocabulary, self.constraint.spec
+        parts = [
+            self.model.identity,
+            vocabulary.hash,
+            json.dumps(spec.to_json(), default=repr),
+            [self.budget, self._whole],
+        ]
+        return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
     # -- the model ------------------------------------------------------------------------------
 

@@ -35,4 +35,5 @@ def resample(
     edges = np.cumsum(weights)
     found = np.searchsorted(edges, points * edges[-1], side="right")
     last = np.flatnonzero(weights)[-1]  # rounding may put a point on the upper edge
-    return np.minimum(found, last).astype(np.int64)
+    indices: npt.NDArray[np.int64] = np.minimum(found, last).astype(np.int64)
+    return indices

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, overload
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from structgen.decode.sampling import log_sum_exp
-from structgen.errors import GenerationError
+from structgen.errors import GenerationError, TruncatedError
 from structgen.sample.interfaces import Doubles, Tokens
+
+if TYPE_CHECKING:
+    from structgen.sample.posterior import Posterior
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Sample:
     the model ended the text itself. logp_model: natural log of the tokens' probability under the
     model (its temperature included), the constraint left aside. logp_proposal: the same under the
     sampler as it was then; nan where that cannot be said. log_weight: natural log of the importance
-    weight; weighted so, samples stand for the posterior law.
+    weight: weighted so, samples stand for the posterior law; nan for texts that were not drawn.
     """
 
     text: str
@@ -49,7 +52,8 @@ class Samples(Sequence[Sample]):
     give; their weights are then equal. attempts: float64[m], read-only: log-weights of all
     attempts, those that failed (-inf) too; the mean of their exponentials estimates how probable
     the model makes the constraint. model_calls, model_rows: batches and prefixes that the model was
-    asked for. checks: tokens whose membership was tested one by one.
+    asked for. checks: tokens whose membership was tested one by one. bounds: below and above the
+    probability of the constraint for certain, where a prefix trie knows.
     """
 
     samples: tuple[Sample, ...]
@@ -58,7 +62,7 @@ class Samples(Sequence[Sample]):
     model_calls: int = 0
     model_rows: int = 0
     checks: int = 0
-    details: dict[str, Any] = field(default_factory=dict)
+    bounds: tuple[float, float] | None = None
 
     @overload
     def __getitem__(self, index: int) -> Sample: ...
@@ -98,6 +102,37 @@ class Samples(Sequence[Sample]):
 
         rng = np.random.default_rng(seed)
         return tuple(self.samples[i] for i in resample("systematic", self.weights, count, rng))
+
+
+class Meter:
+    """What a posterior was asked for since the meter was made."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        self._posterior = posterior
+        self._before = self._now()
+
+    def read(self) -> dict[str, Any]:
+        """The counts, under the names that they have in Samples."""
+        return {name: count - self._before[name] for name, count in self._now().items()}
+
+    def _now(self) -> dict[str, int]:
+        seen = self._posterior
+        return {
+            "model_calls": seen.model_calls,
+            "model_rows": seen.model_rows,
+            "checks": seen.checks,
+        }
+
+
+def check_found(found: int, wanted: int, attempts: int) -> None:
+    """TruncatedError unless enough samples were found."""
+    if found < wanted:
+        raise TruncatedError(
+            f"{found} of {wanted} texts were found in {attempts} attempts",
+            expected="texts that fit and end within max_tokens",
+            hint="give more max_tokens or max_attempts, or a sampler that learns from failures, "
+            "such as cars",
+        )
 
 
 def normalised(log_weights: Doubles) -> Doubles:

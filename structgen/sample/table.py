@@ -13,14 +13,19 @@ from structgen.sample.interfaces import Doubles, Tokens
 class TableModel:
     """A law over a few tokens, given by hand: for tests, for teaching, for what can be enumerated.
 
-    Attributes: `vocab_size`, `room`; `rows`, how many prefixes it was asked for.
+    Attributes: `vocab_size`, `room`, `identity`; `rows`, how many prefixes it was asked for.
     """
 
     def __init__(
-        self, vocab_size: int, law: Callable[[Tokens], Sequence[float]], room: int | None = None
+        self,
+        vocab_size: int,
+        law: Callable[[Tokens], Sequence[float]],
+        room: int | None = None,
+        identity: str = "table",
     ) -> None:
         """`law` gives V probabilities after a prefix (made to sum to 1); it is asked once each."""
         self.vocab_size = vocab_size
+        self.identity = identity
         self.room = room
         self.rows = 0
         self._law = law
@@ -36,7 +41,7 @@ class TableModel:
             rng = np.random.default_rng([seed, len(prefix), *prefix])
             return [float(p) for p in rng.dirichlet(np.full(vocab_size, concentration))]
 
-        return cls(vocab_size, law, room)
+        return cls(vocab_size, law, room, f"random {vocab_size} {seed} {concentration}")
 
     def log_probs(self, prefixes: Sequence[Tokens]) -> Doubles:
         """See `Model.log_probs`. ModelError when the table's row is not V probabilities."""
