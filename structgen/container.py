@@ -2,14 +2,15 @@
 
 Layout, little-endian, every byte covered by a check:
 
-    preamble    64 bytes: magic, format version, header length, file length, checksums of the
-                header and of the preamble itself
-    header      ASCII JSON: kind, header, and for each array name, dtype, shape, offset, length, crc
-    arrays      each at the next multiple of 64, the gaps filled with zero bytes, nothing behind
+    preamble    64 bytes: magic, format version, length of the header, length of the data, checksum
+                of what stands between preamble and data, checksum of the preamble itself
+    header      ASCII JSON: kind, header, and for each array name, dtype and shape
+    checksums   uint32 for each 64 KiB of the data; then zero bytes up to a multiple of 64
+    data        the arrays in that order, each at the next multiple of 64, nothing behind
 
 Checksums are CRC-32: they find damage (every burst of up to 32 bits), not forgery. Nothing is
 unpickled, and nothing is allocated on the word of the file: lengths are compared with its real
-size first.
+size first. Files are replaced as a whole and never changed, so a reader keeps what it opened.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -34,13 +35,127 @@ from structgen.errors import ArtifactError
 
 AnyArray = npt.NDArray[Any]
 
+BLOCK = 1 << 16  # bytes of data under one checksum
+EAGER = 1 << 19  # bytes of data up to which `File` checks all of it at once
+
 _MAGIC = b"\x93sgen\r\n\x1a"
-_VERSION = 1
-_PREAMBLE = struct.Struct("<8sIQQI28xI")  # magic, version, header length, file length, crc, crc
+_VERSION = 2
+_PREAMBLE = struct.Struct("<8sIQQI28xI")  # magic, version, header length, data length, crc, crc
 _ALIGN = 64
 _MAX_DIMENSIONS = 32
 _SCALARS = ("b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
 _DTYPES = {np.dtype(f"<{code}").str: np.dtype(f"<{code}") for code in _SCALARS}
+
+
+class Place(NamedTuple):
+    """Where an array lies: dtype, shape, and the first byte and one past the last in the data."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+class File:
+    """A mapped file. `header` is what was written; `places` says where each array lies.
+
+    A file with at most EAGER bytes of data is checked when it is opened; of a larger one each
+    64 KiB are checked when first asked for, so that opening it takes the same time at any size.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
+        """Open a file that `write` wrote as `kind`.
+
+        ArtifactError when it is missing, not such a file, of another version or kind, cut, longer
+        than it should be, or damaged where it has been checked.
+        """
+        self.path = str(path)
+        try:
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                _broken(self.path, "this is not a regular file")
+            with open(path, "rb", buffering=0) as file:
+                text, self._sums, self._base, self.size = _read_header(file, self.path)
+                self._map = mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_COPY)
+        except OSError as error:
+            problem = f"the file cannot be read: {error.strerror or error}"
+            _broken(self.path, problem, hint="check the path")
+        except ValueError as error:
+            _broken(self.path, f"the file cannot be mapped: {error}")
+        self.header, self.places = _parse(self.path, kind, text, self.size - self._base)
+        self._checked = bytearray(len(self._sums) // 4)
+        if self.size - self._base <= EAGER:
+            self.verify()
+
+    def verify(self) -> None:
+        """Check every byte that has not been checked yet. Raises ArtifactError."""
+        self.check(0, self.size - self._base)
+
+    def check(self, start: int, stop: int) -> None:
+        """Check the blocks of which the bytes from `start` to `stop` of the data are part."""
+        for at in range(start // BLOCK, -(-stop // BLOCK)):
+            if not self._checked[at]:
+                first = self._base + at * BLOCK
+                with memoryview(self._map) as view:
+                    found = zlib.crc32(view[first : first + BLOCK])
+                if found != int.from_bytes(self._sums[4 * at : 4 * at + 4], "little"):
+                    last = min(first + BLOCK, self.size)
+                    _broken(self.path, f"the data is damaged between bytes {first} and {last}")
+                self._checked[at] = 1
+
+    def array(self, name: str, *, writable: bool = False) -> AnyArray:
+        """An array, checked. What is written to a `writable` one stays in this process.
+
+        ArtifactError when there is none of that name, or it is damaged.
+        """
+        array = self._view(name)
+        place = self.places[name]
+        self.check(place.start, place.stop)
+        array.flags.writeable = writable
+        return array
+
+    def section(self, name: str) -> Section:
+        """An array of which each part is checked when it is asked for."""
+        array = self._view(name)
+        array.flags.writeable = False
+        return Section(self, array, self.places[name])
+
+    def _view(self, name: str) -> AnyArray:
+        if name not in self.places:
+            _broken(self.path, f"there is no array {name!r}")
+        dtype, shape, start, _ = self.places[name]
+        try:
+            return np.ndarray(shape, dtype, buffer=self._map, offset=self._base + start)
+        except (ValueError, OverflowError, MemoryError) as error:
+            _broken(self.path, f"array {name!r} cannot be mapped: {error}")
+
+
+class Section:
+    """A read-only array in a file: `section[a:b]` checks what it returns."""
+
+    def __init__(self, file: File, array: AnyArray, place: Place) -> None:
+        self._file = file
+        self._array = array
+        self._start = place.start
+        self._stride = place.dtype.itemsize * math.prod(place.shape[1:])
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, part: slice) -> AnyArray:
+        first, last, _ = part.indices(len(self._array))
+        self._file.check(self._start + first * self._stride, self._start + last * self._stride)
+        found: AnyArray = self._array[first:last]
+        return found
+
+
+def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """The header and the arrays of a file, all of it checked; the arrays are read-only views.
+
+    Raises ArtifactError as `File` does, whichever byte is damaged.
+    """
+    file = File(path, kind)
+    file.verify()
+    return file.header, {name: file.array(name) for name in file.places}
 
 
 def write(
@@ -55,15 +170,18 @@ def write(
     the old file or the whole new one. ArtifactError when something cannot be stored or written.
     """
     target = Path(path)
-    table, blocks, end = _plan(target, kind, header, arrays)
-    preamble = _pack_preamble(len(table), end, zlib.crc32(table))
+    blocks = {name: _storable(target, name, array) for name, array in arrays.items()}
+    text = _header_text(target, kind, header, arrays, blocks)
+    sums, length = _sums(blocks)
+    base = _base(len(text), length)
+    middle = (text + sums).ljust(base - _PREAMBLE.size, b"\0")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         try:
             with open(temporary, "xb") as file:
-                file.write(preamble + table)
-                for offset, block in blocks:
-                    file.write(bytes(offset - file.tell()))
+                file.write(_preamble(len(text), length, zlib.crc32(middle)) + middle)
+                for block in blocks.values():
+                    file.write(bytes(-file.tell() % _ALIGN))
                     file.write(block.data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -80,70 +198,6 @@ def write(
         ) from error
 
 
-def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    """The header and the arrays of a file written as `kind`; the arrays are read-only views of it.
-
-    ArtifactError when the file is missing, not such a file, of another version or kind, cut,
-    longer than it should be, or damaged in any byte.
-    """
-    place = str(path)
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            _broken(place, "this is not a regular file")
-        with open(path, "rb") as file:
-            table, size = _read_header(file, place)
-            view = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    except OSError as error:
-        _broken(place, f"the file cannot be read: {error.strerror or error}", hint="check the path")
-    except ValueError as error:
-        _broken(place, f"the file cannot be mapped: {error}")
-    return _parse(place, kind, table, view)
-
-
-def _plan(
-    target: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, AnyArray]
-) -> tuple[bytes, list[tuple[int, AnyArray]], int]:
-    """The header text, the arrays with their offsets, and the length of the file.
-
-    Offsets depend on the length of the header, which names them; so they are given relative to
-    the first array, and the header has no length of its own inside.
-    """
-    blocks: list[AnyArray] = []
-    rows: list[dict[str, Any]] = []
-    position = 0
-    for name, array in arrays.items():
-        block = _storable(target, name, array)
-        position = _aligned(position)
-        rows.append(
-            {
-                "name": name,
-                "dtype": block.dtype.str,
-                "shape": list(array.shape),
-                "offset": position,
-                "length": block.nbytes,
-                "crc": zlib.crc32(block.data),
-            }
-        )
-        position += block.nbytes
-        blocks.append(block)
-    try:
-        table = json.dumps(
-            {"kind": kind, "header": dict(header), "arrays": rows},
-            allow_nan=False,
-            separators=(",", ":"),
-        ).encode("ascii")
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ArtifactError(
-            f"the header cannot be stored: {error}",
-            location=str(target),
-            expected="JSON values, finite numbers",
-        ) from error
-    base = _aligned(_PREAMBLE.size + len(table))
-    placed = [(base + row["offset"], block) for row, block in zip(rows, blocks, strict=True)]
-    end = base + position if blocks else _PREAMBLE.size + len(table)
-    return table, placed, end
-
-
 def _storable(target: Path, name: str, array: AnyArray) -> AnyArray:
     """`array` flat, contiguous and little-endian."""
     dtype = array.dtype.newbyteorder("<")
@@ -156,18 +210,64 @@ def _storable(target: Path, name: str, array: AnyArray) -> AnyArray:
     return np.ascontiguousarray(array, dtype=dtype).reshape(-1)
 
 
+def _header_text(
+    target: Path,
+    kind: str,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, AnyArray],
+    blocks: Mapping[str, AnyArray],
+) -> bytes:
+    table = [[name, blocks[name].dtype.str, list(array.shape)] for name, array in arrays.items()]
+    content = {"kind": kind, "header": dict(header), "arrays": table}
+    try:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArtifactError(
+            f"the header cannot be stored: {error}",
+            location=str(target),
+            expected="JSON values, finite numbers",
+        ) from error
+
+
+def _sums(blocks: Mapping[str, AnyArray]) -> tuple[bytes, int]:
+    """The checksums of each BLOCK bytes of the data, uint32 each; and the data's length."""
+    sums: list[int] = []
+    crc = length = 0
+    for block in blocks.values():
+        for part in (bytes(-length % _ALIGN), block.data.cast("B") if block.nbytes else b""):
+            at = 0
+            while at < len(part):
+                piece = part[at : at + BLOCK - length % BLOCK]
+                crc = zlib.crc32(piece, crc)
+                at += len(piece)
+                length += len(piece)
+                if length % BLOCK == 0:
+                    sums.append(crc)
+                    crc = 0
+    if length % BLOCK:
+        sums.append(crc)
+    return struct.pack(f"<{len(sums)}I", *sums), length
+
+
 def _aligned(position: int) -> int:
     return -(-position // _ALIGN) * _ALIGN
 
 
-def _pack_preamble(header_length: int, file_length: int, header_crc: int) -> bytes:
-    fields = (_MAGIC, _VERSION, header_length, file_length, header_crc)
-    body = _PREAMBLE.pack(*fields, 0)
-    return _PREAMBLE.pack(*fields, zlib.crc32(body[:-4]))
+def _base(header_length: int, data_length: int) -> int:
+    """Where the data begins."""
+    return _aligned(_PREAMBLE.size + header_length + 4 * -(-data_length // BLOCK))
 
 
-def _read_header(file: BinaryIO, place: str) -> tuple[bytes, int]:
-    """The header text, checked, and the size of the file, which the preamble agrees with."""
+def _preamble(header_length: int, data_length: int, crc: int) -> bytes:
+    fields = (_MAGIC, _VERSION, header_length, data_length, crc)
+    return _PREAMBLE.pack(*fields, zlib.crc32(_PREAMBLE.pack(*fields, 0)[:-4]))
+
+
+def _read_header(file: BinaryIO, place: str) -> tuple[bytes, bytes, int, int]:
+    """The header text and the checksums of the data, both checked; where the data begins and ends.
+
+    The end is the size of the file, which the preamble agrees with.
+    """
     size = os.fstat(file.fileno()).st_size
     preamble = file.read(_PREAMBLE.size)
     if not preamble.startswith(_MAGIC):
@@ -175,75 +275,55 @@ def _read_header(file: BinaryIO, place: str) -> tuple[bytes, int]:
         _broken(place, "the file is cut" if cut else "this is not a structgen file")
     if len(preamble) < _PREAMBLE.size:
         _broken(place, "the file is cut inside its preamble")
-    _, version, header_length, file_length, header_crc, crc = _PREAMBLE.unpack(preamble)
+    _, version, header_length, data_length, middle_crc, crc = _PREAMBLE.unpack(preamble)
     if version != _VERSION:
         _broken(place, f"the file has format version {version}", f"version {_VERSION}")
     if zlib.crc32(preamble[:-4]) != crc or any(preamble[32:60]):
         _broken(place, "the preamble is damaged")
-    if file_length != size:
-        state = "cut" if size < file_length else "longer than it should be"
-        _broken(place, f"the file is {state}: {size} bytes", f"{file_length} bytes")
-    if header_length > size - _PREAMBLE.size:
-        _broken(place, f"a header of {header_length} bytes does not fit into {size}")
-    table = file.read(header_length)
-    if len(table) != header_length or zlib.crc32(table) != header_crc:
+    base = _base(header_length, data_length)
+    if base + data_length != size:
+        state = "cut" if size < base + data_length else "longer than it should be"
+        _broken(place, f"the file is {state}: {size} bytes", f"{base + data_length} bytes")
+    middle = file.read(base - _PREAMBLE.size)
+    if len(middle) != base - _PREAMBLE.size or zlib.crc32(middle) != middle_crc:
         _broken(place, "the header is damaged")
-    return table, size
+    count = -(-data_length // BLOCK)
+    return middle[:header_length], middle[header_length : header_length + 4 * count], base, size
 
 
 def _parse(
-    place: str, kind: str, table: bytes, view: mmap.mmap
-) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    place: str, kind: str, text: bytes, length: int
+) -> tuple[dict[str, Any], dict[str, Place]]:
+    """The header and the places of the arrays, which take exactly `length` bytes."""
     try:
-        content = json.loads(table)
+        content = json.loads(text)
         found, header, rows = content["kind"], content["header"], content["arrays"]
         if not isinstance(header, dict) or not isinstance(rows, list):
             raise TypeError("header or array table of a wrong type")
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        _broken(place, f"the header is not understood: {error!r}")
+        _broken(place, f"the header is not understood: {error!r:.200}")
     if found != kind:
         _broken(place, f"the file holds {found!r:.80}", repr(kind), "check the path")
-    arrays: dict[str, AnyArray] = {}
-    with memoryview(view) as data:
-        position = _PREAMBLE.size + len(table)
-        base = _aligned(position)
-        for row in rows:
-            name, dtype, shape, length, crc, start = _parse_row(place, row, base)
-            if start != _aligned(position) or start + length > len(data):
-                _broken(place, f"array {name!r} does not lie where it should")
-            if data[position:start].tobytes().strip(b"\0"):
-                _broken(place, f"the gap before array {name!r} is not empty")
-            if zlib.crc32(data[start : start + length]) != crc:
-                _broken(place, f"array {name!r} is damaged")
-            if name in arrays:
-                _broken(place, f"array {name!r} is there twice")
-            try:
-                arrays[name] = np.ndarray(shape, dtype, buffer=view, offset=start)
-            except (ValueError, OverflowError, MemoryError) as error:
-                _broken(place, f"array {name!r} cannot be mapped: {error}")
-            position = start + length
-        if position != len(data):
-            _broken(place, f"{len(data) - position} bytes follow the last array")
-    return header, arrays
-
-
-def _parse_row(
-    place: str, row: Any, base: int
-) -> tuple[str, np.dtype[Any], tuple[int, ...], int, int, int]:
-    """Name, dtype, shape, length, checksum and start of one array, consistent with each other."""
-    try:
-        name, dtype, shape = str(row["name"]), _DTYPES[row["dtype"]], tuple(row["shape"])
-        offset, length, crc = row["offset"], row["length"], row["crc"]
-    except (TypeError, KeyError):
-        _broken(place, "the array table is not understood")
-    numbers = (*shape, offset, length, crc)
-    if len(shape) > _MAX_DIMENSIONS or any(
-        type(number) is not int or number < 0 for number in numbers
-    ):
-        _broken(place, f"array {name!r} has a shape or place of other than natural numbers")
-    if length != math.prod(shape) * dtype.itemsize:
-        _broken(place, f"array {name!r} of shape {shape} cannot have {length} bytes")
-    return name, dtype, shape, length, crc, base + offset
+    places: dict[str, Place] = {}
+    position = 0
+    for row in rows:
+        try:
+            name, code, shape = row
+            dtype = _DTYPES[code]
+            if type(name) is not str or type(shape) is not list or len(shape) > _MAX_DIMENSIONS:
+                raise TypeError(name)
+        except (TypeError, ValueError, KeyError):
+            _broken(place, "the array table is not understood")
+        if any(type(n) is not int or n < 0 for n in shape):
+            _broken(place, f"array {name!r} has a shape of other than natural numbers")
+        if name in places:
+            _broken(place, f"array {name!r} is there twice")
+        start = _aligned(position)
+        position = start + math.prod(shape) * dtype.itemsize
+        places[name] = Place(dtype, tuple(shape), start, position)
+    if position != length:
+        _broken(place, f"arrays of {position} bytes lie in {length} bytes of data")
+    return header, places
 
 
 def _broken(place: str, problem: str, expected: str = "", hint: str = "make it anew") -> NoReturn:
