@@ -130,13 +130,18 @@ class File:
 
 
 class Section:
-    """A read-only array in a file: `section[a:b]` checks what it returns."""
+    """A read-only array in a file: `section[a:b]` checks what it returns.
+
+    Attributes: `dtype` and `ndim`, as of a numpy array.
+    """
 
     def __init__(self, file: File, array: AnyArray, place: Place) -> None:
         self._file = file
         self._array = array
         self._start = place.start
         self._stride = place.dtype.itemsize * math.prod(place.shape[1:])
+        self.dtype = place.dtype
+        self.ndim = len(place.shape)
 
     def __len__(self) -> int:
         return len(self._array)

@@ -1,0 +1,112 @@
+"""In: mask rows. Out: proof that they come back from their stored form, and from no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structgen.errors import ArtifactError
+from structgen.mask.saved_rows import MAX_WHOLE, NAMES, SavedRows, pack
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def made(
+    rng: np.random.Generator, count: int, words: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Positions in no order, and rows alike: a few dense ones with a few words changed."""
+    dense = rng.integers(-(2**31), 2**31, (5, words)).astype(np.int32)
+    rows = dense[rng.integers(0, 5, count)] * (rng.random(count) < 0.5)[:, None].astype(np.int32)
+    for row in rows:
+        changed = rng.integers(0, words, rng.integers(0, 6))
+        row[changed] = rng.integers(-(2**31), 2**31, len(changed))
+    positions = rng.choice(2**40, 2 * count, replace=False)
+    places = rng.integers(0, count, 2 * count).astype(np.int32)
+    return positions, places, rows
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    count=st.integers(0, 50),
+    words=st.sampled_from([1, 7, 300, 70_000]),
+)
+def test_every_row_comes_back(seed: int, count: int, words: int) -> None:
+    """Also of empty tables, and of vocabularies that need more than 16 bits for a word."""
+    rng = np.random.default_rng(seed)
+    positions, places, rows = made(rng, count if words < 1000 else min(count, 4), words)
+    if not len(rows):
+        positions, places = positions[:0], places[:0]
+    saved = SavedRows(words, pack(positions, places, rows))
+    assert len(saved) == len(positions)
+    for at, place in zip(positions.tolist(), places.tolist(), strict=True):
+        found = saved.row(at)
+        assert found is not None
+        np.testing.assert_array_equal(found, rows[place])
+        assert found.flags.writeable
+    missing = int(rng.integers(2**41, 2**42))
+    assert saved.row(missing) is None
+    assert saved.row(-1) is None
+
+
+def test_rows_alike_take_little_room() -> None:
+    """A few words each, besides the few that are stored whole."""
+    rng = np.random.default_rng(0)
+    _, places, rows = made(rng, 400, 4000)
+    arrays = pack(np.arange(len(places)), places, rows)
+    assert len(arrays["whole_rows"]) <= 6
+    assert len(arrays["row_words"]) <= 5 * len(rows)
+
+
+def test_rows_unlike_all_others_are_stored_too() -> None:
+    """Past MAX_WHOLE whole rows the others are written as differences, however many."""
+    rows = np.random.default_rng(0).integers(0, 2**31, (MAX_WHOLE + 9, 64)).astype(np.int32)
+    index = np.arange(len(rows))
+    saved = SavedRows(64, pack(index, index.astype(np.int32), rows))
+    for at, row in enumerate(rows):
+        np.testing.assert_array_equal(saved.row(at), row)
+
+
+def small() -> Arrays:
+    """The arrays of four rows of 40 words."""
+    positions, places, rows = made(np.random.default_rng(1), 4, 40)
+    return pack(positions, places, rows)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arrays_of_another_form_are_refused(name: str) -> None:
+    """A missing array, another dtype, another number of dimensions."""
+    good = small()
+    other: list[Arrays] = [{k: v for k, v in good.items() if k != name}]
+    other += [good | {name: good[name].astype(np.float64)}, good | {name: good[name][None]}]
+    for arrays in other:
+        with pytest.raises(ArtifactError, match=name):
+            SavedRows(40, arrays)
+
+
+@given(name=st.sampled_from(NAMES), seed=st.integers(0, 2**31), cut=st.booleans())
+def test_hostile_numbers_lead_nowhere(name: str, seed: int, cut: bool) -> None:
+    """Whatever stands in the arrays: a row of the right shape, none, or ArtifactError."""
+    rng, arrays = np.random.default_rng(seed), small()
+    changed = arrays[name].copy()
+    if cut:
+        changed = changed[: rng.integers(0, len(changed))]
+    else:
+        info = np.iinfo(changed.dtype)
+        changed.flat[rng.integers(0, changed.size)] = rng.integers(
+            info.min, info.max, dtype=changed.dtype, endpoint=True
+        )
+    for words in (40, 39):
+        try:
+            saved = SavedRows(words, arrays | {name: changed})
+            for at in [*arrays["positions"].tolist(), *changed.flat[:9].tolist()]:
+                row = saved.row(int(at))
+                assert row is None or row.shape == (words,)
+        except ArtifactError:
+            pass
+        else:
+            assert words == 40
