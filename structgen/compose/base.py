@@ -6,7 +6,8 @@ Every such spec says how to lay itself out (see `layout`); the rest follows from
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automaton.automaton import Automaton, Stored
 from structgen.spec.specs import Spec, coerce
@@ -36,11 +37,30 @@ class Laid(Spec):
         return trace(self, text.encode(errors="surrogatepass"))
 
 
+@dataclass(frozen=True)
+class Literal(Laid):
+    """Exactly one text. Special tokens may stand where it writes theirs."""
+
+    text: str
+    kind: ClassVar[str] = "literal"
+
+    def lay(self, layout: Layout, after: Hub) -> Hub:
+        """See `Laid.lay`."""
+        return layout.text(self.text, after)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        return {"text": self.text}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Literal:
+        """The spec that `to_json` described."""
+        return cls(data["text"])
+
+
 def as_spec(spec: Any) -> Spec:
     """A spec from whatever `compile` takes; a text stands for itself."""
-    from structgen.spec.specs import Choice
-
-    return Choice([spec]) if isinstance(spec, str) else coerce(spec)
+    return Literal(spec) if isinstance(spec, str) else coerce(spec)
 
 
 def to_json(spec: Spec) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class InOrder(Laid):
         """The value of each item. Raises ValidationError."""
         data = text.encode(errors="surrogatepass")
         starts = [note.offset for note in self.notes(text)]
-        pieces = zip(self.specs, starts, [*starts[1:], len(data)], strict=True)
+        pieces = zip(self.specs, starts, [*starts, len(data)][1:], strict=True)
         return [spec.parse(data[a:b].decode(errors="replace")) for spec, a, b in pieces]
 
     def to_json(self) -> dict[str, Any]:
