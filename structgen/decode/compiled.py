@@ -14,11 +14,14 @@ from structgen.tokens.vocabulary import Vocabulary
 
 
 class CompiledSpecs:
-    """The constraints of the specs used last, for one vocabulary. Safe to share between threads."""
+    """The constraints of the specs used last, for one vocabulary. Safe to share between threads.
+
+    Attribute: `speller`, which writes bytes in the vocabulary's tokens.
+    """
 
     def __init__(self, vocabulary: Vocabulary, speller: Speller, kept: int) -> None:
         self._vocabulary = vocabulary
-        self._speller = speller
+        self.speller = speller
         self._kept = kept
         self._lock = threading.Lock()
         self._found: OrderedDict[Any, tuple[Any, Constraint, Closer]] = OrderedDict()
@@ -35,7 +38,7 @@ class CompiledSpecs:
                 self._found.move_to_end(key)
                 return self._found[key][1:]
         constraint = self._own(spec) if compiled else self._compile(spec)
-        closer = Closer(constraint, self._speller)
+        closer = Closer(constraint, self.speller)
         with self._lock:
             self._found[key] = (spec, constraint, closer)  # keeping the spec keeps its id unique
             while len(self._found) > self._kept:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from structgen.decode.closing import Speller
 from structgen.decode.compiled import CompiledSpecs
@@ -25,12 +25,16 @@ from structgen.decode.settings import Options, Settings, check_chat, check_count
 from structgen.errors import GenerationError, ModelError
 from structgen.tokens.vocabulary import Vocabulary
 
+if TYPE_CHECKING:
+    from structgen.sample.interfaces import Family
+    from structgen.sample.results import Samples
+
 
 class Generator:
     """A model ready to generate; it keeps the vocabulary and the specs compiled for it.
 
     Attributes: `vocabulary`, sized by the model's logits; `tokenizer`; `target`, the model as the
-    loop sees it.
+    loop sees it; `chat`; `specs`, those compiled.
     """
 
     def __init__(
@@ -54,8 +58,8 @@ class Generator:
         check_count("specs_kept", specs_kept)
         self.target, self.tokenizer = load_target(model, tokenizer, device, dtype)
         self.vocabulary: Vocabulary = vocabulary_of(self.target, self.tokenizer)
-        self._chat: Chat = chat
-        self._specs = CompiledSpecs(self.vocabulary, Speller(self.vocabulary), specs_kept)
+        self.chat: Chat = chat
+        self.specs = CompiledSpecs(self.vocabulary, Speller(self.vocabulary), specs_kept)
 
     @overload
     def generate(
@@ -78,6 +82,25 @@ class Generator:
         """
         found = self.batch([prompt], [spec], n=1 if n is None else n, **options)[0]
         return found[0] if n is None else found
+
+    def sample(
+        self,
+        prompt: Prompt,
+        spec: Any,
+        *,
+        sampler: str | Family = "cars",
+        n: int = 1,
+        potentials: Sequence[Any] = (),
+        **options: Unpack[Options],
+    ) -> Samples:
+        """`n` samples of the model's own law, given that the text fits; see `structgen.sample`.
+
+        `sampler` is a name of `structgen.sample.FAMILIES` or an object with options of its own.
+        GenerationError for an option that makes no sense, TruncatedError when too few texts fit.
+        """
+        from structgen.sample.api import sample
+
+        return sample(self, prompt, spec, sampler=sampler, n=n, potentials=potentials, **options)
 
     @overload
     def batch(
@@ -135,7 +158,7 @@ class Generator:
         return rows
 
     def _request(self, prompt: Prompt, spec: Any, settings: Settings, label: str) -> Request:
-        chat = self._chat if settings.chat is None else settings.chat
+        chat = self.chat if settings.chat is None else settings.chat
         ids = encode_prompt(self.tokenizer, prompt, chat, settings.system)
         context = self.target.context
         if context is not None and len(ids) >= context:
@@ -151,7 +174,7 @@ class Generator:
                 'stop is "eos", and neither tokenizer nor model names an end token',
                 hint='give stop="complete"',
             )
-        constraint, closer = self._specs.get(spec)
+        constraint, closer = self.specs.get(spec)
         return Request(
             prompt=ids,
             constraint=constraint,
@@ -200,14 +223,19 @@ def generate(
     n: int | None = None,
     device: Any = None,
     dtype: Any = None,
+    sampler: str | Family | None = None,
     **options: Unpack[Options],
 ) -> Any:
     """Generate text that fits `spec` with `model`; see `Generator` for what these may be.
 
     One prompt gives a GenerationResult (with `n` a list of them), a list of prompts a list; `spec`
-    may then be a list too. The last model used is kept loaded.
+    may then be a list too. With a `sampler` one prompt gives a Sample (with `n` Samples): see
+    `Generator.sample`. The last model used is kept loaded.
     """
     generator = _generator(model, device, dtype)
+    if sampler is not None:
+        found = generator.sample(prompt, spec, sampler=sampler, n=n or 1, **options)  # type: ignore[arg-type]
+        return found[0] if n is None else found
     if isinstance(prompt, str) or (prompt and isinstance(prompt[0], dict)):
         return generator.generate(prompt, spec, n=n, **options)  # type: ignore[arg-type]
     return generator.batch(prompt, spec, n=n, **options)  # type: ignore[arg-type]

@@ -85,6 +85,7 @@ class Posterior:
         vocabulary, spec = self.constraint.vocabulary, self.constraint.spec
         parts = [
             self.model.identity,
+            getattr(self.constraint, "identity", "" if self.exact_masks else id(self.constraint)),
             vocabulary.hash,
             json.dumps(spec.to_json(), default=repr),
             [self.budget, self._whole],

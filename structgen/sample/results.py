@@ -145,7 +145,9 @@ def normalised(log_weights: Doubles) -> Doubles:
 
 
 def effective_size(log_weights: Doubles) -> float:
-    """(sum of weights)^2 / sum of their squares; 0 where all are 0."""
+    """(sum of weights)^2 / sum of their squares; 0 where all are 0, nan where one is nan."""
+    if np.isnan(log_weights).any():
+        return math.nan
     total = log_sum_exp(log_weights)
     if total == -math.inf:
         return 0.0
