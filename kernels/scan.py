@@ -1,4 +1,4 @@
-"""In: the table of a byte automaton, a trie. Out: the tokens it can read, and where each node leads.
+"""In: the table of a byte automaton, a trie. Out: the tokens it can read, the state at each node.
 
 For automata that are small and known beforehand: no row is ever missing, so one pass does it.
 """

@@ -8,7 +8,7 @@ products are other ones. An automaton is not safe for concurrent calls: `Constra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -77,7 +77,7 @@ class Automaton(ABC):
         found = self.next_bytes(at)
         return found[0] if len(found) == 1 else -1
 
-    def specials(self, _at: int) -> dict[bytes, int]:
+    def specials(self, _at: int) -> Mapping[bytes, int]:
         """Special tokens, by their text, that may come next; and the positions after them."""
         return {}
 

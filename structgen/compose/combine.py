@@ -1,4 +1,4 @@
-"""In: several specs. Out: a spec of one after another (`sequence`), or of any of them (`any_of`)."""
+"""In: several specs. Out: one spec of all, one after another (`sequence`), or of any (`any_of`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FreeText(Laid):
     def lay(self, layout: Layout, after: Hub) -> Hub:
         """See `Laid.lay`."""
         table = search_table([], [text.encode() for text in self.excludes])
-        return layout.scan(layout.table(table, [], "text"), {QUIET: after})
+        return layout.scan(layout.table(table, "text"), {QUIET: after})
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""

@@ -7,7 +7,8 @@ finish, since every part can and every hub leads to the end; so no position is a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import itertools
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,6 @@ class Composite(Automaton):
         self._numbers: dict[tuple[bool, Threads], int] = {}
         self._steps: dict[int, int] = {}
         self._behind: dict[int, tuple[bool, Threads]] = {}
-        self._named: frozenset[bytes] = frozenset()
         if saved is None:
             parts, end = first.closure()
             self.start = self._closed([(p, self.parts[p].automaton.start) for p, _ in parts], end)
@@ -137,20 +137,25 @@ class Composite(Automaton):
             return self.parts[part].automaton.only_byte(inner)
         return super().only_byte(at)
 
-    def specials(self, at: int) -> dict[bytes, int]:
+    def specials(self, at: int) -> Mapping[bytes, int]:
         """Special tokens whose text stands in a literal of the spec; see `Automaton.specials`."""
-        found: dict[bytes, list[Thread]] = {}
+        threads = self._positions[at][1]
+        if not any(isinstance(self.parts[part].automaton, Scan) for part, _ in threads):
+            return {}
+        return Spelled(self, at)
+
+    def after_special(self, at: int, text: bytes) -> int:
+        """The position after a special token with that text, or DEAD."""
+        found: list[Thread] = []
         for part, inner in self._positions[at][1]:
             automaton = self.parts[part].automaton
             if isinstance(automaton, Scan):
-                for text in self._named:
-                    after = automaton.table.spelled(inner, text)
-                    if after >= 0:
-                        found.setdefault(text, []).append((part, after))
+                after = automaton.table.spelled(inner, text)
             else:
-                for text, after in automaton.specials(inner).items():
-                    found.setdefault(text, []).append((part, after))
-        return {text: self._closed(threads) for text, threads in found.items()}
+                after = automaton.specials(inner).get(text, DEAD)
+            if after >= 0:
+                found.append((part, after))
+        return self._closed(found) if found else DEAD
 
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`."""
@@ -171,8 +176,6 @@ class Composite(Automaton):
         """See `Automaton.masks`."""
         from structgen.compose.composite_masks import CompositeMasks
 
-        texts = map(vocabulary.token_bytes, vocabulary.special_ids)
-        self._named |= {t for t in texts if t and any(t in x for x in self.layout.literals)}
         return CompositeMasks(self, vocabulary)
 
     def completions(self, alphabet: Bytes = range(256)) -> Completes:
@@ -218,6 +221,33 @@ class Composite(Automaton):
         for final, count in zip(finals, counts, strict=True):
             self._number(bool(final), tuple(pairs[first : first + count]))
             first += count
+
+
+class Spelled(Mapping[bytes, int]):
+    """The special tokens at a position, found when asked for: any piece of a literal may be one."""
+
+    def __init__(self, composite: Composite, at: int) -> None:
+        self._composite = composite
+        self._at = at
+
+    def __getitem__(self, text: bytes) -> int:
+        after = self._composite.after_special(self._at, text) if text else DEAD
+        if after == DEAD:
+            raise KeyError(text)
+        return after
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[bytes]:
+        parts = self._composite.parts
+        threads = self._composite.threads(self._at)
+        scans = [(parts[part].automaton, inner) for part, inner in threads]
+        found = [a.table.pieces(inner) for a, inner in scans if isinstance(a, Scan)]
+        return iter(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _saved_parts(saved: Stored | None) -> dict[int, Stored]:

@@ -1,4 +1,4 @@
-"""In: specs and texts, from the last to the first. Out: the parts of a text and what may follow each.
+"""In: specs and texts, from the last to the first. Out: parts of a text, and what may follow each.
 
 A layout is a nondeterministic automaton whose letters are whole automata (Thompson 1968): a part
 reads a piece of the text, hubs say which parts may come next. Specs lay themselves out from back to
@@ -90,7 +90,6 @@ class Layout:
     def __init__(self, root: object = None, saved: Mapping[int, Stored] | None = None) -> None:
         self.parts: list[Part] = []
         self.automata: list[Automaton] = []
-        self.literals: list[bytes] = []
         self._root = root
         self._saved = saved or {}
         self._of_spec: dict[int, tuple[int, Spec]] = {}
@@ -120,12 +119,11 @@ class Layout:
             return after
         source = self._of_text.get(data)
         if source is None:
-            source = self._of_text[data] = self.table(choice_table([data]), [data], repr(text))
+            source = self._of_text[data] = self.table(choice_table([data]), repr(text))
         return self._part(source, {0: after})
 
-    def table(self, table: ScanTable, literals: Sequence[bytes], words: str) -> int:
+    def table(self, table: ScanTable, words: str) -> int:
         """A scan for several parts to share; `words` say what it reads."""
-        self.literals += literals
         return self._add(Scan(table, words))
 
     def scan(self, source: int, exits: Mapping[int, Hub]) -> Hub:

@@ -155,7 +155,8 @@ class ScanMasks(Masks):
     def below(self, at: int, node: int, row: Row) -> Nodes:
         """See `Masks.below`."""
         after, states = self._reached(at, node, row)
-        return after[self._found[states] | (self._table.quiet[states] != 0)]
+        ends: Nodes = after[self._found[states] | (self._table.quiet[states] != 0)]
+        return ends
 
     def exits(self, at: int, node: int, row: Row) -> dict[int, Nodes]:
         """As `below`, but only the nodes where something has been found, by what it is."""
@@ -174,7 +175,8 @@ class ScanMasks(Masks):
     def quiet_ends(self, at: int, node: int) -> Nodes:
         """The nodes below which the text may end although nothing has been found."""
         after, states = self._reached(at, node, np.zeros(self._words, np.int32))
-        return after[self._table.quiet[states] != 0]
+        ends: Nodes = after[self._table.quiet[states] != 0]
+        return ends
 
     def _by_label(self, after: Nodes, states: Nodes) -> dict[int, Nodes]:
         ends = self._found[states]

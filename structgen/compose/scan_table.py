@@ -7,7 +7,7 @@ meets; where one of several texts must stand, the same tree of texts is read wit
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +48,16 @@ class ScanTable:
             if at >= 0:
                 return at
         return -1
+
+    def pieces(self, state: int) -> Iterator[bytes]:
+        """All texts that `spelled` takes at a state."""
+        todo = [(start, b"") for start in ({state, 0} if self.searching else {state})]
+        while todo:
+            at, text = todo.pop()
+            for byte, child in self.deeper[at].items():
+                longer = text + bytes((byte,))
+                yield longer
+                todo.append((child, longer))
 
 
 def search_table(triggers: Sequence[bytes], excluded: Sequence[bytes] = ()) -> ScanTable:

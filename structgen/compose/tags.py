@@ -1,4 +1,4 @@
-"""In: tags: where they begin, what stands in them, where they end. Out: free text with tags as a spec.
+"""In: tags: how they begin and end, what stands in them. Out: free text with tags, as a spec.
 
 Text is free until a trigger has been written; then a tag must follow that begins with it, and after
 its end text is free again. A trigger counts however it is cut into tokens, and special tokens may
@@ -16,7 +16,6 @@ from structgen.compose.combine import texts
 from structgen.compose.layout import QUIET, Hub
 from structgen.compose.scan_table import choice_table, demanding, search_table
 from structgen.errors import BudgetError, SpecError
-from structgen.spec.specs import Spec
 
 if TYPE_CHECKING:
     from structgen.compose.layout import Layout
@@ -60,7 +59,7 @@ class Tag(Laid):
         if self.content is None:
             inside = demanding(search_table([self.end.encode()]))
             words = f"text up to {self.end!r}"
-            source = layout.table(inside, [self.end.encode()], words)
+            source = layout.table(inside, words)
             hub = layout.scan(source, {0: after})
         else:
             hub = layout.spec(self.content, layout.text(self.end, after), f"tag {self.begin!r}")
@@ -259,7 +258,7 @@ class _TagsLayout:
                 table = search_table(self._triggers, self._excludes)
             if not may_end:
                 table = demanding(table)
-            self._sources[key] = self._layout.table(table, self._triggers, "text")
+            self._sources[key] = self._layout.table(table, "text")
         exits = {QUIET: self._after} if may_end else {}
         for label, trigger in enumerate(self._triggers if following is not None else ()):
             tags = self._spec.tags
@@ -282,7 +281,7 @@ class _TagsLayout:
         if key not in self._sources:
             begins = list(by_begin)
             words = _one_of([begin.decode(errors="replace") for begin in begins])
-            self._sources[key] = self._layout.table(choice_table(begins), begins, words)
+            self._sources[key] = self._layout.table(choice_table(begins), words)
         return self._layout.scan(self._sources[key], dict(enumerate(contents)))
 
     def _content(self, number: int, following: Hub) -> Hub:

@@ -7,6 +7,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from structgen.errors import SpecError
@@ -130,7 +131,7 @@ def _of_function(function: Callable[..., Any], place: str) -> Tool:
         if parameter.default is parameter.empty:
             fields.append((parameter.name, kind))
         else:
-            default = dataclasses.field(default_factory=lambda value=parameter.default: value)
+            default = dataclasses.field(default_factory=partial(_same, parameter.default))
             fields.append((parameter.name, kind, default))
     made = dataclasses.make_dataclass(name, fields, kw_only=True)
     arguments = PythonType(made)
@@ -139,15 +140,19 @@ def _of_function(function: Callable[..., Any], place: str) -> Tool:
     return Tool(name, about.partition("\n\n")[0], schema, arguments, function)
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 def _described(schema: dict[str, Any], about: str) -> dict[str, Any]:
     """The schema, with what the docstring says of each parameter ("name: ..." on its own line)."""
     properties = dict(schema.get("properties", {}))
-    for name in properties:
+    for name, about_it in properties.items():
         line = re.search(
             rf"^\s*(?::param )?{re.escape(name)}\b[^:\n]*: *(.+)$", about, re.MULTILINE
         )
         if line:
-            properties[name] = {**properties[name], "description": line[1].strip()}
+            properties[name] = {**about_it, "description": line[1].strip()}
     return {key: value for key, value in schema.items() if key != "title"} | {
         "properties": properties
     }

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from structgen.compose.layout import Layout
 
 _ANNOTATIONS = ("title", "description", "default", "examples", "deprecated", "$comment")
-_OBJECT = ("type", "properties", "required", "additionalProperties", "$defs", "definitions", "$schema",
-           *_ANNOTATIONS)  # fmt: skip
+_OBJECT = (
+    "type", "properties", "required", "additionalProperties", "$defs", "definitions", "$schema",
+    *_ANNOTATIONS,
+)  # fmt: skip
 _TEXT = ("type", "enum", "const", *_ANNOTATIONS)
 
 
@@ -73,7 +75,7 @@ def parameters(schema: dict[str, Any], template: str, place: str) -> Parameters:
     for keyword in schema:
         if keyword not in _OBJECT:
             raise _unsupported(keyword, place)
-    shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+    shared: dict[str, Any] = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
     properties: dict[str, Any] = schema.get("properties", {})
     required = tuple(schema.get("required", ()))
     for name in required:
