@@ -4,6 +4,7 @@
     +-- SpecError                     the spec is broken (not JSON, not a schema, a bad pattern)
     |   +-- DanglingReferenceError    a `$ref` that leads nowhere, or round in a circle
     |   +-- PatternError              a regular expression that is not one, or not a regular one
+    |   +-- GrammarError              a grammar text that is not one; carries line, column, rule
     +-- UnsupportedSchemaError        legal, but not enforced by this version
     +-- UnsatisfiableSchemaError      nothing at all fits the spec
     +-- BudgetError                   exact treatment would exceed a stated limit
@@ -97,6 +98,23 @@ class PatternError(SpecError):
 
     def __str__(self) -> str:
         return f"{super().__str__()}\n    {self.pattern}\n    {' ' * self.position}^"
+
+
+class GrammarError(SpecError):
+    """A grammar text that is not one.
+
+    `line` and `column` count from 1 (0 where unknown), `rule` is the rule being read there ("" if
+    none), `excerpt` shows the place: its line, and a caret below it.
+    """
+
+    kind = "broken_grammar"
+    line: int = 0
+    column: int = 0
+    rule: str = ""
+    excerpt: str = ""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.excerpt}" if self.excerpt else super().__str__()
 
 
 class UnsupportedSchemaError(StructgenError):

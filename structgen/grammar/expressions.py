@@ -1,0 +1,119 @@
+"""In: the right-hand sides of rules as people write them. Out: expressions, small trees of them.
+
+The readers and the combinators make them; `bnf` turns them into rules. What is regular and may end
+anywhere is joined while it is made, so that `[a-z] [a-z0-9]*` is one terminal, not two rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from structgen.automaton.regex import ANY, ANY_CHAR, EMPTY, EPSILON, Regex, alt, concat, repeat
+from structgen.automaton.regex import intersect as both
+from structgen.automaton.regex_nodes import Repeat as RegexRepeat
+from structgen.grammar.ir import Place
+
+if TYPE_CHECKING:
+    from structgen.spec.specs import Spec
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Name:
+    """A rule or terminal by its name."""
+
+    name: str
+    place: Place | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Text:
+    """A regular piece that may end wherever it matches. words: how messages name it."""
+
+    language: Regex
+    words: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Nested:
+    """A text of another spec."""
+
+    spec: Spec
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sequence:
+    """Parts one after the other."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """One of several parts."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Repeat:
+    """Between `low` and `high` times a body; None is no upper bound."""
+
+    body: Expression
+    low: int
+    high: int | None
+
+
+Expression = Name | Text | Nested | Sequence | Choice | Repeat
+NOTHING = Sequence(())
+
+
+def sequence(*parts: Expression) -> Expression:
+    """The parts in a row; neighbours that are regular become one."""
+    joined: list[Expression] = []
+    for part in parts:
+        inner = part.parts if isinstance(part, Sequence) else (part,)
+        for one in inner:
+            last = joined[-1] if joined else None
+            if isinstance(one, Text) and isinstance(last, Text):
+                joined[-1] = Text(concat(last.language, one.language))
+            else:
+                joined.append(one)
+    return joined[0] if len(joined) == 1 else Sequence(tuple(joined))
+
+
+def choice(*parts: Expression) -> Expression:
+    """One of the parts; those that are regular become one."""
+    flat = [one for p in parts for one in (p.parts if isinstance(p, Choice) else (p,))]
+    regular = [part for part in flat if isinstance(part, Text)]
+    if len(regular) > 1:
+        others = [part for part in flat if not isinstance(part, Text)]
+        words = " or ".join(part.words for part in regular) if all_named(regular) else ""
+        flat = [Text(alt(*(part.language for part in regular)), words), *others]
+    return flat[0] if len(flat) == 1 else Choice(tuple(flat))
+
+
+def all_named(parts: list[Text]) -> bool:
+    """Whether messages can name every part in few words."""
+    return len(parts) <= 8 and all(part.words for part in parts)
+
+
+def repeated(body: Expression, low: int, high: int | None) -> Expression:
+    """The body `low` to `high` times. Raises SpecError unless 0 <= low <= high."""
+    if isinstance(body, Text):
+        return Text(repeat(body.language, low, high))
+    if (low, high) == (1, 1):
+        return body
+    return NOTHING if high == 0 else Repeat(body, low, high)
+
+
+def without_empty(language: Regex) -> Regex:
+    """The language less the empty text."""
+    if not language.nullable:
+        return language
+    if language is EPSILON:
+        return EMPTY
+    if isinstance(language, RegexRepeat) and not language.body.nullable:
+        high = None if language.high >= language.longest else language.high
+        return repeat(language.body, 1, high)
+    return both(language, concat(ANY_CHAR, ANY))

@@ -1,0 +1,250 @@
+"""In: a grammar in Lark's language. Out: its rules and terminals.
+
+Lark's own classes read the text, resolve imports, `%extend`, `%override` and templates, and name
+the anonymous terminals; its patterns become languages in `terminal_patterns`. Only the expansion of
+repetitions and options is not Lark's, which writes out every combination of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from lark import GrammarError as LarkGrammarError
+from lark import UnexpectedInput
+from lark.grammar import NonTerminal, Symbol
+from lark.lexer import Pattern, PatternStr, TerminalDef
+from lark.load_grammar import (
+    ApplyTemplates,
+    GrammarBuilder,
+    PrepareAnonTerminals,
+    PrepareLiterals,
+    TerminalTreeToPattern,
+    ValidateSymbols,
+    nr_deepcopy_tree,
+)
+
+from structgen.automaton.regex import EMPTY, Regex, literal
+from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.grammar.bnf import MAX_RULES, Bnf
+from structgen.grammar.expressions import Choice, Expression, Name, Nested, Repeat, Sequence
+from structgen.grammar.ir import Grammar, Indentation, Lexing, Place, Terminal
+from structgen.grammar.lark_errors import in_own_words
+from structgen.grammar.lark_files import MAIN, Files
+from structgen.grammar.lark_text import LarkText
+from structgen.grammar.terminal_patterns import Matches, matches_of
+from structgen.spec.specs import JsonSchema, Spec
+
+
+def read(
+    text: LarkText,
+    files: Files,
+    *,
+    start: str = "start",
+    lexing: Lexing = "free",
+    layout: Indentation | None = None,
+    refs: Mapping[str, Spec] | None = None,
+) -> Grammar:
+    """The grammar that a text says. refs: what declared terminals are.
+
+    Raises GrammarError (with line, column, rule) for a broken text, UnsupportedSchemaError for what
+    is not regular or has no meaning here, BudgetError for what is too large.
+    """
+
+    def load(base: str | None, path: str) -> tuple[str, str]:
+        name, imported = files.load(base, path)
+        LarkText(imported, name).check_sizes()
+        return name, imported
+
+    text.check_sizes()
+    with _translated(text, files):
+        builder = GrammarBuilder(import_paths=[load])
+        builder.load_grammar(text.lark, MAIN)
+        builder.validate()
+        return _Reader(text, builder, layout, refs or {}).grammar(start, lexing)
+
+
+@contextmanager
+def _translated(text: LarkText, files: Files) -> Iterator[None]:
+    """Lark's errors as structgen's."""
+    try:
+        yield
+    except (LarkGrammarError, UnexpectedInput) as error:
+        where = text
+        if files.last != MAIN:
+            where = LarkText(files.texts[files.last], files.last)
+        raise in_own_words(error, text, where) from error
+    except RecursionError as error:
+        raise BudgetError(
+            "the grammar is nested too deeply", hint="give inner groups rules of their own"
+        ) from error
+
+
+class _Reader:
+    """Turns what Lark has read into rules and terminals."""
+
+    def __init__(
+        self,
+        text: LarkText,
+        builder: GrammarBuilder,
+        layout: Indentation | None,
+        refs: Mapping[str, Spec],
+    ) -> None:
+        self.text = text
+        self.layout = layout
+        schemas = {name: JsonSchema(schema) for name, schema in text.schemas.items()}
+        self.nested: dict[str, Spec] = {**refs, **schemas}
+        self.bnf = Bnf()
+        built = builder.build()
+        self.rules = [(n, p, nr_deepcopy_tree(t) if t else t, o) for n, p, t, o in built.rule_defs]
+        self.ignore = tuple(str(name) for name in built.ignore)
+        self.declared = {str(name) for name, (tree, _) in built.term_defs if tree is None}
+        self.definitions: dict[str, TerminalDef] = {}
+        self.terminals = self._patterns(built.term_defs)
+
+    def _patterns(self, definitions: list[Any]) -> list[TerminalDef]:
+        """Every defined terminal as one pattern."""
+        found: list[TerminalDef] = []
+        to_pattern = PrepareLiterals() * TerminalTreeToPattern()
+        for name, (tree, priority) in definitions:
+            if tree is None:
+                continue
+            expansions = list(tree.find_data("expansion"))
+            if len(expansions) == 1 and not expansions[0].children:
+                raise LarkGrammarError(f"Terminals cannot be empty ({name})")
+            pattern = to_pattern.transform(nr_deepcopy_tree(tree))
+            found.append(TerminalDef(name, pattern, priority))
+        return found
+
+    def grammar(self, start: str, lexing: Lexing) -> Grammar:
+        """The grammar with all rules, of the terminals those in use."""
+        anonymous = PrepareAnonTerminals(self.terminals)
+        steps = PrepareLiterals() * ValidateSymbols() * anonymous * ApplyTemplates(self.rules)
+        index = 0
+        while index < len(self.rules):  # templates in use append theirs
+            name, parameters, tree, options = self.rules[index]
+            index += 1
+            if index > MAX_RULES or len(name) > 10_000:
+                raise BudgetError(
+                    "the templates of the grammar make no end of rules",
+                    location=str(self.text.defined(name) or ""),
+                    hint="a template must not use itself with ever larger arguments",
+                )
+            if parameters:
+                continue
+            if tree is None:
+                self._refuse_declared(name, "rule")
+            anonymous.rule_options = options
+            expression = self._expression(steps.transform(tree))
+            self.bnf.add(str(name), expression, self.text.defined(name))
+        self._add_terminals()
+        return self.bnf.grammar(start, self.ignore, lexing, self.layout)
+
+    def _expression(self, tree: Any) -> Expression:
+        """The right-hand side of a rule, or a part of it."""
+        if isinstance(tree, Symbol):
+            return self._name(tree)
+        parts = tree.children
+        match tree.data:
+            case "expansions":
+                return Choice(tuple(self._expression(part) for part in parts))
+            case "expansion":
+                return Sequence(tuple(self._expression(part) for part in parts))
+            case "maybe":
+                return Repeat(self._expression(parts[0]), 0, 1)
+            case "expr":
+                return self._repeat(self._expression(parts[0]), [str(part) for part in parts[1:]])
+            case _:  # alias, value
+                return self._expression(parts[0])
+
+    def _name(self, symbol: Symbol) -> Expression:
+        name = str(symbol.name)
+        if isinstance(symbol, NonTerminal) or name not in self.declared:
+            return Name(name)
+        return Nested(self.nested[name]) if name in self.nested else Name(name)
+
+    def _repeat(self, body: Expression, operator: list[str]) -> Expression:
+        match operator:
+            case ["?"]:
+                return Repeat(body, 0, 1)
+            case ["*"]:
+                return Repeat(body, 0, None)
+            case ["+"]:
+                return Repeat(body, 1, None)
+            case [_, count]:
+                return Repeat(body, int(count), int(count))
+            case _:
+                return Repeat(body, int(operator[1]), int(operator[2]))
+
+    def _add_terminals(self) -> None:
+        """Define the terminals that rules use or that are ignored."""
+        used = {name for rule in self.bnf.rules.values() for a in rule.alternatives for name in a}
+        used.update(self.ignore)
+        if self.layout is not None:
+            used.add(self.layout.newline)
+        for definition in self.terminals:
+            if definition.name in used:
+                terminal = self._terminal(definition)
+                self.bnf.terminals[terminal.name] = terminal
+        for name in sorted(self.declared & used - set(self.bnf.terminals)):
+            layout = self.layout
+            if layout is None or name not in (layout.indent, layout.dedent):
+                self._refuse_declared(name, "terminal")
+            self.bnf.terminals[name] = Terminal(name, EMPTY, place=self.text.defined(name))
+
+    def _terminal(self, definition: TerminalDef) -> Terminal:
+        name, pattern = str(definition.name), definition.pattern
+        place = self._place(definition)
+        try:
+            matches = _matches(pattern)
+            if matches.language.nullable or pattern.min_width == 0:
+                raise self.text.error(
+                    f"the terminal {definition.user_repr()} may be empty",
+                    place or Place(1, 1),
+                    expected="terminals of at least one character",
+                    hint="make it optional where rules use it",
+                )
+        except PatternError as error:
+            raise self.text.error(str(error.problem), place or Place(1, 1), rule=name) from error
+        except (UnsupportedSchemaError, BudgetError) as error:
+            error.location = str(place or "")
+            error.problem = f"{error.problem}, in terminal {definition.user_repr()}"
+            raise
+        return Terminal(
+            name,
+            matches.language,
+            longer=matches.longer,
+            text=pattern.value if isinstance(pattern, PatternStr) else None,
+            flags=frozenset(pattern.flags),
+            priority=definition.priority,
+            max_width=pattern.max_width,
+            pattern_length=len(pattern.value),
+            shown=definition.user_repr(),
+            place=place,
+        )
+
+    def _place(self, definition: TerminalDef) -> Place | None:
+        defined = self.text.defined(definition.name)
+        if defined is None and definition.pattern.raw is not None:
+            defined = self.text.used(definition.pattern.raw)
+        return defined
+
+    def _refuse_declared(self, name: str, what: str) -> None:
+        raise UnsupportedSchemaError(
+            f"the {what} {name!r} is declared but says nothing of its text",
+            keyword="%declare",
+            location=str(self.text.used(name) or ""),
+            expected="a definition, or a spec for it in refs",
+            hint="for indentation give layout=structgen.Indentation(...)",
+        )
+
+
+def _matches(pattern: Pattern) -> Matches:
+    """When a terminal matches."""
+    if isinstance(pattern, PatternStr) and not pattern.flags:
+        return Matches(literal(pattern.value), EMPTY)
+    found = matches_of(pattern.to_regexp())
+    language: Regex = found.language
+    fixed = language.plain and language.shortest == language.longest
+    return Matches(language, EMPTY) if fixed and found.longer is language else found

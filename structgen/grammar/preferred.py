@@ -1,0 +1,270 @@
+"""In: the tree of a Python pattern. Out: the texts that `re.match`, given them, would match whole.
+
+`re` does not look for the longest match but for the first that backtracking finds: /a|ab/ matches
+only the "a" of "ab". The automaton here keeps the ways to go on in that order: what is behind a
+finished match in the order can never win any more and is cut off (the leftmost-first automaton of
+R. Cox, "Regular expression matching in the wild", 2010). The match in a text is then the longest
+prefix whose last step finishes one. Lookaheads are languages that the rest of the text has to be in
+and decide an entry's fate later; lookbehinds are derivatives that run along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from structgen.automaton.charset import ALL, CharSet, refine
+from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex, concat, intersect
+from structgen.errors import BudgetError
+from structgen.grammar.python_language import language_of
+from structgen.grammar.python_regex import Branch, End, Look, Loop, Node, One, Sequence
+
+_STEPS = 20_000  # nodes that one position of one pattern may visit
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Turn:
+    """The end of one turn of a loop."""
+
+    loop: Loop
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rest:
+    """What is left of the pattern: a node, then another rest; None is nothing."""
+
+    node: Node | _Turn
+    then: Rest | None
+
+
+class Entry(NamedTuple):
+    """One way in which matching may go on, or a match.
+
+    kind: "read" (a character of `chars`, then `rest`), "match" (ends here), "past" (ended earlier),
+    "goal" (ends where `Preferred.marked` was asked). ahead: what the rest of the text must be.
+    """
+
+    kind: Literal["read", "match", "past", "goal"]
+    ahead: Regex
+    chars: CharSet = ALL
+    rest: Rest | None = None
+
+
+class Program:
+    """A pattern, its assertions and the rests of it that matching has met."""
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        self.behinds = list(_lookbehinds(root))
+        self.live = not any(_lookaheads(root))
+        self._rests: dict[tuple[Node | _Turn, Rest | None], Rest] = {}
+        self._loops: dict[tuple[Loop, int, int], Loop] = {}
+        self._turns: dict[Loop, _Turn] = {}
+        self._aheads: dict[Look | End, Regex] = {}
+
+    def start(self) -> Preferred:
+        """The state before any character."""
+        behind = tuple(concat(ANY, language_of(look.body)) for look in self.behinds)
+        return self.state(self.expand(self.rest(self.root, None), ANY, behind), behind)
+
+    def state(
+        self, entries: Iterable[Entry], behind: tuple[Regex, ...], *, marked: bool = False
+    ) -> Preferred:
+        """The state with these entries, as far as they can still win."""
+        kept: dict[Entry, None] = {}
+        for entry in entries:
+            kept[entry] = None
+            if entry.kind != "read" and entry.ahead is ANY:
+                break
+        if marked and not any(entry.kind == "goal" for entry in kept):
+            kept = {}
+        return Preferred(self, tuple(kept), behind, marked)
+
+    def rest(self, node: Node | _Turn, then: Rest | None) -> Rest:
+        """A node, then a rest: the same object for the same two."""
+        key = (node, then)
+        found = self._rests.get(key)
+        if found is None:
+            found = self._rests[key] = Rest(node, then)
+        return found
+
+    def expand(self, rest: Rest | None, ahead: Regex, behind: tuple[Regex, ...]) -> Iterator[Entry]:
+        """What a rest of the pattern can do next, in the order in which `re` tries it."""
+        stack: list[tuple[Rest | None, Regex, frozenset[Rest]]] = [(rest, ahead, frozenset())]
+        seen = set()
+        while stack:
+            place = stack.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            if len(seen) > _STEPS:
+                raise BudgetError(
+                    f"a pattern has more than {_STEPS} ways to go on at one place",
+                    hint="do not repeat so often what may be empty",
+                )
+            rest, ahead, open_turns = place
+            if rest is None:
+                yield Entry("match", ahead)
+                continue
+            node, then = rest.node, rest.then
+            match node:
+                case One():
+                    if node.chars:
+                        yield Entry("read", ahead, node.chars, then)
+                case Sequence():
+                    for part in reversed(node.parts):
+                        then = self.rest(part, then)
+                    stack.append((then, ahead, open_turns))
+                case Branch():
+                    ways = [(self.rest(part, then), ahead, open_turns) for part in node.parts]
+                    stack += reversed(ways)
+                case Loop():
+                    stack += self._enter(node, then, ahead, open_turns)
+                case _Turn():
+                    more = self._shorter(node.loop)
+                    read_nothing = rest in open_turns and more.low == 0
+                    after = then if read_nothing else self.rest(more, then)
+                    stack.append((after, ahead, open_turns))
+                case Look(behind=True):
+                    if behind[self.behinds.index(node)].nullable != node.negative:
+                        stack.append((then, ahead, open_turns))
+                case Look() | End():
+                    ahead = intersect(ahead, self._ahead(node))
+                    if ahead is not EMPTY:
+                        stack.append((then, ahead, open_turns))
+
+    def _enter(
+        self, loop: Loop, then: Rest | None, ahead: Regex, open_turns: frozenset[Rest]
+    ) -> list[tuple[Rest | None, Regex, frozenset[Rest]]]:
+        """Leave a loop or take another turn, the one to try first last."""
+        ways: list[tuple[Rest | None, Regex, frozenset[Rest]]] = []
+        if loop.low == 0:
+            ways.append((then, ahead, open_turns))
+        if loop.high > 0:
+            turn = self._turns.setdefault(loop, _Turn(loop))
+            end = self.rest(turn, then)
+            ways.append((self.rest(loop.body, end), ahead, open_turns | {end}))
+        return ways[::-1] if loop.lazy else ways
+
+    def _shorter(self, loop: Loop) -> Loop:
+        """The loop after one of its turns."""
+        endless = loop.high == INFINITE
+        low, high = max(loop.low - 1, 0), loop.high if endless else loop.high - 1
+        if low == loop.low and high == loop.high:
+            return loop
+        key = (loop, low, high)
+        found = self._loops.get(key)
+        if found is None:
+            found = self._loops[key] = replace(loop, low=low, high=high)
+        return found
+
+    def _ahead(self, look: Look | End) -> Regex:
+        """What a lookahead wants the rest of the text to be."""
+        found = self._aheads.get(look)
+        if found is None:
+            found = language_of(look)
+            self._aheads[look] = found
+        return found
+
+
+@dataclass(frozen=True)
+class Preferred:
+    """Where matching is: entries in the order in which `re` prefers them; a `LeafState`.
+
+    behind: for each lookbehind all texts that it holds after, less what has been read. is_marked:
+    whether `marked` made this state or one before it.
+    """
+
+    program: Program
+    entries: tuple[Entry, ...]
+    behind: tuple[Regex, ...]
+    is_marked: bool = False
+
+    @property
+    def live(self) -> bool:
+        """True when it is known that some text can still be matched whole."""
+        return self.program.live and not self.is_marked
+
+    @property
+    def nullable(self) -> bool:
+        """Is the text so far matched whole when nothing follows?"""
+        for entry in self.entries:
+            if entry.kind != "read" and entry.ahead.nullable:
+                return entry.kind == ("goal" if self.is_marked else "match")
+        return False
+
+    def marked(self) -> Preferred:
+        """This state, from which exactly the texts lead on after which the match ends here."""
+        goals = [entry._replace(kind="goal") if entry.kind == "match" else entry
+                 for entry in self.entries]  # fmt: skip
+        return self.program.state(goals, self.behind, marked=True)
+
+    def moves(self) -> list[tuple[CharSet, Preferred]]:
+        """See `LeafState`; states without entries are left out."""
+        aheads = {entry.ahead for entry in self.entries if entry.ahead is not ANY}
+        cut: list[tuple[CharSet, tuple[object, object]]] = []
+        if self.is_marked:
+            cut.append((ALL, (None, None)))
+        cut += [(e.chars, (e, None)) for e in self.entries if e.kind == "read"]
+        cut += [(of, (ahead, target)) for ahead in aheads for of, target in ahead.steps()]
+        cut += [(of, (i, to)) for i, node in enumerate(self.behind) for of, to in node.steps()]
+        found = []
+        for of, facts in refine(cut):
+            after = self._after(dict(facts))
+            if after.entries:
+                found.append((of, after))
+        return found
+
+    def _after(self, facts: dict[object, object]) -> Preferred:
+        """The state after a character of which `facts` says what it does."""
+        behind = tuple(_target(facts, i) for i in range(len(self.behind)))
+
+        def entries() -> Iterator[Entry]:
+            for entry in self.entries:
+                ahead = ANY if entry.ahead is ANY else _target(facts, entry.ahead)
+                if ahead is EMPTY:
+                    continue
+                if entry.kind == "goal":
+                    yield entry._replace(ahead=ahead)
+                elif entry.kind != "read":
+                    if ahead is ANY:
+                        return
+                    yield entry._replace(kind="past", ahead=ahead)
+                elif entry in facts:
+                    yield from self.program.expand(entry.rest, ahead, behind)
+
+        return self.program.state(entries(), behind, marked=self.is_marked)
+
+
+def _target(facts: dict[object, object], key: object) -> Regex:
+    found = facts.get(key, EMPTY)
+    return found if isinstance(found, Regex) else EMPTY
+
+
+def _lookbehinds(node: Node) -> Iterator[Look]:
+    """The lookbehinds of a node, those inside lookaheads aside."""
+    match node:
+        case Sequence() | Branch():
+            for part in node.parts:
+                yield from _lookbehinds(part)
+        case Loop():
+            yield from _lookbehinds(node.body)
+        case Look(behind=True):
+            yield node
+        case _:
+            return
+
+
+def _lookaheads(node: Node) -> Iterator[bool]:
+    """True for each assertion about what follows."""
+    match node:
+        case Sequence() | Branch():
+            for part in node.parts:
+                yield from _lookaheads(part)
+        case Loop():
+            yield from _lookaheads(node.body)
+        case Look(behind=False) | End():
+            yield True
+        case _:
+            return

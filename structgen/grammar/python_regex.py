@@ -1,0 +1,258 @@
+r"""In: a pattern of Python's `re`. Out: its tree, with all assertions as lookarounds.
+
+Python's own parser reads the pattern, so that what is a pattern and what is none is its to say.
+What looks at the text before the match (`^`, `\A`, `\b` or a lookbehind at the beginning) and what
+is not regular (backreferences, atomic groups) is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from re import _constants as sre  # type: ignore[attr-defined]  # as Lark does
+from re import _parser as sre_parser  # type: ignore[attr-defined]
+from typing import Any, NamedTuple, NoReturn
+
+from structgen.automaton.charset import ALL, CharSet
+from structgen.automaton.regex import INFINITE
+from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.grammar.python_chars import LINE_FEED, class_set, literal_set, word_characters
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class One:
+    """One character of a set."""
+
+    chars: CharSet
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sequence:
+    """Parts one after the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Branch:
+    """Alternatives, the first that leads to a match wins."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loop:
+    """Between `low` and `high` times a body; `lazy`: as few turns as possible win."""
+
+    body: Node
+    low: int
+    high: int
+    lazy: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Look:
+    """A lookahead or lookbehind."""
+
+    body: Node
+    behind: bool
+    negative: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class End:
+    """The end of the text."""
+
+
+Node = One | Sequence | Branch | Loop | Look | End
+EMPTY_TEXT = Sequence(())
+
+
+class Width(NamedTuple):
+    """Fewest and most characters of a match."""
+
+    least: int
+    most: int
+
+
+def parse(pattern: str) -> Node:
+    """The tree of a pattern.
+
+    Raises PatternError (not a pattern), UnsupportedSchemaError (one that is not regular or that
+    looks at the text before it), BudgetError (nested too deeply).
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of possible nested sets and the like
+            tree = sre_parser.parse(pattern)
+        node = _Reader(pattern, tree.state.flags).sequence(tree)
+        _check_lookbehinds(node, 0, pattern)
+    except re.error as error:
+        raise PatternError(
+            f"the pattern is not one of Python's: {error.msg}",
+            pattern=pattern,
+            position=error.pos or 0,
+        ) from error
+    except (OverflowError, RecursionError) as error:
+        raise BudgetError(
+            f"the pattern {pattern[:40]!r}... is nested too deeply or counts too far",
+            hint="split it into rules",
+        ) from error
+    return node
+
+
+class _Reader:
+    """Turns the tree of `re`'s parser into nodes."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self.pattern = pattern
+        self.flags = flags
+
+    def sequence(self, items: Iterable[tuple[Any, Any]]) -> Node:
+        """Parts in a row."""
+        parts = [self.item(kind, value) for kind, value in items]
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+
+    def item(self, kind: Any, value: Any) -> Node:
+        """One part. `kind` and `value` are as in `re._parser`."""
+        if kind is sre.LITERAL:
+            return One(literal_set(value, self.flags))
+        if kind is sre.NOT_LITERAL:
+            return One(ALL - literal_set(value, self.flags))
+        if kind is sre.IN:
+            return One(class_set(value, self.flags))
+        if kind is sre.ANY:
+            return One(ALL if self.flags & re.DOTALL else ALL - LINE_FEED)
+        read: Callable[[Any], Node] | None = getattr(self, f"_{kind.name.lower()}", None)
+        if read is None:
+            _refuse("a backreference", self.pattern, "spell the repeated text out")
+        return read(value)
+
+    def _branch(self, value: Any) -> Node:
+        return Branch(tuple(self.sequence(part) for part in value[1]))
+
+    def _subpattern(self, value: Any) -> Node:
+        _, more, less, body = value
+        outer = self.flags
+        if more & (re.ASCII | re.UNICODE):
+            self.flags &= ~(re.ASCII | re.UNICODE)
+        self.flags = (self.flags | more) & ~less
+        node = self.sequence(body)
+        self.flags = outer
+        return node
+
+    def _max_repeat(self, value: Any, *, lazy: bool = False) -> Node:
+        low, high, body = value
+        most = INFINITE if high is sre.MAXREPEAT else int(high)
+        return Loop(self.sequence(body), int(low), most, lazy)
+
+    def _min_repeat(self, value: Any) -> Node:
+        return self._max_repeat(value, lazy=True)
+
+    def _possessive_repeat(self, value: Any) -> Node:
+        loop = self._max_repeat(value)
+        if not isinstance(loop, Loop) or not isinstance(loop.body, One):
+            _refuse("a possessive quantifier", self.pattern, "leave its '+' out")
+        no_more = Look(loop.body, behind=False, negative=True)
+        if loop.high == INFINITE:
+            return Sequence((loop, no_more))
+        full = Loop(loop.body, loop.high, loop.high, lazy=False)
+        return Branch((full, Sequence((loop, no_more))))
+
+    def _atomic_group(self, value: Any) -> Node:
+        body = self.sequence(value)
+        parts = body.parts if isinstance(body, Sequence) else (body,)
+        if not all(isinstance(part, One) for part in parts):
+            _refuse("an atomic group", self.pattern, "write (?:...)")
+        return body
+
+    def _assert(self, value: Any, *, negative: bool = False) -> Node:
+        direction, body = value
+        return Look(self.sequence(body), behind=direction < 0, negative=negative)
+
+    def _assert_not(self, value: Any) -> Node:
+        return self._assert(value, negative=True)
+
+    def _failure(self, _value: Any) -> Node:
+        return Branch(())
+
+    def _at(self, value: Any) -> Node:
+        """Anchors and word boundaries."""
+        if value is sre.AT_END_STRING:
+            return End()
+        if value is sre.AT_END:
+            if self.flags & re.MULTILINE:
+                return Look(One(ALL - LINE_FEED), behind=False, negative=True)
+            last = Sequence((Loop(One(LINE_FEED), 0, 1, lazy=False), End()))
+            return Look(last, behind=False, negative=False)
+        if value is sre.AT_BEGINNING and self.flags & re.MULTILINE:
+            return Look(One(ALL - LINE_FEED), behind=True, negative=True)
+        if value in (sre.AT_BEGINNING, sre.AT_BEGINNING_STRING):
+            _refuse("'^', which asks for the start of the text,", self.pattern, "leave it out")
+        word = One(word_characters(self.flags & re.ASCII))
+        before = [Look(word, behind=True, negative=negative) for negative in (False, True)]
+        after = [Look(word, behind=False, negative=negative) for negative in (False, True)]
+        if value is sre.AT_BOUNDARY:
+            after.reverse()
+        return Branch(tuple(map(Sequence, zip(before, after, strict=True))))
+
+
+def width(node: Node) -> Width:
+    """How long the matches of a node are."""
+    match node:
+        case One():
+            return Width(1, 1)
+        case Sequence():
+            widths = [width(part) for part in node.parts]
+            return Width(sum(w.least for w in widths), min(sum(w.most for w in widths), INFINITE))
+        case Branch():
+            widths = [width(part) for part in node.parts] or [Width(0, 0)]
+            return Width(min(w.least for w in widths), max(w.most for w in widths))
+        case Loop():
+            least, most = width(node.body)
+            return Width(node.low * least, min(node.high * most, INFINITE))
+        case _:
+            return Width(0, 0)
+
+
+def _check_lookbehinds(node: Node, before: int, pattern: str) -> None:
+    """Refuse what looks further back than the match has surely read: `before` characters."""
+    match node:
+        case Sequence():
+            for part in node.parts:
+                _check_lookbehinds(part, before, pattern)
+                before += width(part).least
+        case Branch():
+            for part in node.parts:
+                _check_lookbehinds(part, before, pattern)
+        case Loop():
+            _check_lookbehinds(node.body, before, pattern)
+        case Look(behind=True):
+            if width(node.body).most > before:
+                what = "an assertion about the text before the terminal (a lookbehind, ^ or \\b)"
+                _refuse(what, pattern, "put it behind the characters that it is about")
+            if looks(node.body):
+                _refuse("an assertion inside a lookbehind", pattern, "leave it out")
+        case Look():
+            _check_lookbehinds(node.body, 0, pattern)
+        case _:
+            return
+
+
+def looks(node: Node) -> bool:
+    """Whether a node holds assertions."""
+    match node:
+        case Sequence() | Branch():
+            return any(looks(part) for part in node.parts)
+        case Loop():
+            return looks(node.body)
+        case _:
+            return not isinstance(node, One)
+
+
+def _refuse(what: str, pattern: str, hint: str) -> NoReturn:
+    raise UnsupportedSchemaError(
+        f"{what} in the pattern /{pattern}/ is not supported", keyword="pattern", hint=hint
+    )

@@ -1,0 +1,52 @@
+"""In: the text of a grammar and an offset or line into it. Out: places, and errors that show them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from structgen.errors import GrammarError
+from structgen.grammar.ir import Place
+
+_AROUND = 70  # characters of a line shown before and after the place
+
+
+class Source:
+    """One grammar text. name: of the file, "" for the text itself."""
+
+    def __init__(self, text: str, name: str = "") -> None:
+        self.text = text
+        self.name = name
+        self._starts = [0]
+        for line in text.split("\n")[:-1]:
+            self._starts.append(self._starts[-1] + len(line) + 1)
+
+    def place(self, offset: int) -> Place:
+        """The line and column of an offset into the text."""
+        offset = min(offset, len(self.text))
+        line = bisect_right(self._starts, offset)
+        return Place(line, offset - self._starts[line - 1] + 1, self.name)
+
+    def excerpt(self, place: Place) -> str:
+        """The line of a place with a caret below the column, both indented by four."""
+        if not 1 <= place.line <= len(self._starts):
+            return ""
+        line = self.text.split("\n")[place.line - 1].rstrip("\r")
+        at = min(place.column - 1, len(line))
+        start = max(0, at - _AROUND)
+        shown = "".join(c if c.isprintable() else " " for c in line[start : at + _AROUND])
+        return f"    {shown}\n    {' ' * (at - start)}^"
+
+    def error(
+        self, problem: str, place: Place, *, rule: str = "", expected: str = "", hint: str = ""
+    ) -> GrammarError:
+        """The error for something wrong at a place."""
+        return GrammarError(
+            f"{problem}, in rule {rule!r}" if rule else problem,
+            location=str(place),
+            expected=expected,
+            hint=hint,
+            line=place.line,
+            column=place.column,
+            rule=rule,
+            excerpt=self.excerpt(place),
+        )

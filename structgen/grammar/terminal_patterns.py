@@ -1,0 +1,153 @@
+r"""In: a Python pattern of a terminal. Out: when it matches, as two languages of the text alone.
+
+The match of `re.match(pattern, text, i)` ends at j iff text[i:j] is in `language` and no longer
+text from i is in `longer`: without assertions both are the texts that the pattern prefers whole
+(module `preferred`). With lookaheads that say something about the text behind the terminal this may
+be so (`(?!if\b)\w+`: the longest \w+, but not "if") or not (`\d+(?!\.)`); that is decided by
+walking both automata together, and a pattern for which it is not so is refused.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from structgen.automaton.charset import refine
+from structgen.automaton.regex import (
+    ANY,
+    ANY_CHAR,
+    EMPTY,
+    Regex,
+    complement,
+    concat,
+    intersect,
+    leaf,
+)
+from structgen.errors import BudgetError, UnsupportedSchemaError
+from structgen.grammar.preferred import Preferred, Program
+from structgen.grammar.python_language import language_of
+from structgen.grammar.python_regex import (
+    EMPTY_TEXT,
+    Branch,
+    End,
+    Look,
+    Loop,
+    Node,
+    Sequence,
+    looks,
+    parse,
+)
+
+_PAIRS = 4000  # pairs of states that one comparison of two automata may visit
+_SOME_PAIRS = 300  # the same where failing costs no more than a less handy form
+
+
+class Matches(NamedTuple):
+    """When a pattern matches: see the module."""
+
+    language: Regex
+    longer: Regex
+
+
+@lru_cache(maxsize=4096)
+def matches_of(pattern: str) -> Matches:
+    """The two languages of a pattern.
+
+    Raises PatternError, UnsupportedSchemaError or BudgetError, as `python_regex.parse` does, and
+    UnsupportedSchemaError where a match depends on more than its own text and on what is longer.
+    """
+    node = parse(pattern)
+    if not looks(node):
+        language = _preferred(node)
+        return Matches(language, language)
+    start = Program(node).start()
+    language = leaf(start)
+    longer = _preferred(_without_looks(node))
+    for candidate in (language, longer):
+        if _decides(start, candidate):
+            return Matches(language, candidate)
+    raise UnsupportedSchemaError(
+        f"whether /{pattern}/ matches depends on the text behind it in a way that is not supported",
+        keyword="pattern",
+        hint="let the rules say what follows, not a lookahead",
+    )
+
+
+def _preferred(node: Node) -> Regex:
+    """What a pattern matches, as a plain language where it is one."""
+    ordered = leaf(Program(node).start())
+    language = language_of(node)
+    try:
+        return language if _same(language, ordered, _SOME_PAIRS) else ordered
+    except BudgetError:
+        return ordered
+
+
+def _same(
+    left: Regex, right: Regex, budget: int, seen: set[tuple[Regex, Regex]] | None = None
+) -> bool:
+    """Whether two languages are one. Raises BudgetError after `budget` pairs of states."""
+    seen = set() if seen is None else seen
+    todo = [(left, right)]
+    while todo:
+        pair = todo.pop()
+        if pair in seen or pair[0] is pair[1]:
+            continue
+        if pair[0].nullable != pair[1].nullable:
+            return False
+        seen.add(pair)
+        if len(seen) > budget:
+            raise BudgetError(
+                "two automata are too large to be compared", hint="simplify the pattern"
+            )
+        moves = [(of, (side, to)) for side in (0, 1) for of, to in pair[side].steps()]
+        for _, targets in refine(moves):
+            after = dict(targets)
+            todo.append((after.get(0, EMPTY), after.get(1, EMPTY)))
+    return True
+
+
+def _decides(start: Preferred, longer: Regex) -> bool:
+    """Whether a match ends exactly where its text matches whole and none in `longer` goes on."""
+    seen = {(start, longer)}
+    todo = [(start, longer)]
+    same: set[tuple[Regex, Regex]] = set()
+    while todo:
+        state, more = todo.pop()
+        ends = leaf(state.marked()) if state.marked().entries else EMPTY
+        stays = EMPTY
+        if state.nullable:
+            stays = complement(concat(intersect(more, concat(ANY_CHAR, ANY)), ANY))
+        if not _same(ends, stays, _PAIRS, same):
+            return False
+        cut = [
+            *((of, (0, to)) for of, to in state.moves()),
+            *((of, (1, to)) for of, to in more.steps()),
+        ]
+        for _, targets in refine(cut):
+            after = dict(targets)
+            if 0 in after:
+                pair = (after[0], after.get(1, EMPTY))
+                if pair not in seen:
+                    seen.add(pair)
+                    todo.append(pair)
+        if len(seen) > _PAIRS:
+            raise BudgetError(
+                "the lookaheads of a pattern are too costly", hint="simplify the pattern"
+            )
+    return True
+
+
+def _without_looks(node: Node) -> Node:
+    """The pattern as if all its assertions held."""
+    match node:
+        case Sequence():
+            return Sequence(tuple(_without_looks(part) for part in node.parts))
+        case Branch():
+            return Branch(tuple(_without_looks(part) for part in node.parts))
+        case Loop():
+            return Loop(_without_looks(node.body), node.low, node.high, node.lazy)
+        case Look() | End():
+            return EMPTY_TEXT
+        case _:
+            return node
