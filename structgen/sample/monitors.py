@@ -47,6 +47,10 @@ class Monitor(ABC):
         """Whether a name goes on with this character: a letter, mark, digit or underscore."""
         return f"_{character}".isidentifier()
 
+    def ends(self, name: str, character: str) -> bool:
+        """Whether a whole name may be followed by a character that does not go on with it."""
+        return not (self.continues(name[-1]) and self.continues(character))
+
 
 class Watch(NamedTuple):
     """Where a monitor is in a text. `names` is None outside of a watched name.
@@ -96,8 +100,10 @@ class Monitored(TextCritic):
         if watch.names is not None:
             tokens = self._tokens(vocabulary)
             rest = [name[len(watch.name) :] for name in watch.names]
-            over = watch.name in watch.names  # then what does not go on with a name may follow
-            _keep(row, tokens.continuing if over else tokens.index.text, tokens.index, rest)
+            if watch.name not in watch.names:
+                _keep(row, tokens.index.text, tokens.index, rest)
+            elif self.monitor.continues(watch.name[-1]):
+                _keep(row, tokens.continuing, tokens.index, rest)
         elif not watch.word and self.monitor.triggered(context.text):
             tokens = self._tokens(vocabulary)
             _keep(row, tokens.beginning, tokens.index, self.monitor.names(context.text))
@@ -131,7 +137,7 @@ class Monitored(TextCritic):
         left = frozenset(known for known in watch.names if known.startswith(name))
         if left:
             return watch._replace(names=left, name=name)
-        over = watch.name in watch.names and not self.monitor.continues(character)
+        over = watch.name in watch.names and self.monitor.ends(watch.name, character)
         return _OUTSIDE if over else watch._replace(refused=True)
 
     def _begin(self, watch: Watch, text: str, character: str) -> Watch:
