@@ -66,6 +66,8 @@ class Repeat:
 
 Expression = Name | Text | Nested | Sequence | Choice | Repeat
 NOTHING = Sequence(())
+_LONGEST = 60  # characters of the words for one piece
+_COUNTS = {(0, 1): "?", (0, None): "*", (1, None): "+", (1, 1): ""}
 
 
 def sequence(*parts: Expression) -> Expression:
@@ -76,7 +78,7 @@ def sequence(*parts: Expression) -> Expression:
         for one in inner:
             last = joined[-1] if joined else None
             if isinstance(one, Text) and isinstance(last, Text):
-                joined[-1] = Text(concat(last.language, one.language))
+                joined[-1] = Text(concat(last.language, one.language), _in_a_row(last, one))
             else:
                 joined.append(one)
     return joined[0] if len(joined) == 1 else Sequence(tuple(joined))
@@ -88,23 +90,37 @@ def choice(*parts: Expression) -> Expression:
     regular = [part for part in flat if isinstance(part, Text)]
     if len(regular) > 1:
         others = [part for part in flat if not isinstance(part, Text)]
-        words = " or ".join(part.words for part in regular) if all_named(regular) else ""
-        flat = [Text(alt(*(part.language for part in regular)), words), *others]
+        flat = [Text(alt(*(part.language for part in regular)), _either(regular)), *others]
     return flat[0] if len(flat) == 1 else Choice(tuple(flat))
-
-
-def all_named(parts: list[Text]) -> bool:
-    """Whether messages can name every part in few words."""
-    return len(parts) <= 8 and all(part.words for part in parts)
 
 
 def repeated(body: Expression, low: int, high: int | None) -> Expression:
     """The body `low` to `high` times. Raises SpecError unless 0 <= low <= high."""
     if isinstance(body, Text):
-        return Text(repeat(body.language, low, high))
+        return Text(repeat(body.language, low, high), _times(body, low, high))
     if (low, high) == (1, 1):
         return body
     return NOTHING if high == 0 else Repeat(body, low, high)
+
+
+def _in_a_row(first: Text, second: Text) -> str:
+    """How messages name two pieces one after the other: by both, or the first if that is long."""
+    if not first.words or first.words.endswith("..."):
+        return first.words
+    words = f"{first.words} {second.words}"
+    return words if second.words and len(words) <= _LONGEST else f"{first.words} ..."
+
+
+def _either(parts: list[Text]) -> str:
+    words = " | ".join(part.words for part in parts)
+    return words if len(words) <= _LONGEST and all(part.words for part in parts) else ""
+
+
+def _times(body: Text, low: int, high: int | None) -> str:
+    if not body.words:
+        return ""
+    counts = _COUNTS.get((low, high), f"{{{low}}}" if low == high else f"{{{low},{high or ''}}}")
+    return f"({body.words}){counts}" if " " in body.words else f"{body.words}{counts}"
 
 
 def without_empty(language: Regex) -> Regex:

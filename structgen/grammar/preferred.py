@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from structgen.automaton.charset import ALL, CharSet, refine
-from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex, concat, intersect
+from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex, concat, intersect, leaf
 from structgen.errors import BudgetError
 from structgen.grammar.python_language import language_of
 from structgen.grammar.python_regex import Branch, End, Look, Loop, Node, One, Sequence
@@ -200,6 +200,11 @@ class Preferred:
                  for entry in self.entries]  # fmt: skip
         return self.program.state(goals, self.behind, marked=True)
 
+    def rests(self) -> Regex:
+        """The texts behind which the match that ends here stays the match."""
+        marked = self.marked()
+        return leaf(marked) if marked.entries else EMPTY
+
     def moves(self) -> list[tuple[CharSet, Preferred]]:
         """See `LeafState`; states without entries are left out."""
         aheads = {entry.ahead for entry in self.entries if entry.ahead is not ANY}
@@ -235,6 +240,41 @@ class Preferred:
                     yield from self.program.expand(entry.rest, ahead, behind)
 
         return self.program.state(entries(), behind, marked=self.is_marked)
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """The texts that show that a match which ended before their end is none; a `LeafState`.
+
+    nullable: whether what has been read is one. pending: for each match so far, what may follow it.
+    """
+
+    state: Preferred
+    pending: frozenset[Regex]
+    nullable: bool = False
+
+    @staticmethod
+    def at(state: Preferred, pending: Iterable[Regex] = (), *, nullable: bool = False) -> Blocked:
+        """The state where matching is at `state`, earlier matches being followed by `pending`."""
+        after = {state.rests()} if state.nullable else set()
+        return Blocked(state, frozenset(after.union(pending)) - {ANY}, nullable)
+
+    def moves(self) -> list[tuple[CharSet, Blocked]]:
+        """See `LeafState`."""
+        cut: list[tuple[CharSet, tuple[object, object]]] = [(ALL, (None, None))]
+        cut += [(of, (self, to)) for of, to in self.state.moves()]
+        cut += [(of, (rest, to)) for rest in self.pending for of, to in rest.steps()]
+        found = []
+        for of, facts in refine(cut):
+            after = dict(facts)
+            state = after.get(self)
+            if not isinstance(state, Preferred):
+                state = replace(self.state, entries=())
+            rests = {_target(after, rest) for rest in self.pending}
+            left = {rest for rest in rests if not rest.is_empty()}
+            if state.entries or left or left != rests:
+                found.append((of, Blocked.at(state, left, nullable=left != rests)))
+        return found
 
 
 def _target(facts: dict[object, object], key: object) -> Regex:

@@ -1,4 +1,4 @@
-"""In: the text of a grammar and an offset or line into it. Out: places, and errors that show them."""
+"""In: the text of a grammar and an offset or line into it. Out: places, and errors showing them."""
 
 from __future__ import annotations
 

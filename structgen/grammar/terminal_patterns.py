@@ -3,8 +3,9 @@ r"""In: a Python pattern of a terminal. Out: when it matches, as two languages o
 The match of `re.match(pattern, text, i)` ends at j iff text[i:j] is in `language` and no longer
 text from i is in `longer`: without assertions both are the texts that the pattern prefers whole
 (module `preferred`). With lookaheads that say something about the text behind the terminal this may
-be so (`(?!if\b)\w+`: the longest \w+, but not "if") or not (`\d+(?!\.)`); that is decided by
-walking both automata together, and a pattern for which it is not so is refused.
+be so (`(?!if\b)\w+`: the longest \w+, but not "if"; `in\b`: "in" where no "in" with a letter more
+is) or not (`\d+(?!\.)`, which matches the 1 of "12."); that is decided by walking both automata
+together, and a pattern for which it is not so is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from structgen.automaton.regex import (
     leaf,
 )
 from structgen.errors import BudgetError, UnsupportedSchemaError
-from structgen.grammar.preferred import Preferred, Program
+from structgen.grammar.preferred import Blocked, Preferred, Program
 from structgen.grammar.python_language import language_of
 from structgen.grammar.python_regex import (
     EMPTY_TEXT,
@@ -57,15 +58,14 @@ def matches_of(pattern: str) -> Matches:
     UnsupportedSchemaError where a match depends on more than its own text and on what is longer.
     """
     node = parse(pattern)
-    if not looks(node):
-        language = _preferred(node)
-        return Matches(language, language)
     start = Program(node).start()
-    language = leaf(start)
-    longer = _preferred(_without_looks(node))
-    for candidate in (language, longer):
-        if _decides(start, candidate):
-            return Matches(language, candidate)
+    language = _plain(node, start)
+    if not looks(node):
+        return Matches(language, language)
+    bare = _without_looks(node)
+    for longer in (language, _plain(bare, Program(bare).start()), leaf(Blocked.at(start))):
+        if _decides(start, longer):
+            return Matches(language, longer)
     raise UnsupportedSchemaError(
         f"whether /{pattern}/ matches depends on the text behind it in a way that is not supported",
         keyword="pattern",
@@ -73,9 +73,9 @@ def matches_of(pattern: str) -> Matches:
     )
 
 
-def _preferred(node: Node) -> Regex:
-    """What a pattern matches, as a plain language where it is one."""
-    ordered = leaf(Program(node).start())
+def _plain(node: Node, start: Preferred) -> Regex:
+    """What a pattern prefers whole, as a regular expression where it is what it can match."""
+    ordered = leaf(start)
     language = language_of(node)
     try:
         return language if _same(language, ordered, _SOME_PAIRS) else ordered
@@ -114,7 +114,7 @@ def _decides(start: Preferred, longer: Regex) -> bool:
     same: set[tuple[Regex, Regex]] = set()
     while todo:
         state, more = todo.pop()
-        ends = leaf(state.marked()) if state.marked().entries else EMPTY
+        ends = state.rests()
         stays = EMPTY
         if state.nullable:
             stays = complement(concat(intersect(more, concat(ANY_CHAR, ANY)), ANY))

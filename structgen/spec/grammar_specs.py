@@ -1,0 +1,180 @@
+"""In: grammars as text or as Python expressions. Out: specs of the texts that they describe.
+
+`Lark`, `Gbnf` and `Ebnf` take grammar text; `Grammar` is what the combinators of
+`structgen.grammar.combinators` make. Each becomes one `ir.Grammar`, which one automaton reads.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from structgen.automaton.automaton import Automaton, Stored
+from structgen.errors import SpecError
+from structgen.grammar.ir import Grammar as GrammarRules
+from structgen.grammar.ir import Indentation, Lexing
+from structgen.spec.specs import Spec, coerce, spec_of
+
+if TYPE_CHECKING:
+    from structgen.grammar.checks import Finding
+
+
+class GrammarSpec(Spec):
+    """The texts of a context-free grammar."""
+
+    @abstractmethod
+    def rules(self) -> GrammarRules:
+        """The grammar as it is written, with what is useless in it.
+
+        Raises GrammarError (line, column, rule), UnsupportedSchemaError or BudgetError.
+        """
+
+    def findings(self) -> list[Finding]:
+        """Rules that no text fits and rules that nothing leads to, in the order of the grammar."""
+        from structgen.grammar.checks import findings
+
+        return findings(self.rules())
+
+    def automaton(self, saved: Stored | None = None) -> Automaton:
+        """See `Spec.automaton`. Raises UnsatisfiableSchemaError when no text fits the start."""
+        from structgen.grammar.automaton import GrammarAutomaton
+        from structgen.grammar.checks import trimmed
+
+        if saved is not None:
+            return GrammarAutomaton.restored(saved)
+        return GrammarAutomaton(trimmed(self.rules()))
+
+
+@dataclass(frozen=True)
+class Lark(GrammarSpec):
+    """The texts of a grammar in the language of Lark (lark-parser.readthedocs.io).
+
+    grammar: its text; `%json {...}` in a rule stands for a JSON text of that schema. start: the
+    rule to start from. lexing: "free", as Lark's Earley parser with its dynamic lexer: each
+    terminal is matched by itself wherever the grammar allows it; or "longest", as its contextual
+    lexer: of the terminals that are allowed, the first in Lark's order of priority and length.
+    import_paths: folders for `%import`. path: the file that the text is from, for `%import .name`.
+    layout: how indentation makes terminals. refs: what terminals under `%declare` are, as specs.
+    """
+
+    grammar: str
+    start: str = "start"
+    lexing: Lexing = "free"
+    import_paths: Sequence[str] = field(default=(), compare=False)
+    path: str | None = field(default=None, compare=False)
+    layout: Indentation | None = None
+    refs: Mapping[str, Any] = field(default_factory=dict)
+    imported: Mapping[str, str] | None = field(default=None, repr=False)
+    kind: ClassVar[str] = "lark"
+
+    def __post_init__(self) -> None:
+        _check_text(self.grammar, "Lark.from_file")
+        object.__setattr__(self, "refs", {name: coerce(s) for name, s in self.refs.items()})
+
+    @classmethod
+    def from_file(cls, path: str | Path, **options: Any) -> Self:
+        """The grammar in a file (UTF-8). Raises OSError, and SpecError for what is not UTF-8."""
+        return cls(_read(path), path=str(path), **options)
+
+    def rules(self) -> GrammarRules:
+        """See `GrammarSpec.rules`."""
+        return self._read()[0]
+
+    def _read(self) -> tuple[GrammarRules, dict[str, str]]:
+        """The grammar, and the texts that it imports by name."""
+        from structgen.grammar.lark_files import Files
+        from structgen.grammar.lark_reader import read
+        from structgen.grammar.lark_text import LarkText
+
+        folder = Path(self.path).parent if self.path is not None else None
+        files = Files(folder, self.import_paths, self.imported)
+        rules = read(
+            LarkText(self.grammar),
+            files,
+            start=self.start,
+            lexing=self.lexing,
+            layout=self.layout,
+            refs=self.refs,
+        )
+        return rules, files.texts
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`; with the texts of all grammars that this one imports."""
+        imported = self.imported if self.imported is not None else self._read()[1]
+        return {
+            "grammar": self.grammar,
+            "start": self.start,
+            "lexing": self.lexing,
+            "layout": None if self.layout is None else asdict(self.layout),
+            "refs": {name: _nested(spec) for name, spec in self.refs.items()},
+            "imported": dict(imported),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Lark:
+        """The spec that `to_json` described."""
+        layout = data.pop("layout", None)
+        if layout is not None:
+            names = {key: tuple(layout.pop(key)) for key in ("opens", "closes")}
+            layout = Indentation(**layout, **names)
+        refs = {name: spec_of(spec) for name, spec in data.pop("refs", {}).items()}
+        return cls(**data, layout=layout, refs=refs)
+
+
+@dataclass(frozen=True)
+class Gbnf(GrammarSpec):
+    """The texts of a grammar in GBNF, the language of llama.cpp.
+
+    grammar: its text. root: the rule to start from.
+    """
+
+    grammar: str
+    root: str = "root"
+    kind: ClassVar[str] = "gbnf"
+
+    def __post_init__(self) -> None:
+        _check_text(self.grammar, "Gbnf.from_file")
+
+    @classmethod
+    def from_file(cls, path: str | Path, **options: Any) -> Self:
+        """The grammar in a file (UTF-8). Raises OSError, and SpecError for what is not UTF-8."""
+        return cls(_read(path), **options)
+
+    def rules(self) -> GrammarRules:
+        """See `GrammarSpec.rules`."""
+        from structgen.grammar.gbnf import read
+
+        return read(self.grammar, self.root)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        return {"grammar": self.grammar, "root": self.root}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Gbnf:
+        """The spec that `to_json` described."""
+        return cls(**data)
+
+
+def _check_text(grammar: object, instead: str) -> None:
+    if not isinstance(grammar, str):
+        raise SpecError(
+            f"the grammar is {grammar!r}", expected="its text", hint=f"for a file use {instead}"
+        )
+
+
+def _read(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SpecError(
+            f"the grammar is not UTF-8: byte {error.start}", location=str(path)
+        ) from error
+
+
+def _nested(spec: Spec) -> dict[str, Any]:
+    portable = spec.portable()
+    return {"kind": portable.kind, **portable.to_json()}
