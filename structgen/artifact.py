@@ -1,58 +1,130 @@
 """In: a constraint, or the file it was saved to. Out: the file, or a constraint like it.
 
-A file holds the spec, the tables of the engine, and the mask rows that had been made. Rows are
-memory-mapped. What had not been made yet is made on demand, as if the constraint had never been
-saved: the machine is compiled again only when something is missing.
+A file holds the spec, the tables of its automaton, and the mask rows that had been made. It is
+mapped, so that processes share it, and opened in constant time: what is large is read, and checked,
+when it is first needed. What had not been made yet is made on demand, as if the constraint had
+never been saved: the spec is compiled again only when something is missing.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen import __version__, container
 from structgen.automaton.automaton import Stored
-from structgen.constraint import Constraint
-from structgen.errors import ArtifactError
-from structgen.mask.rows import RowStore
-from structgen.spec.specs import KINDS
+from structgen.constraint import MAX_BYTES, Constraint, Saved
+from structgen.errors import ArtifactError, StructgenError
+from structgen.explore import Explored
+from structgen.mask.saved_rows import NAMES, SavedRows
+from structgen.spec.specs import Spec, class_of, spec_of
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 KIND = "constraint"
-FORMAT = 2
+FORMAT = 3
+SPEC = "spec"  # the array with the spec as JSON text, which may be long
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def save(constraint: Constraint, path: str | os.PathLike[str]) -> None:
-    """Write a constraint and all that it has made so far to one file."""
-    spec = constraint.spec.portable()
+def described(spec: Spec) -> dict[str, Any]:
+    """A spec with its options as JSON, from which `spec_of` makes it again."""
+    portable = spec.portable()
+    return {"kind": portable.kind, **portable.to_json()}
+
+
+def key_of(spec: Spec, vocabulary: Vocabulary) -> str:
+    """What decides whether a saved constraint is this one: a hex digest.
+
+    It covers the spec with its options, the vocabulary, and the versions of structgen and of the
+    format.
+    """
+    return _key(_text(described(spec)), vocabulary.hash)
+
+
+def save(
+    constraint: Constraint, path: str | os.PathLike[str], explored: Explored | None = None
+) -> None:
+    """Write a constraint and all that it has made so far to one file.
+
+    `explored` says what was made ahead of time, for `inspect` and for those who resume.
+    """
+    vocabulary = constraint.vocabulary
     with constraint.lock:
+        spec = described(constraint.spec)
         automaton = constraint.automaton.stored()
-        arrays = automaton.arrays | constraint.stored()
-        header = {
-            "structgen": __version__,
-            "format": FORMAT,
-            "vocabulary": constraint.vocabulary.hash,
-            "spec": {"kind": spec.kind, **spec.to_json()},
-            "automaton": automaton.header,
-        }
+        rows = constraint.stored()
+        size = constraint.size
+    text = _text(spec)
+    header = {
+        "structgen": __version__,
+        "format": FORMAT,
+        "key": _key(text, vocabulary.hash),
+        "vocabulary": vocabulary.hash,
+        "tokens": vocabulary.size,
+        "kind": spec["kind"],
+        "writes_all_bytes": constraint.writes_all_bytes,
+        "automaton": automaton.header,
+        "size": size,
+        "explored": None if explored is None else explored._asdict(),
+    }
+    tables = {f"automaton.{name}": array for name, array in automaton.arrays.items()}
+    arrays = tables | rows | {SPEC: np.frombuffer(text, np.uint8)}
     container.write(path, KIND, header, arrays)
 
 
-def load(path: str | os.PathLike[str], vocabulary: Vocabulary) -> Constraint:
+def load(
+    path: str | os.PathLike[str],
+    vocabulary: Vocabulary,
+    *,
+    spec: Spec | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> Constraint:
     """The constraint that `Constraint.save` wrote, with the same masks bit for bit.
 
-    Raises ArtifactError when the file is damaged, of another version, or made for a vocabulary
-    other than `vocabulary`.
+    `spec` is the one that was saved, where it is at hand: its `parse` is then used. Raises
+    ArtifactError when the file is damaged, of another version, or made for a vocabulary other than
+    `vocabulary`. Of a file larger than `container.EAGER` a part that is damaged is noticed when it
+    is first needed; `container.File(path, KIND).verify()` checks all of it.
     """
-    header, arrays = container.read(path, KIND)
-    place = str(path)
+    file = container.File(path, KIND)
+    header = file.header
+    check_version(header, file.path)
+    if header.get("vocabulary") != vocabulary.hash:
+        raise ArtifactError(
+            "the file was made for another vocabulary",
+            location=file.path,
+            expected=f"the vocabulary with hash {vocabulary.hash}",
+            hint="compile the spec for this tokenizer",
+        )
+    make_spec = _spec_maker(file, spec)
+    try:
+        tables = {
+            name.removeprefix("automaton."): file.array(name, writable=True)
+            for name in file.places
+            if name.startswith("automaton.")
+        }
+        stored = Stored(header["automaton"], tables)
+        automaton = class_of(header["kind"]).restored(make_spec, stored)
+        rows = SavedRows(vocabulary.words, {n: file.section(n) for n in NAMES}, file.path)
+        saved = Saved(rows, header["writes_all_bytes"] is True)
+        return Constraint(make_spec, vocabulary, automaton, saved, max_bytes)
+    except ArtifactError:
+        raise
+    except (StructgenError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        _foreign(file.path, error)
+
+
+def check_version(header: dict[str, Any], place: str) -> None:
+    """Raise ArtifactError unless this version of structgen wrote the file at `place`."""
     found = (header.get("structgen"), header.get("format"))
     if found != (__version__, FORMAT):
         raise ArtifactError(
@@ -61,32 +133,33 @@ def load(path: str | os.PathLike[str], vocabulary: Vocabulary) -> Constraint:
             expected=f"structgen {__version__}, format {FORMAT}",
             hint="compile the spec again",
         )
-    if header.get("vocabulary") != vocabulary.hash:
-        raise ArtifactError(
-            "the file was made for another vocabulary",
-            location=place,
-            expected=f"the vocabulary with hash {vocabulary.hash}",
-            hint="compile the spec for this tokenizer",
-        )
-    try:
-        _check(arrays, place)
-        data = dict(header["spec"])
-        spec = KINDS[data.pop("kind")].from_json(data)
-        automaton = spec.automaton(Stored(header["automaton"], arrays))
-        rows = RowStore(vocabulary.words, np.asarray(arrays["mask_rows"]))
-        return Constraint(spec, vocabulary, automaton, rows, arrays)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise ArtifactError(
-            f"the file does not hold a constraint: {error!r}",
-            location=place,
-            hint="compile the spec again",
-        ) from error
 
 
-def _check(arrays: Arrays, place: str) -> None:
-    """Refuse numbers that would lead outside the rows."""
-    index = arrays["mask_index"]
-    if index.size and not (int(index.min()) >= -1 and int(index.max()) < len(arrays["mask_rows"])):
-        raise ArtifactError(
-            "the table 'mask_index' is inconsistent", location=place, hint="compile the spec again"
-        )
+def _spec_maker(file: container.File, spec: Spec | None) -> Callable[[], Spec]:
+    def make() -> Spec:
+        if spec is not None:
+            return spec
+        try:
+            return spec_of(json.loads(file.array(SPEC).tobytes()))
+        except (StructgenError, ValueError, TypeError, RecursionError) as error:
+            _foreign(file.path, error)
+
+    return make
+
+
+def _text(spec: dict[str, Any]) -> bytes:
+    return json.dumps(spec, separators=(",", ":")).encode("ascii")
+
+
+def _key(spec: bytes, vocabulary: str) -> str:
+    digest = blake2b(f"structgen {__version__} {FORMAT} {vocabulary} ".encode(), digest_size=20)
+    digest.update(spec)
+    return digest.hexdigest()
+
+
+def _foreign(place: str, error: Exception) -> NoReturn:
+    raise ArtifactError(
+        f"the file does not hold a constraint: {error!r:.200}",
+        location=place,
+        hint="compile the spec again",
+    ) from error

@@ -10,15 +10,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.automaton import DEAD, Automaton
+from structgen.automaton.automaton import DEAD, Automaton, Completes, Masks
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
+from structgen.explore import explore
 from structgen.mask.bitmask import unpack
 from structgen.mask.rows import RowStore
+from structgen.mask.saved_rows import SavedRows, pack
 from structgen.mask.spellable import Spellable
 
 if TYPE_CHECKING:
@@ -27,6 +30,16 @@ if TYPE_CHECKING:
 
 FINAL = -2  #: the state after an end-of-text token; nothing can follow
 MAX_STEPS = 1 << 18  # remembered (state, token) -> state
+MAX_BYTES = 256 << 20  # of memory for what one constraint has made
+UNKNOWN = -1  # the position of a state has been forgotten
+CHECK_EVERY = 64  # states and masks made between two looks at the memory taken
+
+
+class Saved(NamedTuple):
+    """What a file gives back: the rows, and whether the vocabulary can write every byte."""
+
+    rows: SavedRows
+    writes_all_bytes: bool
 
 
 class Constraint:
@@ -34,37 +47,42 @@ class Constraint:
 
     Attributes: `start`, the state before any token; `vocabulary`; `spec`. States are non-negative
     ints, or DEAD or FINAL; they stay valid as long as the constraint lives, in all threads.
+
+    What is made on demand takes at most about `max_bytes`: one half for rows, of which those used
+    last are kept, one half for the tables of the automaton. Where these outgrow theirs, all of them
+    are dropped; states remember the text that led to them, and what is asked for is made again.
     """
 
     def __init__(
         self,
-        spec: Spec,
+        spec: Spec | Callable[[], Spec],
         vocabulary: Vocabulary,
         automaton: Automaton,
-        rows: RowStore | None = None,
-        stored: dict[str, npt.NDArray[Any]] | None = None,
+        saved: Saved | None = None,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
-        """Wrap an automaton; `rows` and `stored` (see `stored()`) bring back what was saved."""
-        self.spec = spec
+        """Wrap an automaton of `spec` (or of what `spec()` makes); `saved` has rows for it."""
+        self._spec = spec
         self.vocabulary = vocabulary
         self.automaton = automaton
+        self.max_bytes = max_bytes
         self.lock = threading.RLock()
-        self._masks = automaton.masks(vocabulary)
-        self._completions = automaton.completions()
-        self._rows = RowStore(vocabulary.words) if rows is None else rows
-        self._pairs: list[int] = [] if stored is None else stored["pairs"].tolist()
-        self._state_of = {pair: state for state, pair in enumerate(self._pairs)}
+        self._saved = None if saved is None else saved.rows
+        self._rows = RowStore(vocabulary.words, max_bytes // 2)
+        self._pairs: list[int] = []
+        self._came: list[tuple[int, bytes, bool]] = []  # from which state, by what, is it special
+        self._state_of: dict[int, int] = {}
         self._steps: dict[int, int] = {}
         self._ends: dict[int, bool] = {}
         self._size = vocabulary.size
         self._eos = frozenset(vocabulary.eos_ids)
-        if stored is not None:
-            kept = enumerate(stored["mask_index"].tolist())
-            self._rows.index.update((state, at) for state, at in kept if at >= 0)
-            endings = enumerate(stored["endings"].tolist())
-            self._ends.update((state, bool(e)) for state, e in endings if e >= 0)
-        self.start = self._intern(automaton.start)
-        self._spellable = None if _writes_all_bytes(vocabulary) else self._search()
+        self._countdown = CHECK_EVERY
+        self._most = max(max_bytes // 2, 2 * automaton.size["bytes"])  # of the automaton's tables
+        self.start = self._intern(automaton.start, (-1, b"", False))
+        self.writes_all_bytes = (
+            _writes_all_bytes(vocabulary) if saved is None else saved.writes_all_bytes
+        )
+        self._spellable = None if self.writes_all_bytes else self._search()
         if self._spellable is not None and not self._spellable(self.start):
             error = BudgetError if self._spellable.gave_up else UnsatisfiableSchemaError
             raise error(
@@ -72,6 +90,19 @@ class Constraint:
                 expected="tokens for the bytes that the spec needs",
                 hint="give the vocabulary a token for each single byte",
             )
+
+    @cached_property
+    def spec(self) -> Spec:
+        """What the texts are."""
+        return self._spec() if callable(self._spec) else self._spec
+
+    @cached_property
+    def _masks(self) -> Masks:
+        return self.automaton.masks(self.vocabulary)
+
+    @cached_property
+    def _completions(self) -> Completes:
+        return self.automaton.completions()
 
     # -- states ---------------------------------------------------------------------------------
 
@@ -97,8 +128,9 @@ class Constraint:
         data = self.vocabulary.token_bytes(token_id)
         if token_id in self.vocabulary.special_ids:
             with self.lock:
-                pair = self.automaton.specials(self._pairs[state]).get(data, DEAD)
-                return DEAD if pair < 0 else self._intern(pair)
+                self._stay_small()
+                pair = self.automaton.specials(self._pair(state)).get(data, DEAD)
+                return DEAD if pair < 0 else self._intern(pair, (state, data, True))
         if not data:
             return DEAD
         after = self.advance_bytes(state, data)
@@ -115,15 +147,57 @@ class Constraint:
         if state < 0:
             return (DEAD, 0) if data else (state, 0)
         with self.lock:
-            pair, count = self.automaton.run(self._pairs[state], data)
-            return (DEAD if pair < 0 else self._intern(pair)), count
+            self._stay_small()
+            pair, count = self.automaton.run(self._pair(state), data)
+            return (DEAD if pair < 0 else self._intern(pair, (state, data, False))), count
 
-    def _intern(self, pair: int) -> int:
+    def _intern(self, pair: int, came: tuple[int, bytes, bool]) -> int:
         state = self._state_of.get(pair)
         if state is None:
             state = self._state_of[pair] = len(self._pairs)
             self._pairs.append(pair)
+            self._came.append(came)
         return state
+
+    def _pair(self, state: int) -> int:
+        """The position of a state, which is good until `_stay_small` is called."""
+        pair = self._pairs[state]
+        return self._again(state) if pair == UNKNOWN else pair
+
+    def _stay_small(self) -> None:
+        """Drop the tables when they have grown too large; from time to time it looks."""
+        self._countdown -= 1
+        if self._countdown < 0:
+            self._countdown = CHECK_EVERY
+            if self.writes_all_bytes and self.automaton.size["bytes"] > self._most:
+                self._forget()
+
+    def _forget(self) -> None:
+        """Drop the automaton's tables and begin them anew."""
+        self.automaton = self.spec.automaton()
+        self._saved = None  # its positions were those of the tables
+        for name in ("_masks", "_completions"):
+            self.__dict__.pop(name, None)
+        self._pairs = [UNKNOWN] * len(self._pairs)
+        self._pairs[self.start] = self.automaton.start
+        self._state_of = {self.automaton.start: self.start}
+
+    def _again(self, state: int) -> int:
+        """The position of a state that was forgotten, by reading its text again."""
+        way = []
+        while self._pairs[state] == UNKNOWN:
+            way.append(state)
+            state = self._came[state][0]
+        pair = self._pairs[state]
+        for state in reversed(way):
+            _, data, special = self._came[state]
+            if special:
+                pair = self.automaton.specials(pair)[data]
+            else:
+                pair, _ = self.automaton.run(pair, data)
+            self._pairs[state] = pair
+            self._state_of.setdefault(pair, state)
+        return pair
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end here; then, and only then, EOS tokens are allowed."""
@@ -132,7 +206,7 @@ class Constraint:
         found = self._ends.get(state)
         if found is None:
             with self.lock:
-                found = self._ends[state] = self.automaton.is_accepting(self._pairs[state])
+                found = self._ends[state] = self.automaton.is_accepting(self._pair(state))
         return found
 
     def allowed_bytes(self, state: int) -> frozenset[int]:
@@ -140,7 +214,7 @@ class Constraint:
         if state < 0:
             return frozenset()
         with self.lock:
-            return frozenset(self.automaton.next_bytes(self._pairs[state]))
+            return frozenset(self.automaton.next_bytes(self._pair(state)))
 
     def forced_bytes(self, state: int) -> bytes:
         """Bytes that every completion starts with, b"" when there is a choice."""
@@ -148,7 +222,7 @@ class Constraint:
             return b""
         out = bytearray()
         with self.lock:
-            pair = self._pairs[state]
+            pair = self._pair(state)
             while not self.automaton.is_accepting(pair):
                 byte = self.automaton.only_byte(pair)
                 if byte < 0:
@@ -162,7 +236,14 @@ class Constraint:
         if state < 0:
             return b""
         with self.lock:
-            return self._completions.shortest(self._pairs[state])
+            return self._completions.shortest(self._pair(state))
+
+    def core(self, state: int) -> Hashable:
+        """Equal for states that are known to have the same futures."""
+        if state < 0:
+            return state
+        with self.lock:
+            return self.automaton.core(self._pair(state))
 
     # -- masks ----------------------------------------------------------------------------------
 
@@ -192,26 +273,34 @@ class Constraint:
         """Make the mask of a state now; returns where its row is."""
         with self.lock:
             if self._rows.full:
-                self._rows = RowStore(self.vocabulary.words)
+                self._rows = self._rows.next()
             return self._rows, self._add(self._rows, state)
 
     def _add(self, store: RowStore, state: int) -> int:
         with self.lock:
             if state < 0:
                 return store.add(state, np.zeros(self.vocabulary.words, np.int32))
-            row = self._masks.row(self._pairs[state])
-            if self._spellable is not None:
-                for token in self._tokens_of(row):
-                    if self.advance(state, token) == DEAD:
-                        row[token >> 5] &= np.int32(~np.uint32(1 << (token & 31)).view(np.int32))
-            allowed = list(self._eos) if self.is_accepting(state) else []
-            specials = self.automaton.specials(self._pairs[state])
-            if specials:
-                special_ids = self.vocabulary.special_ids
-                allowed += [t for t in special_ids if self.vocabulary.token_bytes(t) in specials]
-            for token in allowed:
-                row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
-            return store.add(state, row)
+            row = store.older(state)
+            if row is None and self._saved is not None:
+                row = self._saved.row(self._pair(state))
+            return store.add(state, self._made(state) if row is None else row)
+
+    def _made(self, state: int) -> npt.NDArray[np.int32]:
+        """The row of a state, worked out."""
+        self._stay_small()
+        row = self._masks.row(self._pair(state))
+        if self._spellable is not None:
+            for token in self._tokens_of(row):
+                if self.advance(state, token) == DEAD:
+                    row[token >> 5] &= np.int32(~np.uint32(1 << (token & 31)).view(np.int32))
+        allowed = list(self._eos) if self.is_accepting(state) else []
+        specials = self.automaton.specials(self._pair(state))
+        if specials:
+            special_ids = self.vocabulary.special_ids
+            allowed += [t for t in special_ids if self.vocabulary.token_bytes(t) in specials]
+        for token in allowed:
+            row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
+        return row
 
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
         """The tokens whose bits are set."""
@@ -222,7 +311,7 @@ class Constraint:
 
         def successors(state: int) -> list[int]:
             texts = map(
-                self.vocabulary.token_bytes, self._tokens_of(self._masks.row(self._pairs[state]))
+                self.vocabulary.token_bytes, self._tokens_of(self._masks.row(self._pair(state)))
             )
             return [self.advance_bytes(state, text) for text in texts]
 
@@ -231,14 +320,11 @@ class Constraint:
 
         def completion(state: int) -> bytes | None:
             try:
-                return completions.shortest(self._pairs[state])
+                return completions.shortest(self._pair(state))
             except BudgetError:
                 return None
 
-        def core(state: int) -> Hashable:
-            return self.automaton.core(self._pairs[state])
-
-        return Spellable(successors, self.is_accepting, completion, core, texts)
+        return Spellable(successors, self.is_accepting, completion, self.core, texts)
 
     def precompute(
         self, max_states: int = 10_000, progress: Callable[[int, int], None] | None = None
@@ -250,43 +336,32 @@ class Constraint:
         Follows single bytes, so that every way to cut the text into tokens is covered. Returns how
         many states there are now; `progress` gets (done, known) from time to time.
         """
-        queue, seen = [self.start], {self.start}
-        for done, state in enumerate(queue):
-            if self._rows.full:
-                break
-            self._build(state)
-            if progress is not None and done % 64 == 0:
-                progress(done, len(queue))
-            for byte in sorted(self.allowed_bytes(state)):
-                after = self.advance_bytes(state, bytes((byte,)))
-                if after not in seen and len(queue) < max_states:
-                    seen.add(after)
-                    queue.append(after)
-        return len(queue)
+        return explore(self, max_states, progress).states
+
+    @property
+    def full(self) -> bool:
+        """Whether rows take all the memory that they may, so that others are dropped for new."""
+        return self._rows.full
 
     @property
     def size(self) -> dict[str, int]:
         """How much has been built, in numbers; "bytes" is the memory of rows and tables."""
-        built = self.automaton.size
-        rows = self._rows.table.nbytes
-        return built | {
-            "states": len(self._pairs),
-            "rows": len(self._rows),
-            "bytes": built["bytes"] + rows,
-        }
+        with self.lock:
+            built = self.automaton.size
+            return built | {
+                "states": len(self._pairs),
+                "rows": len(self._rows),
+                "bytes": built["bytes"] + self._rows.nbytes,
+            }
 
     # -- saving ---------------------------------------------------------------------------------
 
     def stored(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file keeps of states: their pairs, whether they end, and their rows' places."""
-        count = len(self._pairs)
-        known = self._rows.index
-        return {
-            "pairs": np.array(self._pairs, np.int64),
-            "endings": np.array([self._ends.get(s, -1) for s in range(count)], np.int8),
-            "mask_index": np.array([known.get(s, -1) for s in range(count)], np.int32),
-            "mask_rows": self._rows.table[: len(self._rows)],
-        }
+        """What a file keeps of the rows: by position, as `saved_rows.pack` has it."""
+        with self.lock:
+            rows = {} if self._saved is None else dict(self._saved.items())
+            rows |= {self._pair(s): row for s, row in self._rows.items() if s >= 0}
+            return pack(self.vocabulary.words, rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the constraint and all that it has made so far to a file for `structgen.load`."""
@@ -299,7 +374,7 @@ class Constraint:
         if state < 0:
             return "nothing"
         with self.lock:
-            return self.automaton.expected(self._pairs[state])
+            return self.automaton.expected(self._pair(state))
 
 
 def _writes_all_bytes(vocabulary: Vocabulary) -> bool:

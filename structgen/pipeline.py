@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from structgen.constraint import Constraint
+from structgen.constraint import MAX_BYTES, Constraint
 from structgen.errors import ValidationError
 from structgen.spec.json_pointer import json_pointer
 from structgen.spec.specs import JsonSchema, coerce
@@ -20,22 +20,28 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
-def compile(spec: Any, vocabulary: Vocabulary) -> Constraint:  # noqa: A001  the contract's name
+def compile(  # noqa: A001  the contract's name
+    spec: Any, vocabulary: Vocabulary, *, max_bytes: int = MAX_BYTES
+) -> Constraint:
     """The constraint that lets exactly the texts of `spec` through.
 
     spec: `JsonSchema`, `Regex`, `Choice`, a Python type (Pydantic model, dataclass, ...), or a
-    schema as a dict. Raises SpecError (broken), UnsupportedSchemaError (legal, not enforced yet),
-    UnsatisfiableSchemaError (no text fits) or BudgetError, each with the place of the culprit.
+    schema as a dict. max_bytes: about how much memory the constraint may take; what was used least
+    recently is dropped and made again on demand. Raises SpecError (broken), UnsupportedSchemaError
+    (legal, not enforced yet), UnsatisfiableSchemaError (no text fits) or BudgetError, each with the
+    place of the culprit.
     """
     wanted = coerce(spec)
-    return Constraint(wanted, vocabulary, wanted.automaton())
+    return Constraint(wanted, vocabulary, wanted.automaton(), max_bytes=max_bytes)
 
 
-def load(path: str | os.PathLike[str], vocabulary: Vocabulary) -> Constraint:
+def load(
+    path: str | os.PathLike[str], vocabulary: Vocabulary, *, max_bytes: int = MAX_BYTES
+) -> Constraint:
     """The constraint that `Constraint.save` wrote; see `structgen.artifact.load`."""
     from structgen.artifact import load as load_artifact
 
-    return load_artifact(path, vocabulary)
+    return load_artifact(path, vocabulary, max_bytes=max_bytes)
 
 
 def check(spec: Any, text: str | bytes) -> None:

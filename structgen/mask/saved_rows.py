@@ -7,7 +7,7 @@ whole rows, which takes a fifteenth of the room, and is put together when it is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ MAX_WHOLE = 32  # rows stored as they are; the first is the empty one
 FAR = 8  # a row that differs from each of those in more than a FARth of its words becomes one
 
 Arrays = dict[str, npt.NDArray[Any]]
-Rows = npt.NDArray[np.int32]
+Row = npt.NDArray[np.int32]
 
 
 class Part(Protocol):
@@ -40,36 +40,38 @@ class Part(Protocol):
         """Some of the entries along the first axis."""
 
 
-def pack(positions: npt.NDArray[np.int64], places: npt.NDArray[np.int32], rows: Rows) -> Arrays:
-    """The arrays that `SavedRows` reads.
-
-    positions: int64[n], those of which the rows are known. places: int32[n], which of
-    `rows`, int32[m, words], each has.
-    """
-    order = np.argsort(positions, kind="stable")
-    whole: list[npt.NDArray[np.int32]] = [np.zeros(rows.shape[1], np.int32)]
-    nearest = np.zeros(len(rows), np.int32)
-    words: list[npt.NDArray[np.int64]] = []
-    for i, row in enumerate(rows):
+def pack(words: int, rows: Mapping[int, Row]) -> Arrays:
+    """The arrays that `SavedRows` reads. rows: the mask of each position, int32[words]."""
+    whole: list[Row] = [np.zeros(words, np.int32)]
+    known: dict[bytes, int] = {}
+    nearest: list[int] = []
+    changed: list[npt.NDArray[np.int64]] = []
+    values: list[Row] = []
+    positions, places = sorted(rows), []
+    for at in positions:
+        row = rows[at]
+        place = known.setdefault(row.tobytes(), len(nearest))
+        places.append(place)
+        if place < len(nearest):
+            continue
         counts = [np.count_nonzero(row != other) for other in whole]
-        at = int(np.argmin(counts))
-        if counts[at] * FAR > len(row) and len(whole) < MAX_WHOLE:
-            at = len(whole)
+        base = int(np.argmin(counts))
+        if counts[base] * FAR > words and len(whole) < MAX_WHOLE:
+            base = len(whole)
             whole.append(row)
-        nearest[i] = at
-        words.append(np.flatnonzero(row != whole[at]))
-    starts = np.cumsum([0, *map(len, words)], dtype=np.int64)
-    all_words = np.concatenate([np.zeros(0, np.int64), *words])
+        nearest.append(base)
+        changed.append(np.flatnonzero(row != whole[base]))
+        values.append(row[changed[-1]])
     return {
-        "positions": np.ascontiguousarray(positions[order], np.int64),
-        "places": np.ascontiguousarray(places[order], np.int32),
+        "positions": np.array(positions, np.int64),
+        "places": np.array(places, np.int32),
         "whole_rows": np.stack(whole),
-        "row_nearest": nearest,
-        "row_starts": starts,
-        "row_words": all_words.astype(np.min_scalar_type(rows.shape[1])),
-        "row_values": np.concatenate(
-            [np.zeros(0, np.int32), *(rows[i][w] for i, w in enumerate(words))]
+        "row_nearest": np.array(nearest, np.int32),
+        "row_starts": np.cumsum([0, *map(len, changed)], dtype=np.int64),
+        "row_words": np.concatenate([np.zeros(0, np.int64), *changed]).astype(
+            np.min_scalar_type(words)
         ),
+        "row_values": np.concatenate([np.zeros(0, np.int32), *values]),
     }
 
 
@@ -109,7 +111,7 @@ class SavedRows:
     def __len__(self) -> int:
         return len(self._positions)
 
-    def row(self, at: int) -> Rows | None:
+    def row(self, at: int) -> Row | None:
         """A fresh int32[words], the mask of a position; None if it was not saved."""
         place = self.place(at)
         return None if place < 0 else self.unpacked(place)
@@ -122,7 +124,15 @@ class SavedRows:
             return -1
         return int(self._places[i : i + 1][0])
 
-    def unpacked(self, place: int) -> Rows:
+    def items(self) -> Iterator[tuple[int, Row]]:
+        """The positions whose rows were saved, and the rows; equal ones may be one array."""
+        known: dict[int, Row] = {}
+        for at, place in zip(self._positions[:].tolist(), self._places[:].tolist(), strict=True):
+            if place not in known:
+                known[place] = self.unpacked(place)
+            yield at, known[place]
+
+    def unpacked(self, place: int) -> Row:
         """Row number `place`, a fresh int32[words]."""
         if not 0 <= place < min(len(self._nearest), len(self._starts) - 1):
             raise self._damaged("places")

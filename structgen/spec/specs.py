@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automaton.automaton import Automaton, Stored
@@ -39,6 +40,14 @@ class Spec(ABC):
         Raises the errors of `structgen.errors`.
         """
 
+    @classmethod
+    def restored(cls, spec: Callable[[], Spec], saved: Stored) -> Automaton:
+        """The automaton that `Automaton.stored` described, with the same positions.
+
+        `spec` makes the spec, which may take long; it is called when something is missing.
+        """
+        return spec().automaton(saved)
+
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """The spec as JSON, from which `from_json` makes it again."""
@@ -67,6 +76,19 @@ class MachineSpec(Spec):
             return Engine.restored(self.machine, saved)
         machine = self.machine()
         return Engine(lambda: machine)
+
+    @classmethod
+    def restored(cls, spec: Callable[[], Spec], saved: Stored) -> Automaton:
+        """See `Spec.restored`; the spec is made when the saved tables do not suffice."""
+        from structgen.automaton.engine import Engine
+
+        def machine() -> Machine[Any]:
+            made = spec()
+            if not isinstance(made, MachineSpec):
+                raise TypeError(f"{made.kind} has no machine")
+            return made.machine()
+
+        return Engine.restored(machine, saved)
 
 
 @dataclass(frozen=True)
@@ -254,6 +276,47 @@ class Choice(MachineSpec):
 KINDS: dict[str, type[JsonSchema | Regex | Choice]] = {
     c.kind: c for c in (JsonSchema, Regex, Choice)
 }
+
+HOMES = {
+    "json_schema": "structgen.spec.specs:JsonSchema",
+    "regex": "structgen.spec.specs:Regex",
+    "choice": "structgen.spec.specs:Choice",
+    "lark": "structgen.spec.grammar_specs:Lark",
+    "gbnf": "structgen.spec.grammar_specs:Gbnf",
+    "ebnf": "structgen.spec.grammar_specs:Ebnf",
+    "grammar": "structgen.spec.grammar_specs:Grammar",
+    "literal": "structgen.compose.base:Literal",
+    "free_text": "structgen.compose.combine:FreeText",
+    "sequence": "structgen.compose.combine:InOrder",
+    "any_of": "structgen.compose.combine:AnyOf",
+    "all_of": "structgen.compose.all_of:AllOf",
+    "tag": "structgen.compose.tags:Tag",
+    "tags": "structgen.compose.tags:Tags",
+    "tools": "structgen.compose.tools:Tools",
+    "parameters": "structgen.compose.tool_parameters:Parameters",
+    "filter": "structgen.compose.filters:Filter",
+}
+
+
+def class_of(kind: object) -> type[Spec]:
+    """The class of the specs of a kind. Raises SpecError."""
+    home = HOMES.get(kind) if isinstance(kind, str) else None
+    if home is None:
+        raise SpecError(f"{kind!r} is no kind of spec", expected=" or ".join(HOMES))
+    module, _, name = home.partition(":")
+    found: type[Spec] = getattr(import_module(module), name)
+    return found
+
+
+def spec_of(data: dict[str, Any]) -> Spec:
+    """The spec that `{"kind": spec.kind, **spec.to_json()}` describes. Raises SpecError."""
+    rest = dict(data)
+    made: Any = class_of(rest.pop("kind", None))
+    try:
+        spec: Spec = made.from_json(rest)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise SpecError(f"this is no {data['kind']} spec: {error}") from error
+    return spec
 
 
 def load_json(text: str | bytes) -> Any:

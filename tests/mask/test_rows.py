@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import structgen as sg
+from structgen import constraint as constraint_module
 from structgen.mask import rows, walker
 
 
@@ -26,33 +27,56 @@ def all_rows(constraint: sg.Constraint, states: list[int]) -> np.ndarray:
 
 def test_equal_rows_are_kept_once() -> None:
     """Two states with the same mask share a place in the table."""
-    store = rows.RowStore(3)
+    store = rows.RowStore(3, 1 << 20)
     first = store.add(0, np.array([1, 2, 3], np.int32))
     assert store.add(1, np.array([1, 2, 3], np.int32)) == first
     assert store.add(2, np.array([1, 2, 4], np.int32)) != first
     assert len(store) == 2
 
 
-def test_masks_stay_right_when_the_store_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that holds next to nothing gives the same masks as one that holds all."""
+def test_what_was_used_last_is_kept() -> None:
+    """A new store takes over what is asked for; the rest goes with the generation after."""
+    store = rows.RowStore(2, 0)
+    for state in range(rows.LEAST):
+        assert not store.full
+        store.add(state, np.array([state, 1], np.int32))
+    assert store.full
+    store = store.next()
+    assert len(store) == rows.LEAST
+    assert store.older(5) is not None
+    store.add(5, np.array([5, 1], np.int32))
+    store = store.next()
+    kept = dict(store.items())
+    assert list(kept) == [5]
+    assert kept[5].tolist() == [5, 1]
+    assert store.older(4) is None
+    assert store.nbytes <= 2 * rows.LEAST * 8
+
+
+def test_masks_stay_right_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With next to no memory rows and tables are dropped again and again, and nothing changes."""
+    monkeypatch.setattr(constraint_module, "CHECK_EVERY", 8)
     spec = sg.JsonSchema({"properties": {"ab": {"type": "integer"}, "b": {"maxLength": 6}}})
-    roomy = sg.compile(spec, bytewise())
-    roomy.precompute(max_states=300)
-    states = list(range(300))
-    expected = all_rows(roomy, states)
-    monkeypatch.setattr(rows, "MAX_BYTES", 0)
-    tight = sg.compile(spec, bytewise())
-    queue, seen = [tight.start], {tight.start}
-    for state in queue:  # the same walk, so that states get the same numbers
-        for byte in sorted(tight.allowed_bytes(state)):
-            after = tight.advance_bytes(state, bytes((byte,)))
-            if after not in seen and len(queue) < 300:
-                seen.add(after)
-                queue.append(after)
-    assert (all_rows(tight, states) == expected).all()
+    roomy, tight = (sg.compile(spec, bytewise(), max_bytes=b) for b in (1 << 28, 0))
+    first = tight.automaton
+    pairs = [(roomy.start, tight.start)]
+    for one, two in pairs:
+        for token in range(roomy.vocabulary.size - 1):
+            after = roomy.advance(one, token), tight.advance(two, token)
+            assert (after[0] >= 0) == (after[1] >= 0)
+            if after[0] >= 0 and len(pairs) < 300 and after[0] not in dict(pairs):
+                pairs.append(after)
+    assert tight.automaton is not first
+    states, others = zip(*pairs, strict=True)
+    expected = all_rows(roomy, list(states))
+    assert (all_rows(tight, list(others)) == expected).all()
     batch = np.zeros_like(expected)
-    tight.fill_masks(states, batch)
+    tight.fill_masks(others, batch)
     assert (batch == expected).all()
+    for one, two in pairs[::10]:
+        assert roomy.shortest_completion(one) == tight.shortest_completion(two)
+        assert roomy.forced_bytes(one) == tight.forced_bytes(two)
+        assert roomy.is_accepting(one) == tight.is_accepting(two)
 
 
 @pytest.mark.parametrize("schema", [{"minLength": 2, "maxLength": 5}, {"maxLength": 3}])

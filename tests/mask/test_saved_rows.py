@@ -16,9 +16,7 @@ from structgen.mask.saved_rows import MAX_WHOLE, NAMES, SavedRows, pack
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def made(
-    rng: np.random.Generator, count: int, words: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def made(rng: np.random.Generator, count: int, words: int) -> dict[int, npt.NDArray[np.int32]]:
     """Positions in no order, and rows alike: a few dense ones with a few words changed."""
     dense = rng.integers(-(2**31), 2**31, (5, words)).astype(np.int32)
     rows = dense[rng.integers(0, 5, count)] * (rng.random(count) < 0.5)[:, None].astype(np.int32)
@@ -26,8 +24,7 @@ def made(
         changed = rng.integers(0, words, rng.integers(0, 6))
         row[changed] = rng.integers(-(2**31), 2**31, len(changed))
     positions = rng.choice(2**40, 2 * count, replace=False)
-    places = rng.integers(0, count, 2 * count).astype(np.int32)
-    return positions, places, rows
+    return {at: rows[i % count] for i, at in enumerate(positions.tolist())}
 
 
 @given(
@@ -38,16 +35,16 @@ def made(
 def test_every_row_comes_back(seed: int, count: int, words: int) -> None:
     """Also of empty tables, and of vocabularies that need more than 16 bits for a word."""
     rng = np.random.default_rng(seed)
-    positions, places, rows = made(rng, count if words < 1000 else min(count, 4), words)
-    if not len(rows):
-        positions, places = positions[:0], places[:0]
-    saved = SavedRows(words, pack(positions, places, rows))
-    assert len(saved) == len(positions)
-    for at, place in zip(positions.tolist(), places.tolist(), strict=True):
+    rows = made(rng, count if words < 1000 else min(count, 4), words)
+    saved = SavedRows(words, pack(words, rows))
+    assert len(saved) == len(rows)
+    for at, row in rows.items():
         found = saved.row(at)
         assert found is not None
-        np.testing.assert_array_equal(found, rows[place])
+        np.testing.assert_array_equal(found, row)
         assert found.flags.writeable
+    for at, row in saved.items():
+        np.testing.assert_array_equal(row, rows[at])
     missing = int(rng.integers(2**41, 2**42))
     assert saved.row(missing) is None
     assert saved.row(-1) is None
@@ -56,25 +53,23 @@ def test_every_row_comes_back(seed: int, count: int, words: int) -> None:
 def test_rows_alike_take_little_room() -> None:
     """A few words each, besides the few that are stored whole."""
     rng = np.random.default_rng(0)
-    _, places, rows = made(rng, 400, 4000)
-    arrays = pack(np.arange(len(places)), places, rows)
+    arrays = pack(4000, made(rng, 400, 4000))
+    assert len(arrays["row_nearest"]) <= 400
     assert len(arrays["whole_rows"]) <= 6
-    assert len(arrays["row_words"]) <= 5 * len(rows)
+    assert len(arrays["row_words"]) <= 5 * 400
 
 
 def test_rows_unlike_all_others_are_stored_too() -> None:
     """Past MAX_WHOLE whole rows the others are written as differences, however many."""
     rows = np.random.default_rng(0).integers(0, 2**31, (MAX_WHOLE + 9, 64)).astype(np.int32)
-    index = np.arange(len(rows))
-    saved = SavedRows(64, pack(index, index.astype(np.int32), rows))
+    saved = SavedRows(64, pack(64, dict(enumerate(rows))))
     for at, row in enumerate(rows):
         np.testing.assert_array_equal(saved.row(at), row)
 
 
 def small() -> Arrays:
     """The arrays of four rows of 40 words."""
-    positions, places, rows = made(np.random.default_rng(1), 4, 40)
-    return pack(positions, places, rows)
+    return pack(40, made(np.random.default_rng(1), 4, 40))
 
 
 @pytest.mark.parametrize("name", NAMES)
