@@ -13,6 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd"))):
+    # Triton reads this when it is first imported; without a GPU its kernels then run on the CPU.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 settings.register_profile(

@@ -7,12 +7,14 @@ serve alike. Speculative decoding uses the same three calls: a draft tree is a `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from structgen.decode.sampling import Sampler
 from structgen.tokens.vocabulary import Vocabulary
 
 Doubles = npt.NDArray[np.float64]
@@ -70,6 +72,36 @@ class Logits(Protocol):
 
     def numpy(self) -> npt.NDArray[Any]:
         """The rows as they are now, float[n, V] in this process's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A token drawn where the logits are.
+
+    token: None when the mask allows none. log_raw, log_masked: log of the sum of exponentials of
+    all logits, and of the allowed ones. logit: gives the logit of this or another token.
+    """
+
+    token: int | None
+    log_raw: float
+    log_masked: float
+    logit: Callable[[int], float]
+
+
+@runtime_checkable
+class DrawingLogits(Protocol):
+    """Logits that stay where they are: tokens are drawn there, and only they travel."""
+
+    def wait(self) -> None:
+        """Return when the model has finished computing them."""
+
+    def masks(self, constraints: Sequence[Constraint], states: Sequence[int]) -> Any:
+        """The masks of each row's state, for `draw`; may be asked for before they are computed."""
+
+    def draw(
+        self, masks: Any, samplers: Sequence[Sampler], uniforms: Sequence[float]
+    ) -> list[Drawn]:
+        """For each row what `Sampler.choose` draws of what is allowed, with this random number."""
 
 
 CacheT = TypeVar("CacheT")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from structgen.decode.interfaces import Logits, Rows, Target
+from structgen.decode.interfaces import DrawingLogits, Logits, Rows, Target
 from structgen.decode.result import Clock
 from structgen.decode.row import Row
 from structgen.mask import bitmask
@@ -48,6 +48,9 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
 
 def _write(live: Sequence[Row], logits: Logits, vocab_size: int, clock: Clock) -> None:
     """One more token for each row. The masks are made while an accelerator is still computing."""
+    if isinstance(logits, DrawingLogits):
+        _write_there(live, logits, clock)
+        return
     masks = bitmask.allocate(len(live), vocab_size)
     _fill(live, masks)
     clock.mask += clock.lap()
@@ -60,6 +63,19 @@ def _write(live: Sequence[Row], logits: Logits, vocab_size: int, clock: Clock) -
     scores = logits.numpy()
     for i, row in enumerate(live):
         row.step(scores[i], float(log_raw[i]))
+    clock.other += clock.lap()
+
+
+def _write_there(live: Sequence[Row], logits: DrawingLogits, clock: Clock) -> None:
+    """The same where the logits are, so that they need not travel."""
+    masks = logits.masks([row.request.constraint for row in live], [row.state for row in live])
+    clock.mask += clock.lap()
+    logits.wait()
+    clock.model += clock.lap()
+    samplers = [row.request.sampler for row in live]
+    drawn = logits.draw(masks, samplers, [row.uniform() for row in live])
+    for row, one in zip(live, drawn, strict=True):
+        row.take(one)
     clock.other += clock.lap()
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from structgen.automaton.automaton import DEAD
 from structgen.constraint import FINAL
 from structgen.decode.closing import Closer
-from structgen.decode.interfaces import Constraint
+from structgen.decode.interfaces import Constraint, Drawn
 from structgen.decode.result import FinishReason, GenerationResult, Timings
 from structgen.decode.sampling import Sampler, log_sum_exp
 from structgen.errors import GenerationError, ModelError, NoTokenError, TruncatedError
@@ -90,11 +90,32 @@ class Row:
             self._fail_model(log_raw)
         allowed = np.flatnonzero(logits > -np.inf)
         values = logits[allowed].astype(np.float64)
-        token = self._plan.popleft() if self._plan else self._choose(allowed, values)
+        chosen = None
+        if not self._plan and len(allowed):
+            chosen = int(allowed[self.request.sampler.choose(values, self._rng)])
+        token = self._settle(chosen)
         if token is None:
             self._end("closed")
             return
-        self._record(token, float(logits[token]), log_raw, log_sum_exp(values))
+        self._write(token, float(logits[token]), log_raw, log_sum_exp(values))
+
+    def uniform(self) -> float:
+        """The random number for a draw elsewhere: what `step` would use; 0.0 where it uses none."""
+        return 0.0 if self._plan or self.request.sampler.greedy else self._rng.random()
+
+    def take(self, drawn: Drawn) -> None:
+        """What `step` does, with a token that was drawn elsewhere, given `uniform()`."""
+        if not math.isfinite(drawn.log_raw):
+            self._fail_model(drawn.log_raw)
+        token = self._settle(drawn.token)
+        if token is None:
+            self._end("closed")
+            return
+        self._write(token, drawn.logit(token), drawn.log_raw, drawn.log_masked)
+
+    def _write(self, token: int, logit: float, log_raw: float, log_masked: float) -> None:
+        """Append a token; the numbers are as in `Drawn`."""
+        self._record(token, logit, log_raw, log_masked)
         self.state = self.request.constraint.advance(self.state, token)
         if self.state == DEAD:
             self._fail_defect(token)
@@ -130,13 +151,12 @@ class Row:
             prompt_tokens=len(self.request.prompt),
         )
 
-    def _choose(
-        self, allowed: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
-    ) -> int | None:
-        """A sampled token, or the first that closes the text; None when closing needs no token."""
-        if not len(allowed):
+    def _settle(self, token: int | None) -> int | None:
+        """The sampled token, or one that closes the text; None when closing needs no token."""
+        if self._plan:
+            return self._plan.popleft()
+        if token is None:
             self._fail_no_token()
-        token = int(allowed[self.request.sampler.choose(values, self._rng)])
         request = self.request
         if request.on_truncation == "raise":
             return token

@@ -17,7 +17,9 @@ import numpy.typing as npt
 import torch
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
-from structgen.decode.interfaces import Doubles, Rows
+from structgen.decode.interfaces import Constraint, Doubles, Drawn, Rows
+from structgen.decode.sampling import Sampler
+from structgen.device import DeviceMasks, RowTable, draw, sheet
 from structgen.errors import ModelError
 from structgen.mask import bitmask
 
@@ -53,6 +55,34 @@ class TorchLogits:
         return wide.detach().cpu().numpy()
 
 
+class DeviceLogits(TorchLogits):
+    """Logits on an accelerator, where tokens are drawn as well."""
+
+    def __init__(self, rows: torch.Tensor, table: RowTable) -> None:
+        super().__init__(rows)
+        self._table = table
+
+    def masks(self, constraints: Sequence[Constraint], states: Sequence[int]) -> DeviceMasks:
+        """The masks of each row's state; what the device has not seen yet travels there."""
+        return self._table.masks(constraints, states)
+
+    def draw(
+        self, masks: DeviceMasks, samplers: Sequence[Sampler], uniforms: Sequence[float]
+    ) -> list[Drawn]:
+        """For each row what `Sampler.choose` draws of what is allowed, with this random number."""
+        found = draw(self._rows, masks, samplers, uniforms)
+        return [self._drawn(i, line) for i, line in enumerate(found.tolist())]
+
+    def _drawn(self, row: int, line: list[float]) -> Drawn:
+        token = int(line[sheet.TOKEN])
+
+        def logit(other: int) -> float:
+            return line[sheet.LOGIT] if other == token else float(self._rows[row, other])
+
+        known = None if token == sheet.NOTHING else token
+        return Drawn(known, line[sheet.LOG_RAW], line[sheet.LOG_MASKED], logit)
+
+
 @dataclass(slots=True)
 class RowCache:
     """What was read of each row: keys and values, and which of their slots count."""
@@ -78,6 +108,7 @@ class HuggingFaceTarget:
         )
         self._stepwise = any(hasattr(layer, "update_recurrent_state") for layer in layers)
         self._recurrent = "past_key_values" not in self._accepts
+        self._table: RowTable | None = None  # mask rows on the GPU
         if self._recurrent and "cache_params" not in self._accepts:
             raise ModelError(
                 f"{type(model).__name__} takes no cache of what it has read",
@@ -109,7 +140,7 @@ class HuggingFaceTarget:
             index = [unique[tuple(prompt)] for prompt in prompts]
             self.select(cache, index)
             logits = logits[torch.tensor(index, device=self.device)]
-        return cache, TorchLogits(logits)
+        return cache, self._logits(logits)
 
     @torch.inference_mode()
     def forward(
@@ -141,7 +172,7 @@ class HuggingFaceTarget:
             tree, levels = (torch.from_numpy(a).to(self.device) for a in _ancestors(parents, width))
             mask, depth = self._tree_mask(before, tree), levels
         logits = self._run(cache, ids, mask, length + depth)
-        return TorchLogits(logits[:, 0] if width == 1 else logits[fresh])
+        return self._logits(logits[:, 0] if width == 1 else logits[fresh])
 
     @torch.inference_mode()
     def commit(self, cache: RowCache, kept: Sequence[Sequence[int]]) -> None:
@@ -209,6 +240,14 @@ class HuggingFaceTarget:
                 expected=f"{self.vocab_size}, the size of its output layer",
             )
         return logits
+
+    def _logits(self, rows: torch.Tensor) -> TorchLogits:
+        """The rows, with tokens drawn where they are if that is a GPU."""
+        if rows.device.type != "cuda":
+            return TorchLogits(rows)
+        if self._table is None or self._table.device != rows.device:
+            self._table = RowTable(self.vocab_size, rows.device)
+        return DeviceLogits(rows, self._table)
 
     def _tree_mask(self, alive: torch.Tensor, tree: torch.Tensor) -> torch.Tensor:
         """Additive mask [rows, 1, width, slots + width]: counted slots and own ancestors are 0."""

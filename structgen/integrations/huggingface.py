@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import transformers
 
+from structgen import device
 from structgen.automaton.automaton import DEAD
 from structgen.constraint import FINAL
-from structgen.decode.interfaces import Constraint, Rows
+from structgen.decode.interfaces import Constraint
 from structgen.errors import GenerationError, VocabularyError
 from structgen.mask import bitmask
 
@@ -49,6 +51,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
                     "the vocabulary has no end token, so generate() would not stop",
                     hint="give eos_ids when making the vocabulary",
                 )
+        self._endings = tuple(map(_WithEndings, self._constraints))
+        self._table: device.RowTable | None = None  # mask rows where the scores are
         self._given_length = prompt_length
         self.reset()
 
@@ -74,19 +78,33 @@ class LogitsProcessor(transformers.LogitsProcessor):
                 expected="the same number of rows for each constraint",
             )
         generated = [tuple(row[self._length :]) for row in rows]
-        masks = bitmask.allocate(len(generated), scores.shape[1])
         share = len(generated) // len(self._constraints)
         seen: dict[tuple[int, Prefix], int] = {}
+        states = []
         for i, tokens in enumerate(generated):
             which = i // share
-            state = self._state(which, tokens)
-            seen[which, tokens] = state
-            self._fill(self._constraints[which], state, masks[i])
+            states.append(self._state(which, tokens))
+            seen[which, tokens] = states[-1]
         self._known = seen | self._latest
         self._latest = seen
         allowed = scores.clone()
-        bitmask.apply(allowed, masks)
+        self._apply(allowed, [self._endings[i // share] for i in range(len(rows))], states)
         return allowed  # type: ignore[return-value]  # a clone of the same type
+
+    def _apply(
+        self, scores: torch.Tensor, constraints: Sequence[_WithEndings], states: Sequence[int]
+    ) -> None:
+        """Mask in place; on a device by rows that are there already."""
+        if not elsewhere(scores):
+            masks = bitmask.allocate(*scores.shape)
+            for constraint, state, mask in zip(constraints, states, masks, strict=True):
+                constraint.fill_mask(state, mask)
+            bitmask.apply(scores, masks)
+            return
+        table = self._table
+        if table is None or (table.vocab_size, table.device) != (scores.shape[1], scores.device):
+            table = self._table = device.RowTable(scores.shape[1], scores.device)
+        device.apply(scores, table.masks(constraints, states))
 
     def _notice(self, rows: list[list[int]]) -> None:
         """Learn the prompts at the first call, and again when another `generate` has begun."""
@@ -122,17 +140,30 @@ class LogitsProcessor(transformers.LogitsProcessor):
             state = constraint.advance(state, token)
         return state
 
-    @staticmethod
-    def _fill(constraint: Constraint, state: int, mask: Rows) -> None:
-        if len(mask) != constraint.vocabulary.words:
+
+class _WithEndings:
+    """The masks of a constraint, with end tokens alone for rows that have ended or are broken."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self._constraint = constraint
+
+    def fill_mask(self, state: int, row: npt.NDArray[np.int32]) -> None:
+        """Write the allowed tokens of `state`. VocabularyError for a row of another size."""
+        vocabulary = self._constraint.vocabulary
+        if len(row) != vocabulary.words:
             raise VocabularyError(
-                f"the constraint's vocabulary has {constraint.vocabulary.size} tokens",
-                expected=f"as many as the model has logits, up to {32 * len(mask)}",
+                f"the constraint's vocabulary has {vocabulary.size} tokens",
+                expected=f"as many as the model has logits, up to {32 * len(row)}",
                 hint="size the vocabulary by the model's logits",
             )
         if state not in {DEAD, FINAL}:
-            constraint.fill_mask(state, mask)
+            self._constraint.fill_mask(state, row)
             return
-        ends = np.zeros(constraint.vocabulary.size, np.bool_)
-        ends[list(constraint.vocabulary.eos_ids)] = True
-        mask[:] = bitmask.pack(ends)
+        ends = np.zeros(vocabulary.size, np.bool_)
+        ends[list(vocabulary.eos_ids)] = True
+        row[:] = bitmask.pack(ends)
+
+
+def elsewhere(scores: torch.Tensor) -> bool:
+    """Whether the scores are on a device of their own."""
+    return scores.device.type != "cpu"

@@ -40,6 +40,15 @@ def unpack(rows: Rows, vocab_size: int) -> Bools:
     return bits.view(np.bool_)
 
 
+def unpack_tensor(rows: torch.Tensor, vocab_size: int) -> torch.Tensor:
+    """The same for a tensor of rows int32[n, words], on its device."""
+    import torch
+
+    shifts = torch.arange(32, device=rows.device, dtype=torch.int32)
+    bits = (rows.unsqueeze(-1) >> shifts) & 1
+    return bits.flatten(1)[:, :vocab_size] != 0
+
+
 def pack(allowed: Bools) -> Rows:
     """int32[..., words]: the rows that allow the tokens set in bool[..., vocab_size]."""
     size = allowed.shape[-1]
@@ -100,7 +109,4 @@ def _apply_on_device(logits: torch.Tensor, rows: Rows) -> None:
     import torch
 
     packed = torch.from_numpy(rows).to(logits.device, non_blocking=True)
-    shifts = torch.arange(32, device=logits.device, dtype=torch.int32)
-    allowed = (packed.unsqueeze(-1) >> shifts) & 1
-    refused = allowed.flatten(1)[:, : logits.shape[1]] == 0
-    logits.masked_fill_(refused, -torch.inf)
+    logits.masked_fill_(~unpack_tensor(packed, logits.shape[1]), -torch.inf)

@@ -1,0 +1,6 @@
+"""In: logits on a GPU. Out: logits masked there, or tokens drawn there, by rows that stay there."""
+
+from structgen.device.masking import apply, draw
+from structgen.device.table import DeviceMasks, RowTable
+
+__all__ = ["DeviceMasks", "RowTable", "apply", "draw"]

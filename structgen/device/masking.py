@@ -1,0 +1,92 @@
+"""In: logits and masks on a device. Out: the logits masked in place, or a token drawn for each row.
+
+table.py ── masks ──▶ here ─┬─ triton_path.py   on a GPU
+                            └─ torch_path.py    elsewhere, and what the kernels leave undecided
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structgen.decode.sampling import Sampler
+from structgen.device import sheet as columns
+from structgen.device import torch_path, triton_path
+from structgen.device.table import DeviceMasks
+from structgen.errors import GenerationError
+
+
+@torch.inference_mode()
+def apply(
+    logits: torch.Tensor, masks: DeviceMasks, temperatures: torch.Tensor | None = None
+) -> None:
+    """Set what the masks do not allow to -inf in place, and divide the rest by a temperature.
+
+    logits: floating [n, width], at least as wide as the vocabulary and contiguous within rows;
+    what is beyond the vocabulary becomes -inf too. temperatures: float32[n] > 0, on the device.
+    GenerationError when the shapes do not agree.
+    """
+    _check(logits, masks)
+    path = triton_path if triton_path.serves(logits) else torch_path
+    path.apply(logits, masks, temperatures)
+
+
+@torch.inference_mode()
+def draw(
+    logits: torch.Tensor,
+    masks: DeviceMasks,
+    samplers: Sequence[Sampler],
+    uniforms: Sequence[float],
+) -> npt.NDArray[np.float64]:
+    """Draw a token for each row, as `Sampler.choose` would from the logits that are allowed.
+
+    The logits stay as they are. uniforms[i] in [0, 1) decides row i's draw, unless it is greedy.
+    Returns a sheet float64[n, COLUMNS], with the tokens in column TOKEN (see `device.sheet`;
+    NOTHING where the mask allows no token of positive probability), and their LOGIT, LOG_RAW and
+    LOG_MASKED. GenerationError when the shapes do not agree.
+    """
+    _check(logits, masks)
+    if logits.device.type == "mps":  # which has no doubles; its memory is the CPU's
+        logits = logits.cpu()
+        masks = DeviceMasks(masks.table.cpu(), masks.ids.cpu(), masks.vocab_size)
+    sheet = torch.from_numpy(columns.write_sheet(samplers, uniforms))
+    if logits.is_cuda:
+        sheet = sheet.pin_memory()
+    there = sheet.to(logits.device, non_blocking=True)
+    path = triton_path if triton_path.serves(logits) else torch_path
+    path.draw(logits, masks, there)
+    found: npt.NDArray[np.float64] = there.cpu().numpy()
+    rest = np.flatnonzero(found[:, columns.TOKEN] == columns.UNDECIDED)
+    if len(rest):
+        found[rest] = _draw_rest(logits, masks, there, rest)
+    return found
+
+
+def _draw_rest(
+    logits: torch.Tensor, masks: DeviceMasks, sheet: torch.Tensor, rest: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """The lines of the sheet for the rows `rest`, by the path that can always tell."""
+    index = torch.from_numpy(rest).to(logits.device)
+    lines = sheet[index]
+    torch_path.draw(
+        logits[index], DeviceMasks(masks.table, masks.ids[index], masks.vocab_size), lines
+    )
+    return lines.cpu().numpy()
+
+
+def _check(logits: torch.Tensor, masks: DeviceMasks) -> None:
+    if (
+        logits.ndim != 2
+        or len(logits) != len(masks.ids)
+        or logits.shape[1] < masks.vocab_size
+        or logits.stride(1) != 1
+    ):
+        raise GenerationError(
+            f"logits of shape {tuple(logits.shape)} and strides {logits.stride()}, "
+            f"{len(masks.ids)} masks for {masks.vocab_size} tokens",
+            expected="logits [n, V] or wider, contiguous within rows, for n masks",
+            hint="size the vocabulary by the model's logits",
+        )

@@ -1,0 +1,43 @@
+"""In: samplers and uniform numbers, one of each per row. Out: the sheet that a GPU draws by.
+
+A sheet is float64[n, COLUMNS]. The first columns say how to draw, the last take what came of it; so
+that one small copy goes to the GPU for a step, and one comes back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.decode.sampling import Sampler
+
+NOTHING = -2  # the token where the row allows none
+UNDECIDED = -1  # the token where the kernels could not tell; never seen by callers of `draw`
+
+TEMPERATURE = 0  # 0 is greedy
+TOP_K = 1  # 0 is off
+TOP_P = 2
+LOG_MIN_P = 3
+UNIFORM = 4  # in [0, 1): decides the draw
+TOKEN = 5
+LOGIT = 6  # of the token
+LOG_RAW = 7  # log of the sum of exponentials of all logits
+LOG_MASKED = 8  # the same of the allowed ones
+COLUMNS = 9
+
+
+def write_sheet(samplers: Sequence[Sampler], uniforms: Sequence[float]) -> npt.NDArray[np.float64]:
+    """float64[n, COLUMNS]; uniforms[i] in [0, 1) decides row i's draw, unless it is greedy."""
+    sheet = np.zeros((len(samplers), COLUMNS))
+    for line, sampler, uniform in zip(sheet, samplers, uniforms, strict=True):
+        line[:TOKEN] = (
+            sampler.temperature,
+            min(sampler.top_k or 0, 0x7FFFFFFF),
+            sampler.top_p,
+            math.log(sampler.min_p) if sampler.min_p > 0.0 else -math.inf,
+            uniform,
+        )
+    return sheet
