@@ -1,6 +1,6 @@
-"""In: the table of a byte automaton, a trie. Out: the tokens it can read, the state at each node.
+"""In: the rows of a byte automaton, a trie. Out: the tokens it can read, the state at each node.
 
-For automata that are small and known beforehand: no row is ever missing, so one pass does it.
+For automata without syntax. Their rows may be made while the walk goes on.
 """
 
 from __future__ import annotations
@@ -9,28 +9,34 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import kernel
-from structgen.kernels.tables import I32
+from structgen.kernels.tables import I32, U8
 from structgen.kernels.walk import NODES, allow
 
 
-@kernel(types.void(types.int32[:, ::1], NODES, types.int64, types.int64, I32, I32, I32))
-def walk_scan(table, nodes, top, start, row, reach, stack):  # type: ignore[no-untyped-def]
-    """Set bits of tokens below node `top` (-1: the root) that can be read from state `start`.
+@kernel(types.int64(types.int32[:, ::1], U8, NODES, types.int64, I32, I32, I32))
+def walk_scan(rows, filled, nodes, top, row, reach, stack):  # type: ignore[no-untyped-def]
+    """Set bits of tokens below node `top` (-1: the root) that can be read from state `stack[0]`.
 
-    table: int32[S, 256], the next state or -1. row: int32[words]. reach: int32[nodes below `top`],
-    -1 everywhere at first; gets the state after each node that is reached. stack: int32[depth + 1].
+    rows: int32[S, 256], the next state or -1; filled: uint8[S], whether the row is there. row:
+    int32[words]. reach: int32[nodes below `top`], -1 everywhere at first; gets the state after each
+    node that is reached. stack: int32[depth + 2], one state per depth; the last entry is how many
+    nodes have been done. Returns a state whose row is missing (then call again), or -1.
     """
     base = 0
-    i = numba.int64(0)
     last = numba.int64(nodes.byte.shape[0])
     if top >= 0:
         base = nodes.depth[top]
-        i = top + 1
         last = numba.int64(nodes.end[top])
-    stack[0] = start
+    place = stack.shape[0] - 1
+    i = top + 1 + stack[place]
+    missing = numba.int64(-1)
     while i < last:
         depth = nodes.depth[i] - base
-        state = table[stack[depth - 1], nodes.byte[i]]
+        before = stack[depth - 1]
+        if filled[before] == 0:
+            missing = numba.int64(before)
+            break
+        state = rows[before, nodes.byte[i]]
         if state < 0:
             i = numba.int64(nodes.end[i])
             continue
@@ -38,3 +44,5 @@ def walk_scan(table, nodes, top, start, row, reach, stack):  # type: ignore[no-u
         reach[i - top - 1] = state
         allow(nodes, row, i)
         i += 1
+    stack[place] = i - top - 1
+    return missing

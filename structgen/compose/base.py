@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automaton.automaton import Automaton, Stored
+from structgen.automaton.regex import Regex, literal
 from structgen.spec.specs import Spec, coerce
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Literal(Laid):
     def lay(self, layout: Layout, after: Hub) -> Hub:
         """See `Laid.lay`."""
         return layout.text(self.text, after)
+
+    def language(self) -> Regex:
+        """The text as a regular language."""
+        return literal(self.text)
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""

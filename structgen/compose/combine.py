@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from structgen.automaton.regex import Regex, alt, concat
 from structgen.compose.base import Laid, as_spec, from_json, to_json
+from structgen.compose.languages import language_of
 from structgen.compose.layout import QUIET, Hub
 from structgen.compose.scan_table import search_table
 from structgen.errors import SpecError, UnsatisfiableSchemaError
@@ -57,6 +59,12 @@ class InOrder(Laid):
             after = layout.mark(self, number, after)
         return after
 
+    def language(self) -> Regex | None:
+        """The texts as a regular language, if each item is one."""
+        found = [language_of(spec) for spec in self.specs]
+        known = [language for language in found if language is not None]
+        return concat(*known) if len(known) == len(found) else None
+
     def parse(self, text: str) -> list[Any]:
         """The value of each item. Raises ValidationError."""
         data = text.encode(errors="surrogatepass")
@@ -89,6 +97,12 @@ class AnyOf(Laid):
                 for number, spec in enumerate(self.specs)
             ]
         )
+
+    def language(self) -> Regex | None:
+        """The texts as a regular language, if each alternative is one."""
+        found = [language_of(spec) for spec in self.specs]
+        known = [language for language in found if language is not None]
+        return alt(*known) if len(known) == len(found) else None
 
     def parse(self, text: str) -> Any:
         """The value. Raises ValidationError."""

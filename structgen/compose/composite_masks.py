@@ -16,7 +16,7 @@ from structgen.automaton.automaton import Masks, Row
 from structgen.compose.composite import Thread
 from structgen.compose.layout import QUIET, WHOLE, Hub, Part
 from structgen.compose.scan import ScanMasks
-from structgen.jit import kernels
+from structgen.compose.trie_walk import TrieWalk
 
 if TYPE_CHECKING:
     from structgen.compose.composite import Composite
@@ -31,18 +31,14 @@ class CompositeMasks(Masks):
     def __init__(self, composite: Composite, vocabulary: Vocabulary) -> None:
         self._composite = composite
         self._vocabulary = vocabulary
-        self._words = vocabulary.words
-        walk = kernels("walk")
-        trie = vocabulary.trie
-        self._nodes = walk.Nodes(*(np.asarray(getattr(trie, f)) for f in walk.Nodes._fields))
-        self._spread = walk.spread
+        self._walk = TrieWalk(vocabulary)
         self._of_source: dict[int, Masks] = {}
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
-        row = np.zeros(self._words, np.int32)
+        row = np.zeros(self._walk.words, np.int32)
         self._read(self._composite.threads(at), ROOT, row, None)
-        self._spread(self._nodes, row)
+        self._walk.spread(row)
         return row
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
@@ -67,7 +63,7 @@ class CompositeMasks(Masks):
                     final.update(nodes.tolist())
                 if not begun:
                     continue
-                for end in nodes[self._nodes.end[nodes] > nodes + 1].tolist():
+                for end in nodes[self._walk.nodes.end[nodes] > nodes + 1].tolist():
                     fresh = [(t, end) for t in begun if (t, end) not in seen]
                     seen.update(fresh)
                     todo += fresh

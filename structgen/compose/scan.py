@@ -7,19 +7,17 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Automaton, Bytes, Completes, Masks, Row, Stored
 from structgen.automaton.byte_words import in_words
 from structgen.compose.scan_table import ScanTable
+from structgen.compose.trie_walk import Filled, Ints, TrieWalk
 from structgen.errors import BudgetError
-from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 MAX_WALKS = 256  # walks from the root that are kept, a row each
-Nodes = npt.NDArray[np.int32]
 
 
 class Scan(Automaton):
@@ -135,30 +133,25 @@ class ScanMasks(Masks):
 
     def __init__(self, table: ScanTable, vocabulary: Vocabulary) -> None:
         self._table = table
-        walk = kernels("walk")
-        trie = vocabulary.trie
-        self._nodes = walk.Nodes(*(np.asarray(getattr(trie, f)) for f in walk.Nodes._fields))
-        self._spread = walk.spread
-        self._walk = kernels("scan").walk_scan
-        self._depth = trie.max_depth
-        self._words = vocabulary.words
+        self._walk = TrieWalk(vocabulary)
+        self._filled = np.ones(len(table.rows), np.uint8)
         self._found = np.array([bool(labels) for labels in table.labels])
-        self._known: dict[int, tuple[Row, dict[int, Nodes]]] = {}
+        self._known: dict[int, tuple[Row, dict[int, Ints]]] = {}
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
-        row = np.zeros(self._words, np.int32)
+        row = np.zeros(self._walk.words, np.int32)
         self.exits(at, -1, row)
-        self._spread(self._nodes, row)
+        self._walk.spread(row)
         return row
 
-    def below(self, at: int, node: int, row: Row) -> Nodes:
+    def below(self, at: int, node: int, row: Row) -> Ints:
         """See `Masks.below`."""
         after, states = self._reached(at, node, row)
-        ends: Nodes = after[self._found[states] | (self._table.quiet[states] != 0)]
+        ends: Ints = after[self._found[states] | (self._table.quiet[states] != 0)]
         return ends
 
-    def exits(self, at: int, node: int, row: Row) -> dict[int, Nodes]:
+    def exits(self, at: int, node: int, row: Row) -> dict[int, Ints]:
         """As `below`, but only the nodes where something has been found, by what it is."""
         if node >= 0:
             return self._by_label(*self._reached(at, node, row))
@@ -166,19 +159,19 @@ class ScanMasks(Masks):
         if known is None:
             if len(self._known) >= MAX_WALKS:
                 self._known.clear()
-            fresh = np.zeros(self._words, np.int32)
+            fresh = np.zeros(self._walk.words, np.int32)
             exits = self._by_label(*self._reached(at, node, fresh))
             known = self._known[at] = (fresh, exits)
         row |= known[0]
         return known[1]
 
-    def quiet_ends(self, at: int, node: int) -> Nodes:
+    def quiet_ends(self, at: int, node: int) -> Ints:
         """The nodes below which the text may end although nothing has been found."""
-        after, states = self._reached(at, node, np.zeros(self._words, np.int32))
-        ends: Nodes = after[self._table.quiet[states] != 0]
+        after, states = self._reached(at, node, np.zeros(self._walk.words, np.int32))
+        ends: Ints = after[self._table.quiet[states] != 0]
         return ends
 
-    def _by_label(self, after: Nodes, states: Nodes) -> dict[int, Nodes]:
+    def _by_label(self, after: Ints, states: Ints) -> dict[int, Ints]:
         ends = self._found[states]
         found: dict[int, list[int]] = {}
         for node, state in zip(after[ends].tolist(), states[ends].tolist(), strict=True):
@@ -186,11 +179,12 @@ class ScanMasks(Masks):
                 found.setdefault(label, []).append(node)
         return {label: np.array(nodes, np.int32) for label, nodes in found.items()}
 
-    def _reached(self, at: int, node: int, row: Row) -> tuple[Nodes, Nodes]:
-        """Or the tokens below `node` into `row`; the nodes reached, and the state after each."""
-        end = int(self._nodes.end[node]) if node >= 0 else len(self._nodes.byte)
-        reach = np.full(end - node - 1, -1, np.int32)
-        stack = np.zeros(self._depth + 1, np.int32)
-        self._walk(self._table.rows, self._nodes, node, at, row, reach, stack)
-        after = np.flatnonzero(reach >= 0)
-        return (after + node + 1).astype(np.int32), reach[after]
+    def _reached(self, at: int, node: int, row: Row) -> tuple[Ints, Ints]:
+        return self._walk.reached(self._rows, _nothing, at, node, row)
+
+    def _rows(self) -> tuple[Ints, Filled]:
+        return self._table.rows, self._filled
+
+
+def _nothing(_state: int) -> None:
+    """All rows are there."""

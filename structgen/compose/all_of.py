@@ -1,0 +1,130 @@
+"""In: several specs. Out: a spec of the texts that fit all of them, exactly (`all_of`).
+
+Regular specs are intersected as languages. Another spec goes beside their intersection in a product
+automaton; two that are not regular have no automaton together in general, and are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from structgen.automaton.automaton import Automaton, Stored
+from structgen.automaton.machine import Machine, TextMachine
+from structgen.automaton.regex import Regex as Language
+from structgen.automaton.regex import intersect
+from structgen.compose.base import as_spec, from_json, to_json
+from structgen.compose.languages import language_of
+from structgen.errors import SpecError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from structgen.spec.specs import MachineSpec, Spec
+
+
+@dataclass(frozen=True)
+class _Rules(MachineSpec):
+    """The intersection of the regular specs."""
+
+    texts: Language
+    words: str
+    kind: ClassVar[str] = "rules"
+
+    def language(self) -> Language:
+        """The intersection."""
+        return self.texts
+
+    def machine(self) -> Machine[Any]:
+        """See `MachineSpec.machine`."""
+        return TextMachine(self.texts, f"text that fits all of {self.words}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Never asked for: files hold the specs that are combined."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class AllOf(Spec):
+    """The texts that fit every one of the specs; parsed, the value of the first not regular one."""
+
+    specs: tuple[Spec, ...]
+    kind: ClassVar[str] = "all_of"
+
+    def _parts(self) -> tuple[list[Spec], Language | None]:
+        """The specs that are not known to be regular, and the intersection of the others."""
+        found = [(spec, language_of(spec)) for spec in self.specs]
+        languages = [language for _, language in found if language is not None]
+        others = [spec for spec, language in found if language is None]
+        return others, intersect(*languages) if languages else None
+
+    def language(self) -> Language | None:
+        """The texts as a regular language, if each spec is one."""
+        others, language = self._parts()
+        return None if others else language
+
+    def automaton(self, saved: Stored | None = None) -> Automaton:
+        """See `Spec.automaton`."""
+        others, language = self._parts()
+        words = " and ".join(spec.kind for spec in self.specs)
+        rules: list[Spec] = []
+        if language is not None:
+            if language.is_empty():
+                raise UnsatisfiableSchemaError(
+                    f"no text fits all of {words}", expected="rules that do not exclude each other"
+                )
+            rules.append(_Rules(language, words))
+        first, *more = [*sorted(others, key=_finite), *rules]
+        for spec in more:
+            if not _finite(spec):
+                raise UnsupportedSchemaError(
+                    f"all_of has two specs that are not regular, {first.kind} and {spec.kind}",
+                    hint="combine JSON Schemas with allOf in one; state the rest as patterns",
+                )
+        if not more:
+            return first.automaton(saved)
+        from structgen.compose.product import Product
+
+        result = first.automaton()
+        for number, spec in enumerate(more, 1):
+            result = Product(result, spec.automaton(), saved if number == len(more) else None)
+        return result
+
+    def parse(self, text: str) -> Any:
+        """The value. Raises what parsing raises."""
+        others, _ = self._parts()
+        return (others[0] if others else self.specs[0]).parse(text)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        return {"specs": [to_json(spec) for spec in self.specs]}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> AllOf:
+        """The spec that `to_json` described."""
+        return cls(tuple(from_json(spec) for spec in data["specs"]))
+
+
+def all_of(*specs: Any) -> Spec:
+    """Texts that fit each of the specs; a string stands for itself.
+
+    At most one of them may be something else than regular (a JSON Schema, a grammar); patterns,
+    choices, `filters`, and what is made of these are regular. `parse` gives the value of that one.
+    Compiling raises UnsatisfiableSchemaError where no text fits all; BudgetError, also while text
+    is written, where it takes too long to tell whether a text can still be finished.
+    """
+    if not specs:
+        raise SpecError("all_of has no specs", expected="a spec")
+    return AllOf(tuple(map(as_spec, specs)))
+
+
+def _finite(spec: Spec) -> bool:
+    """Whether the automaton of a spec has finitely many positions for certain."""
+    if language_of(spec) is not None:
+        return True
+    from structgen.compose.combine import AnyOf, FreeText, InOrder
+    from structgen.compose.tags import Tag, Tags
+
+    if isinstance(spec, InOrder | AnyOf):
+        return all(map(_finite, spec.specs))
+    if isinstance(spec, Tags):
+        return all(map(_finite, spec.tags))
+    if isinstance(spec, Tag):
+        return spec.content is None or _finite(spec.content)
+    return isinstance(spec, FreeText)

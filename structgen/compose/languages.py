@@ -1,0 +1,23 @@
+"""In: a spec. Out: its texts as a regular language, where they are one that is known as such."""
+
+from __future__ import annotations
+
+from structgen.automaton.regex import Regex as Language
+from structgen.automaton.regex import words
+from structgen.spec.specs import Choice, Regex, Spec
+
+
+def language_of(spec: Spec) -> Language | None:
+    """The regular language of a pattern, a choice, a filter, or a combination of such; else None.
+
+    Raises what compiling the spec would raise.
+    """
+    if isinstance(spec, Regex):
+        from structgen.automaton.regex_syntax import parse
+
+        return parse(spec.pattern, anchored=True)
+    if isinstance(spec, Choice):
+        return words(spec.texts)
+    found = getattr(spec, "language", None)
+    language: Language | None = None if found is None else found()
+    return language

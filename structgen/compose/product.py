@@ -1,0 +1,208 @@
+"""In: two automata, one of them finite. Out: the automaton of the texts that both accept.
+
+A position numbers a pair of positions that can be finished together (see `viability`). Rows are
+made when first needed. Special tokens that one side names are read by the other as their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from structgen.automaton.automaton import DEAD, Automaton, Bytes, Completes, Masks, Row, Stored
+from structgen.compose.trie_walk import Filled, Ints, TrieWalk
+from structgen.compose.viability import Pair, Pairs
+from structgen.errors import UnsatisfiableSchemaError
+
+if TYPE_CHECKING:
+    from structgen.tokens.vocabulary import Vocabulary
+
+_SPECIAL = 256  # stands for a special token where bytes stand
+
+
+class Product(Automaton):
+    """The automaton of two others. Position 0 is the start."""
+
+    start = 0
+
+    def __init__(self, left: Automaton, right: Automaton, saved: Stored | None = None) -> None:
+        """UnsatisfiableSchemaError when no text fits both; BudgetError when that is hard to tell."""
+        self.pairs = Pairs(left, right)
+        self._found: list[Pair] = []
+        self._numbers: dict[Pair, int] = {}
+        self._origins: list[tuple[int, int]] = []  # position and byte that first led to each
+        self._texts: list[bytes] = []  # special tokens met, numbered from _SPECIAL in origins
+        self.rows: Ints = np.full((64, 256), -1, np.int32)
+        self.filled: Filled = np.zeros(64, np.uint8)
+        if not self.pairs.live(self.pairs.start):
+            raise UnsatisfiableSchemaError(
+                "no text fits all of the specs",
+                expected=f"{left.expected(left.start)}, and that {right.expected(right.start)}",
+                hint="look for rules that exclude each other",
+            )
+        self._number(self.pairs.start, (-1, 0))
+        if saved is not None:
+            self._replay(saved)
+
+    def pair(self, at: int) -> Pair:
+        """The positions of both sides."""
+        return self._found[at]
+
+    def _number(self, pair: Pair, origin: tuple[int, int]) -> int:
+        number = self._numbers.get(pair)
+        if number is None:
+            number = self._numbers[pair] = len(self._found)
+            self._found.append(pair)
+            self._origins.append(origin)
+            if number >= len(self.rows):
+                self.rows = np.concatenate((self.rows, np.full_like(self.rows, -1)))
+                self.filled = np.concatenate((self.filled, np.zeros_like(self.filled)))
+        return number
+
+    def fill(self, at: int) -> None:
+        """Make the row of a position. Raises BudgetError."""
+        steps = self.pairs.steps(self._found[at])
+        numbers: dict[Pair | None, int] = {None: DEAD}
+        for byte, pair in enumerate(steps):
+            if pair not in numbers:
+                live = self.pairs.live(pair)
+                numbers[pair] = self._number(pair, (at, byte)) if live else DEAD
+        self.rows[at] = [numbers[pair] for pair in steps]
+        self.filled[at] = 1
+
+    def _row(self, at: int) -> Ints:
+        if not self.filled[at]:
+            self.fill(at)
+        row: Ints = self.rows[at]
+        return row
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def run(self, at: int, text: bytes) -> tuple[int, int]:
+        """See `Automaton.run`."""
+        for count, byte in enumerate(text):
+            at = int(self._row(at)[byte])
+            if at < 0:
+                return DEAD, count
+        return at, len(text)
+
+    def is_accepting(self, at: int) -> bool:
+        """See `Automaton.is_accepting`."""
+        return self.pairs.ends(self._found[at])
+
+    def next_bytes(self, at: int) -> list[int]:
+        """See `Automaton.next_bytes`."""
+        return [int(b) for b in np.flatnonzero(self._row(at) >= 0)]
+
+    def specials(self, at: int) -> Mapping[bytes, int]:
+        """See `Automaton.specials`."""
+        pair = self._found[at]
+        left, right = self.pairs.left, self.pairs.right
+        named = left.automaton.specials(pair[0]), right.automaton.specials(pair[1])
+        found: dict[bytes, int] = {}
+        for text in {*named[0], *named[1]}:
+            both = []
+            for side, here, texts in zip((left, right), pair, named, strict=True):
+                after = texts.get(text, DEAD)
+                both.append(side.automaton.run(here, text)[0] if after < 0 else after)
+            if min(both) < 0:
+                continue
+            after_both = (left.choose(both[0]), right.choose(both[1]))
+            if self.pairs.live(after_both):
+                if text not in self._texts:
+                    self._texts.append(text)
+                origin = (at, _SPECIAL + self._texts.index(text))
+                found[text] = self._number(after_both, origin)
+        return found
+
+    def core(self, at: int) -> Hashable:
+        """See `Automaton.core`."""
+        return at
+
+    def expected(self, at: int) -> str:
+        """See `Automaton.expected`."""
+        left, right = self._found[at]
+        words = self.pairs.left.automaton.expected(left)
+        return f"{words}; also {self.pairs.right.automaton.expected(right)}"
+
+    # -- masks, completions, files ----------------------------------------------------------------
+
+    def masks(self, vocabulary: Vocabulary) -> Masks:
+        """See `Automaton.masks`."""
+        return ProductMasks(self, vocabulary)
+
+    def completions(self, alphabet: Bytes = range(256)) -> Completes:
+        """See `Automaton.completions`."""
+        return _Shortest(self, alphabet)
+
+    @property
+    def size(self) -> dict[str, int]:
+        """See `Automaton.size`."""
+        sides = self.pairs.left.automaton.size, self.pairs.right.automaton.size
+        total = {"pairs": len(self._found), "bytes": self.rows.nbytes}
+        for kind in {*sides[0], *sides[1]}:
+            total[kind] = total.get(kind, 0) + sides[0].get(kind, 0) + sides[1].get(kind, 0)
+        return total
+
+    def stored(self) -> Stored:
+        """How each position was first met; the automata of the sides are made again."""
+        origins = np.array(self._origins, np.int64).reshape(-1, 2)
+        texts = [text.hex() for text in self._texts]
+        return Stored({"specials": texts}, {"origins": origins})
+
+    def _replay(self, saved: Stored) -> None:
+        self._texts = [bytes.fromhex(text) for text in saved.header["specials"]]
+        for parent, step in saved.arrays["origins"].tolist()[1:]:
+            if step >= _SPECIAL:
+                self.specials(parent)
+                continue
+            pair = self.pairs.steps(self._found[parent])[step]
+            if pair is not None:
+                self._number(pair, (parent, step))
+
+
+class ProductMasks(Masks):
+    """The masks of a product over one vocabulary."""
+
+    def __init__(self, product: Product, vocabulary: Vocabulary) -> None:
+        self._product = product
+        self._walk = TrieWalk(vocabulary)
+
+    def row(self, at: int) -> Row:
+        """See `Masks.row`."""
+        row = np.zeros(self._walk.words, np.int32)
+        self._reached(at, -1, row)
+        self._walk.spread(row)
+        return row
+
+    def below(self, at: int, node: int, row: Row) -> Ints:
+        """See `Masks.below`."""
+        after, states = self._reached(at, node, row)
+        different, inverse = np.unique(states, return_inverse=True)
+        ends = np.array([self._product.is_accepting(s) for s in different.tolist()], np.bool_)
+        chosen: Ints = after[ends[inverse]] if len(after) else after
+        return chosen
+
+    def _reached(self, at: int, node: int, row: Row) -> tuple[Ints, Ints]:
+        return self._walk.reached(self._rows, self._product.fill, at, node, row)
+
+    def _rows(self) -> tuple[Ints, Filled]:
+        return self._product.rows, self._product.filled
+
+
+class _Shortest:
+    """Shortest ends of a product."""
+
+    def __init__(self, product: Product, alphabet: Bytes) -> None:
+        self._product = product
+        self._alphabet = alphabet
+        self._known: dict[int, bytes] = {}
+
+    def shortest(self, at: int) -> bytes:
+        """See `Completes.shortest`."""
+        if at not in self._known:
+            pairs = self._product.pairs
+            self._known[at] = pairs.shortest(self._product.pair(at), self._alphabet)
+        return self._known[at]
