@@ -23,6 +23,7 @@ import os
 import secrets
 import stat
 import struct
+import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,6 +42,8 @@ EAGER = 1 << 19  # bytes of data up to which `File` checks all of it at once
 _MAGIC = b"\x93sgen\r\n\x1a"
 _VERSION = 2
 _PREAMBLE = struct.Struct("<8sIQQI28xI")  # magic, version, header length, data length, crc, crc
+_TEMPORARY = ".sgtmp"  # how names of files end that are being written
+_LEFT_AFTER = 3600.0  # seconds
 _ALIGN = 64
 _MAX_DIMENSIONS = 32
 _SCALARS = ("b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
@@ -180,7 +183,7 @@ def write(
     sums, length = _sums(blocks)
     base = _base(len(text), length)
     middle = (text + sums).ljust(base - _PREAMBLE.size, b"\0")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}{_TEMPORARY}")
     try:
         try:
             with open(temporary, "xb") as file:
@@ -201,6 +204,15 @@ def write(
             location=str(target),
             hint="check that the directory exists, is writable and has room",
         ) from error
+
+
+def remove_leftovers(folder: str | os.PathLike[str]) -> None:
+    """Remove what a process that was killed while it wrote has left, once it is an hour old."""
+    now = time.time()
+    for path in Path(folder).glob(f".*{_TEMPORARY}"):
+        with contextlib.suppress(OSError):
+            if now - path.stat().st_mtime > _LEFT_AFTER:
+                path.unlink()
 
 
 def _storable(target: Path, name: str, array: AnyArray) -> AnyArray:

@@ -24,12 +24,15 @@ class Explored(NamedTuple):
 
     states: how many have their masks now. complete: whether these are all that there are, up to
     equal futures. longest: seconds that the slowest mask took. seconds: what all took together.
+    max_states, max_bytes: where it would have ended.
     """
 
     states: int
     complete: bool
     longest: float
     seconds: float
+    max_states: int
+    max_bytes: int
 
 
 def explore(
@@ -66,4 +69,5 @@ def explore(
         if constraint.full or constraint.automaton is not automaton:  # tables dropped, cores stale
             complete = False
             break
-    return Explored(done, complete, longest, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    return Explored(done, complete, longest, seconds, max_states, constraint.max_bytes)

@@ -17,11 +17,12 @@ from structgen.cli import (
     bench,
     check,
     check_schema,
-    compile_file,
+    compile_specs,
     demo,
     explain,
     export,
     generate,
+    inspect,
     setup,
 )
 from structgen.cli.options import add_common
@@ -33,7 +34,18 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 NO_READER = 141
 
-COMMANDS = (generate, check, explain, check_schema, export, compile_file, demo, bench, setup)
+COMMANDS = (
+    generate,
+    check,
+    explain,
+    check_schema,
+    export,
+    compile_specs,
+    inspect,
+    demo,
+    bench,
+    setup,
+)
 
 # Which extra brings a module that only some commands need.
 EXTRAS = {

@@ -18,13 +18,19 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_schema(parser: argparse.ArgumentParser, *, order: str, whitespace: str) -> None:
-    """SCHEMA and how it is read; `order` and `whitespace` are the defaults of this command."""
-    parser.add_argument(
-        "schema",
-        metavar="SCHEMA",
-        help="a JSON Schema file, - for stdin, or module:Model (a Pydantic model or another type)",
-    )
+def add_schema(
+    parser: argparse.ArgumentParser, *, order: str, whitespace: str, many: bool = False
+) -> None:
+    """SCHEMA and how it is read; `order` and `whitespace` are the defaults of this command.
+
+    With `many` it is SPEC, may be given several times, and may also be a folder or a pattern.
+    """
+    what = "a JSON Schema file, - for stdin, or module:Model (a Pydantic model or another type)"
+    if many:
+        what = f"{what}; or a folder with such files, or a pattern of paths (in quotes)"
+        parser.add_argument("specs", metavar="SPEC", nargs="+", help=what)
+    else:
+        parser.add_argument("schema", metavar="SCHEMA", help=what)
     group = parser.add_argument_group("how the schema is read")
     group.add_argument(
         "--property-order",
