@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automaton.automaton import Automaton, Stored
 from structgen.automaton.regex import Regex, literal
-from structgen.spec.specs import Spec, coerce
+from structgen.spec.specs import Spec, coerce, spec_of
 
 if TYPE_CHECKING:
     from structgen.compose.layout import Hub, Layout
@@ -76,7 +76,4 @@ def to_json(spec: Spec) -> dict[str, Any]:
 
 def from_json(data: dict[str, Any]) -> Spec:
     """The spec that `to_json` described."""
-    from structgen.spec.specs import KINDS
-
-    rest = dict(data)
-    return KINDS[rest.pop("kind")].from_json(rest)
+    return spec_of(data)

@@ -28,7 +28,7 @@ class Product(Automaton):
     start = 0
 
     def __init__(self, left: Automaton, right: Automaton, saved: Stored | None = None) -> None:
-        """UnsatisfiableSchemaError when no text fits both; BudgetError when that is hard to tell."""
+        """Raises UnsatisfiableSchemaError when no text fits both, or BudgetError."""
         self.pairs = Pairs(left, right)
         self._found: list[Pair] = []
         self._numbers: dict[Pair, int] = {}
@@ -66,7 +66,7 @@ class Product(Automaton):
         steps = self.pairs.steps(self._found[at])
         numbers: dict[Pair | None, int] = {None: DEAD}
         for byte, pair in enumerate(steps):
-            if pair not in numbers:
+            if pair is not None and pair not in numbers:
                 live = self.pairs.live(pair)
                 numbers[pair] = self._number(pair, (at, byte)) if live else DEAD
         self.rows[at] = [numbers[pair] for pair in steps]

@@ -1,4 +1,4 @@
-"""In: tools, and how a model writes calls. Out: a spec of text with calls, and the calls in a text."""
+"""In: tools, and how a model writes calls. Out: a spec of text with calls, the calls in a text."""
 
 from __future__ import annotations
 

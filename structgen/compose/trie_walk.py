@@ -1,4 +1,4 @@
-"""In: the rows of a byte automaton and a vocabulary. Out: tokens that it reads, where nodes lead."""
+"""In: the rows of a byte automaton, a vocabulary. Out: the tokens it reads, where nodes lead."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Side:
 
 
 class Pairs:
-    """The pairs of two automata. start: where both start, which may be a pair that cannot finish."""
+    """The pairs of two automata. start: where both start; it may be a pair that cannot finish."""
 
     def __init__(self, left: Automaton, right: Automaton) -> None:
         self.left, self.right = Side(left), Side(right)
