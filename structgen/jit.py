@@ -17,6 +17,10 @@ from pathlib import Path
 from types import ModuleType
 
 NAMES = ("tables", "step", "walk", "rows", "below", "scan")
+GRAMMAR_NAMES = (
+    "grammar_tables", "grammar_items", "grammar_stacks", "grammar_lexer", "grammar_step",
+    "grammar_start", "grammar_walk",
+)  # fmt: skip  # compiled when the first grammar is used
 PATIENCE = 1.0, 10.0  # seconds before the user is told what is going on: first time, later
 
 _lock = threading.Lock()
@@ -24,15 +28,15 @@ _modules: dict[str, ModuleType] = {}
 
 
 def kernels(name: str) -> ModuleType:
-    """The kernel module `structgen.kernels.<name>`; the first call prepares all of them."""
+    """The kernel module `structgen.kernels.<name>`; the first call prepares all of its group."""
     if name not in _modules:
         with _lock:
             if name not in _modules:
-                _load()
+                _load(GRAMMAR_NAMES if name in GRAMMAR_NAMES else NAMES)
     return _modules[name]
 
 
-def _load() -> None:
+def _load(names: tuple[str, ...]) -> None:
     message = "structgen: compiling kernels, once on this machine (about 20 s) ..."
     timer = threading.Timer(
         PATIENCE[_cached()], print, (message,), {"file": sys.stderr, "flush": True}
@@ -40,7 +44,7 @@ def _load() -> None:
     timer.daemon = True
     timer.start()
     try:
-        loaded = {n: importlib.import_module(f"structgen.kernels.{n}") for n in NAMES}
+        loaded = {n: importlib.import_module(f"structgen.kernels.{n}") for n in names}
     finally:
         timer.cancel()
     _modules.update(loaded)
@@ -61,7 +65,7 @@ def _cached() -> bool:
     with contextlib.suppress(OSError):
         if stamp.is_file() and stamp.read_text() == digest.hexdigest():
             return any(folder.rglob("*.nbi"))
-        for name in NAMES:
+        for name in NAMES + GRAMMAR_NAMES:
             for stale in [*folder.rglob(f"{name}.*.nbi"), *folder.rglob(f"{name}.*.nbc")]:
                 stale.unlink()
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,292 @@
+"""In: tables, a set of automata's states, a byte. Out: the next set, the ends of lexemes, watches.
+
+A lexer state reads all terminals side by side that a place allows. In Lark's order ("longest") a
+terminal that has matched for good shuts out those behind it, and one that still may match leaves a
+watch on every end of those behind it.
+"""
+
+from __future__ import annotations
+
+import numba
+
+from structgen.kernels.flags import kernel
+from structgen.kernels.grammar_tables import (
+    BEFORE,
+    DEAD,
+    ENDINGS,
+    GRAMMAR,
+    INT,
+    LEX,
+    LEXER,
+    NEED_SPACE,
+    ORDERED,
+    RENAME,
+    RENAME_START,
+    ROWS,
+    S_DISTANCE,
+    S_ENDS,
+    S_MATCH,
+    S_OWN,
+    S_TERMINAL,
+    TERMINALS,
+    W_FAILS,
+    WATCH,
+    WATCHES,
+    WITHIN,
+    WITHIN_START,
+    fixed,
+    intern,
+    lacks,
+    region,
+    reserve,
+    sort,
+)
+
+FAR = 1 << 28
+
+
+@kernel(INT(GRAMMAR, INT))
+def row_of(t, record):  # type: ignore[no-untyped-def]
+    """The row of a lexer state or of watches, or NEED_SPACE."""
+    row = numba.int64(t.rec[record, 3])
+    if row < 0:
+        row = t.info[ROWS]
+        if row >= t.rows.shape[0]:
+            return lacks(t, ROWS)
+        t.info[ROWS] += 1
+        t.rec[record, 3] = row
+    return row
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
+    """The place + 1 in a lexer state of a pattern that reads the literal of `state`, else 0."""
+    terminal = fixed(t, S_TERMINAL, state)
+    first, last = fixed(t, WITHIN_START, terminal), fixed(t, WITHIN_START, terminal + 1)
+    if first == last:
+        return numba.int64(0)
+    start = numba.int64(t.rec[lexer, 0])
+    for i in range(start, start + t.rec[lexer, 1]):
+        other = t.heap[i]
+        if other >= 0:
+            pattern = fixed(t, S_TERMINAL, other)
+            for j in range(first, last):
+                if fixed(t, WITHIN, j) == pattern:
+                    return i - start + 1
+    return numba.int64(0)
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def without_orphans(t, lexer, count):  # type: ignore[no-untyped-def]
+    """Drop from region LEX the literals whose patterns have been shut out: the number left."""
+    base = region(t, LEX)
+    kept = numba.int64(0)
+    for i in range(count):
+        state = t.work[base + i]
+        terminal = fixed(t, S_TERMINAL, state)
+        first, last = fixed(t, WITHIN_START, terminal), fixed(t, WITHIN_START, terminal + 1)
+        stays = is_within(t, lexer, state) == 0
+        for j in range(first, last):
+            for k in range(count):
+                if fixed(t, S_TERMINAL, t.work[base + k]) == fixed(t, WITHIN, j):
+                    stays = True
+        if stays:
+            t.work[base + kept] = state
+            kept += 1
+    return kept
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
+    """The lexer state after a byte of class `kind`, DEAD, or NEED_SPACE."""
+    row = row_of(t, lexer)
+    if row < 0:
+        return row
+    known = numba.int64(t.rows[row, kind])
+    if known >= DEAD:
+        return known
+    base = region(t, LEX)
+    start = numba.int64(t.rec[lexer, 0])
+    size = numba.int64(t.rec[lexer, 1])
+    ordered = t.info[ORDERED] == 1
+    count = numba.int64(0)
+    alive = False
+    shut = False
+    for i in range(size):
+        state = t.heap[start + i]
+        if state < 0:
+            continue
+        literal = ordered and is_within(t, lexer, state) > 0
+        if shut and not literal:
+            continue
+        after = t.next[state, kind]
+        if after >= 0:
+            t.work[base + count] = after
+            count += 1
+            if fixed(t, S_DISTANCE, after) < FAR:
+                alive = True
+        if ordered and not literal and t.watch[fixed(t, S_MATCH, state), kind] == 1:
+            shut = True
+    found = numba.int64(DEAD)
+    if alive:
+        if shut:
+            count = without_orphans(t, lexer, count)
+        sort(t.work, base, count)
+        found = intern(t, LEXER, base, count)
+        if found == NEED_SPACE:
+            return found
+    t.rows[row, kind] = found
+    return found
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def renamed(t, lexer, terminal):  # type: ignore[no-untyped-def]
+    """The literal that a match of a pattern is, when it ends here too; else the pattern."""
+    for j in range(fixed(t, RENAME_START, terminal), fixed(t, RENAME_START, terminal + 1)):
+        literal = fixed(t, RENAME, j)
+        start = numba.int64(t.rec[lexer, 0])
+        for i in range(start, start + t.rec[lexer, 1]):
+            state = t.heap[i]
+            if state >= 0 and fixed(t, S_TERMINAL, state) == literal:
+                if fixed(t, S_ENDS, state) == 1:
+                    return literal
+    return numba.int64(terminal)
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def watches_of(t, base, count):  # type: ignore[no-untyped-def]
+    """The WATCHES record of the states work[base:base + count] (sorted here), 0 for none."""
+    if count == 0:
+        return numba.int64(0)
+    sort(t.work, base, count)
+    kept = numba.int64(0)
+    fails = numba.int64(0)
+    for i in range(count):
+        watch = t.work[base + i]
+        if kept == 0 or t.work[base + kept - 1] != watch:
+            t.work[base + kept] = watch
+            kept += 1
+            if fixed(t, W_FAILS, watch) == 1:
+                fails = 1
+    watches = intern(t, WATCHES, base, kept)
+    if watches >= 0:
+        t.rec[watches, 4] = fails
+    return watches
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def grouped_endings(t, lexer, count):  # type: ignore[no-untyped-def]
+    """Write the (terminal, watches) pairs of region ENDINGS to the heap, terminals as sets."""
+    found, base, out = region(t, ENDINGS), region(t, WATCH), region(t, BEFORE)
+    groups = numba.int64(0)
+    for i in range(count):
+        watches = t.work[found + 2 * i + 1]
+        if watches < 0:
+            continue
+        size = numba.int64(0)
+        for j in range(i, count):
+            if t.work[found + 2 * j + 1] == watches:
+                t.work[base + size] = t.work[found + 2 * j]
+                size += 1
+                if j > i:
+                    t.work[found + 2 * j + 1] = -1
+        sort(t.work, base, size)
+        terminals = intern(t, TERMINALS, base, size)
+        if terminals < 0:
+            return terminals
+        t.work[out + 2 * groups] = terminals
+        t.work[out + 2 * groups + 1] = watches
+        groups += 1
+    place = reserve(t, 1 + 2 * groups, 0)
+    if place < 0:
+        return place
+    t.heap[place] = groups
+    for i in range(2 * groups):
+        t.heap[place + 1 + i] = t.work[out + i]
+    t.rec[lexer, 4] = place
+    return place
+
+
+@kernel(INT(GRAMMAR, INT))
+def endings(t, lexer):  # type: ignore[no-untyped-def]
+    """The ends of lexemes at a lexer state: a place in the heap, or NEED_SPACE.
+
+    There: their number, then for each of them the TERMINALS it may be and the watches on it.
+    """
+    if t.rec[lexer, 4] >= 0:
+        return numba.int64(t.rec[lexer, 4])
+    base, found, before = region(t, WATCH), region(t, ENDINGS), region(t, BEFORE)
+    start = numba.int64(t.rec[lexer, 0])
+    ordered = t.info[ORDERED] == 1
+    count = numba.int64(0)
+    pending = numba.int64(0)
+    for i in range(start, start + t.rec[lexer, 1]):
+        state = t.heap[i]
+        if state < 0 or (ordered and is_within(t, lexer, state) > 0):
+            continue
+        if fixed(t, S_ENDS, state) == 1:
+            for j in range(pending):
+                t.work[base + j] = t.work[before + j]
+            own = fixed(t, S_OWN, state)
+            t.work[base + pending] = own
+            watches = watches_of(t, base, pending + (1 if own != 0 else 0))
+            if watches < 0:
+                return watches
+            terminal = fixed(t, S_TERMINAL, state)
+            t.work[found + 2 * count] = renamed(t, lexer, terminal) if ordered else terminal
+            t.work[found + 2 * count + 1] = watches
+            count += 1
+        if ordered:
+            match = fixed(t, S_MATCH, state)
+            if match == 1:
+                break
+            if match != 0:
+                t.work[before + pending] = match
+                pending += 1
+    return grouped_endings(t, lexer, count)
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def next_watches(t, watches, kind):  # type: ignore[no-untyped-def]
+    """The watches after a byte, 0 when all have ended well, DEAD when one is broken."""
+    if watches == 0:
+        return numba.int64(0)
+    row = row_of(t, watches)
+    if row < 0:
+        return row
+    known = numba.int64(t.rows[row, kind])
+    if known >= DEAD:
+        return known
+    base = region(t, WATCH)
+    start = numba.int64(t.rec[watches, 0])
+    count = numba.int64(0)
+    found = numba.int64(0)
+    for i in range(start, start + t.rec[watches, 1]):
+        after = t.watch[t.heap[i], kind]
+        if after == 1:
+            found = numba.int64(DEAD)
+            break
+        if after != 0:
+            t.work[base + count] = after
+            count += 1
+    if found == 0:
+        found = watches_of(t, base, count)
+        if found < 0:
+            return found
+    t.rows[row, kind] = found
+    return found
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def both_watches(t, one, other):  # type: ignore[no-untyped-def]
+    """All watches of two sets."""
+    if one == 0 or other == 0 or one == other:
+        return max(one, other)
+    base = region(t, WATCH)
+    count = numba.int64(0)
+    for watches in (one, other):
+        start = numba.int64(t.rec[watches, 0])
+        for i in range(start, start + t.rec[watches, 1]):
+            t.work[base + count] = t.heap[i]
+            count += 1
+    return watches_of(t, base, count)

@@ -1,0 +1,35 @@
+"""In: tables without records. Out: the position before any text."""
+
+from __future__ import annotations
+
+import numba
+
+from structgen.kernels.flags import kernel
+from structgen.kernels.grammar_items import END_REST, closure
+from structgen.kernels.grammar_stacks import closed, stacks_of
+from structgen.kernels.grammar_tables import END_ITEMS, GRAMMAR, GROUPS, IN, INT, PAIRS, region
+
+
+@kernel(INT(GRAMMAR, INT))
+def begin(t, top):  # type: ignore[no-untyped-def]
+    """The position before any text whose whole is the rest `top`, or NEED_SPACE."""
+    t.work[region(t, IN)] = END_REST
+    end = closure(t, 1)
+    if end < 0:
+        return end
+    t.info[END_ITEMS] = end
+    t.work[region(t, PAIRS)] = end
+    t.work[region(t, PAIRS) + 1] = 0
+    bottom = stacks_of(t, region(t, PAIRS), 1)
+    if bottom < 0:
+        return bottom
+    t.work[region(t, IN)] = top
+    items = closure(t, 1)
+    if items < 0:
+        return items
+    t.work[region(t, GROUPS)] = items
+    t.work[region(t, GROUPS) + 1] = bottom
+    stacks = closed(t, 1)
+    if stacks < 0:
+        return stacks
+    return (numba.int64(t.rec[stacks, 6]) << 31) | stacks

@@ -1,0 +1,286 @@
+"""In: tables, a position, bytes. Out: the position after them, whether the text may end there.
+
+A position is a set of threads. A thread is a lexer state within a lexeme, the stacks before that
+lexeme, and watches on the lexemes before it that must not turn out otherwise. A lexeme that may end
+is not ended until the next byte, so that one thread is the usual case: it is packed into the
+position as `lexer state << 31 | stacks`; other positions are records, marked by bit 62.
+"""
+
+from __future__ import annotations
+
+import numba
+from numba import types
+
+from structgen.kernels.flags import inlined, kernel
+from structgen.kernels.grammar_lexer import both_watches, endings, next_lexer, next_watches
+from structgen.kernels.grammar_stacks import either, scan, scan_any
+from structgen.kernels.grammar_tables import (
+    CHECKED,
+    CLASS,
+    DEAD,
+    GRAMMAR,
+    INT,
+    MANY_GROUPS,
+    NEED,
+    NEED_VERDICT,
+    ORDERED,
+    REACHED,
+    READ,
+    REGION,
+    S_DISTANCE,
+    S_TERMINAL,
+    T_IGNORED,
+    THREADS,
+    UNKNOWN,
+    VERDICT,
+    fixed,
+    intern,
+    key_of,
+    lacks,
+    recall,
+    region,
+)
+from structgen.kernels.tables import BYTES
+
+SEVERAL = 1 << 62
+LOW = (1 << 31) - 1
+FAR = 1 << 28
+
+
+@inlined
+def unpack(t, at):  # type: ignore[no-untyped-def]
+    """Write the threads of a position to region READ; returns their number."""
+    base = region(t, READ)
+    if at < SEVERAL:
+        t.work[base] = at >> 31
+        t.work[base + 1] = at & LOW
+        t.work[base + 2] = 0
+        return numba.int64(1)
+    record = at & LOW
+    start = numba.int64(t.rec[record, 0])
+    size = numba.int64(t.rec[record, 1])
+    for i in range(size):
+        t.work[base + i] = t.heap[start + i]
+    return size // 3
+
+
+@kernel(INT(GRAMMAR, INT, INT, INT))
+def reach(t, count, lexer, stacks_watches):  # type: ignore[no-untyped-def]
+    """Add a thread to region REACHED, or join it to one there: the number of threads now.
+
+    stacks_watches: stacks << 31 | watches.
+    """
+    stacks, watches = stacks_watches >> 31, stacks_watches & LOW
+    base = region(t, REACHED)
+    for i in range(count):
+        if t.work[base + 3 * i] == lexer and t.work[base + 3 * i + 2] == watches:
+            if t.work[base + 3 * i + 1] == stacks:
+                return count
+            if t.info[ORDERED] == 0:  # in Lark's order the stacks decide what the lexer looks for
+                both = either(t, numba.int64(t.work[base + 3 * i + 1]), stacks)
+                if both < 0:
+                    return both
+                t.work[base + 3 * i + 1] = both
+                return count
+    if 3 * count + 3 > t.info[REGION]:
+        return lacks(t, REGION)
+    if count >= t.info[MANY_GROUPS]:
+        return lacks(t, MANY_GROUPS)
+    t.work[base + 3 * count] = lexer
+    t.work[base + 3 * count + 1] = stacks
+    t.work[base + 3 * count + 2] = watches
+    return count + 1
+
+
+@kernel(INT(GRAMMAR, INT, INT, INT))
+def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
+    """Read a byte in a thread of region READ: the number of threads reached until now."""
+    place = region(t, READ) + 3 * thread
+    lexer = numba.int64(t.work[place])
+    stacks = numba.int64(t.work[place + 1])
+    watches = next_watches(t, numba.int64(t.work[place + 2]), kind)
+    if watches < 0:
+        return count if watches == DEAD else watches
+    after = next_lexer(t, lexer, kind)
+    if after >= 0:
+        count = reach(t, count, after, (stacks << 31) | watches)
+        if count < 0:
+            return count
+    elif after != DEAD:
+        return after
+    ends = endings(t, lexer)
+    if ends < 0:
+        return ends
+    for i in range(t.heap[ends]):
+        own = next_watches(t, numba.int64(t.heap[ends + 2 + 2 * i]), kind)
+        if own == DEAD:
+            continue
+        if own < 0:
+            return own
+        beyond = scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * i]))
+        if beyond == DEAD:
+            continue
+        if beyond < 0:
+            return beyond
+        first = next_lexer(t, numba.int64(t.rec[beyond, 6]), kind)
+        if first == DEAD:
+            continue
+        if first < 0:
+            return first
+        both = both_watches(t, watches, own)
+        if both < 0:
+            return both
+        count = reach(t, count, first, (beyond << 31) | both)
+        if count < 0:
+            return count
+    return count
+
+
+@kernel(INT(GRAMMAR, INT))
+def packed(t, count):  # type: ignore[no-untyped-def]
+    """The position of the threads in region REACHED, DEAD if there are none."""
+    base = region(t, REACHED)
+    for i in range(1, count):  # few of them: sorted by insertion
+        a, b, c = t.work[base + 3 * i], t.work[base + 3 * i + 1], t.work[base + 3 * i + 2]
+        j = i - 1
+        while j >= 0 and (
+            t.work[base + 3 * j] > a
+            or (t.work[base + 3 * j] == a and t.work[base + 3 * j + 1] > b)
+            or (
+                t.work[base + 3 * j] == a
+                and t.work[base + 3 * j + 1] == b
+                and t.work[base + 3 * j + 2] > c
+            )
+        ):
+            for k in range(3):
+                t.work[base + 3 * j + 3 + k] = t.work[base + 3 * j + k]
+            j -= 1
+        t.work[base + 3 * j + 3] = a
+        t.work[base + 3 * j + 4] = b
+        t.work[base + 3 * j + 5] = c
+    if count == 0:
+        return numba.int64(DEAD)
+    if count == 1 and t.work[base + 2] == 0:
+        return (numba.int64(t.work[base]) << 31) | numba.int64(t.work[base + 1])
+    record = intern(t, THREADS, base, 3 * count)
+    return record if record < 0 else record | SEVERAL
+
+
+@kernel(INT(GRAMMAR, INT))
+def verdict_key(t, thread):  # type: ignore[no-untyped-def]
+    """The key under which it is kept whether a thread of region REACHED can be finished."""
+    base = region(t, REACHED) + 3 * thread
+    if t.work[base + 2] == 0:
+        return key_of(VERDICT, t.work[base], t.work[base + 1])
+    record = intern(t, THREADS, base, 3)
+    return record if record < 0 else key_of(VERDICT, 0, record)
+
+
+@kernel(INT(GRAMMAR, INT))
+def finishable(t, count):  # type: ignore[no-untyped-def]
+    """Keep the threads in region REACHED that some text finishes: their number."""
+    base = region(t, REACHED)
+    kept = numba.int64(0)
+    for i in range(count):
+        key = verdict_key(t, i)
+        if key < 0:
+            return key
+        verdict = recall(t, key)
+        if verdict == UNKNOWN:
+            for k in range(3):
+                t.info[NEED + k] = t.work[base + 3 * i + k]
+            return numba.int64(NEED_VERDICT)
+        if verdict == 1:
+            for k in range(3):
+                t.work[base + 3 * kept + k] = t.work[base + 3 * i + k]
+            kept += 1
+    return kept
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def step(t, at, byte):  # type: ignore[no-untyped-def]
+    """Read one byte. Returns a position, DEAD, or a NEED_* code; then call again."""
+    kind = fixed(t, CLASS, byte)
+    threads = unpack(t, at)
+    count = numba.int64(0)
+    for i in range(threads):
+        count = follow(t, i, kind, count)
+        if count < 0:
+            return count
+    if t.info[CHECKED] == 1:
+        count = finishable(t, count)
+        if count < 0:
+            return count
+    return packed(t, count)
+
+
+@kernel(INT(GRAMMAR, INT, BYTES, types.int64[::1]))
+def run(t, at, data, place):  # type: ignore[no-untyped-def]
+    """Read data[place[0]:]. Returns a position, DEAD, or a NEED_* code.
+
+    place: int64[2], set to the number of bytes read and the position behind them.
+    """
+    while place[0] < data.shape[0]:
+        after = step(t, at, numba.int64(data[place[0]]))
+        if after < 0:
+            place[1] = at
+            return after
+        at = after
+        place[0] += 1
+    place[1] = at
+    return at
+
+
+@kernel(INT(GRAMMAR, INT))
+def is_accepting(t, at):  # type: ignore[no-untyped-def]
+    """1 if the text may end at a position, 0 if not, or NEED_SPACE."""
+    threads = unpack(t, at)
+    base = region(t, READ)
+    for i in range(threads):
+        lexer = numba.int64(t.work[base + 3 * i])
+        stacks = numba.int64(t.work[base + 3 * i + 1])
+        watches = t.work[base + 3 * i + 2]
+        if watches != 0 and t.rec[watches, 4] == 1:
+            continue
+        if lexer == t.rec[stacks, 6] and t.rec[stacks, 4] == 1:
+            return numba.int64(1)
+        ends = endings(t, lexer)
+        if ends < 0:
+            return ends
+        for j in range(t.heap[ends]):
+            own = t.heap[ends + 2 + 2 * j]
+            if own != 0 and t.rec[own, 4] == 1:
+                continue
+            beyond = scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
+            if beyond < DEAD:
+                return beyond
+            if beyond >= 0 and t.rec[beyond, 4] == 1:
+                return numba.int64(1)
+    return numba.int64(0)
+
+
+@kernel(INT(GRAMMAR, INT))
+def bound(t, at):  # type: ignore[no-untyped-def]
+    """A lower bound on the bytes from a position to the end of a text, or NEED_SPACE."""
+    threads = unpack(t, at)
+    base = region(t, READ)
+    least = numba.int64(FAR)
+    for i in range(threads):
+        lexer = numba.int64(t.work[base + 3 * i])
+        stacks = numba.int64(t.work[base + 3 * i + 1])
+        if lexer == t.rec[stacks, 6]:
+            least = min(least, numba.int64(t.rec[stacks, 7]))
+        start = numba.int64(t.rec[lexer, 0])
+        for j in range(start, start + t.rec[lexer, 1]):
+            state = t.heap[j]
+            if state < 0 or fixed(t, S_DISTANCE, state) >= least:
+                continue
+            terminal = fixed(t, S_TERMINAL, state)
+            beyond = scan(t, stacks, terminal)
+            if beyond < DEAD:
+                return beyond
+            cost = numba.int64(FAR) if beyond < 0 else numba.int64(t.rec[beyond, 7])
+            if fixed(t, T_IGNORED, terminal) == 1:
+                cost = min(cost, numba.int64(t.rec[stacks, 7]))
+            least = min(least, fixed(t, S_DISTANCE, state) + cost)
+    return least

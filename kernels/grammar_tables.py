@@ -1,0 +1,216 @@
+"""In: flat arrays. Out: the tables of one grammar, their numba type, and how records are interned.
+
+Everything that a grammar's automaton meets is a *record*: a short list of ints with a number, equal
+lists of one kind once. Kernels make records themselves; Python only makes room for more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from structgen.kernels.flags import inlined, kernel
+from structgen.kernels.tables import DEAD, UNKNOWN, find, slot_of
+
+NEED_SPACE = -4  #: `info[NEED]` says which array is full
+NEED_VERDICT = -6  #: whether the thread info[NEED:NEED + 3] can be finished is not known yet
+
+# Kinds of records, and what the fields 3 to 7 of their rows in `rec` hold.
+ITEMS = 1  # rests of rules: may be empty, number without the empty one, terminals, cost
+TERMINALS = 2  # terminals: lexer state before any of them
+STACKS = 3  # pairs (items, stacks below): closed form, may end, terminals, lexer state, cost
+LEXER = 4  # states of terminals' automata, after -1 if nothing has been read: row, endings
+WATCHES = 5  # states of watches: row, fails if the text ends here
+THREADS = 6  # triples (lexer state, stacks, watches)
+
+# Places in `info`.
+RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = range(6)
+NEED, ORDERED, CHECKED, TERMINAL_COUNT, REGION, END_ITEMS, MANY_GROUPS = 6, 9, 10, 11, 12, 13, 14
+INFO_SIZE = 16
+
+# Memo tables, all in one: key = tag << 60 | a << 30 | b.
+GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 1, 2, 3, 4, 5, 6, 7
+
+# Offsets of the constant arrays in `fixed`.
+(
+    FIRST, AFTER, COST, SKIP_START, SKIP, CALL_START, CALL_TERMINAL, CALL_REST,
+    CLASS, T_START, T_IGNORED, RENAME_START, RENAME, WITHIN_START, WITHIN,
+    S_TERMINAL, S_ENDS, S_OWN, S_MATCH, S_DISTANCE, W_FAILS, FIXED_COUNT,
+) = range(22)  # fmt: skip
+
+# Regions of `work`, each info[REGION] ints long.
+(
+    IN, STACK, OUT, GOTO_OUT, GROUPS, PAIRS, BOTH, SETS, LEX, ENDINGS, WATCH, BEFORE, BEHIND,
+    VISITED, READ, REACHED,
+) = range(16)  # fmt: skip
+REGIONS = 16
+
+
+class Tables(NamedTuple):
+    """The arrays that kernels read.
+
+    fixed: int32, the constants of the grammar, each array from `offsets[name]` on; next:
+    int32[states, classes] of all terminals' automata, -1 dead; watch: int32[watches, classes], 0
+    fine, 1 broken; rec: int32[n, 8], records: start in heap, length, kind, five fields; heap:
+    int32, their contents; rows: int32[m, classes], next lexer state or watches, -1 dead, -2 not
+    known yet; memo: int64[H, 2], hash table; names: int64[H, 2], hash -> record; info:
+    int64[INFO_SIZE]; work: int32, scratch; mark: int32[rests + terminals], scratch.
+    """
+
+    fixed: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+    next: npt.NDArray[np.int32]
+    watch: npt.NDArray[np.int32]
+    rec: npt.NDArray[np.int32]
+    heap: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int32]
+    memo: npt.NDArray[np.int64]
+    names: npt.NDArray[np.int64]
+    info: npt.NDArray[np.int64]
+    work: npt.NDArray[np.int32]
+    mark: npt.NDArray[np.int32]
+
+
+I32 = types.int32[::1]
+I32_2 = types.int32[:, ::1]
+I64 = types.int64[::1]
+I64_2 = types.int64[:, ::1]
+GRAMMAR = types.NamedTuple(
+    [I32, I64, I32_2, I32_2, I32_2, I32, I32_2, I64_2, I64_2, I64, I32, I32], Tables
+)
+INT = types.int64
+
+
+@inlined
+def key_of(tag, a, b):  # type: ignore[no-untyped-def]
+    """The key of (a, b) in the memo table of a tag."""
+    return (numba.int64(tag) << 60) | (numba.int64(a) << 30) | numba.int64(b)
+
+
+@inlined
+def recall(t, key):  # type: ignore[no-untyped-def]
+    """The value of a key, or UNKNOWN."""
+    return find(t.memo, key)
+
+
+@inlined
+def lacks(t, what):  # type: ignore[no-untyped-def]
+    """Say that an array is full."""
+    t.info[NEED] = what
+    return numba.int64(NEED_SPACE)
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def remember(t, key, value):  # type: ignore[no-untyped-def]
+    """Set the value of a key, which is returned; or NEED_SPACE."""
+    i = slot_of(t.memo, key)
+    if t.memo[i, 0] != key:
+        if 2 * t.info[MEMO] >= t.memo.shape[0]:
+            return lacks(t, MEMO)
+        t.info[MEMO] += 1
+        t.memo[i, 0] = key
+    t.memo[i, 1] = value
+    return numba.int64(value)
+
+
+@kernel(INT(GRAMMAR, INT, INT))
+def reserve(t, size, _):  # type: ignore[no-untyped-def]
+    """The start of `size` ints of the heap, or NEED_SPACE."""
+    start = t.info[HEAP]
+    if start + size > t.heap.shape[0]:
+        return lacks(t, HEAP)
+    t.info[HEAP] += size
+    return start
+
+
+@kernel(INT(GRAMMAR, INT, INT, INT))
+def intern(t, kind, base, count):  # type: ignore[no-untyped-def]
+    """The number of the record work[base:base + count], or NEED_SPACE; new fields are -1."""
+    h = numba.int64(kind) * 1000003 + count
+    for i in range(base, base + count):
+        h = (h ^ t.work[i]) * 1099511628211
+        h ^= h >> 31
+    h &= 0x3FFFFFFFFFFFFFFF
+    last = t.names.shape[0] - 1
+    slot = (h ^ (h >> 20)) & last
+    while t.names[slot, 0] != -1:
+        if t.names[slot, 0] == h:
+            found = t.names[slot, 1]
+            start = numba.int64(t.rec[found, 0])
+            if t.rec[found, 1] == count and t.rec[found, 2] == kind:
+                same = True
+                for i in range(count):
+                    if t.heap[start + i] != t.work[base + i]:
+                        same = False
+                        break
+                if same:
+                    return found
+        slot = (slot + 1) & last
+    new = t.info[RECORDS]
+    if 2 * t.info[NAMES] >= t.names.shape[0]:
+        return lacks(t, NAMES)
+    if new >= t.rec.shape[0]:
+        return lacks(t, RECORDS)
+    start = reserve(t, count, 0)
+    if start < 0:
+        return start
+    for i in range(count):
+        t.heap[start + i] = t.work[base + i]
+    t.rec[new, 0] = start
+    t.rec[new, 1] = count
+    t.rec[new, 2] = kind
+    for i in range(3, 8):
+        t.rec[new, i] = -1
+    t.info[RECORDS] += 1
+    t.info[NAMES] += 1
+    t.names[slot, 0] = h
+    t.names[slot, 1] = new
+    return new
+
+
+@kernel(types.void(I64_2, I64_2))
+def rename(old, new):  # type: ignore[no-untyped-def]
+    """Insert every entry of the names `old` into the larger, empty table `new`."""
+    last = new.shape[0] - 1
+    for k in range(old.shape[0]):
+        h = old[k, 0]
+        if h != -1:
+            slot = (h ^ (h >> 20)) & last
+            while new[slot, 0] != -1:
+                slot = (slot + 1) & last
+            new[slot, 0] = h
+            new[slot, 1] = old[k, 1]
+
+
+@inlined
+def fixed(t, name, i):  # type: ignore[no-untyped-def]
+    """Entry i of a constant array."""
+    return numba.int64(t.fixed[t.offsets[name] + i])
+
+
+@inlined
+def region(t, name):  # type: ignore[no-untyped-def]
+    """Where a region of `work` begins."""
+    return name * t.info[REGION]
+
+
+@kernel(types.void(I32, INT, INT))
+def sort(work, base, count):  # type: ignore[no-untyped-def]
+    """Sort work[base:base + count]."""
+    if count > 24:
+        work[base : base + count].sort()
+        return
+    for i in range(base + 1, base + count):
+        x = work[i]
+        j = i - 1
+        while j >= base and work[j] > x:
+            work[j + 1] = work[j]
+            j -= 1
+        work[j + 1] = x
+
+
+__all__ = ["DEAD", "UNKNOWN", "find", "inlined", "kernel"]

@@ -1,0 +1,174 @@
+"""In: a grammar. Out: the automaton that reads its texts, with every position as an int.
+
+Texts are read byte by byte: terminals side by side (`kernels.grammar_lexer`), the syntax as sets of
+stacks (`kernels.grammar_stacks`). Everything is made when first met and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structgen.automaton.automaton import DEAD, Automaton, Bytes, Masks, Stored
+from structgen.errors import ArtifactError
+from structgen.grammar.checks import trimmed
+from structgen.grammar.ir import Grammar
+from structgen.grammar.tables import Ints, arrays_of, grown, in_larks_order, tables_from, tables_of
+from structgen.jit import kernels
+
+if TYPE_CHECKING:
+    from structgen.grammar.completions import Completions
+    from structgen.tokens.vocabulary import Vocabulary
+
+
+class GrammarAutomaton(Automaton):
+    """The texts of a context-free grammar."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large."""
+        used = trimmed(grammar)
+        tables, syntax = tables_of(used)
+        names = [used.written(name) for name in syntax.names]
+        self._begin(tables, syntax.rule, list(map(str, in_larks_order(used))), names)
+        self.start = self.ask(kernels("grammar_start").begin, syntax.start)
+
+    def _begin(self, tables: Any, rule: Ints, terminals: list[str], rules: list[str]) -> None:
+        self._k = kernels("grammar_tables")
+        self._step = kernels("grammar_step")
+        self.tables = tables
+        self._rule = rule
+        self._terminals = terminals
+        self._rules = rules
+
+    @classmethod
+    def restored(cls, saved: Stored) -> GrammarAutomaton:
+        """The automaton that `stored` described. Raises ArtifactError."""
+        automaton = cls.__new__(cls)
+        header, arrays = saved.header, dict(saved.arrays)
+        try:
+            rule = arrays.pop("rule")
+            automaton._begin(tables_from(arrays), rule, header["terminals"], header["rules"])
+            automaton.start = int(header["start"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArtifactError("the file holds no automaton of a grammar") from error
+        return automaton
+
+    def stored(self) -> Stored:
+        """See `Automaton.stored`."""
+        header = {"start": self.start, "terminals": self._terminals, "rules": self._rules}
+        return Stored(header, {"rule": self._rule, **arrays_of(self.tables)})
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """Call a kernel that takes the tables first, until it needs nothing more."""
+        while True:
+            answer = kernel(self.tables, *arguments)
+            if answer >= DEAD:
+                return int(answer)
+            self.serve(int(answer))
+
+    def serve(self, code: int) -> None:
+        """Provide what a kernel stopped for."""
+        if code == self._k.NEED_SPACE:
+            self.tables = grown(self.tables, int(self.tables.info[self._k.NEED]))
+
+    def run(self, at: int, text: bytes) -> tuple[int, int]:
+        """See `Automaton.run`."""
+        data = np.frombuffer(text, np.uint8)
+        place = np.zeros(2, np.int64)
+        while True:
+            after = self._step.run(self.tables, at, data, place)
+            if after >= DEAD:
+                return int(after), int(place[0])
+            at = int(place[1])
+            self.serve(int(after))
+
+    def is_accepting(self, at: int) -> bool:
+        """See `Automaton.is_accepting`."""
+        return self.ask(self._step.is_accepting, at) == 1
+
+    def next_bytes(self, at: int) -> list[int]:
+        """See `Automaton.next_bytes`."""
+        return [byte for byte in range(256) if self.ask(self._step.step, at, byte) >= 0]
+
+    def core(self, at: int) -> int:
+        """See `Automaton.core`: equal futures mostly have equal positions."""
+        return at
+
+    def expected(self, at: int) -> str:
+        """See `Automaton.expected`."""
+        from structgen.grammar.words import expected
+
+        return expected(self, at)
+
+    # -- looking into positions -----------------------------------------------------------------
+
+    @property
+    def byte_classes(self) -> Ints:
+        """int32[256]: bytes of one class are the same to every terminal."""
+        t, first = self.tables, self.tables.offsets[self._k.CLASS]
+        found: Ints = t.fixed[first : first + 256]
+        return found
+
+    def threads(self, at: int) -> list[tuple[int, int, int]]:
+        """The lexer states of a position, each with its stacks and watches."""
+        if at < self._step.SEVERAL:
+            return [(at >> 31, at & self._step.LOW, 0)]
+        flat = self.record(at & self._step.LOW)
+        return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
+
+    def record(self, number: int) -> list[int]:
+        """What a record holds (see `kernels.grammar_tables`)."""
+        start, size = self.tables.rec[number, :2].tolist()
+        found: list[int] = self.tables.heap[start : start + size].tolist()
+        return found
+
+    def field(self, number: int, field: int) -> int:
+        """A field of a record."""
+        return int(self.tables.rec[number, field])
+
+    def endings(self, lexer: int) -> list[tuple[int, int]]:
+        """How lexemes can end at a lexer state: records of terminals, and watches on them."""
+        place = self.ask(kernels("grammar_lexer").endings, lexer)
+        count = int(self.tables.heap[place])
+        flat = self.tables.heap[place + 1 : place + 1 + 2 * count].tolist()
+        return list(zip(flat[::2], flat[1::2], strict=True))
+
+    def constant(self, name: int, index: int) -> int:
+        """An entry of one of the constant arrays."""
+        return int(self.tables.fixed[self.tables.offsets[name] + index])
+
+    def shown(self, terminal: int) -> str:
+        """How messages name a terminal."""
+        return self._terminals[terminal]
+
+    def rule_of(self, rest: int) -> str:
+        """The user's rule that a rest of a rule belongs to, "" for the end of the text."""
+        rule = int(self._rule[rest])
+        return self._rules[rule] if rule >= 0 else ""
+
+    # -- what is made of it ---------------------------------------------------------------------
+
+    def masks(self, vocabulary: Vocabulary) -> Masks:
+        """See `Automaton.masks`."""
+        from structgen.grammar.masks import GrammarMasks
+
+        return GrammarMasks(self, vocabulary)
+
+    def completions(self, alphabet: Bytes = range(256)) -> Completions:
+        """See `Automaton.completions`."""
+        from structgen.grammar.completions import Completions
+
+        return Completions(self, alphabet)
+
+    @property
+    def size(self) -> dict[str, int]:
+        """See `Automaton.size`: records (sets of rests, stacks, lexer states), bytes."""
+        t = self.tables
+        return {
+            "records": int(t.info[self._k.RECORDS]),
+            "bytes": sum(array.nbytes for array in t),
+        }

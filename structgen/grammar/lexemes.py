@@ -1,0 +1,250 @@
+"""In: terminals. Out: byte automata that read them, and automata that watch how a match turns out.
+
+Where a lexeme may end can depend on what follows: a longer match may come, or a terminal that goes
+before in Lark's order may match after all. That is a regular condition on the bytes to come, kept
+as states of *watches*: deterministic automata whose state says how things stand if the text ends.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.lexer import End, LexState, Row, Text, Vector
+from structgen.automaton.regex import EMPTY, Regex
+from structgen.errors import BudgetError
+from structgen.grammar.ir import Terminal
+
+MAX_STATES = 20_000  # byte states of one terminal
+
+Ints = npt.NDArray[np.int32]
+FINE, BROKEN = 0, 1  # watches that have ended
+
+
+class _Reading:
+    """The role of a terminal's text: its end says which of the languages hold what was read."""
+
+    quoted = recorded = escapes = surrogates = False
+
+    def end(self, vector: Vector) -> End:
+        return End(tuple(language.nullable for language in vector))
+
+
+_ROLE = _Reading()
+
+
+class Automata(NamedTuple):
+    """The automata of one terminal; byte b of state s leads to next[s, b], -1 is dead.
+
+    accepts: bool[n], whether the text may end here; own: int32[n], the watch on longer matches of
+    the terminal; match: int32[n], the watch on whether it matches at all; watch: int32[w, 256], the
+    next states of watches (0 fine, 1 broken); fails: bool[w], whether it is broken if the text ends
+    here; width: bytes of the shortest text; distance: int32[n], the fewest bytes to an end.
+    """
+
+    next: Ints
+    accepts: npt.NDArray[np.bool_]
+    own: Ints
+    match: Ints
+    watch: Ints
+    fails: npt.NDArray[np.bool_]
+    distance: Ints
+
+    @property
+    def width(self) -> int:
+        """Bytes of the shortest text."""
+        return int(self.distance[0])
+
+
+@lru_cache(maxsize=4096)
+def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
+    """The automata of a terminal. ordered: whether `match` is needed.
+
+    Raises BudgetError past MAX_STATES states.
+    """
+    table, ends, longers = _read(language, longer)
+    n = len(table)
+    reach = _distances(table, ends)
+    if ordered:
+        watch, fails = _watches(table, ends, longers)
+        pairs, origin, matched = _with_matches(table, ends, longers)
+        own, match = watch[1][origin], watch[1][n + 2 * origin + matched]
+    else:
+        watch, fails = _watches(table, ends, longers, matches=False)
+        pairs, origin = table, np.arange(n)
+        own = watch[1][origin]
+        match = np.zeros(n, np.int32)
+    dead = (reach[origin] < 0) & ((match == FINE) | (match == BROKEN))
+    accepts = ends[origin]
+    kinds = np.stack([accepts, own, match, dead], axis=1).astype(np.int64)
+    labels = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
+    least, number = minimised(pairs, labels, dead)
+    first = _representatives(number, len(least))
+    kept = _reachable(least)
+    place = np.append(np.cumsum(kept) - 1, -1)  # the last entry is for -1
+    first, least = first[kept], place[least[kept]].astype(np.int32)
+    return Automata(
+        next=least,
+        accepts=accepts[first],
+        own=own[first].astype(np.int32),
+        match=match[first].astype(np.int32),
+        watch=watch[0],
+        fails=fails,
+        distance=np.where(reach < 0, 1 << 28, reach)[origin][first].astype(np.int32),
+    )
+
+
+def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
+    """The automata of a terminal."""
+    return automata_of(terminal.language, terminal.longer, ordered)
+
+
+def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], Any]:
+    """All byte states: next states, whether they end the language, and the longer one."""
+    vector: Vector = (language,) if longer is language or longer is EMPTY else (language, longer)
+    rows: dict[LexState, Row] = {}
+
+    def row_of(state: LexState) -> Row:
+        found = rows.get(state)
+        if found is None:
+            found = rows[state] = state.row(row_of)
+        return found
+
+    numbers: dict[LexState, int] = {Text(vector, _ROLE): 0}
+    listed = list(numbers)
+    table: list[list[int]] = []
+    ends: list[bool] = []
+    longers: list[bool] = []
+    for state in listed:
+        row = row_of(state)
+        codes = {id(None): -1}
+        for target in row.targets:
+            if id(target) not in codes and isinstance(target, LexState):
+                if target not in numbers:
+                    numbers[target] = len(listed)
+                    listed.append(target)
+                codes[id(target)] = numbers[target]
+        table.append([codes[key] for key in map(id, row.targets)])
+        held = row.accept if isinstance(row.accept, tuple) else (False, False)
+        ends.append(held[0])
+        longers.append(held[-1] and longer is not EMPTY)
+        if len(listed) > MAX_STATES:
+            raise BudgetError(
+                f"a terminal has more than {MAX_STATES} byte states",
+                hint="use smaller counts or character classes in it",
+            )
+    return np.array(table, np.int32), np.array(ends), np.array(longers)
+
+
+def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]:
+    """The states paired with whether there is a match so far: next states, state, match."""
+    n = len(table)
+    state = np.repeat(np.arange(n), 2)
+    matched = np.tile(np.arange(2), n)
+    after = table[state]
+    kept = np.where(longers[after], 0, matched[:, None])
+    kept = np.where(ends[after], 1, kept)
+    pairs = np.where(after < 0, -1, 2 * after + kept)
+    return pairs.astype(np.int32), state, matched
+
+
+def _watches(
+    table: Ints, ends: Any, longers: Any, matches: bool = True
+) -> tuple[tuple[Ints, Ints], npt.NDArray[np.bool_]]:
+    """The least automaton of the watches: (next, number of each), and what fails at the end.
+
+    Given numbers: those of the states' own watches, then two for each state's match (no, yes).
+    """
+    n = len(table)
+    own = np.where(table < 0, FINE, np.where(longers[table], BROKEN, table + 2))
+    sinks = np.repeat(np.array([[FINE], [BROKEN]]), 256, axis=1)
+    parts = [sinks, own]
+    fails = [np.array([False, True]), np.zeros(n, bool)]
+    if matches:
+        pairs, _, matched = _with_matches(table, ends, longers)
+        parts.append(np.where(pairs < 0, matched[:, None], pairs + 2 + n))
+        fails.append(matched == 1)
+    broken = np.concatenate(fails)
+    least, number = minimised(np.concatenate(parts).astype(np.int32), broken, None)
+    first = _representatives(number, len(least))
+    order = [number[FINE], number[BROKEN]]
+    order += [i for i in range(len(least)) if i not in order]
+    place = np.empty(len(least), np.int32)
+    place[order] = np.arange(len(least))
+    return (place[least[order]], place[number][2:]), broken[first][order]
+
+
+def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, npt.NDArray[np.int64]]:
+    """The least automaton that tells states with different labels apart (E. Moore, 1956).
+
+    dead: states to drop, or None. Returns int32[m, 256], -1 dead, state 0 first; and the number of
+    each old state.
+    """
+    if dead is not None:
+        table = np.where((table >= 0) & ~dead[table], table, -1)
+    columns, _ = distinct_columns(table)
+    small = table[:, columns]
+    number = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    count = 0
+    while number.max() + 1 > count:
+        count = int(number.max()) + 1
+        after = np.where(small < 0, -1, number[small])
+        signature = np.ascontiguousarray(np.concatenate([number[:, None], after], axis=1))
+        keys = signature.view(np.dtype((np.void, signature.dtype.itemsize * signature.shape[1])))
+        number = np.unique(keys.reshape(-1), return_inverse=True)[1].reshape(-1)
+    first = _representatives(number, count)
+    order = np.argsort(first, kind="stable")  # in the order in which states were found
+    place = np.empty(count, np.int64)
+    place[order] = np.arange(count)
+    number = place[number]
+    least = np.where(table[first[order]] < 0, -1, number[table[first[order]]])
+    return least.astype(np.int32), number
+
+
+def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
+    """The first of each kind of equal columns, and the kind of each column."""
+    kinds: dict[bytes, int] = {}
+    columns: list[int] = []
+    classes = np.empty(table.shape[1], np.int32)
+    for i, column in enumerate(np.ascontiguousarray(table.T)):
+        kind = kinds.setdefault(column.tobytes(), len(kinds))
+        if kind == len(columns):
+            columns.append(i)
+        classes[i] = kind
+    return np.array(columns, np.int32), classes
+
+
+def _representatives(number: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
+    """The first state of each number."""
+    first = np.full(count, -1, np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    return first
+
+
+def _reachable(table: Ints) -> npt.NDArray[np.bool_]:
+    """The states that some bytes lead to from state 0."""
+    found = np.zeros(len(table), np.bool_)
+    new = np.zeros(1, np.int64)
+    while len(new):
+        found[new] = True
+        new = np.unique(table[new])
+        new = new[new >= 0]
+        new = new[~found[new]]
+    return found
+
+
+def _distances(table: Ints, ends: Any) -> Ints:
+    """The fewest bytes from each state to an end, -1 where there is none."""
+    found = np.where(ends, 0, -1).astype(np.int32)
+    step = 0
+    edges = table >= 0
+    while True:
+        near = edges & (np.where(edges, found[table], -1) == step)
+        new = near.any(axis=1) & (found < 0)
+        if not new.any() and not (found > step).any():
+            return found
+        found[new] = step + 1
+        step += 1

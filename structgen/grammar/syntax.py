@@ -1,0 +1,249 @@
+"""In: a grammar's rules. Out: the rests of rules that a parser can be at, as flat arrays.
+
+The parser reads top-down with a stack, so left recursion is taken out first. The left-corner
+transform (D. Rosenkrantz and P. Lewis, "Deterministic left corner parsing", 1970) has for each rule
+name C that is called, and for each name X that can be its left corner, a new name C\\X: the rest of
+a C whose left corner X has been read. For a rule D -> ... X tail (only names before X that can be
+empty) C\\X goes on with `tail`, then C\\D; and C\\C may end. No rest then starts with itself, a
+call reads a terminal at once, and what ends a rest needs no place to return to.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.errors import BudgetError
+from structgen.grammar.ir import Grammar
+
+MAX_RESTS = 400_000
+FAR = 1 << 28  # bytes; stands for a length that no text has
+
+Ints = npt.NDArray[np.int32]
+Corner = tuple[int, int] | None  # (called name, left corner read)
+Rest = tuple[tuple[int, ...], Corner]
+
+NOTHING: Rest = ((), None)
+
+
+class Syntax(NamedTuple):
+    """The rests of rules. Symbols: terminals 0 to n - 1, then names.
+
+    Rest 0 is empty and rest 1 the end of the text; others are sorted by their first symbol. first:
+    int32[rests], their first symbol, or -1 when they start with C\\X; after: int32[rests], the rest
+    behind the first symbol; cost: int32[rests], a lower bound on the bytes to finish it; rule:
+    int32[rests], the rule it comes from; skip_start, skip: CSR, the rests that a rest also is
+    without reading anything; call_start: int32[names + 1], entries of each name, sorted by
+    terminal, in call_terminal and call_rest: what is left of the name after the terminal.
+    """
+
+    first: Ints
+    after: Ints
+    cost: Ints
+    rule: Ints
+    skip_start: Ints
+    skip: Ints
+    call_start: Ints
+    call_terminal: Ints
+    call_rest: Ints
+    names: list[str]
+    start: int
+
+
+def syntax_of(grammar: Grammar, terminals: list[str], widths: list[int]) -> Syntax:
+    """The arrays of a trimmed grammar. widths: bytes of each terminal's shortest text."""
+    return _Builder(grammar, terminals, widths).built()
+
+
+class _Builder:
+    def __init__(self, grammar: Grammar, terminals: list[str], widths: list[int]) -> None:
+        self.n = len(terminals)
+        self.names = list(grammar.rules)
+        numbers = {name: i for i, name in enumerate(terminals)}
+        numbers |= {name: self.n + i for i, name in enumerate(self.names)}
+        self.rules: list[list[tuple[int, ...]]] = [
+            [tuple(numbers[part] for part in alternative) for alternative in rule.alternatives]
+            for rule in grammar.rules.values()
+        ]
+        self.start = numbers[grammar.start]
+        self.nullable = self._nullable()
+        self.width = self._widths(widths)
+        self.owner: dict[Rest, int] = {}
+        self.calls: dict[int, dict[int, list[Rest]]] = {}
+        self.corners: dict[int, dict[int, list[Rest]]] = {}
+        self.todo: list[Rest] = []
+
+    def built(self) -> Syntax:
+        top: Rest = ((self.start,), None)
+        self._add(top, self.start)
+        while self.todo:
+            rest = self.todo.pop()
+            for other in (*self._skips(rest), *self._behind(rest)):
+                self._add(other, self.owner[rest])
+            if len(self.owner) > MAX_RESTS:
+                raise BudgetError(
+                    f"the grammar has more than {MAX_RESTS} places where a rule can go on",
+                    hint="give long rules and repetitions names of their own, or leave counts open",
+                )
+        return self._arrays(top)
+
+    def _add(self, rest: Rest, owner: int) -> None:
+        if rest in self.owner:
+            return
+        self.owner[rest] = owner
+        self.todo.append(rest)
+        symbols = rest[0]
+        if symbols and symbols[0] >= self.n:
+            self._call(symbols[0])
+
+    def _behind(self, rest: Rest) -> list[Rest]:
+        symbols, corner = rest
+        return [self._shortened(symbols[1:], corner)] if symbols else []
+
+    def _skips(self, rest: Rest) -> list[Rest]:
+        """The rests that this one also is without reading anything."""
+        symbols, corner = rest
+        if symbols:
+            return self._behind(rest) if symbols[0] in self.nullable else []
+        if corner is None:
+            return []
+        called, read = corner
+        ends = [NOTHING] if called == read else []
+        return ends + self.corners[called].get(read, [])
+
+    def _shortened(self, symbols: tuple[int, ...], corner: Corner) -> Rest:
+        """A rest in normal form: without a corner that can only end or only be another one."""
+        seen = set()
+        while corner is not None and corner not in seen:
+            seen.add(corner)
+            called, read = corner
+            onward = [r for r in self.corners[called].get(read, []) if r != ((), corner)]
+            if called == read:
+                if onward:
+                    break
+                return symbols, None
+            if len(onward) != 1 or onward[0][0]:
+                break
+            corner = onward[0][1]
+        return symbols, corner
+
+    def _call(self, called: int) -> None:
+        """Note what can follow each left corner of a name."""
+        if called in self.calls:
+            return
+        owners: list[tuple[int, int, tuple[int, ...]]] = []
+        reached, todo = {called}, [called]
+        while todo:
+            name = todo.pop()
+            for rule in self.rules[name - self.n]:
+                for i, symbol in enumerate(rule):
+                    owners.append((symbol, name, rule[i + 1 :]))
+                    if symbol >= self.n and symbol not in reached:
+                        reached.add(symbol)
+                        todo.append(symbol)
+                    if symbol not in self.nullable:
+                        break
+        corners: dict[int, list[Rest]] = defaultdict(list)
+        for symbol, name, tail in owners:
+            if symbol >= self.n:
+                corners[symbol].append((tail, (called, name)))
+        self.corners[called] = corners
+        calls: dict[int, list[Rest]] = defaultdict(list)
+        for symbol, name, tail in owners:
+            if symbol < self.n:
+                calls[symbol].append(self._shortened(tail, (called, name)))
+        self.calls[called] = calls
+        self.corners[called] = {
+            symbol: list(dict.fromkeys(self._shortened(*rest) for rest in rests))
+            for symbol, rests in corners.items()
+        }
+        for rests in (*self.calls[called].values(), *self.corners[called].values()):
+            for rest in rests:
+                self._add(rest, rest[1][1] if rest[1] is not None else called)
+
+    def _nullable(self) -> set[int]:
+        found: set[int] = set()
+        grown = True
+        while grown:
+            grown = False
+            for i, rules in enumerate(self.rules, self.n):
+                if i not in found and any(found.issuperset(rule) for rule in rules):
+                    found.add(i)
+                    grown = True
+        return found
+
+    def _widths(self, widths: list[int]) -> list[int]:
+        """Bytes of the shortest text of each symbol."""
+        width = widths + [FAR] * len(self.rules)
+        grown = True
+        while grown:
+            grown = False
+            for i, rules in enumerate(self.rules, self.n):
+                best = min(min(FAR, sum(width[s] for s in rule)) for rule in rules)
+                if best < width[i]:
+                    width[i] = best
+                    grown = True
+        return width
+
+    def _costs(self, rests: Iterable[Rest]) -> dict[Rest, int]:
+        """Bytes of the shortest text of each rest."""
+        corner_cost: dict[Corner, int] = {None: 0}
+        for called, corners in self.corners.items():
+            names = {called, *corners}
+            local = {name: 0 if name == called else FAR for name in names}
+            grown = True
+            while grown:
+                grown = False
+                for name in names:
+                    for symbols, onward in corners.get(name, []):
+                        behind = 0 if onward is None else local[onward[1]]
+                        cost = min(FAR, sum(self.width[s] for s in symbols) + behind)
+                        if cost < local[name]:
+                            local[name] = cost
+                            grown = True
+            corner_cost |= {(called, name): cost for name, cost in local.items()}
+        return {
+            rest: min(FAR, sum(self.width[s] for s in rest[0]) + corner_cost.get(rest[1], FAR))
+            for rest in rests
+        }
+
+    def _arrays(self, top: Rest) -> Syntax:
+        def head(rest: Rest) -> int:
+            return rest[0][0] if rest[0] else -1
+
+        self.owner.setdefault(NOTHING, self.start)
+        listed = sorted((r for r in self.owner if r != NOTHING), key=head)
+        number = {rest: i for i, rest in enumerate(listed, 2)} | {NOTHING: 0}
+        every = [NOTHING, None, *listed]
+        costs = self._costs(self.owner)
+        skips = [[] if r is None else [number[o] for o in self._skips(r)] for r in every]
+        entries: list[list[tuple[int, int]]] = [[] for _ in self.names]
+        for called, calls in self.calls.items():
+            found = {(t, number[rest]) for t, rests in calls.items() for rest in rests}
+            entries[called - self.n] = sorted(found)
+        flat = [entry for row in entries for entry in row]
+        return Syntax(
+            first=_ints(-1 if r is None else head(r) for r in every),
+            after=_ints(number[self._behind(r)[0]] if r and r[0] else -1 for r in every),
+            cost=_ints(0 if r is None else costs[r] for r in every),
+            rule=_ints(-1 if r is None else self.owner[r] - self.n for r in every),
+            skip_start=_starts(skips),
+            skip=_ints(other for row in skips for other in row),
+            call_start=_starts(entries),
+            call_terminal=_ints(t for t, _ in flat),
+            call_rest=_ints(rest for _, rest in flat),
+            names=self.names,
+            start=number[top],
+        )
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.array(list(values), np.int32)
+
+
+def _starts(rows: list[list[int]] | list[list[tuple[int, int]]]) -> Ints:
+    return np.cumsum([0, *map(len, rows)]).astype(np.int32)

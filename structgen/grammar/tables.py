@@ -1,0 +1,236 @@
+"""In: a grammar. Out: the tables that kernels read, with room that grows up to a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.errors import BudgetError
+from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.lexemes import Automata, distinct_columns, of_terminal
+from structgen.grammar.syntax import Syntax, syntax_of
+from structgen.jit import kernels
+
+MAX_BYTES = 1 << 29  # of all tables of one grammar
+MAX_GROUPS = 4096  # stacks or threads side by side
+
+Arrays = dict[str, npt.NDArray[Any]]
+Ints = npt.NDArray[np.int32]
+
+
+def in_larks_order(grammar: Grammar) -> list[Terminal]:
+    """The terminals, those first that win in Lark's contextual lexer."""
+    return sorted(
+        grammar.terminals.values(),
+        key=lambda t: (-t.priority, -t.max_width, -t.pattern_length, t.name),
+    )
+
+
+def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
+    """The tables of a trimmed grammar with nothing read yet, and its syntax."""
+    k = kernels("grammar_tables")
+    ordered = grammar.lexing == "longest"
+    terminals = in_larks_order(grammar)
+    automata = [of_terminal(terminal, ordered) for terminal in terminals]
+    syntax = syntax_of(grammar, [t.name for t in terminals], [a.width for a in automata])
+    after, watch, classes, states = _joined(automata)
+    ignored = [int(t.name in grammar.ignore) for t in terminals]
+    renames, withins = _literals(terminals, automata) if ordered else ([], [])
+    fixed = {
+        k.FIRST: syntax.first,
+        k.AFTER: syntax.after,
+        k.COST: syntax.cost,
+        k.SKIP_START: syntax.skip_start,
+        k.SKIP: syntax.skip,
+        k.CALL_START: syntax.call_start,
+        k.CALL_TERMINAL: syntax.call_terminal,
+        k.CALL_REST: syntax.call_rest,
+        k.CLASS: classes,
+        k.T_START: states["start"],
+        k.T_IGNORED: np.array(ignored, np.int32),
+        **_csr(k.RENAME_START, k.RENAME, renames, len(terminals)),
+        **_csr(k.WITHIN_START, k.WITHIN, withins, len(terminals)),
+        k.S_TERMINAL: states["terminal"],
+        k.S_ENDS: states["ends"],
+        k.S_OWN: states["own"],
+        k.S_MATCH: states["match"],
+        k.S_DISTANCE: states["distance"],
+        k.W_FAILS: states["fails"],
+    }
+    listed = [fixed[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
+    offsets = np.cumsum([0, *map(len, listed)]).astype(np.int64)
+    info = np.zeros(k.INFO_SIZE, np.int64)
+    info[k.RECORDS] = info[k.HEAP] = 1  # number 0 stands for nothing
+    info[k.ORDERED] = ordered
+    info[k.TERMINAL_COUNT] = len(terminals)
+    info[k.MANY_GROUPS] = MAX_GROUPS
+    info[k.REGION] = max(1024, len(syntax.first), len(after) + 2, len(terminals) + 2)
+    tables = k.Tables(
+        fixed=np.concatenate(listed),
+        offsets=offsets,
+        next=after,
+        watch=watch,
+        rec=np.zeros((256, 8), np.int32),
+        heap=np.zeros(4096, np.int32),
+        rows=np.full((64, after.shape[1]), -2, np.int32),
+        memo=_empty(1024),
+        names=_empty(512),
+        info=info,
+        work=np.zeros(k.REGIONS * info[k.REGION], np.int32),
+        mark=np.zeros(len(syntax.first) + len(terminals), np.int32),
+    )
+    return tables, syntax
+
+
+def _empty(size: int) -> npt.NDArray[np.int64]:
+    return np.full((size, 2), -1, np.int64)
+
+
+def _csr(start: int, listed: int, pairs: list[tuple[int, int]], count: int) -> dict[int, Any]:
+    """Two constant arrays: for each terminal the others that `pairs` name with it."""
+    rows: list[list[int]] = [[] for _ in range(count)]
+    for one, other in pairs:
+        rows[one].append(other)
+    return {
+        start: np.cumsum([0, *map(len, rows)]),
+        listed: np.array([x for row in rows for x in row], np.int32),
+    }
+
+
+def _joined(automata: list[Automata]) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """All automata side by side, over classes of bytes that none of them tells apart.
+
+    Returns the next states, the next states of watches, the class of each byte, and what else is
+    known of states: where terminals start, and terminal, ends, own, match, distance, fails.
+    """
+    sizes = [len(a.next) for a in automata]
+    watches = [len(a.watch) - 2 for a in automata]
+    state_at = np.cumsum([0, *sizes])[:-1]
+    watch_at = np.cumsum([0, *watches])[:-1]
+
+    def shifted(values: Any, by: int, first: int) -> Any:
+        return np.where(values < first, values, values + by)
+
+    after = [shifted(a.next, at, 0) for a, at in zip(automata, state_at, strict=True)]
+    sinks = np.repeat(np.array([[0], [1]]), 256, axis=1)
+    none = np.zeros(0, np.int32)
+    watch = [shifted(a.watch[2:], at, 2) for a, at in zip(automata, watch_at, strict=True)]
+    nexts, next_watches = np.concatenate([sinks[:0], *after]), np.concatenate([sinks, *watch])
+    columns, classes = distinct_columns(np.concatenate([nexts, next_watches]))
+    pairs = list(zip(automata, watch_at, strict=True))
+    states = {
+        "start": state_at,
+        "terminal": np.repeat(np.arange(len(sizes)), sizes),
+        "ends": np.concatenate([none, *(a.accepts for a in automata)]),
+        "own": np.concatenate([none, *(shifted(a.own, at, 2) for a, at in pairs)]),
+        "match": np.concatenate([none, *(shifted(a.match, at, 2) for a, at in pairs)]),
+        "distance": np.concatenate([none, *(a.distance for a in automata)]),
+        "fails": np.concatenate([[False, True], *(a.fails[2:] for a in automata)]),
+    }
+    small = np.ascontiguousarray(nexts[:, columns], np.int32)
+    small_watch = np.ascontiguousarray(next_watches[:, columns], np.int32)
+    return small, small_watch, classes, states
+
+
+def _literals(
+    terminals: list[Terminal], automata: list[Automata]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Pairs (pattern, literal) where a match may be the literal; (literal, pattern) where it must.
+
+    As in Lark's contextual lexer: a pattern that matches all of a literal of the same priority
+    reads it, and the lexeme is renamed when it is the literal.
+    """
+    renames: list[tuple[int, int]] = []
+    withins: list[tuple[int, int]] = []
+    for i, pattern in enumerate(terminals):
+        if pattern.text is not None:
+            continue
+        for j, literal in enumerate(terminals):
+            if literal.text is None or literal.priority != pattern.priority:
+                continue
+            if _matches(automata[i], literal.text.encode()):
+                renames.append((i, j))
+                if literal.flags <= pattern.flags:
+                    withins.append((j, i))
+    return renames, withins
+
+
+def _matches(automata: Automata, text: bytes) -> bool:
+    state = 0
+    for byte in text:
+        state = int(automata.next[state, byte])
+        if state < 0:
+            return False
+    return bool(automata.accepts[state])
+
+
+def grown(tables: Any, what: int) -> Any:
+    """Tables with more room in the array that `what` names. Raises BudgetError."""
+    k = kernels("grammar_tables")
+    if what == k.MANY_GROUPS:
+        raise BudgetError(
+            f"more than {MAX_GROUPS} ways to have read the text so far",
+            hint="make the grammar less ambiguous",
+        )
+    if sum(array.nbytes for array in tables) > MAX_BYTES:
+        raise BudgetError(
+            f"the tables of the grammar take more than {MAX_BYTES >> 20} MiB",
+            hint="write a shorter text, or make the grammar less ambiguous",
+        )
+    if what == k.REGION:
+        tables.info[k.REGION] *= 2
+        return tables._replace(work=np.zeros(2 * len(tables.work), np.int32))
+    growers: dict[int, tuple[str, Callable[[Any], Any]]] = {
+        k.RECORDS: ("rec", _doubled),
+        k.HEAP: ("heap", _doubled),
+        k.ROWS: ("rows", lambda a: _doubled(a, -2)),
+        k.MEMO: ("memo", _rehashed),
+        k.NAMES: ("names", _renamed),
+    }
+    name, grow = growers[what]
+    return tables._replace(**{name: grow(getattr(tables, name))})
+
+
+def _doubled(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
+    larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _rehashed(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    larger = _empty(4 * len(table))
+    kernels("tables").rehash(table, larger)
+    return larger
+
+
+def _renamed(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    larger = _empty(4 * len(table))
+    kernels("grammar_tables").rename(table, larger)
+    return larger
+
+
+def arrays_of(tables: Any) -> Arrays:
+    """What a file keeps of tables."""
+    k = kernels("grammar_tables")
+    used = {"rec": k.RECORDS, "heap": k.HEAP, "rows": k.ROWS}
+    arrays: Arrays = dict(tables._asdict())
+    for name, count in used.items():
+        arrays[name] = arrays[name][: int(tables.info[count])]
+    del arrays["work"], arrays["mark"]
+    return arrays | {"marks": np.array([len(tables.mark)])}
+
+
+def tables_from(arrays: Arrays) -> Any:
+    """The tables of which `arrays_of` kept the arrays. Raises KeyError, TypeError or ValueError."""
+    k = kernels("grammar_tables")
+    marks = int(arrays.pop("marks")[0])
+    given = {name: np.array(array, order="C") for name, array in arrays.items()}
+    given["info"][k.STAMP] = 0
+    return k.Tables(
+        **given,
+        work=np.zeros(k.REGIONS * int(given["info"][k.REGION]), np.int32),
+        mark=np.zeros(marks, np.int32),
+    )
