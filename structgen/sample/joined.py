@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from structgen.automaton.automaton import DEAD
 from structgen.constraint import FINAL
 from structgen.decode.interfaces import Constraint, Rows
@@ -91,15 +89,15 @@ class Joined:
         return DEAD if inside == DEAD else inside << 1 | 1
 
     def fill_mask(self, state: int, row: Rows) -> None:
-        """See `Constraint.fill_mask`; without what the potential is known to refuse."""
+        """See `Constraint.fill_mask`; without what the potential is known to refuse.
+
+        End tokens stand there where the constraint lets the text end: whether the potential does is
+        asked when one is tried, since that may be costly.
+        """
         self._constraint.fill_mask(self._base(state), row)
         if state < 0 or state & 1:
             return
         self._judge.narrow(self._tokens(state), row)
-        if self._constraint.is_accepting(self._base(state)) and not self.is_accepting(state):
-            bits = row.view(np.uint32)
-            for end in self.vocabulary.eos_ids:
-                bits[end >> 5] &= ~np.uint32(1 << (end & 31))
 
     def fill_masks(self, states: Sequence[int], rows: Rows) -> None:
         """See `Constraint.fill_masks`."""
