@@ -8,12 +8,14 @@ power of two one or none, so that there is one way for every number.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import EMPTY, EPSILON, Regex
-from structgen.errors import BudgetError, SpecError
+from structgen.errors import BudgetError, SpecError, UnsupportedSchemaError
 from structgen.grammar.expressions import (
     Choice,
+    Difference,
     Expression,
     Name,
     Nested,
@@ -32,9 +34,13 @@ MAX_RULES = 200_000  # rules of one grammar, helpers included
 
 
 class Bnf:
-    """A grammar in the making."""
+    """A grammar in the making.
 
-    def __init__(self) -> None:
+    inlines: whether grammars inside it become rules of its own where that means the same.
+    """
+
+    def __init__(self, *, inlines: bool = False) -> None:
+        self._inlines = inlines
         self.rules: dict[str, Rule] = {}
         self.terminals: dict[str, Terminal] = {}
         self._helpers: dict[Hashable, str] = {}
@@ -116,19 +122,44 @@ class Bnf:
             self._used.setdefault(expression.name, (self._written, expression.place))
             return expression.name
         if isinstance(expression, Nested):
-            return self._nested_terminal(expression.spec)
+            return self._nested_symbol(expression.spec)
+        if isinstance(expression, Difference):
+            raise UnsupportedSchemaError(
+                f"a difference in rule {self._written!r} of what is not regular is not supported",
+                keyword="-",
+                location=str(expression.place or ""),
+                expected="rules without recursion on both sides of '-'",
+            )
         alternatives = tuple(dict.fromkeys(self._sequences(expression)))
         if len(alternatives) == 1 and len(alternatives[0]) == 1:
             return alternatives[0][0]
         return self._helper(("is", alternatives), alternatives)
 
-    def _nested_terminal(self, spec: Spec) -> str:
+    def _nested_symbol(self, spec: Spec) -> str:
+        """The symbol for a text of another spec."""
         known = self._nested.get(id(spec))
         if known is None:
             name = f"{self._written}/{spec.kind}{len(self._nested)}"
+            rules = spec.as_rules() if self._inlines else None
+            if rules is None:
+                self.terminals[name] = Terminal(name, EMPTY, nested=spec, shown=f"{spec.kind} text")
+            else:
+                name = self._inline(rules, f"{name}:")
             known = self._nested[id(spec)] = (spec, name)
-            self.terminals[name] = Terminal(name, EMPTY, nested=spec, shown=f"{spec.kind} text")
         return known[1]
+
+    def _inline(self, grammar: Grammar, prefix: str) -> str:
+        """Take over a grammar's rules and terminals under other names; the name of its start."""
+        for rule in grammar.rules.values():
+            alternatives = tuple(tuple(prefix + name for name in a) for a in rule.alternatives)
+            written = rule.written or rule.name
+            name = prefix + rule.name
+            self.rules[name] = Rule(name, alternatives, written, rule.place)
+        for terminal in grammar.terminals.values():
+            self.terminals[prefix + terminal.name] = replace(
+                terminal, name=prefix + terminal.name, shown=str(terminal)
+            )
+        return prefix + grammar.start
 
     def _helper(self, key: Hashable, alternatives: tuple[Alternative, ...]) -> str:
         """The rule with these alternatives, new or as made before."""

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import ANY, ANY_CHAR, EMPTY, EPSILON, Regex, alt, concat, repeat
 from structgen.automaton.regex import intersect as both
+from structgen.automaton.regex_build import repeat_counts
+from structgen.automaton.regex_nodes import Alt as RegexAlt
+from structgen.automaton.regex_nodes import Concat as RegexConcat
 from structgen.automaton.regex_nodes import Repeat as RegexRepeat
 from structgen.grammar.ir import Place
 
@@ -64,7 +67,16 @@ class Repeat:
     high: int | None
 
 
-Expression = Name | Text | Nested | Sequence | Choice | Repeat
+@dataclass(frozen=True, eq=False, slots=True)
+class Difference:
+    """A text of `most` that is none of `less`; both have to be regular."""
+
+    most: Expression
+    less: Expression
+    place: Place | None = None
+
+
+Expression = Name | Text | Nested | Sequence | Choice | Repeat | Difference
 NOTHING = Sequence(())
 _LONGEST = 60  # characters of the words for one piece
 _COUNTS = {(0, 1): "?", (0, None): "*", (1, None): "+", (1, 1): ""}
@@ -113,14 +125,15 @@ def _in_a_row(first: Text, second: Text) -> str:
 
 def _either(parts: list[Text]) -> str:
     words = " | ".join(part.words for part in parts)
-    return words if len(words) <= _LONGEST and all(part.words for part in parts) else ""
+    return f"({words})" if len(words) <= _LONGEST and all(part.words for part in parts) else ""
 
 
 def _times(body: Text, low: int, high: int | None) -> str:
     if not body.words:
         return ""
     counts = _COUNTS.get((low, high), f"{{{low}}}" if low == high else f"{{{low},{high or ''}}}")
-    return f"({body.words}){counts}" if " " in body.words else f"{body.words}{counts}"
+    closed = " " not in body.words or (body.words[0] == "(" and body.words[-1] == ")")
+    return f"{body.words}{counts}" if closed else f"({body.words}){counts}"
 
 
 def without_empty(language: Regex) -> Regex:
@@ -130,6 +143,10 @@ def without_empty(language: Regex) -> Regex:
     if language is EPSILON:
         return EMPTY
     if isinstance(language, RegexRepeat) and not language.body.nullable:
-        high = None if language.high >= language.longest else language.high
-        return repeat(language.body, 1, high)
+        return repeat_counts(language.body, 1, language.high)
+    if isinstance(language, RegexConcat):
+        head, tail = without_empty(language.head), without_empty(language.tail)
+        return alt(concat(head, language.tail), tail)
+    if isinstance(language, RegexAlt):
+        return alt(*(without_empty(part) for part in language.parts))
     return both(language, concat(ANY_CHAR, ANY))

@@ -26,7 +26,7 @@ from structgen.grammar.expressions import (
 )
 from structgen.grammar.folding import folded
 from structgen.grammar.ir import Grammar, Place
-from structgen.grammar.sources import Source
+from structgen.grammar.sources import Scanner
 
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
@@ -60,13 +60,11 @@ def read(text: str, root: str = "root") -> Grammar:
     return bnf.grammar(root)
 
 
-class _Reader(Source):
-    """Recursive descent over one text; `at` is the offset of the next character."""
+class _Reader(Scanner):
+    """Recursive descent over one text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.at = 0
-        self.rule = ""
         self.rules: dict[str, Expression] = {}
         self.places: dict[str, Place] = {}
         self.uses: dict[str, tuple[Place, str]] = {}
@@ -265,19 +263,3 @@ class _Reader(Source):
         """Skip blanks and comments, with `lines` line breaks too."""
         found = (_SPACE_AND_LINES if lines else _SPACE).match(self.text, self.at)
         self.at = found.end() if found is not None else self.at
-
-    def peek(self) -> str:
-        """The next character, "" at the end."""
-        return self.text[self.at : self.at + 1]
-
-    def take(self, text: str) -> bool:
-        """Read `text` if it comes next."""
-        if self.text.startswith(text, self.at):
-            self.at += len(text)
-            return True
-        return False
-
-    def wrong(self, problem: str, expected: str, hint: str = "") -> GrammarError:
-        """The error for what stands here."""
-        place = self.place(self.at)
-        return self.error(problem, place, rule=self.rule, expected=expected, hint=hint)

@@ -25,6 +25,7 @@ _WORDS = {
     "_IMPORT": "%import", "_DECLARE": "%declare", "_OVERRIDE": "%override", "_EXTEND": "%extend",
     "$END": "the end",
 }  # fmt: skip
+_OPENED = {'"': "string", "/": "pattern"}
 _SHOWN = 8  # expected pieces named at most
 _USED = re.compile(r"'(?P<name>[^']+)' used but not defined \(in \w+ (?P<rule>[^)]+)\)")
 _TWICE = re.compile(r"'(?P<name>[^']+)' defined more than once")
@@ -53,7 +54,10 @@ def _syntax(message: str, stumbled: UnexpectedInput, where: LarkText) -> Grammar
     expected: set[str] = set()
     if isinstance(stumbled, UnexpectedCharacters):
         problem = f"the character {stumbled.char!r} has no meaning here"
-        expected = set(stumbled.allowed or ())
+        if stumbled.char in _OPENED:
+            problem = f"this {_OPENED[stumbled.char]} has no end"
+        else:
+            expected = set(stumbled.allowed or ())
     else:
         token = str(getattr(stumbled, "token", "")).strip()
         problem = f"{token!r} does not fit here" if token else "the line ends too soon"

@@ -13,17 +13,9 @@ from typing import Any
 
 from lark import GrammarError as LarkGrammarError
 from lark import UnexpectedInput
+from lark import load_grammar as lark_loader
 from lark.grammar import NonTerminal, Symbol
 from lark.lexer import Pattern, PatternStr, TerminalDef
-from lark.load_grammar import (
-    ApplyTemplates,
-    GrammarBuilder,
-    PrepareAnonTerminals,
-    PrepareLiterals,
-    TerminalTreeToPattern,
-    ValidateSymbols,
-    nr_deepcopy_tree,
-)
 
 from structgen.automaton.regex import EMPTY, Regex, literal
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
@@ -35,6 +27,8 @@ from structgen.grammar.lark_files import MAIN, Files
 from structgen.grammar.lark_text import LarkText
 from structgen.grammar.terminal_patterns import Matches, matches_of
 from structgen.spec.specs import JsonSchema, Spec
+
+_LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 
 
 def read(
@@ -59,7 +53,7 @@ def read(
 
     text.check_sizes()
     with _translated(text, files):
-        builder = GrammarBuilder(import_paths=[load])
+        builder = _LARK.GrammarBuilder(import_paths=[load])
         builder.load_grammar(text.lark, MAIN)
         builder.validate()
         return _Reader(text, builder, layout, refs or {}).grammar(start, lexing)
@@ -87,7 +81,7 @@ class _Reader:
     def __init__(
         self,
         text: LarkText,
-        builder: GrammarBuilder,
+        builder: Any,
         layout: Indentation | None,
         refs: Mapping[str, Spec],
     ) -> None:
@@ -97,30 +91,37 @@ class _Reader:
         self.nested: dict[str, Spec] = {**refs, **schemas}
         self.bnf = Bnf()
         built = builder.build()
-        self.rules = [(n, p, nr_deepcopy_tree(t) if t else t, o) for n, p, t, o in built.rule_defs]
+        self.rules: list[Any] = []
+        for name, parameters, tree, options in built.rule_defs:
+            copied = None if tree is None else _LARK.nr_deepcopy_tree(tree)
+            self.rules.append((name, parameters, copied, options))
         self.ignore = tuple(str(name) for name in built.ignore)
         self.declared = {str(name) for name, (tree, _) in built.term_defs if tree is None}
-        self.definitions: dict[str, TerminalDef] = {}
         self.terminals = self._patterns(built.term_defs)
 
     def _patterns(self, definitions: list[Any]) -> list[TerminalDef]:
         """Every defined terminal as one pattern."""
         found: list[TerminalDef] = []
-        to_pattern = PrepareLiterals() * TerminalTreeToPattern()
+        to_pattern = _LARK.PrepareLiterals() * _LARK.TerminalTreeToPattern()
         for name, (tree, priority) in definitions:
             if tree is None:
                 continue
             expansions = list(tree.find_data("expansion"))
             if len(expansions) == 1 and not expansions[0].children:
                 raise LarkGrammarError(f"Terminals cannot be empty ({name})")
-            pattern = to_pattern.transform(nr_deepcopy_tree(tree))
+            pattern = to_pattern.transform(_LARK.nr_deepcopy_tree(tree))
             found.append(TerminalDef(name, pattern, priority))
         return found
 
     def grammar(self, start: str, lexing: Lexing) -> Grammar:
         """The grammar with all rules, of the terminals those in use."""
-        anonymous = PrepareAnonTerminals(self.terminals)
-        steps = PrepareLiterals() * ValidateSymbols() * anonymous * ApplyTemplates(self.rules)
+        anonymous = _LARK.PrepareAnonTerminals(self.terminals)
+        steps = (
+            _LARK.PrepareLiterals()
+            * _LARK.ValidateSymbols()
+            * anonymous
+            * _LARK.ApplyTemplates(self.rules)
+        )
         index = 0
         while index < len(self.rules):  # templates in use append theirs
             name, parameters, tree, options = self.rules[index]

@@ -11,8 +11,8 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from re import _constants as sre  # type: ignore[attr-defined]  # as Lark does
-from re import _parser as sre_parser  # type: ignore[attr-defined]
+from re import _constants as sre
+from re import _parser as sre_parser
 from typing import Any, NamedTuple, NoReturn
 
 from structgen.automaton.charset import ALL, CharSet

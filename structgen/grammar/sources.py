@@ -50,3 +50,31 @@ class Source:
             rule=rule,
             excerpt=self.excerpt(place),
         )
+
+
+class Scanner(Source):
+    """A text that is read from left to right.
+
+    at: the offset of the next character. rule: the rule that is being read.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.at = 0
+        self.rule = ""
+
+    def peek(self) -> str:
+        """The next character, "" at the end."""
+        return self.text[self.at : self.at + 1]
+
+    def take(self, text: str) -> bool:
+        """Read `text` if it comes next."""
+        if self.text.startswith(text, self.at):
+            self.at += len(text)
+            return True
+        return False
+
+    def wrong(self, problem: str, expected: str, hint: str = "") -> GrammarError:
+        """The error for what stands here."""
+        place = self.place(self.at)
+        return self.error(problem, place, rule=self.rule, expected=expected, hint=hint)

@@ -126,8 +126,9 @@ def _decides(start: Preferred, longer: Regex) -> bool:
         ]
         for _, targets in refine(cut):
             after = dict(targets)
-            if 0 in after:
-                pair = (after[0], after.get(1, EMPTY))
+            reached, rest = after.get(0), after.get(1, EMPTY)
+            if isinstance(reached, Preferred) and isinstance(rest, Regex):
+                pair = (reached, rest)
                 if pair not in seen:
                     seen.add(pair)
                     todo.append(pair)

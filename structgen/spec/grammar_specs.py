@@ -14,16 +14,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from structgen.automaton.automaton import Automaton, Stored
 from structgen.errors import SpecError
+from structgen.grammar.combinators import Piece, as_piece, from_json, grammar_of, to_json
 from structgen.grammar.ir import Grammar as GrammarRules
 from structgen.grammar.ir import Indentation, Lexing
 from structgen.spec.specs import Spec, coerce, spec_of
 
 if TYPE_CHECKING:
     from structgen.grammar.checks import Finding
+    from structgen.grammar.ebnf import Style
 
 
 class GrammarSpec(Spec):
-    """The texts of a context-free grammar."""
+    """The texts of a context-free grammar.
+
+    plain: whether it is about characters only, so that its terminals may end anywhere.
+    """
+
+    plain: ClassVar[bool] = True
 
     @abstractmethod
     def rules(self) -> GrammarRules:
@@ -37,6 +44,10 @@ class GrammarSpec(Spec):
         from structgen.grammar.checks import findings
 
         return findings(self.rules())
+
+    def as_rules(self) -> GrammarRules | None:
+        """See `Spec.as_rules`."""
+        return self.rules() if self.plain else None
 
     def automaton(self, saved: Stored | None = None) -> Automaton:
         """See `Spec.automaton`. Raises UnsatisfiableSchemaError when no text fits the start."""
@@ -69,6 +80,7 @@ class Lark(GrammarSpec):
     refs: Mapping[str, Any] = field(default_factory=dict)
     imported: Mapping[str, str] | None = field(default=None, repr=False)
     kind: ClassVar[str] = "lark"
+    plain: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_text(self.grammar, "Lark.from_file")
@@ -118,8 +130,9 @@ class Lark(GrammarSpec):
         """The spec that `to_json` described."""
         layout = data.pop("layout", None)
         if layout is not None:
-            names = {key: tuple(layout.pop(key)) for key in ("opens", "closes")}
-            layout = Indentation(**layout, **names)
+            layout["opens"] = tuple(layout["opens"])
+            layout["closes"] = tuple(layout["closes"])
+            layout = Indentation(**layout)
         refs = {name: spec_of(spec) for name, spec in data.pop("refs", {}).items()}
         return cls(**data, layout=layout, refs=refs)
 
@@ -157,6 +170,67 @@ class Gbnf(GrammarSpec):
     def from_json(cls, data: dict[str, Any]) -> Gbnf:
         """The spec that `to_json` described."""
         return cls(**data)
+
+
+@dataclass(frozen=True)
+class Ebnf(GrammarSpec):
+    """The texts of a grammar in EBNF.
+
+    grammar: its text. start: the rule to start from, by default the first. style: "iso" (ISO
+    14977: `a = "x", {b} ;`), "w3c" (`a ::= "x" b*`), or "auto": "w3c" if there is a `::=`.
+    """
+
+    grammar: str
+    start: str | None = None
+    style: Style = "auto"
+    kind: ClassVar[str] = "ebnf"
+
+    def __post_init__(self) -> None:
+        _check_text(self.grammar, "Ebnf.from_file")
+
+    @classmethod
+    def from_file(cls, path: str | Path, **options: Any) -> Self:
+        """The grammar in a file (UTF-8). Raises OSError, and SpecError for what is not UTF-8."""
+        return cls(_read(path), **options)
+
+    def rules(self) -> GrammarRules:
+        """See `GrammarSpec.rules`."""
+        from structgen.grammar.ebnf import read
+
+        return read(self.grammar, self.start, self.style)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        return {"grammar": self.grammar, "start": self.start, "style": self.style}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Ebnf:
+        """The spec that `to_json` described."""
+        return cls(**data)
+
+
+@dataclass(frozen=True)
+class Grammar(GrammarSpec):
+    """The texts of a piece of grammar, made by the combinators (`seq`, `alt`, `many`, ...)."""
+
+    piece: Piece
+    kind: ClassVar[str] = "grammar"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "piece", as_piece(self.piece))
+
+    def rules(self) -> GrammarRules:
+        """See `GrammarSpec.rules`."""
+        return grammar_of(self.piece)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        return to_json(self.piece)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Grammar:
+        """The spec that `to_json` described."""
+        return cls(from_json(data))
 
 
 def _check_text(grammar: object, instead: str) -> None:

@@ -20,6 +20,7 @@ from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
 if TYPE_CHECKING:
     from referencing import Registry
 
+    from structgen.grammar.ir import Grammar
     from structgen.spec.json_nodes import Node
 
 ORDERS = ("declared", "any")
@@ -55,6 +56,10 @@ class Spec(ABC):
     def parse(self, text: str) -> Any:
         """The value that a text of this spec stands for."""
         return text
+
+    def as_rules(self) -> Grammar | None:
+        """The rules by which a grammar can take these texts in as its own; None if it cannot."""
+        return None
 
     def portable(self) -> Spec:
         """A spec of the same texts that `from_json` can make again."""
@@ -346,8 +351,13 @@ def coerce(spec: Any) -> Spec:
     if is_python_type(spec):
         python_type: Spec = PythonType(spec)
         return python_type
+    from structgen.grammar.combinators import Piece
+    from structgen.spec.grammar_specs import Grammar as PieceGrammar
+
+    if isinstance(spec, Piece):
+        return PieceGrammar(spec)
     raise SpecError(
         f"{spec!r} is not a spec",
-        expected="JsonSchema, Regex, Choice, a schema as a dict, or a Python type",
+        expected="JsonSchema, Regex, Lark, ..., a schema as a dict, or a Python type",
         hint="for JSON text use structgen.JsonSchema(text)",
     )

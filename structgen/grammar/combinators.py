@@ -1,0 +1,281 @@
+"""In: Python calls. Out: pieces of grammar, from which `spec.grammar_specs.Grammar` makes a spec.
+
+    number = regex("[0-9]+")
+    value = rule("value", lambda value: alt(number, seq("(", separated(value, ","), ")")))
+
+A string stands for itself, and a spec for any of its texts. A grammar is about characters only: its
+texts are those that can be cut into pieces in some way, wherever each piece ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from structgen.automaton.regex import literal as literal_language
+from structgen.automaton.regex import words
+from structgen.automaton.regex_syntax import parse
+from structgen.errors import BudgetError, SpecError
+from structgen.grammar.bnf import Bnf
+from structgen.grammar.expressions import (
+    NOTHING,
+    Expression,
+    Name,
+    Nested,
+    Text,
+    choice,
+    repeated,
+    sequence,
+)
+from structgen.grammar.folding import folded
+from structgen.grammar.ir import Grammar
+from structgen.spec.specs import Choice, JsonSchema, Regex, Spec, coerce, spec_of
+
+_LARGEST = 1_000_000  # pieces of a grammar with those used twice counted twice
+START = "start"  #: the rule that stands for the whole text
+
+
+class Piece:
+    """A piece of grammar; made by the functions of this module.
+
+    kind: "literal" (value: its text), "regex" (value: its pattern), "spec" (value: a `Spec`),
+    "seq", "alt", "many" (value: low and high) or "rule" (value: its name; `define` gives the part).
+    """
+
+    __slots__ = ("kind", "parts", "value")
+
+    def __init__(self, kind: str, parts: tuple[Piece, ...] = (), value: Any = None) -> None:
+        self.kind = kind
+        self.parts = parts
+        self.value = value
+
+    def define(self, piece: Piece | Spec | str) -> None:
+        """Say what a rule is that was made without. Raises SpecError when it has been said."""
+        if self.kind != "rule" or self.parts:
+            raise SpecError(f"{self!r} has been defined", hint="make another rule for it")
+        self.parts = (as_piece(piece),)
+
+    def __repr__(self) -> str:
+        shown = "" if self.value is None else f" {self.value!r}"
+        return f"<{self.kind}{shown[:60]}>"
+
+
+def literal(text: str) -> Piece:
+    """Exactly this text."""
+    if not isinstance(text, str):
+        raise SpecError(f"{text!r} is not a text", expected="str")
+    return Piece("literal", value=text)
+
+
+def regex(pattern: str) -> Piece:
+    """A text that a pattern (ECMA-262) matches from end to end."""
+    return Piece("regex", value=Regex(pattern).pattern)
+
+
+def json_schema(schema: Any, **options: Any) -> Piece:
+    """A JSON text that is valid against a schema; options as for `JsonSchema`."""
+    return Piece("spec", value=JsonSchema(schema, **options))
+
+
+def ref(spec: Any) -> Piece:
+    """A text of another spec: a grammar in any language, a schema, a Python type, ..."""
+    return Piece("spec", value=coerce(spec))
+
+
+def seq(*parts: Piece | Spec | str) -> Piece:
+    """The parts one after the other."""
+    return Piece("seq", tuple(map(as_piece, parts)))
+
+
+def alt(*parts: Piece | Spec | str) -> Piece:
+    """One of the parts. Raises SpecError when there is none."""
+    if not parts:
+        raise SpecError("there is nothing to choose from", expected="at least one part")
+    return Piece("alt", tuple(map(as_piece, parts)))
+
+
+def many(piece: Piece | Spec | str, low: int = 0, high: int | None = None) -> Piece:
+    """The piece `low` to `high` times; None is no upper bound."""
+    if low < 0 or (high is not None and high < low):
+        raise SpecError(f"{low} to {high} times is impossible", expected="0 <= low <= high")
+    return Piece("many", (as_piece(piece),), (low, high))
+
+
+def some(piece: Piece | Spec | str) -> Piece:
+    """The piece once or more often."""
+    return many(piece, 1)
+
+
+def optional(piece: Piece | Spec | str) -> Piece:
+    """The piece or nothing."""
+    return many(piece, 0, 1)
+
+
+def separated(
+    piece: Piece | Spec | str, by: Piece | Spec | str, low: int = 0, high: int | None = None
+) -> Piece:
+    """The piece `low` to `high` times with `by` between two of them."""
+    if high == 0:
+        return many(piece, low, 0)
+    rest = many(seq(by, piece), max(low - 1, 0), None if high is None else high - 1)
+    listed = seq(piece, rest)
+    return listed if low > 0 else optional(listed)
+
+
+def rule(
+    name: str, piece: Piece | Spec | str | Callable[[Piece], Piece | Spec | str] | None = None
+) -> Piece:
+    """A piece with a name, which messages use and which may occur within itself.
+
+    piece: what it is, or a function that is given the rule and says so; without it, `define` does.
+    """
+    made = Piece("rule", value=name)
+    if callable(piece):
+        made.define(piece(made))
+    elif piece is not None:
+        made.define(piece)
+    return made
+
+
+def as_piece(piece: Any) -> Piece:
+    """A piece as it is, a text as a literal, anything else as a spec."""
+    if isinstance(piece, Piece):
+        return piece
+    return literal(piece) if isinstance(piece, str) else ref(piece)
+
+
+def grammar_of(piece: Piece) -> Grammar:
+    """The grammar whose start is a piece.
+
+    Raises SpecError for rules that are not defined or two of one name, BudgetError when too large.
+    """
+    named = _rules(piece)
+    _check_size([piece, *named.values()])
+    try:
+        expressions = {name: _expression(body) for name, body in named.items()}
+        start = _expression(piece)
+        name = start.name if isinstance(start, Name) else _free(START, expressions)
+        expressions.setdefault(name, start)
+        bnf = Bnf(inlines=True)
+        for rule_name, expression in folded(expressions).items():
+            bnf.add(rule_name, expression)
+    except RecursionError as error:
+        raise BudgetError("the grammar is nested too deeply", hint="use rules") from error
+    return bnf.grammar(name)
+
+
+def _free(name: str, taken: dict[str, Expression]) -> str:
+    while name in taken:
+        name += "'"
+    return name
+
+
+def _pieces(root: Piece) -> Iterator[Piece]:
+    """A piece and all inside it, each once."""
+    seen = {id(root)}
+    stack = [root]
+    while stack:
+        piece = stack.pop()
+        yield piece
+        for part in piece.parts:
+            if id(part) not in seen:
+                seen.add(id(part))
+                stack.append(part)
+
+
+def _rules(root: Piece) -> dict[str, Piece]:
+    """What each rule inside a piece is."""
+    rules: dict[str, Piece] = {}
+    for piece in _pieces(root):
+        if piece.kind != "rule":
+            continue
+        if not piece.parts:
+            raise SpecError(
+                f"the rule {piece.value!r} is not defined",
+                hint="call its define(...), or give rule(...) a piece",
+            )
+        if rules.setdefault(piece.value, piece.parts[0]) is not piece.parts[0]:
+            raise SpecError(f"there are two rules {piece.value!r}", hint="rename one of the two")
+    return rules
+
+
+def _check_size(roots: list[Piece]) -> None:
+    """Raise BudgetError when writing out what is used twice would be too much."""
+    sizes: dict[int, int] = {}
+    stack = list(roots)
+    while stack:
+        piece = stack[-1]
+        inner = () if piece.kind == "rule" else piece.parts
+        missing = [part for part in inner if id(part) not in sizes]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        sizes[id(piece)] = 1 + sum(sizes[id(part)] for part in inner)
+        if sizes[id(piece)] > _LARGEST:
+            raise BudgetError(f"the grammar has more than {_LARGEST} pieces", hint="use rules")
+
+
+def _expression(piece: Piece) -> Expression:
+    match piece.kind:
+        case "literal":
+            text = piece.value
+            return Text(literal_language(text), repr(text)) if text else NOTHING
+        case "regex":
+            return Text(parse(piece.value, anchored=True), f"/{piece.value}/")
+        case "spec":
+            return _of_spec(piece.value)
+        case "seq":
+            return sequence(*map(_expression, piece.parts))
+        case "alt":
+            return choice(*map(_expression, piece.parts))
+        case "many":
+            return repeated(_expression(piece.parts[0]), *piece.value)
+        case _:
+            return Name(piece.value)
+
+
+def _of_spec(spec: Spec) -> Expression:
+    if isinstance(spec, Regex):
+        return Text(parse(spec.pattern, anchored=True), f"/{spec.pattern}/")
+    if isinstance(spec, Choice):
+        return Text(words(spec.texts), " | ".join(map(repr, spec.texts[:9])))
+    return Nested(spec)
+
+
+def to_json(root: Piece) -> dict[str, Any]:
+    """A piece as JSON, from which `from_json` makes it again."""
+    rules = {name: _json(body) for name, body in _rules(root).items()}
+    return {"start": _json(root), "rules": rules}
+
+
+def _json(piece: Piece) -> list[Any]:
+    if piece.kind == "spec":
+        portable = piece.value.portable()
+        return ["spec", {"kind": portable.kind, **portable.to_json()}]
+    if piece.kind == "many":
+        return ["many", *piece.value, _json(piece.parts[0])]
+    if piece.kind in ("seq", "alt"):
+        return [piece.kind, *map(_json, piece.parts)]
+    return [piece.kind, piece.value]
+
+
+def from_json(data: dict[str, Any]) -> Piece:
+    """The piece that `to_json` described."""
+    rules = {name: rule(name) for name in data["rules"]}
+    for name, body in data["rules"].items():
+        rules[name].define(_piece(body, rules))
+    return _piece(data["start"], rules)
+
+
+def _piece(data: list[Any], rules: dict[str, Piece]) -> Piece:
+    kind, *rest = data
+    if kind == "rule":
+        return rules[rest[0]]
+    if kind == "spec":
+        return Piece("spec", value=spec_of(rest[0]))
+    if kind == "many":
+        return Piece("many", (_piece(rest[2], rules),), (rest[0], rest[1]))
+    if kind in ("seq", "alt"):
+        return Piece(kind, tuple(_piece(part, rules) for part in rest))
+    return Piece(kind, value=rest[0])
