@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from structgen.decode.sampling import row_rng
+from structgen.decode.sampling import draw, row_rng
 from structgen.decode.settings import check_count
 from structgen.sample.awrs import AwrsStep
 from structgen.sample.interfaces import Stepper
@@ -124,8 +124,7 @@ def from_groups(
             mean = log_mean(weights)
             attempts.append(mean)
             if mean > -math.inf:
-                law = np.exp(weights - weights.max())
-                chosen = group[int(rng.choice(len(group), p=law / law.sum()))]
+                chosen = group[draw(np.exp(weights - weights.max()), rng)]
                 logp = chosen.logp_proposal if len(group) == 1 else math.nan
                 samples.append(posterior.sample(chosen.place, chosen.logp_model, logp, mean))
     check_found(len(samples), n, len(attempts))
