@@ -7,15 +7,18 @@ stacks (`kernels.grammar_stacks`). Everything is made when first met and kept.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structgen.automaton.automaton import DEAD, Automaton, Bytes, Masks, Stored
-from structgen.errors import ArtifactError
+from structgen.errors import ArtifactError, UnsatisfiableSchemaError
+from structgen.grammar.adjacency import Adjacency
 from structgen.grammar.checks import trimmed
 from structgen.grammar.ir import Grammar
 from structgen.grammar.tables import Ints, arrays_of, grown, in_larks_order, tables_from, tables_of
+from structgen.grammar.verdicts import Verdicts
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
@@ -30,9 +33,18 @@ class GrammarAutomaton(Automaton):
         """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large."""
         used = trimmed(grammar)
         tables, syntax = tables_of(used)
+        terminals = in_larks_order(used)
         names = [used.written(name) for name in syntax.names]
-        self._begin(tables, syntax.rule, list(map(str, in_larks_order(used))), names)
+        self._begin(tables, syntax.rule, list(map(str, terminals)), names)
         self.start = self.ask(kernels("grammar_start").begin, syntax.start)
+        if not Adjacency(used, terminals, tables).is_safe():
+            self.tables.info[self._k.CHECKED] = 1
+            if not self._verdicts.decide(self.threads(self.start)[0]):
+                raise UnsatisfiableSchemaError(
+                    "no text can be cut into the terminals that the grammar wants",
+                    expected="a text in which no terminal reads on into the next",
+                    hint="put something between them, or give terminals priorities",
+                )
 
     def _begin(self, tables: Any, rule: Ints, terminals: list[str], rules: list[str]) -> None:
         self._k = kernels("grammar_tables")
@@ -41,6 +53,10 @@ class GrammarAutomaton(Automaton):
         self._rule = rule
         self._terminals = terminals
         self._rules = rules
+
+    @cached_property
+    def _verdicts(self) -> Verdicts:
+        return Verdicts(self)
 
     @classmethod
     def restored(cls, saved: Stored) -> GrammarAutomaton:
@@ -74,6 +90,10 @@ class GrammarAutomaton(Automaton):
         """Provide what a kernel stopped for."""
         if code == self._k.NEED_SPACE:
             self.tables = grown(self.tables, int(self.tables.info[self._k.NEED]))
+        else:
+            need = self._k.NEED
+            lexer, stacks, watches = self.tables.info[need : need + 3].tolist()
+            self._verdicts.decide((lexer, stacks, watches))
 
     def run(self, at: int, text: bytes) -> tuple[int, int]:
         """See `Automaton.run`."""

@@ -1,0 +1,223 @@
+"""In: a grammar and the automata of its terminals. Out: whether lexing alone can lead to a dead end.
+
+A text of terminals may have no spelling: with A = "a", B = "aa" and Lark's longest match nothing
+can be read as A A. Most grammars are safe from that, and this shows it for them once and for all:
+whatever lexeme has just ended, each terminal that may follow it has some text, maybe behind ignored
+white space, with which nothing that has been read turns out otherwise. Where it cannot be shown,
+positions are searched one by one (`verdicts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.lexemes import BROKEN, FINE
+from structgen.jit import kernels
+
+SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
+MAX_CANDIDATES = 64  # texts tried for a terminal
+MAX_LENGTH = 8
+
+
+class Adjacency:
+    """What may stand beside what. Terminals are numbered in Lark's order; sets are bit masks."""
+
+    def __init__(self, grammar: Grammar, terminals: list[Terminal], tables: Any) -> None:
+        k = kernels("grammar_tables")
+        self._tables = tables
+        names = ("CLASS", "T_START", "S_TERMINAL", "S_ENDS", "S_OWN", "S_MATCH", "W_FAILS")
+        kept = (self._constant(getattr(k, name)) for name in names)
+        self._class, self._start, _, self._ends, self._own, self._match, self._fails = kept
+        self._ordered = grammar.lexing == "longest"
+        self._count = len(terminals)
+        self._renames = self._pairs(k.RENAME_START, k.RENAME)
+        self._within = self._pairs(k.WITHIN_START, k.WITHIN)
+        numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
+        self._ignored = [numbers[name] for name in grammar.ignore]
+        self._follow, first = _follow(grammar, numbers)
+        everything = first
+        for following in self._follow:
+            everything |= following
+        ignored = sum(1 << i for i in set(self._ignored))
+        for i in self._ignored:
+            self._follow[i] |= everything
+        contexts = {following | ignored for following in (first, *self._follow)}
+        self._beside = [ignored] * self._count
+        for context in contexts:
+            for i in _members(context):
+                self._beside[i] |= context
+
+    def is_safe(self) -> bool:
+        """Whether every way to go on in the grammar has a spelling."""
+        texts = [self._texts(i) for i in range(self._count)]
+        if not all(texts):
+            return False
+        tails = [self._tails(i) for i in range(self._count)]
+        apart = [i for i in self._ignored if self._directly(tails[i], self._follow[i], texts)]
+        separators = [text for text in SEPARATORS if self._separates(text, apart)]
+        for tail, following in zip(tails, self._follow, strict=True):
+            separated = any(all(self._after(w, s) == FINE for w in tail) for s in separators)
+            if not separated and not self._directly(tail, following, texts):
+                return False
+        return True
+
+    def _constant(self, name: int) -> Any:
+        offsets = self._tables.offsets
+        return self._tables.fixed[offsets[name] : offsets[name + 1]]
+
+    def _pairs(self, start: int, listed: int) -> list[list[int]]:
+        bounds, values = self._constant(start).tolist(), self._constant(listed).tolist()
+        return [values[bounds[i] : bounds[i + 1]] for i in range(self._count)]
+
+    def _after(self, watch: int, text: bytes) -> int:
+        """A watch after some bytes."""
+        for byte in text:
+            watch = int(self._tables.watch[watch, self._class[byte]])
+        return watch
+
+    def _state(self, terminal: int, text: bytes) -> int:
+        """The state of a terminal's automaton after some bytes, or -1."""
+        state = int(self._start[terminal])
+        for byte in text:
+            state = int(self._tables.next[state, self._class[byte]])
+            if state < 0:
+                break
+        return state
+
+    def _matches(self, terminal: int, text: bytes) -> bool:
+        state = self._state(terminal, text)
+        return state >= 0 and bool(self._ends[state])
+
+    def _directly(self, tail: set[int], following: int, texts: list[list[bytes]]) -> bool:
+        """Whether all that may follow has a text that leaves the watches of `tail` fine."""
+        if any(self._fails[watch] for watch in tail):
+            return False
+        return all(
+            any(all(self._after(w, text) == FINE for w in tail) for text in texts[i])
+            for i in _members(following)
+        )
+
+    def _separates(self, text: bytes, ignored: list[int]) -> bool:
+        """Whether a text is always read as one of the ignored terminals."""
+        for i in ignored:
+            if self._matches(i, text):
+                earlier = range(i) if self._ordered else ()
+                starts = (int(self._match[self._start[j]]) for j in earlier)
+                return all(self._after(watch, text) == FINE for watch in starts)
+        return False
+
+    def _texts(self, terminal: int) -> list[bytes]:
+        """Some short texts that are read as the terminal wherever it may stand."""
+        rivals: list[int] = []
+        if self._ordered:
+            latest = max([terminal, *self._within[terminal]])
+            kin = {terminal, *self._within[terminal]}
+            beside = set(_members(self._beside[terminal]))
+            rivals = [i for i in range(latest) if i in beside and i not in kin]
+            rivals = [i for i in rivals if not set(self._within[i]) & kin]
+        found = []
+        for text in self._candidates(terminal):
+            matched = (self._after(int(self._match[self._start[i]]), text) for i in rivals)
+            if any(watch == BROKEN for watch in matched):
+                continue
+            if not any(self._matches(i, text) for i in self._renames[terminal]):
+                found.append(text)
+        return found
+
+    def _candidates(self, terminal: int) -> Iterable[bytes]:
+        """Short texts of a terminal, one byte of each class, printable ones where there are."""
+        byte_of: dict[int, int] = {}
+        for byte in sorted(range(256), key=lambda b: not 0x20 < b < 0x7F):
+            byte_of.setdefault(int(self._class[byte]), byte)
+        level: list[tuple[int, bytes]] = [(int(self._start[terminal]), b"")]
+        count = 0
+        seen: dict[int, int] = {}
+        for _ in range(MAX_LENGTH * MAX_CANDIDATES):
+            following: list[tuple[int, bytes]] = []
+            for state, text in level:
+                for kind, after in enumerate(self._tables.next[state].tolist()):
+                    if after < 0 or seen.get(after, 0) >= MAX_CANDIDATES // 2:
+                        continue
+                    seen[after] = seen.get(after, 0) + 1
+                    longer = text + bytes((byte_of[kind],))
+                    following.append((after, longer))
+                    if self._ends[after]:
+                        count += 1
+                        yield longer
+            level = following[: 4 * MAX_CANDIDATES]
+            if count >= MAX_CANDIDATES or not level:
+                return
+
+    def _tails(self, terminal: int) -> set[int]:
+        """The watches that any lexeme of a terminal may leave behind."""
+        lexers = [terminal, *self._within[terminal]] if self._ordered else [terminal]
+        found: set[int] = set()
+        for reader in lexers:
+            found |= {int(own) for _, own in self._together(reader, reader, self._own)}
+            if reader != terminal:
+                found |= {own for _, own in self._together(terminal, reader, self._own)}
+        if self._ordered:
+            for rival in _members(self._beside[terminal]):
+                if rival < max(lexers) and rival not in lexers:
+                    pairs = self._together(terminal, rival, self._match)
+                    found |= {match for _, match in pairs if match != BROKEN}
+        return found - {FINE}
+
+    def _together(self, ending: int, other: int, watches: Any) -> set[tuple[int, int]]:
+        """(state, watch of another terminal) where `ending` may end, over all common texts."""
+        nexts = self._tables.next
+        start = (int(self._start[ending]), int(self._start[other]))
+        seen, todo = {start}, [start]
+        found: set[tuple[int, int]] = set()
+        while todo:
+            one, two = todo.pop()
+            after, after_two = nexts[one], nexts[two]
+            both = (after >= 0) & (after_two >= 0)
+            for pair in set(zip(after[both].tolist(), after_two[both].tolist(), strict=True)):
+                if pair not in seen:
+                    seen.add(pair)
+                    todo.append(pair)
+                    if self._ends[pair[0]]:
+                        found.add((pair[0], int(watches[pair[1]])))
+        return found
+
+
+def _members(mask: int) -> Iterable[int]:
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def _follow(grammar: Grammar, numbers: dict[str, int]) -> tuple[list[int], int]:
+    """For each terminal those that may follow it with nothing between, and those that start."""
+    rules = [(rule.name, a) for rule in grammar.rules.values() for a in rule.alternatives]
+    empty: set[str] = set()
+    first = {name: 1 << i for name, i in numbers.items()} | dict.fromkeys(grammar.rules, 0)
+    last = dict(first)
+    grown = True
+    while grown:
+        before = (len(empty), sum(map(int.bit_count, first.values())),
+                  sum(map(int.bit_count, last.values())))  # fmt: skip
+        for name, parts in rules:
+            if empty.issuperset(parts):
+                empty.add(name)
+            for ends, ordered in ((first, parts), (last, parts[::-1])):
+                for part in ordered:
+                    ends[name] |= ends[part]
+                    if part not in empty:
+                        break
+        grown = before != (len(empty), sum(map(int.bit_count, first.values())),
+                           sum(map(int.bit_count, last.values())))  # fmt: skip
+    follow = [0] * len(numbers)
+    for _, parts in rules:
+        for i, part in enumerate(parts):
+            for after in parts[i + 1 :]:
+                for terminal in _members(last[part]):
+                    follow[terminal] |= first[after]
+                if after not in empty:
+                    break
+    return follow, first[grammar.start]
