@@ -1,4 +1,4 @@
-"""In: a schema. Out: what is enforced of it and what not, at what cost, and what looks like a slip.
+"""In: a schema or grammar. Out: what is enforced, at what cost, and what looks like a slip.
 
 Exit status: 0 fine, 1 warnings or something refused, 2 a broken schema. Remarks alone are fine.
 """
@@ -43,12 +43,38 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Exit status 0 if nothing is to be said but remarks, 1 if there is, 2 for a broken schema."""
     import structgen
 
-    report = structgen.support(inputs.load_spec(args.schema, schema_options(args)))
+    spec = inputs.load_spec(args.schema, schema_options(args))
+    if inputs.is_grammar(args.schema):
+        return check_grammar(spec, inputs.shown(args.schema), terminal, as_json=args.json)
+    report = structgen.support(spec)
     if args.json:
         terminal.result(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
         show(report, inputs.shown(args.schema), terminal, everything=args.all)
     return status_of(report)
+
+
+def check_grammar(spec: Any, name: str, terminal: Terminal, *, as_json: bool) -> int:
+    """Show what is useless in a grammar; exit status 1 if anything is."""
+    rules = spec.rules()
+    found = spec.findings()
+    written = [rule for rule in rules.rules.values() if not rule.written]
+    if as_json:
+        entries = [
+            {"kind": f.kind, "name": f.name, "place": str(f.place or ""), "message": f.message}
+            for f in found
+        ]
+        counts = {"rules": len(written), "terminals": len(rules.terminals)}
+        terminal.result(json.dumps({**counts, "findings": entries}, ensure_ascii=False, indent=2))
+        return DOUBTFUL if found else FINE
+    terminal.result(
+        f"{name}: {amount(len(written), 'rule')}, {amount(len(rules.terminals), 'terminal')}"
+    )
+    for finding in found:
+        line("warning", str(finding.place or ""), finding.message, terminal)
+    spec.automaton()
+    terminal.result(terminal.styled("it compiles", "green", on_out=True))
+    return DOUBTFUL if found else FINE
 
 
 def status_of(report: SupportReport) -> int:

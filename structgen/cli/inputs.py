@@ -1,10 +1,11 @@
-"""In: paths, `-`, `module:Model` and texts from the command line. Out: specs, texts, vocabularies.
+"""In: paths, `-`, `module:Model`, names and texts from the command line. Out: specs, texts.
 
 Whatever is wrong with them becomes a StructgenError that names the place and says what to do.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import os
@@ -17,6 +18,8 @@ from structgen.cli.terminal import is_terminal
 from structgen.errors import SpecError, StructgenError
 
 STDIN = "-"
+GRAMMAR_ENDINGS = (".lark", ".gbnf", ".ebnf")
+GRAMMAR_OPTIONS = ("start", "lexing")
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _MODEL = re.compile(rf"({_NAME}):({_NAME})")
 
@@ -81,12 +84,19 @@ def read_prompt(prompt: str | None, prompt_file: str | None, *, stdin_taken: boo
 
 
 def load_spec(source: str, options: dict[str, Any]) -> Any:
-    """The spec that SCHEMA names: a schema file, `-`, or `module:Model`.
+    """The spec that SPEC names: a schema file, `-`, `module:Model`, or a grammar.
 
-    `options` are keyword arguments of `structgen.JsonSchema`.
+    `options` are keyword arguments of `structgen.JsonSchema`, and `start` and `lexing` where they
+    were given, which are for grammars.
     """
     import structgen
 
+    options = dict(options)
+    about_grammars = {name: options.pop(name) for name in GRAMMAR_OPTIONS if name in options}
+    if is_grammar(source):
+        return load_grammar(source, about_grammars)
+    for name in about_grammars:
+        _bad(f"--{name} is for grammars", shown(source), "a grammar", "leave it out")
     found = _MODEL.fullmatch(source)
     if found and not Path(source).exists():
         from structgen.spec.python_types import PythonType
@@ -97,6 +107,34 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
         kind = "text" if isinstance(schema, str) else json.dumps(schema)[:40]
         _broken(f"the schema is {kind}", shown(source), "an object, true or false")
     return structgen.JsonSchema(schema, **options)
+
+
+def is_grammar(source: str) -> bool:
+    """Whether SPEC names a grammar: by the ending of a file, or one that is shipped."""
+    from structgen.grammar.shipped import NAMES
+
+    if Path(source).suffix in GRAMMAR_ENDINGS:
+        return True
+    return source in NAMES and not Path(source).exists()
+
+
+def load_grammar(source: str, options: dict[str, Any]) -> Any:
+    """The spec of a grammar file or of a shipped grammar. options: `start`, `lexing`."""
+    from structgen.grammar.shipped import grammar
+    from structgen.spec.grammar_specs import Ebnf, Gbnf, Lark
+
+    ending = Path(source).suffix
+    if not ending:
+        return dataclasses.replace(grammar(source), **options)
+    text = read_text(source, "grammar")
+    if ending == ".lark":
+        return Lark(text, path=source, **options)
+    if "lexing" in options:
+        _bad("--lexing is for Lark grammars", shown(source), "", "leave it out")
+    start = options.get("start")
+    if ending == ".ebnf":
+        return Ebnf(text, start)
+    return Gbnf(text) if start is None else Gbnf(text, start)
 
 
 def read_json(path: str, what: str) -> Any:

@@ -21,16 +21,26 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 def add_schema(
     parser: argparse.ArgumentParser, *, order: str, whitespace: str, many: bool = False
 ) -> None:
-    """SCHEMA and how it is read; `order` and `whitespace` are the defaults of this command.
+    """SPEC and how it is read; `order` and `whitespace` are the defaults of this command.
 
-    With `many` it is SPEC, may be given several times, and may also be a folder or a pattern.
+    With `many` it may be given several times, and may also be a folder or a pattern.
     """
-    what = "a JSON Schema file, - for stdin, or module:Model (a Pydantic model or another type)"
+    what = (
+        "a JSON Schema file, - for stdin, module:Model (a Pydantic model or another type), "
+        "a grammar file (.lark, .gbnf, .ebnf), or the name of a shipped grammar (sql, python, ...)"
+    )
     if many:
         what = f"{what}; or a folder with such files, or a pattern of paths (in quotes)"
         parser.add_argument("specs", metavar="SPEC", nargs="+", help=what)
     else:
-        parser.add_argument("schema", metavar="SCHEMA", help=what)
+        parser.add_argument("schema", metavar="SPEC", help=what)
+    grammar = parser.add_argument_group("how a grammar is read")
+    grammar.add_argument("--start", metavar="RULE", help="the rule to start from")
+    grammar.add_argument(
+        "--lexing",
+        choices=("free", "longest"),
+        help="how Lark cuts texts: as its Earley parser or as its contextual lexer (default: free)",
+    )
     group = parser.add_argument_group("how the schema is read")
     group.add_argument(
         "--property-order",
@@ -53,11 +63,13 @@ def add_schema(
 
 
 def schema_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Keyword arguments for `structgen.JsonSchema`."""
+    """Keyword arguments for `structgen.JsonSchema`, and those for grammars that were given."""
+    for_grammars = {"start": args.start, "lexing": args.lexing}
     return {
         "property_order": args.property_order,
         "whitespace": args.whitespace,
         "formats": args.formats,
+        **{name: value for name, value in for_grammars.items() if value is not None},
     }
 
 

@@ -112,8 +112,8 @@ class Bnf:
         name = self._texts.get(language)
         if name is None:
             name = self._texts[language] = f"{self._written}/{len(self._texts)}"
-            words = text.words or self._written
-            self.terminals[name] = Terminal(name, language, shown=words)
+            words = _non_empty(text.words) if found else text.words
+            self.terminals[name] = Terminal(name, language, shown=words or self._written)
         return [(name,), *found]
 
     def _symbol(self, expression: Expression) -> str:
@@ -235,3 +235,10 @@ class Bnf:
         below = self._up_to(body, (1 << exponent) - 1)
         above = (power, *self._up_to(body, count - (1 << exponent)))
         return (self._helper(("up to", body, count), (below, above)),)
+
+
+def _non_empty(words: str) -> str:
+    """The words for a piece that may be empty, for where it is not."""
+    if words.endswith("*"):
+        return f"{words[:-1]}+"
+    return words.removesuffix("?")

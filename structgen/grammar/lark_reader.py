@@ -97,6 +97,7 @@ class _Reader:
             self.rules.append((name, parameters, copied, options))
         self.ignore = tuple(str(name) for name in built.ignore)
         self.declared = {str(name) for name, (tree, _) in built.term_defs if tree is None}
+        self.named = {str(name) for name, _ in built.term_defs}
         self.terminals = self._patterns(built.term_defs)
 
     def _patterns(self, definitions: list[Any]) -> list[TerminalDef]:
@@ -201,7 +202,7 @@ class _Reader:
             matches = _matches(pattern)
             if matches.language.nullable or pattern.min_width == 0:
                 raise self.text.error(
-                    f"the terminal {definition.user_repr()} may be empty",
+                    f"the terminal {self._shown(definition)} may be empty",
                     place or Place(1, 1),
                     expected="terminals of at least one character",
                     hint="make it optional where rules use it",
@@ -210,7 +211,7 @@ class _Reader:
             raise self.text.error(str(error.problem), place or Place(1, 1), rule=name) from error
         except (UnsupportedSchemaError, BudgetError) as error:
             error.location = str(place or "")
-            error.problem = f"{error.problem}, in terminal {definition.user_repr()}"
+            error.problem = f"{error.problem}, in terminal {self._shown(definition)}"
             raise
         return Terminal(
             name,
@@ -221,9 +222,14 @@ class _Reader:
             priority=definition.priority,
             max_width=pattern.max_width,
             pattern_length=len(pattern.value),
-            shown=definition.user_repr(),
+            shown=self._shown(definition),
             place=place,
         )
+
+    def _shown(self, definition: TerminalDef) -> str:
+        """How messages name a terminal: one without a name of its own as it is written."""
+        name, raw = str(definition.name), definition.pattern.raw
+        return name if name in self.named or raw is None else raw
 
     def _place(self, definition: TerminalDef) -> Place | None:
         defined = self.text.defined(definition.name)

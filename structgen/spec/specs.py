@@ -278,10 +278,6 @@ class Choice(MachineSpec):
         return cls(**data)
 
 
-KINDS: dict[str, type[JsonSchema | Regex | Choice]] = {
-    c.kind: c for c in (JsonSchema, Regex, Choice)
-}
-
 HOMES = {
     "json_schema": "structgen.spec.specs:JsonSchema",
     "regex": "structgen.spec.specs:Regex",
