@@ -101,7 +101,7 @@ class Monitored(TextCritic):
             tokens = self._tokens(vocabulary)
             rest = [name[len(watch.name) :] for name in watch.names]
             if watch.name not in watch.names:
-                _keep(row, tokens.index.text, tokens.index, rest)
+                _keep(row, tokens.whole, tokens.index, rest)
             elif self.monitor.continues(watch.name[-1]):
                 _keep(row, tokens.continuing, tokens.index, rest)
         elif not watch.word and self.monitor.triggered(context.text):
@@ -151,17 +151,21 @@ class Monitored(TextCritic):
         found = self._indices.get(vocabulary)
         if found is None:
             index = TokenIndex(vocabulary)
-            beginning = index.starting(self.monitor.begins)
-            found = _Tokens(index, beginning, index.starting(self.monitor.continues))
+            wanted = (lambda _: True), self.monitor.begins, self.monitor.continues
+            found = _Tokens(index, *map(index.starting, wanted))
             self._indices[vocabulary] = found
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """A vocabulary's tokens, and rows of those whose first character begins or continues a name."""
+    """A vocabulary's tokens, and rows of those whose first character is whole.
+
+    Of these rows, two have those whose first character begins or continues a name.
+    """
 
     index: TokenIndex
+    whole: Rows
     beginning: Rows
     continuing: Rows
 

@@ -16,6 +16,7 @@ from collections.abc import Collection
 from structgen.sample.monitors import Monitor
 from structgen.sample.predicates import OnText
 
+_REMEMBERED = 4096  # answers that are kept as long as the schema is the same
 # Literals and comments, closed or not; a name in double quotes is none of them.
 _QUOTED = re.compile(r"'(?:[^']|'')*(?:'|(?P<open>\Z))|--[^\n]*|/\*(?s:.*?)(?:\*/|\Z)")
 _NAME = r'(?:[^\W\d]\w*|"(?:[^"]|"")*")'
@@ -60,6 +61,7 @@ class SqlNames(Monitor):
         self._columns: dict[str, list[str]] = {}  # by table, in lower case
         self._tables: list[str] = []
         self._words: frozenset[str] = frozenset()
+        self._known: dict[str, frozenset[str]] = {}
 
     def begins(self, character: str) -> bool:
         """See `Monitor.begins`; names may be in quotes, but only in double ones."""
@@ -74,6 +76,13 @@ class SqlNames(Monitor):
         """See the module; keywords and functions in upper and in lower case."""
         self._read()
         code = _without_literals(text) or ""
+        if code not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[code] = self._analyse(code)
+        return self._known[code]
+
+    def _analyse(self, code: str) -> frozenset[str]:
         common = set(map(_unquoted, _COMMON.findall(code)))
         sources = _sources(code)
         qualified = _POINT.search(code)
@@ -105,6 +114,7 @@ class SqlNames(Monitor):
         self._columns = {}
         for table, column in rows:
             self._columns.setdefault(table.lower(), []).append(column)
+        self._known.clear()
         self._read_at = version
 
 

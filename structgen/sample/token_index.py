@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy.typing as npt
 from structgen.mask import bitmask
 from structgen.mask.bitmask import Rows
 from structgen.tokens.vocabulary import Vocabulary
+
+_REMEMBERED = 256  # rows
 
 
 class TokenIndex:
@@ -23,7 +25,10 @@ class TokenIndex:
         ids.sort(key=vocabulary.token_bytes)
         self._ids = np.array(ids, np.int64)
         self._tokens = [vocabulary.token_bytes(i) for i in ids]
-        self.text = self._row(self._ids)  #: all text tokens
+        self._equal: dict[bytes, tuple[int, int]] = {}  # which tokens are these bytes: from, to
+        for i, token in enumerate(self._tokens):
+            self._equal[token] = self._equal.get(token, (i, i))[0], i + 1
+        self._written: dict[frozenset[bytes], Rows] = {}
 
     def starting(self, wanted: Callable[[str], bool]) -> Rows:
         """The tokens whose first character, which they write wholly, is wanted."""
@@ -37,25 +42,35 @@ class TokenIndex:
         return self._row(self._ids[found])
 
     def writing(self, texts: Iterable[bytes]) -> Rows:
-        """The tokens that write the beginning of one of the texts, or it and more."""
-        texts = set(texts)
-        parts = {text[:end] for text in texts for end in range(1, len(text))} - texts
-        spans = [self._span(text, lambda token, n: token[:n]) for text in texts]
-        spans += [self._span(part, lambda token, _: token) for part in parts]
+        """The tokens that write the beginning of one of the texts, or it and more. Read-only."""
+        key = frozenset(texts)
+        row = self._written.get(key)
+        if row is None:
+            if len(self._written) >= _REMEMBERED:
+                self._written.clear()
+            row = self._written[key] = self._writing(key)
+        return row
+
+    def _writing(self, texts: frozenset[bytes]) -> Rows:
+        parts = {text[:end] for text in texts for end in range(1, len(text))}
+        spans = [self._equal[part] for part in parts.intersection(self._equal)]
+        spans += [(self._from(text), self._from(_behind(text))) for text in texts]
         return self._row(np.concatenate([self._ids[:0], *(self._ids[a:b] for a, b in spans)]))
 
-    def _span(self, text: bytes, seen: Callable[[bytes, int], bytes]) -> tuple[int, int]:
-        """The tokens of which `seen`, given len(text) too, is `text`: from, and up to."""
-
-        def key(token: bytes) -> bytes:
-            return seen(token, len(text))
-
-        return bisect_left(self._tokens, text, key=key), bisect_right(self._tokens, text, key=key)
+    def _from(self, text: bytes | None) -> int:
+        """Index of the first token that is not before `text`; None is behind all."""
+        return len(self._tokens) if text is None else bisect_left(self._tokens, text)
 
     def _row(self, ids: npt.NDArray[np.int64]) -> Rows:
         allowed = np.zeros(self._size, np.bool_)
         allowed[ids] = True
         return bitmask.pack(allowed)
+
+
+def _behind(text: bytes) -> bytes | None:
+    """The first bytes that are behind all that begin with `text`; None if there are none."""
+    start = text.rstrip(b"\xff")
+    return start[:-1] + bytes([start[-1] + 1]) if start else None
 
 
 def _width(first: int) -> int:
