@@ -7,6 +7,8 @@ interfaces       how samplers see a model, a potential, and each other
 posterior        the law to sample: model, constraint, potentials, a budget of tokens
 results          Sample and Samples: texts with their weights
 families         the ways to sample, by name
+potentials       critics: conditions and weights beyond grammars
+search           the best texts instead of drawn ones
 
 The names below are loaded on first use.
 """
@@ -37,27 +39,63 @@ _HOMES = {
     "Smc": "smc",
     "BestOf": "best_of",
     "Beam": "beam",
+    "BestFirst": "search",
+    "MonteCarlo": "search",
+    "Critic": "potentials",
+    "TextCritic": "potentials",
+    "Product": "potentials",
+    "Context": "context",
+    "OnText": "predicates",
+    "OnTokens": "predicates",
+    "OnValue": "predicates",
+    "PartialValue": "partial_json",
+    "read_partial": "partial_json",
+    "SecondModel": "second_model",
+    "Monitor": "monitors",
+    "Monitored": "monitors",
+    "PythonNames": "names_python",
+    "SqlNames": "names_sql",
+    "prepares": "names_sql",
+    "join": "joined",
 }
 __all__ = [
     "FAMILIES",
     "Asap",
     "Awrs",
     "Beam",
+    "BestFirst",
     "BestOf",
     "Cars",
+    "Context",
+    "Critic",
     "Estimate",
     "LanguageModel",
     "Mask",
+    "Monitor",
+    "Monitored",
+    "MonteCarlo",
+    "OnText",
+    "OnTokens",
+    "OnValue",
+    "PartialValue",
     "Posterior",
     "PrefixTrie",
+    "Product",
+    "PythonNames",
     "Rejection",
     "Sample",
     "Samples",
+    "SecondModel",
     "Smc",
+    "SqlNames",
     "TableModel",
+    "TextCritic",
     "draw",
     "exact_law",
+    "join",
     "posterior_of",
+    "prepares",
+    "read_partial",
     "sample",
 ]
 
@@ -68,18 +106,36 @@ if TYPE_CHECKING:
     from structgen.sample.beam import Beam as Beam
     from structgen.sample.best_of import BestOf as BestOf
     from structgen.sample.cars import Cars as Cars
+    from structgen.sample.context import Context as Context
     from structgen.sample.exact import exact_law as exact_law
     from structgen.sample.families import FAMILIES as FAMILIES
     from structgen.sample.families import draw as draw
     from structgen.sample.independent import Awrs as Awrs
     from structgen.sample.independent import Mask as Mask
     from structgen.sample.independent import Rejection as Rejection
+    from structgen.sample.joined import join as join
     from structgen.sample.language_model import LanguageModel as LanguageModel
+    from structgen.sample.monitors import Monitor as Monitor
+    from structgen.sample.monitors import Monitored as Monitored
+    from structgen.sample.names_python import PythonNames as PythonNames
+    from structgen.sample.names_sql import SqlNames as SqlNames
+    from structgen.sample.names_sql import prepares as prepares
+    from structgen.sample.partial_json import PartialValue as PartialValue
+    from structgen.sample.partial_json import read_partial as read_partial
     from structgen.sample.posterior import Posterior as Posterior
+    from structgen.sample.potentials import Critic as Critic
+    from structgen.sample.potentials import Product as Product
+    from structgen.sample.potentials import TextCritic as TextCritic
+    from structgen.sample.predicates import OnText as OnText
+    from structgen.sample.predicates import OnTokens as OnTokens
+    from structgen.sample.predicates import OnValue as OnValue
     from structgen.sample.prefix_trie import PrefixTrie as PrefixTrie
     from structgen.sample.results import Estimate as Estimate
     from structgen.sample.results import Sample as Sample
     from structgen.sample.results import Samples as Samples
+    from structgen.sample.search import BestFirst as BestFirst
+    from structgen.sample.search import MonteCarlo as MonteCarlo
+    from structgen.sample.second_model import SecondModel as SecondModel
     from structgen.sample.smc import Smc as Smc
     from structgen.sample.table import TableModel as TableModel
 

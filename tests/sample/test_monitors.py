@@ -1,4 +1,4 @@
-"""In: monitors over small languages. Out: that no unknown name is written, and nothing else bent."""
+"""In: monitors over small languages. Out: that no unknown name is written, and the rest is free."""
 
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ class Members(Monitor):
         return self.members
 
 
+TYPES = {"list": ("len", "push", "pop"), "str": ("length", "trim"), "map": ("len", "keys", "é")}
+
+
 class Symbols(Monitor):
     """A toy language: `let NAME:TYPE;` declares, `use NAME.MEMBER;` uses."""
-
-    TYPES = {"list": ("len", "push", "pop"), "str": ("length", "trim"), "map": ("len", "keys", "é")}
 
     def triggered(self, text: str) -> bool:
         """See `Monitor.triggered`."""
@@ -61,11 +62,11 @@ class Symbols(Monitor):
     def names(self, text: str) -> Collection[str]:
         """See `Monitor.names`."""
         if text.endswith(":"):
-            return list(self.TYPES)
+            return list(TYPES)
         declared = dict(re.findall(r"let (\w+):(\w+);", text))
         if text.endswith("use "):
             return list(declared)
-        return self.TYPES[declared[re.findall(r"(\w+)\.$", text)[0]]]
+        return TYPES[declared[re.findall(r"(\w+)\.$", text)[0]]]
 
 
 def judged(critic: Critic, text: str) -> tuple[bool, bool]:
@@ -196,9 +197,9 @@ def undefined(text: str) -> int:
     for name, kind, used, member in re.findall(r"let (\w+):(\w+);|use (\w+)\.(\w+);", text):
         if name:
             declared[name] = kind
-            count += kind not in Symbols.TYPES
+            count += kind not in TYPES
         else:
-            count += member not in Symbols.TYPES.get(declared.get(used, ""), ())
+            count += member not in TYPES.get(declared.get(used, ""), ())
     return count
 
 
@@ -301,8 +302,8 @@ def test_sqlite_prepares_what_the_check_of_whole_texts_lets_through(
 
 
 SQL_PIECES = (
-    "SELECT |select | FROM |name|na|me|id|user|users|user_id|s|_id|total|to|orders|order|u|o|,|, |.| "
-    "|WHERE |=|1|'x'| AS |first|\"|first name|\"first|u.|JOIN |</s>"
+    "SELECT |select | FROM |name|na|me|id|user|users|user_id|s|_id|total|to|orders|order|u|o|,|, |."
+    "| |WHERE |=|1|'x'| AS |first|\"|first name|\"first|u.|JOIN |</s>"
 ).split("|")
 
 
