@@ -24,6 +24,7 @@ COMMANDS = {
     "suite": "run the official JSON Schema Test Suite",
     "masks": "measure masks on MaskBench cases, or on a grammar",
     "generate": "measure generation with a model, end to end",
+    "device": "measure masks and sampling where the logits are",
     "report": "make an HTML page and tables of results",
     "compare": "say what got better or worse between two results files",
     "ratchet": "compare structgen with the outcomes on record, or record them anew",

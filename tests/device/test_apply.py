@@ -51,10 +51,11 @@ def run(path: Any, logits: torch.Tensor, masks: Any, temperatures: Any = None) -
 @pytest.mark.parametrize("path", PATHS, ids=["torch", "triton"])
 def test_logits_stay_or_become_minus_infinity(path: Any, shape: Any, dtype: torch.dtype) -> None:
     """Bit for bit, for every length of a row, and -inf beyond the vocabulary."""
-    logits, allowed = drawn_case(*shape, dtype)
+    n, size, width = shape
+    logits, allowed = drawn_case(n, size, width, dtype)
     found = run(path, logits, masks_of(allowed))
     wide = np.zeros(logits.shape, np.bool_)
-    wide[:, : shape[1]] = allowed
+    wide[:, :size] = allowed
     expected = logits.masked_fill(torch.from_numpy(~wide).to(WHERE), -torch.inf)
     assert torch.equal(found, expected)
 

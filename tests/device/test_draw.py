@@ -200,7 +200,7 @@ def test_what_the_kernels_leave_undecided_is_drawn_all_the_same(
 ) -> None:
     """Flat logits need thousands of tokens to reach p: the other path tells."""
     need_kernels()
-    used = triton_path.draw
+    used: Any = triton_path.draw
     logits, allowed = case(5, 900, torch.float32, spread=0.1)
     samplers = [Sampler(1.0, None, p) for p in (0.9, 1.0, 0.01, 0.8, 0.99)]
     uniforms = [0.1, 0.3, 0.5, 0.7, 0.9]
