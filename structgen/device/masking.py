@@ -17,6 +17,7 @@ from structgen.device import sheet as columns
 from structgen.device import torch_path, triton_path
 from structgen.device.table import DeviceMasks
 from structgen.errors import GenerationError
+from structgen.mask import bitmask
 
 
 @torch.inference_mode()
@@ -82,11 +83,12 @@ def _check(logits: torch.Tensor, masks: DeviceMasks) -> None:
         logits.ndim != 2
         or len(logits) != len(masks.ids)
         or logits.shape[1] < masks.vocab_size
+        or masks.table.shape[1] != bitmask.words(masks.vocab_size)
         or logits.stride(1) != 1
     ):
         raise GenerationError(
             f"logits of shape {tuple(logits.shape)} and strides {logits.stride()}, "
-            f"{len(masks.ids)} masks for {masks.vocab_size} tokens",
-            expected="logits [n, V] or wider, contiguous within rows, for n masks",
+            f"{len(masks.ids)} masks for {masks.vocab_size} tokens in {masks.table.shape[1]} words",
+            expected="logits [n, V] or wider, contiguous within rows, for n masks of V tokens",
             hint="size the vocabulary by the model's logits",
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +33,15 @@ COLUMNS = 9
 def write_sheet(samplers: Sequence[Sampler], uniforms: Sequence[float]) -> npt.NDArray[np.float64]:
     """float64[n, COLUMNS]; uniforms[i] in [0, 1) decides row i's draw, unless it is greedy."""
     sheet = np.zeros((len(samplers), COLUMNS))
-    for line, sampler, uniform in zip(sheet, samplers, uniforms, strict=True):
-        line[:TOKEN] = (
+    sheet[:, UNIFORM] = uniforms
+    end = 0
+    for _, same in groupby(samplers, key=id):  # usually one for all rows
+        sampler, start = next(same), end
+        end += 1 + sum(1 for _ in same)
+        sheet[start:end, :UNIFORM] = (
             sampler.temperature,
             min(sampler.top_k or 0, 0x7FFFFFFF),
             sampler.top_p,
             math.log(sampler.min_p) if sampler.min_p > 0.0 else -math.inf,
-            uniform,
         )
     return sheet

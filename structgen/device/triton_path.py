@@ -40,7 +40,7 @@ def apply(
     width = logits.shape[1]
     grid = len(logits), -(-width // block)
     _launch("apply_rows", grid, logits, masks.table, masks.ids,
-            masks.ids if temperatures is None else temperatures,  # not looked at
+            masks.ids if temperatures is None else temperatures.float(),  # ids: not looked at
             width, logits.stride(0), masks.vocab_size, temperatures is not None, block)  # fmt: skip
 
 
