@@ -35,6 +35,16 @@ def add(commands: Any) -> None:
         commands, "generate", "Let a model write JSON that fits a schema, to stdout.", run
     )
     add_schema(parser, order="declared", whitespace="bounded")
+    add_prompt(parser)
+    add_model(parser)
+    _add_sampling(parser)
+    parser.add_argument("-n", metavar="N", type=integer(1), help="number of results, one a line")
+    parser.add_argument("--stream", action="store_true", help="write the text as it comes")
+    parser.add_argument("--stats", action="store_true", help="say on stderr how it went")
+
+
+def add_prompt(parser: argparse.ArgumentParser) -> None:
+    """PROMPT, and how it is put to the model."""
     parser.add_argument(
         "prompt", metavar="PROMPT", nargs="?", help="what the model is asked (default: from stdin)"
     )
@@ -47,14 +57,10 @@ def add(commands: Any) -> None:
         default=argparse.SUPPRESS,
         help="give the prompt to the model as it is, even if it has a chat template",
     )
-    _add_model(parser)
-    _add_sampling(parser)
-    parser.add_argument("-n", metavar="N", type=integer(1), help="number of results, one a line")
-    parser.add_argument("--stream", action="store_true", help="write the text as it comes")
-    parser.add_argument("--stats", action="store_true", help="say on stderr how it went")
 
 
-def _add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Which model, and where it runs."""
     group = parser.add_argument_group("model")
     group.add_argument(
         "--model",

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Sequence
 
 from structgen.cli import (
+    align,
     bench,
     check,
     check_schema,
@@ -39,6 +40,7 @@ COMMANDS = (
     check,
     explain,
     check_schema,
+    align,
     export,
     compile_specs,
     inspect,
