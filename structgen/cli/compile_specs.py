@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from structgen.cli.compile_jobs import Outcome, Settings, Task, run_all
+from structgen.cli.inputs import GRAMMAR_ENDINGS
 from structgen.cli.options import (
     add_command,
     add_schema,
@@ -26,7 +27,7 @@ from structgen.errors import StructgenError
 FINE, FAILED = 0, 2
 MAX_STATES = 10_000
 MEMORY = 256  # MiB
-ENDINGS = (".json", ".lark", ".gbnf", ".ebnf")  # of the files taken from folders
+ENDINGS = (".json", *GRAMMAR_ENDINGS)  # of the files taken from folders
 ARTIFACT = ".sgc"
 
 
