@@ -19,7 +19,7 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 from structgen.decode.interfaces import Constraint, Doubles, Drawn, Rows
 from structgen.decode.sampling import Sampler
-from structgen.device import DeviceMasks, RowTable, draw, sheet
+from structgen.device import NOTHING, DeviceMasks, RowTable, draw
 from structgen.errors import ModelError
 from structgen.mask import bitmask
 
@@ -71,16 +71,16 @@ class DeviceLogits(TorchLogits):
     ) -> list[Drawn]:
         """For each row what `Sampler.choose` draws of what is allowed, with this random number."""
         found = draw(self._rows, masks, samplers, uniforms)
-        return [self._drawn(i, line) for i, line in enumerate(found.tolist())]
+        rows = zip(*(column.tolist() for column in found), strict=True)
+        return [self._drawn(i, *row) for i, row in enumerate(rows)]
 
-    def _drawn(self, row: int, line: list[float]) -> Drawn:
-        token = int(line[sheet.TOKEN])
-
+    def _drawn(
+        self, row: int, token: int, its_logit: float, log_raw: float, log_masked: float
+    ) -> Drawn:
         def logit(other: int) -> float:
-            return line[sheet.LOGIT] if other == token else float(self._rows[row, other])
+            return its_logit if other == token else float(self._rows[row, other])
 
-        known = None if token == sheet.NOTHING else token
-        return Drawn(known, line[sheet.LOG_RAW], line[sheet.LOG_MASKED], logit)
+        return Drawn(None if token == NOTHING else token, log_raw, log_masked, logit)
 
 
 @dataclass(slots=True)

@@ -41,13 +41,11 @@ def draw(
     masks: DeviceMasks,
     samplers: Sequence[Sampler],
     uniforms: Sequence[float],
-) -> npt.NDArray[np.float64]:
+) -> columns.Draws:
     """Draw a token for each row, as `Sampler.choose` would from the logits that are allowed.
 
     The logits stay as they are. uniforms[i] in [0, 1) decides row i's draw, unless it is greedy.
-    Returns a sheet float64[n, COLUMNS], with the tokens in column TOKEN (see `device.sheet`;
-    NOTHING where the mask allows no token of positive probability), and their LOGIT, LOG_RAW and
-    LOG_MASKED. GenerationError when the shapes do not agree.
+    Only the tokens and their numbers travel back. GenerationError when the shapes do not agree.
     """
     _check(logits, masks)
     if logits.device.type == "mps":  # which has no doubles; its memory is the CPU's
@@ -63,7 +61,7 @@ def draw(
     rest = np.flatnonzero(found[:, columns.TOKEN] == columns.UNDECIDED)
     if len(rest):
         found[rest] = _draw_rest(logits, masks, there, rest)
-    return found
+    return columns.read_sheet(found)
 
 
 def _draw_rest(
