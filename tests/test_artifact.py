@@ -252,6 +252,6 @@ def test_forged_forms_lead_nowhere(
     container.write(tmp_path / "f", artifact.KIND, header, forged)
     exercise(tmp_path / "f", Random(0))
     field = data.draw(st.sampled_from(["kind", "automaton", "writes_all_bytes", "size"]))
-    value = data.draw(st.sampled_from([None, 0, 2**70, "regex", [], {}, {"start": -5}, True]))
+    value: Any = data.draw(st.sampled_from([None, 0, 2**70, "regex", [], {}, {"start": -5}, True]))
     container.write(tmp_path / "f", artifact.KIND, header | {field: value}, arrays)
     exercise(tmp_path / "f", Random(0))

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import structgen as sg
-from structgen import cache as cache_module
-from structgen import pipeline
+from structgen import artifact, pipeline
 from structgen.cache import Cache
 from structgen.errors import ArtifactError
 
@@ -95,7 +94,7 @@ def test_what_is_damaged_is_made_anew(damage: str, tmp_path: Path, compiled: lis
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1 if damage == "flip" else 0
     data[8] += damage == "version"
-    path.write_bytes({"cut": data[:-1], "empty": b""}.get(damage, data))
+    path.write_bytes(bytes({"cut": data[:-1], "empty": b""}.get(damage, data)))
     if damage == "folder":
         path.unlink()
         path.mkdir()
@@ -112,7 +111,7 @@ def test_the_files_used_last_are_kept(tmp_path: Path) -> None:
     paths = []
     for age, spec in enumerate(specs):
         cache.compile(spec, VOCABULARY)
-        path = cache.path_of(cache_module.artifact.key_of(spec, VOCABULARY))
+        path = cache.path_of(artifact.key_of(spec, VOCABULARY))
         os.utime(path, (1000 + age, 1000 + age))
         paths.append(path)
     size = paths[0].stat().st_size
