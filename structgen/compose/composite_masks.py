@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Masks, Row
 from structgen.compose.composite import Thread
+from structgen.compose.end_finder import EndFinder
 from structgen.compose.layout import QUIET, WHOLE, Hub, Part
 from structgen.compose.scan import ScanMasks
-from structgen.compose.trie_walk import TrieWalk
+from structgen.compose.trie_walk import trie_walk
 
 if TYPE_CHECKING:
     from structgen.compose.composite import Composite
@@ -31,8 +32,10 @@ class CompositeMasks(Masks):
     def __init__(self, composite: Composite, vocabulary: Vocabulary) -> None:
         self._composite = composite
         self._vocabulary = vocabulary
-        self._walk = TrieWalk(vocabulary)
+        self._walk = trie_walk(vocabulary)
         self._of_source: dict[int, Masks] = {}
+        self._firsts: dict[int, frozenset[int]] = {}
+        self._finders: dict[tuple[int, frozenset[int]], EndFinder] = {}
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
@@ -84,9 +87,26 @@ class CompositeMasks(Masks):
                 yield hub, masks.quiet_ends(at, top)
             return
         hub = part.exits[WHOLE]
-        if final or hub.closure()[0]:
+        if top != ROOT or final:
             yield hub, masks.below(at, top, row)
-        elif top == ROOT:
-            row |= masks.row(at)
-        else:
-            masks.below(at, top, row)
+            return
+        finder = self._finder(part, hub) if hub.closure()[0] else None
+        if finder is not None and not finder.pays:
+            yield hub, masks.below(at, top, row)
+            return
+        row |= masks.row(at)
+        if finder is not None:
+            yield hub, finder.ends(at)
+
+    def _finder(self, part: Part, hub: Hub) -> EndFinder:
+        """What finds the ends of a part in front of a hub."""
+        firsts = self._firsts.get(id(hub))
+        if firsts is None:
+            parts = self._composite.parts
+            starts = [parts[p].automaton.next_bytes(q) for p, q in self._composite.behind(hub)[1]]
+            firsts = self._firsts[id(hub)] = frozenset(b for found in starts for b in found)
+        key = (part.source, firsts)
+        if key not in self._finders:
+            made = EndFinder(part.automaton, self._walk, part.lasts, firsts)
+            self._finders[key] = made
+        return self._finders[key]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.automaton import Automaton, Stored
+from structgen.compose.end_finder import ANY_BYTE, last_bytes
 from structgen.compose.scan import Scan
 from structgen.compose.scan_table import ScanTable, choice_table
 from structgen.errors import BudgetError, StructgenError
@@ -64,13 +65,17 @@ class Hub:
 
 
 class Part:
-    """One automaton at one place of the layout. exits: the hub behind each way in which it ends."""
+    """One automaton at one place of the layout.
 
-    __slots__ = ("automaton", "exits", "source")
+    exits: the hub behind each way in which it ends. lasts: among which bytes its last byte is.
+    """
+
+    __slots__ = ("automaton", "exits", "lasts", "source")
 
     def __init__(self, automaton: Automaton, source: int, exits: Mapping[int, Hub]) -> None:
         self.automaton = automaton
         self.source = source
+        self.lasts = ANY_BYTE
         self.exits = dict(exits)
 
     def ends(self, at: int) -> tuple[int, ...]:
@@ -110,7 +115,9 @@ class Layout:
             if place:
                 error.location = f"{place}: {error.location}" if error.location else place
             raise
-        return self._part(known[0], {WHOLE: after})
+        hub = self._part(known[0], {WHOLE: after})
+        self.parts[-1].lasts = last_bytes(spec)
+        return hub
 
     def text(self, text: str, after: Hub) -> Hub:
         """Exactly `text`."""

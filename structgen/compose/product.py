@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structgen.automaton.automaton import DEAD, Automaton, Bytes, Completes, Masks, Row, Stored
-from structgen.compose.trie_walk import Filled, Ints, TrieWalk
+from structgen.compose.trie_walk import Filled, Ints, trie_walk
 from structgen.compose.viability import Pair, Pairs
 from structgen.errors import UnsatisfiableSchemaError
 
@@ -67,7 +67,7 @@ class Product(Automaton):
         numbers: dict[Pair | None, int] = {None: DEAD}
         for byte, pair in enumerate(steps):
             if pair is not None and pair not in numbers:
-                live = self.pairs.live(pair)
+                live = self.pairs.live(pair, self._found[at])
                 numbers[pair] = self._number(pair, (at, byte)) if live else DEAD
         self.rows[at] = [numbers[pair] for pair in steps]
         self.filled[at] = 1
@@ -168,7 +168,7 @@ class ProductMasks(Masks):
 
     def __init__(self, product: Product, vocabulary: Vocabulary) -> None:
         self._product = product
-        self._walk = TrieWalk(vocabulary)
+        self._walk = trie_walk(vocabulary)
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""

@@ -11,7 +11,7 @@ import numpy as np
 from structgen.automaton.automaton import DEAD, Automaton, Bytes, Completes, Masks, Row, Stored
 from structgen.automaton.byte_words import in_words
 from structgen.compose.scan_table import ScanTable
-from structgen.compose.trie_walk import Filled, Ints, TrieWalk
+from structgen.compose.trie_walk import Filled, Ints, trie_walk
 from structgen.errors import BudgetError
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class ScanMasks(Masks):
 
     def __init__(self, table: ScanTable, vocabulary: Vocabulary) -> None:
         self._table = table
-        self._walk = TrieWalk(vocabulary)
+        self._walk = trie_walk(vocabulary)
         self._filled = np.ones(len(table.rows), np.uint8)
         self._found = np.array([bool(labels) for labels in table.labels])
         self._known: dict[int, tuple[Row, dict[int, Ints]]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,18 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int32]
 Filled = npt.NDArray[np.uint8]
+ByteSet = frozenset[int]
 Rows = Callable[[], tuple[Ints, Filled]]
+
+_walks: WeakKeyDictionary[Vocabulary, TrieWalk] = WeakKeyDictionary()
+
+
+def trie_walk(vocabulary: Vocabulary) -> TrieWalk:
+    """The walk of a vocabulary, the same for all who ask."""
+    found = _walks.get(vocabulary)
+    if found is None:
+        found = _walks[vocabulary] = TrieWalk(vocabulary)
+    return found
 
 
 class TrieWalk:
@@ -33,6 +45,41 @@ class TrieWalk:
         self._spread = walk.spread
         self._scan = kernels("scan").walk_scan
         self._depth = trie.max_depth
+        self._parents: Ints | None = None
+        self._candidates: dict[tuple[ByteSet, ByteSet], Candidates] = {}
+
+    @property
+    def parents(self) -> Ints:
+        """The node above each node, -1 for those below the root."""
+        if self._parents is None:
+            parents = np.full(len(self.nodes.depth), -1, np.int32)
+            above = np.flatnonzero(self.nodes.depth == 1)
+            for depth in range(2, self._depth + 1):
+                nodes = np.flatnonzero(self.nodes.depth == depth)
+                parents[nodes] = above[np.searchsorted(above, nodes) - 1]
+                above = nodes
+            self._parents = parents
+        return self._parents
+
+    def path(self, node: int) -> bytes:
+        """The bytes down to a node."""
+        out = bytearray()
+        while node >= 0:
+            out.append(int(self.nodes.byte[node]))
+            node = int(self.parents[node])
+        out.reverse()
+        return bytes(out)
+
+    def candidates(self, lasts: ByteSet, firsts: ByteSet) -> Candidates:
+        """The nodes with a byte of `lasts` and a child with one of `firsts`."""
+        found = self._candidates.get((lasts, firsts))
+        if found is None:
+            byte = self.nodes.byte
+            children = np.flatnonzero(_among(byte, firsts) & (self.parents >= 0))
+            parents = np.unique(self.parents[children])
+            nodes = parents[_among(byte[parents], lasts)].astype(np.int32)
+            found = self._candidates[lasts, firsts] = Candidates(self, nodes)
+        return found
 
     def spread(self, row: Row) -> None:
         """Give tokens with the same bytes the same bits."""
@@ -54,3 +101,33 @@ class TrieWalk:
             fill(missing)
         after = np.flatnonzero(reach >= 0)
         return (after + node + 1).astype(np.int32), reach[after]
+
+
+class Candidates:
+    """Some nodes of a trie. nodes: int32[n], ascending; vocabulary: their paths as tokens."""
+
+    def __init__(self, walk: TrieWalk, nodes: Ints) -> None:
+        self.nodes = nodes
+        self._walk = walk
+        self._vocabulary: Vocabulary | None = None
+
+    @property
+    def few(self) -> bool:
+        """Whether they are few enough for a walk of their own to pay."""
+        return 4 * len(self.nodes) <= len(self._walk.nodes.byte)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Token i is the path to `nodes[i]`; there must be some."""
+        if self._vocabulary is None:
+            from structgen.tokens.vocabulary import Vocabulary
+
+            self._vocabulary = Vocabulary([self._walk.path(node) for node in self.nodes.tolist()])
+        return self._vocabulary
+
+
+def _among(byte: npt.NDArray[np.uint8], of: ByteSet) -> npt.NDArray[np.bool_]:
+    member = np.zeros(256, np.bool_)
+    member[sorted(of)] = True
+    found: npt.NDArray[np.bool_] = member[byte]
+    return found

@@ -20,6 +20,7 @@ from structgen.automaton.machine import TextMachine
 from structgen.errors import BudgetError
 
 MAX_PAIRS = 20_000  # looked at to tell whether one can be finished
+_BRIDGE = 4  # places tried for the end of another text: before a character, and inside it
 
 Pair = tuple[int, int]
 
@@ -86,6 +87,7 @@ class Pairs:
         self.left, self.right = Side(left), Side(right)
         self.start: Pair = (self.left.start, self.right.start)
         self._known: dict[Pair, bool] = {}
+        self._finishes: dict[Pair, bytes] = {}  # some text on which both sides end
 
     def steps(self, pair: Pair) -> list[Pair | None]:
         """The pair after each of the 256 bytes, None where one side cannot read it."""
@@ -96,11 +98,15 @@ class Pairs:
         """Whether both may end."""
         return self.left.ends(pair[0]) and self.right.ends(pair[1])
 
-    def live(self, pair: Pair) -> bool:
-        """Whether some text finishes both. Raises BudgetError."""
+    def live(self, pair: Pair, before: Pair | None = None) -> bool:
+        """Whether some text finishes both. Raises BudgetError.
+
+        before: a pair that leads to this one; what finishes it is likely to finish this one.
+        """
         known = self._known.get(pair)
         if known is None:
-            known = self._tried(pair) or self._search(pair)
+            hint = None if before is None else self._finishes.get(before)
+            known = self._bridged(pair, hint) or self._tried(pair) or self._search(pair)
         return known
 
     def shortest(self, pair: Pair, alphabet: Bytes) -> bytes:
@@ -143,19 +149,50 @@ class Pairs:
         """Fewest bytes to an end of both, as far as each side can tell by itself."""
         return max(len(self.left.rest(pair[0])), len(self.right.rest(pair[1])))
 
+    def _bridged(self, pair: Pair, hint: bytes | None) -> bool:
+        """Whether a text that finished another pair does it here, after a few bytes at most."""
+        if hint is None:
+            return False
+        here, bridge = pair, b""
+        for _ in range(_BRIDGE):
+            if self._finish(here, hint):
+                self._known[pair] = True
+                self._finishes[pair] = bridge + hint
+                return True
+            byte = self._any_byte(here)
+            if byte < 0:
+                return False
+            after = self.steps(here)[byte]
+            if after is None:
+                return False
+            here, bridge = after, bridge + bytes((byte,))
+        return False
+
+    def _any_byte(self, pair: Pair) -> int:
+        """A byte that both sides can read next, preferably one beyond ASCII; -1 if there is none.
+
+        Only inside a character one has to go on before a text can end that ends elsewhere.
+        """
+        right = self.right.table(pair[1])
+        left = self.left.table(pair[0])
+        both = (byte for byte in range(255, -1, -1) if left[byte] >= 0 and right[byte] >= 0)
+        return next(both, -1)
+
+    def _finish(self, pair: Pair, text: bytes) -> bool:
+        """Whether both sides end after a text."""
+        for side, at in zip((self.left, self.right), pair, strict=True):
+            after, _ = side.automaton.run(at, text)
+            if after < 0 or not side.automaton.is_accepting(after):
+                return False
+        return True
+
     def _tried(self, pair: Pair) -> bool:
         """Whether what one side needs by itself happens to finish the other, too."""
         for text in (self.left.rest(pair[0]), self.right.rest(pair[1])):
-            path = [pair]
-            for byte in text:
-                after = self.steps(path[-1])[byte]
-                if after is None:
-                    break
-                path.append(after)
-            else:
-                if self.ends(path[-1]):
-                    self._known.update(dict.fromkeys(path, True))
-                    return True
+            if self._finish(pair, text):
+                self._known[pair] = True
+                self._finishes[pair] = text
+                return True
         return False
 
     def _search(self, start: Pair) -> bool:
