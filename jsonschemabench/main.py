@@ -25,6 +25,7 @@ COMMANDS = {
     "masks": "measure masks on MaskBench cases, or on a grammar",
     "generate": "measure generation with a model, end to end",
     "device": "measure masks and sampling where the logits are",
+    "aligned": "measure samplers of the model's own law",
     "report": "make an HTML page and tables of results",
     "compare": "say what got better or worse between two results files",
     "ratchet": "compare structgen with the outcomes on record, or record them anew",

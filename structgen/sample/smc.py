@@ -59,13 +59,17 @@ class Smc:
 
     def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:
         """`n` weighted samples. TruncatedError when too many populations die."""
-        stepper = STEPPERS[self.inside] if isinstance(self.inside, str) else self.inside
-        populations = partial(run, posterior, stepper, self.particles, resample=self._resample)
+        populations = partial(run, posterior, self.stepper, self.particles, resample=self.resample)
         batch = max(BATCH // self.particles, 1)
         return from_groups(posterior, n, seed, self.max_attempts, batch, populations)
 
-    def _resample(self, log_weights: Doubles, rng: np.random.Generator) -> list[int] | None:
-        """The particles that go on, or None where their weights are even enough."""
+    @property
+    def stepper(self) -> Stepper:
+        """What draws a token."""
+        return STEPPERS[self.inside] if isinstance(self.inside, str) else self.inside
+
+    def resample(self, log_weights: Doubles, rng: np.random.Generator) -> list[int] | None:
+        """The particles that go on, given float64[particles]; None where weights are even."""
         count = len(log_weights)
         if effective_size(log_weights) >= self.threshold * count * (1 - 1e-12):
             return None

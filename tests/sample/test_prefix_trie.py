@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +117,7 @@ def test_the_divergence_of_asap_falls() -> None:
     distances = np.zeros((40, 6))
     constraint = sg.compile(sg.Regex("00000|1[01]{4}"), BITS)
     for i in range(len(distances)):
-        model = TableModel(3, lambda prefix, i=i: coin(i, prefix))
+        model = TableModel(3, partial(coin, i))
         posterior = Posterior(model, constraint, max_tokens=5)
         target = posterior_law(posterior)
         trie = PrefixTrie()
