@@ -198,9 +198,48 @@ def finishable(t, count):  # type: ignore[no-untyped-def]
 
 
 @kernel(INT(GRAMMAR, INT, INT))
+def step_one(t, at, kind):  # type: ignore[no-untyped-def]
+    """`step` from one thread to at most one; SEVERAL when there are more, or watches."""
+    lexer, stacks = at >> 31, at & LOW
+    after = next_lexer(t, lexer, kind)
+    if after < DEAD:
+        return after
+    found = numba.int64(DEAD)
+    if after >= 0:
+        found = (after << 31) | stacks
+    ends = endings(t, lexer)
+    if ends < 0:
+        return ends
+    for i in range(t.heap[ends]):
+        own = next_watches(t, numba.int64(t.heap[ends + 2 + 2 * i]), kind)
+        if own == DEAD:
+            continue
+        if own < 0:
+            return own
+        beyond = scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * i]))
+        if beyond == DEAD:
+            continue
+        if beyond < 0:
+            return beyond
+        first = next_lexer(t, numba.int64(t.rec[beyond, 6]), kind)
+        if first == DEAD:
+            continue
+        if first < 0:
+            return first
+        if own != 0 or found != DEAD:
+            return numba.int64(SEVERAL)
+        found = (first << 31) | beyond
+    return found
+
+
+@kernel(INT(GRAMMAR, INT, INT))
 def step(t, at, byte):  # type: ignore[no-untyped-def]
     """Read one byte. Returns a position, DEAD, or a NEED_* code; then call again."""
     kind = fixed(t, CLASS, byte)
+    if at < SEVERAL and t.info[CHECKED] == 0:
+        after = step_one(t, at, kind)
+        if after != SEVERAL:
+            return after
     threads = unpack(t, at)
     count = numba.int64(0)
     for i in range(threads):

@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 
 from structgen.grammar.ir import Grammar, Terminal
 from structgen.grammar.lexemes import BROKEN, FINE
@@ -63,6 +66,27 @@ class Adjacency:
             if not separated and not self._directly(tail, following, texts):
                 return False
         return True
+
+    def follow_classes(self) -> npt.NDArray[np.uint8]:
+        """uint8[terminals, classes]: whether a byte of a class can follow a terminal."""
+        nexts = self._tables.next
+        found = np.zeros((max(1, self._count), nexts.shape[1]), np.uint8)
+        for i, following in enumerate(self._follow):
+            for j in {*_members(following), *self._ignored}:
+                found[i] |= nexts[self._start[j]] >= 0
+        return found
+
+    def tied(self) -> npt.NDArray[np.uint8]:
+        """uint8[terminals, terminals]: whether the lexer reads one otherwise beside the other."""
+        found = np.zeros((max(1, self._count), max(1, self._count)), np.uint8)
+        if self._ordered:
+            for i in range(self._count):
+                for j in _members(self._beside[i]):
+                    if j < i and (
+                        self._together(i, j, self._own) or self._together(j, i, self._own)
+                    ):
+                        found[i, j] = found[j, i] = 1
+        return found
 
     def _constant(self, name: int) -> Any:
         offsets = self._tables.offsets

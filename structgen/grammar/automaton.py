@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Automaton, Bytes, Masks, Stored
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
@@ -27,7 +28,14 @@ if TYPE_CHECKING:
 
 
 class GrammarAutomaton(Automaton):
-    """The texts of a context-free grammar."""
+    """The texts of a context-free grammar.
+
+    follow: uint8[terminals, classes], the bytes that can follow a terminal; tied: uint8[terminals,
+    terminals], whether the lexer reads one otherwise when it looks for the other too.
+    """
+
+    follow: npt.NDArray[np.uint8]
+    tied: npt.NDArray[np.uint8]
 
     def __init__(self, grammar: Grammar) -> None:
         """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large."""
@@ -37,7 +45,9 @@ class GrammarAutomaton(Automaton):
         names = [used.written(name) for name in syntax.names]
         self._begin(tables, syntax.rule, list(map(str, terminals)), names)
         self.start = self.ask(kernels("grammar_start").begin, syntax.start)
-        if not Adjacency(used, terminals, tables).is_safe():
+        adjacency = Adjacency(used, terminals, tables)
+        self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
+        if not adjacency.is_safe():
             self.tables.info[self._k.CHECKED] = 1
             if not self._verdicts.decide(self.threads(self.start)[0]):
                 raise UnsatisfiableSchemaError(
@@ -65,6 +75,7 @@ class GrammarAutomaton(Automaton):
         header, arrays = saved.header, dict(saved.arrays)
         try:
             rule = arrays.pop("rule")
+            automaton.follow, automaton.tied = arrays.pop("follow"), arrays.pop("tied")
             automaton._begin(tables_from(arrays), rule, header["terminals"], header["rules"])
             automaton.start = int(header["start"])
         except (KeyError, TypeError, ValueError) as error:
@@ -74,7 +85,8 @@ class GrammarAutomaton(Automaton):
     def stored(self) -> Stored:
         """See `Automaton.stored`."""
         header = {"start": self.start, "terminals": self._terminals, "rules": self._rules}
-        return Stored(header, {"rule": self._rule, **arrays_of(self.tables)})
+        arrays = {"rule": self._rule, "follow": self.follow, "tied": self.tied}
+        return Stored(header, arrays | arrays_of(self.tables))
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -132,6 +144,11 @@ class GrammarAutomaton(Automaton):
         t, first = self.tables, self.tables.offsets[self._k.CLASS]
         found: Ints = t.fixed[first : first + 256]
         return found
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether lexing can lead to dead ends, so that each thread is looked at by itself."""
+        return bool(self.tables.info[self._k.CHECKED])
 
     def threads(self, at: int) -> list[tuple[int, int, int]]:
         """The lexer states of a position, each with its stacks and watches."""

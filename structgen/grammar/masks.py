@@ -1,4 +1,4 @@
-"""In: a grammar's automaton and a vocabulary. Out: mask rows."""
+"""In: a grammar's automaton and a vocabulary. Out: mask rows, as `inside | crossing`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
     from structgen.tokens.vocabulary import Vocabulary
 
+MAX_BYTES = 256 << 20  # of parts of rows kept for one grammar
+SMALL_TRIE = 48  # nodes; tries below are walked node by node
+LARGE_STRETCH = 512  # nodes; stretches of a trie from here on are not merged with others
+SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
+
 
 class GrammarMasks(Masks):
     """The token masks of a grammar."""
@@ -21,29 +26,119 @@ class GrammarMasks(Masks):
     def __init__(self, automaton: GrammarAutomaton, vocabulary: Vocabulary) -> None:
         self._automaton = automaton
         self._walk = kernels("grammar_walk")
+        self._parts_of = kernels("grammar_parts")
+        self._masks = kernels("grammar_masks")
         self._spread = kernels("walk").spread
         trie = vocabulary.trie
         fields = kernels("walk").Nodes._fields
         self._nodes: Any = kernels("walk").Nodes(*(getattr(trie, name) for name in fields))
         self._words = vocabulary.words
         self._depth = trie.max_depth
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forget all parts."""
+        k, trie = self._parts_of, self._nodes
+        sizes = np.zeros(16, np.int64)
+        sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
+        sizes[k.TRIES] = 1
+        tries = np.zeros((1024, 4), np.int32)
+        tries[0, 2] = len(trie.byte)
+        self._parts = k.Parts(
+            byte=trie.byte,
+            depth=trie.depth,
+            end=trie.end,
+            token=trie.token,
+            follow=self._automaton.follow,
+            sub_byte=np.zeros(1 << 15, np.uint8),
+            sub_depth=np.zeros(1 << 15, np.int32),
+            sub_end=np.zeros(1 << 15, np.int32),
+            sub_start=np.zeros(1 << 15, np.int32),
+            sub_token=np.zeros(1 << 15, np.int32),
+            tries=tries,
+            parts=np.zeros((1024, 5), np.int32),
+            lists=np.zeros(1 << 16, np.int32),
+            dense=np.zeros((16, self._words), np.int32),
+            memo=np.full((2048, 2), -1, np.int64),
+            segments=np.zeros((1 << 14, 4), np.int32),
+            groups=np.zeros((256, 2), np.int32),
+            links=np.zeros((1 << 14, 4), np.int32),
+            cuts=np.zeros((1 << 14, 2), np.int32),
+            stack=np.zeros(2 * (self._depth + 4), np.int64),
+            scratch=np.zeros(self._words, np.int32),
+            sizes=sizes,
+        )
+        self._places = np.zeros(1 << 12, np.int64)
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
         row = np.zeros(self._words, np.int32)
-        self._walked(at, -1, row, np.zeros(0, np.int32))
+        automaton = self._automaton
+        if automaton.is_checked:
+            self._until_done(self._masks.walk_plain, 0, at, row)
+        else:
+            for thread in automaton.threads(at):
+                place = automaton.ask(self._masks.place_of, *thread)
+                if thread[2]:
+                    self._until_done(self._masks.walk_plain, 0, place, row)
+                else:
+                    self._masked(place, row)
         self._spread(self._nodes, row)
         return row
 
+    def _masked(self, at: int, row: Row) -> None:
+        automaton, k = self._automaton, self._masks
+        while True:
+            code = k.mask(automaton.tables, self._parts, automaton.tied, at, row, self._places)
+            if code == 0:
+                return
+            if code == k.STACK_FULL:
+                self._places = np.zeros(2 * len(self._places), np.int64)
+            elif code == self._parts_of.NEED_ROOM:
+                self._grow()
+            else:
+                automaton.serve(int(code))
+
+    def _until_done(self, kernel: Any, trie: int, at: int, row: Row) -> None:
+        while True:
+            code = kernel(self._automaton.tables, self._parts, trie, at, row)
+            if code == 0:
+                return
+            self._automaton.serve(int(code))
+
+    def _grow(self) -> None:
+        """Make room in the array of parts that is full."""
+        k, p = self._parts_of, self._parts
+        if p.sizes[k.FULL] == k.MEMO:
+            memo = np.full((4 * len(p.memo), 2), -1, np.int64)
+            kernels("tables").rehash(p.memo, memo)
+            self._parts = p._replace(memo=memo)
+            return
+        names = {
+            k.TRIES: ("tries",),
+            k.PARTS: ("parts",),
+            k.LISTS: ("lists",),
+            k.DENSE: ("dense",),
+            k.NODES: ("sub_byte", "sub_depth", "sub_end", "sub_start"),
+            k.TOKENS: ("sub_token",),
+            k.SEGMENTS: ("segments",),
+            k.GROUPS: ("groups",),
+            k.LINKS: ("links",),
+            k.CUTS: ("cuts",),
+        }[int(p.sizes[k.FULL])]
+        larger = {}
+        for name in names:
+            old = getattr(p, name)
+            new = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
+            new[: len(old)] = old
+            larger[name] = new
+        self._parts = p._replace(**larger)
+
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
-        return self._walked(at, node, row, np.zeros(64, np.int32))
-
-    def _walked(
-        self, at: int, node: int, row: Row, ends: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.int32]:
         stack = np.zeros(self._depth + 4, np.int64)
         stack[0], stack[-3] = at, node + 1
+        ends = np.zeros(64, np.int32)
         while True:
             tables = self._automaton.tables
             code = self._walk.walk_below(tables, self._nodes, node, row, ends, stack)
@@ -52,4 +147,4 @@ class GrammarMasks(Masks):
             if code == self._walk.ENDS_FULL:
                 ends = np.concatenate((ends, np.zeros_like(ends)))
             else:
-                self._automaton.serve(code)
+                self._automaton.serve(int(code))

@@ -1,0 +1,175 @@
+"""In: tables, parts, a position. Out: its mask row: `inside | crossing`, lexeme by lexeme."""
+
+from __future__ import annotations
+
+import numba
+from numba import types
+
+from structgen.kernels.flags import kernel
+from structgen.kernels.grammar_parts import PARTS_T, SMALL, build, set_bit
+from structgen.kernels.grammar_stacks import scan_any
+from structgen.kernels.grammar_step import packed, step
+from structgen.kernels.grammar_tables import (
+    DEAD,
+    GRAMMAR,
+    INT,
+    LEX,
+    LEXER,
+    REACHED,
+    S_TERMINAL,
+    UNKNOWN,
+    fixed,
+    intern,
+    region,
+    reserve,
+)
+from structgen.kernels.tables import I32, I64, find
+
+STACK_FULL = -10  #: the stack of places is full
+
+
+@kernel(INT(GRAMMAR, types.uint8[:, ::1], INT))
+def clusters(t, tied, lexer):  # type: ignore[no-untyped-def]
+    """A lexer state cut into states of terminals that have nothing to do with each other.
+
+    A place in the heap: their number and their LEXER records. tied: uint8[terminals, terminals].
+    """
+    if t.rec[lexer, 5] >= 0:
+        return numba.int64(t.rec[lexer, 5])
+    base = region(t, LEX)
+    start = numba.int64(t.rec[lexer, 0])
+    size = numba.int64(t.rec[lexer, 1])
+    if t.heap[start] < 0:
+        start += 1
+        size -= 1
+    place = reserve(t, size + 1, 0)
+    if place < 0:
+        return place
+    done = region(t, REACHED)  # 1 where a state is in a cluster already
+    for i in range(size):
+        t.work[done + i] = 0
+    count = numba.int64(0)
+    for i in range(size):
+        if t.work[done + i] == 1:
+            continue
+        t.work[done + i] = 2
+        grown = True
+        while grown:
+            grown = False
+            for j in range(size):
+                if t.work[done + j] == 2:
+                    one = fixed(t, S_TERMINAL, t.heap[start + j])
+                    t.work[done + j] = 3
+                    for k in range(size):
+                        other = fixed(t, S_TERMINAL, t.heap[start + k])
+                        if t.work[done + k] == 0 and tied[one, other] == 1:
+                            t.work[done + k] = 2
+                            grown = True
+        members = numba.int64(0)
+        for j in range(size):
+            if t.work[done + j] >= 2:
+                t.work[done + j] = 1
+                t.work[base + members] = t.heap[start + j]
+                members += 1
+        cluster = intern(t, LEXER, base, members)
+        if cluster < 0:
+            return cluster
+        t.heap[place + 1 + count] = cluster
+        count += 1
+    t.heap[place] = count
+    t.rec[lexer, 5] = place
+    return place
+
+
+@kernel(INT(GRAMMAR, PARTS_T, INT, INT, I32))
+def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
+    """Set bits of the tokens of a trie that can be read from a position, node by node."""
+    merged, first, last = p.tries[trie, 0], p.tries[trie, 1], p.tries[trie, 2]
+    base = p.tries[trie, 3]
+    p.stack[0] = at
+    i = numba.int64(first)
+    while i < last:
+        if merged == 1:
+            depth, byte, end = p.sub_depth[i] - base, p.sub_byte[i], numba.int64(p.sub_end[i])
+        else:
+            depth, byte, end = p.depth[i] - base, p.byte[i], numba.int64(p.end[i])
+        after = step(t, p.stack[depth - 1], numba.int64(byte))
+        if after == DEAD:
+            i = end
+            continue
+        if after < 0:
+            return after
+        p.stack[depth] = after
+        if merged == 1:
+            for j in range(p.sub_start[i], p.sub_start[i + 1]):
+                set_bit(row, p.sub_token[j])
+        elif p.token[i] >= 0:
+            set_bit(row, p.token[i])
+        i += 1
+    return numba.int64(0)
+
+
+@kernel(INT(GRAMMAR, INT, INT, INT))
+def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """The position of one thread."""
+    base = region(t, REACHED)
+    t.work[base] = lexer
+    t.work[base + 1] = stacks
+    t.work[base + 2] = watches
+    return packed(t, 1)
+
+
+@kernel(INT(GRAMMAR, PARTS_T, types.uint8[:, ::1], INT, I32, I64))
+def mask(t, p, tied, at, row, stack):  # type: ignore[no-untyped-def]
+    """Or into `row` the tokens allowed at a position of one thread without watches.
+
+    stack: int64[4 k], places still to look at: trie, lexer state, stacks, watches. Returns 0 when
+    done, or a code; then call again.
+    """
+    stack[0] = 0
+    stack[1] = at >> 31
+    stack[2] = at & 0x7FFFFFFF
+    stack[3] = 0
+    height = numba.int64(1)
+    while height > 0:
+        height -= 1
+        trie, lexer = stack[4 * height], stack[4 * height + 1]
+        stacks, watches = stack[4 * height + 2], stack[4 * height + 3]
+        if watches != 0 or p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[SMALL]:
+            place = place_of(t, lexer, stacks, watches)
+            if place < 0:
+                return place
+            code = walk_plain(t, p, trie, place, row)
+            if code < 0:
+                return code
+            continue
+        apart = clusters(t, tied, lexer)
+        if apart < 0:
+            return apart
+        for k in range(t.heap[apart]):
+            cluster = numba.int64(t.heap[apart + 1 + k])
+            part = find(p.memo, (trie << 31) | cluster)
+            if part == UNKNOWN:
+                part = build(t, p, trie, cluster)
+                if part < 0:
+                    return part
+            if p.parts[part, 0] >= 0:
+                row |= p.dense[p.parts[part, 0]]
+            start = p.parts[part, 1]
+            for j in range(start, start + p.parts[part, 2]):
+                set_bit(row, p.lists[j])
+            start = p.parts[part, 3]
+            if 4 * (height + p.parts[part, 4]) > stack.shape[0]:
+                return numba.int64(STACK_FULL)
+            for j in range(start, start + 3 * p.parts[part, 4], 3):
+                beyond = scan_any(t, stacks, numba.int64(p.lists[j]))
+                if beyond == DEAD:
+                    continue
+                if beyond < 0:
+                    return beyond
+                stack[4 * height] = p.lists[j + 2]
+                stack[4 * height + 1] = t.rec[beyond, 6]
+                stack[4 * height + 2] = beyond
+                stack[4 * height + 3] = p.lists[j + 1]
+                height += 1
+    return numba.int64(0)
