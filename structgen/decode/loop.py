@@ -11,7 +11,7 @@ loop must reproduce: the same law of texts, and for greedy decoding the same tex
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from structgen.decode.interfaces import DrawingLogits, Logits, Rows, Target
 from structgen.decode.result import Clock
@@ -30,9 +30,13 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
     if not live:
         return
     cache, logits = target.prefill([rows[r].request.prompt for r in live])
+    draws = isinstance(logits, DrawingLogits)  # asking takes microseconds, so once
     while True:
         clock.model += clock.lap()
-        _write([rows[r] for r in live], logits, target.vocab_size, clock)
+        if draws:
+            _write_there([rows[r] for r in live], cast(DrawingLogits, logits), clock)
+        else:
+            _write([rows[r] for r in live], logits, target.vocab_size, clock)
         stay = _leave(rows, live, clock)
         for r in live:
             if piece := rows[r].take_piece():
@@ -48,9 +52,6 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
 
 def _write(live: Sequence[Row], logits: Logits, vocab_size: int, clock: Clock) -> None:
     """One more token for each row. The masks are made while an accelerator is still computing."""
-    if isinstance(logits, DrawingLogits):
-        _write_there(live, logits, clock)
-        return
     masks = bitmask.allocate(len(live), vocab_size)
     _fill(live, masks)
     clock.mask += clock.lap()
