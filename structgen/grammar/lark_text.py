@@ -1,8 +1,8 @@
 """In: the text of a Lark grammar. Out: what Lark's parser cannot tell: nested JSON Schemas, places.
 
 `%json {...}` stands for a JSON text of a schema. Lark does not know it, so each is replaced by the
-name of a declared terminal, and its further lines by continuations, so that every line keeps its
-number.
+name of a declared terminal and its further lines by continuations, so that all else stays in its
+line and column.
 """
 
 from __future__ import annotations
@@ -128,15 +128,16 @@ class LarkText(Source):
         for nested in self._nested():
             name = self._free_name()
             self.schemas[name] = nested.schema
-            pieces += [self.text[at : nested.start], name, " "]
-            pieces.append("\\\n" * self.text.count("\n", nested.start, nested.end))
+            lines = self.text[nested.start : nested.end].split("\n")
+            last = " " * (len(lines[-1]) - (0 if lines[1:] else len(name)))
+            pieces += [self.text[at : nested.start], name, " \\\n" * len(lines[1:]), last]
             at = nested.end
         pieces += [self.text[at:], "\n%declare ", " ".join(self.schemas), "\n"]
         return "".join(pieces) if self.schemas else self.text
 
     def _free_name(self) -> str:
         count = len(self.schemas)
-        while (name := f"JSON_SCHEMA_{count}") in self.text:
+        while (name := f"_J{count}") in self.text:
             count += 1
         return name
 

@@ -110,7 +110,7 @@ def test_a_bad_model_is_named_in_one_line(
 BAD_OPTIONS: dict[str, tuple[list[str], str]] = {
     "no command": ([], "COMMAND"),
     "unknown command": (["constrain"], "constrain"),
-    "no schema": (["check"], "SCHEMA"),
+    "no schema": (["check"], "SPEC"),
     "unknown order": (["check", "s.json", "--property-order", "sorted"], "sorted"),
     "count below one": (["generate", "s.json", "p", "-n", "0"], "at least 1"),
     "no output": (["compile", "s.json"], "--output"),
