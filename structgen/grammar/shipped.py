@@ -51,7 +51,7 @@ class Examples(NamedTuple):
     reject: dict[str, str]
 
 
-def grammar(name: str) -> Lark:
+def shipped(name: str) -> Lark:
     """The spec of a shipped grammar: one of `NAMES`. Raises SpecError for any other name."""
     if name not in NAMES:
         raise SpecError(
@@ -70,7 +70,7 @@ def examples(name: str) -> Examples:
     Each follows a line `%% accept: what it shows` or `%% reject: ...` and ends before the line
     break in front of the next such line; ", lines end in CRLF" before the colon says just that.
     """
-    grammar(name)
+    shipped(name)
     text = (files(_FOLDER) / f"{name}.examples.txt").read_text(encoding="utf-8")
     found = Examples({}, {})
     for block in f"\n{text}".removesuffix("\n").split(f"\n{_MARK}")[1:]:

@@ -147,7 +147,9 @@ def is_lark(text: str) -> bool:
     from lark.exceptions import UnexpectedInput
     from lark.load_grammar import _get_parser
 
-    return _parses(lambda: _get_parser().parse(f"{text}\n"), UnexpectedInput)
+    reader = _get_parser()  # type: ignore[no-untyped-call]  Lark types it not
+
+    return _parses(lambda: reader.parse(f"{text}\n"), UnexpectedInput)
 
 
 def is_python(text: str) -> bool:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import structgen
 from structgen.automaton.automaton import DEAD, Automaton
 from structgen.errors import SpecError
-from structgen.grammar.shipped import NAMES, examples, grammar
+from structgen.grammar.shipped import NAMES, examples, shipped
 from structgen.spec.specs import spec_of
 from structgen.tokens.vocabulary import Vocabulary
 from tests.grammars.oracles import ORACLES
@@ -62,7 +62,7 @@ def judged(name: str, texts: Iterable[str]) -> list[str]:
 @cache
 def automaton_of(name: str) -> Automaton:
     """The automaton of a shipped grammar, made once."""
-    return grammar(name).automaton()
+    return shipped(name).automaton()
 
 
 def test_all_files_are_named() -> None:
@@ -78,7 +78,7 @@ def test_all_files_are_named() -> None:
 def test_other_names_are_refused() -> None:
     """A name that is not shipped is an error that lists those that are."""
     with pytest.raises(SpecError, match=r"'cobol'.*python_lines"):
-        grammar("cobol")
+        shipped("cobol")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -158,7 +158,7 @@ def test_masks_are_what_may_come_next(name: str) -> None:
     """Along an example, a mask has exactly the tokens that lead somewhere."""
     pieces = [piece.encode() for piece in pieces_of(name)]
     vocabulary = Vocabulary([b"<end>", *pieces], eos_ids=[0])
-    constraint = structgen.compile(grammar(name), vocabulary)
+    constraint = structgen.compile(shipped(name), vocabulary)
     row = np.zeros(vocabulary.words, np.int32)
     text = max(examples(name).accept.values(), key=len)
     state = constraint.start
@@ -173,7 +173,7 @@ def test_masks_are_what_may_come_next(name: str) -> None:
 @pytest.mark.parametrize("name", ["python_lines", "python"])
 def test_specs_carry_all_that_they_import(name: str) -> None:
     """A spec written as JSON is read again without the files."""
-    spec = grammar(name)
+    spec = shipped(name)
     again = spec_of({"kind": spec.kind, **spec.to_json()})
     automaton = again.automaton()
     text = examples(name).accept["decorators" if name == "python_lines" else "a class"]
