@@ -1,9 +1,9 @@
 """In: two automata. Out: which pairs of positions can be finished by one and the same text.
 
-Both of a pair can finish by themselves and still not together. Such pairs are found by search, best
-first by the longer of what each side still needs: a text on which both end proves its whole path;
-no pair left to look at proves that none of those seen can finish. The search ends with BudgetError
-past a stated number of pairs, and never guesses. (Where one side is finite and the other a
+Both of a pair can finish by themselves and still not together. Such pairs are found by search,
+towards what both sides still need: a text on which both end proves its whole path; no pair left to
+look at proves that none of those seen can finish. The search ends with BudgetError past a stated
+number of pairs, and never guesses. (Where one side is finite and the other a
 pushdown automaton the question is decidable in general; search answers it where the pairs that can
 be reached are few, or an end is near.)
 """
@@ -16,11 +16,14 @@ from collections.abc import Hashable
 
 from structgen.automaton.automaton import DEAD, Automaton, Bytes
 from structgen.automaton.engine import Engine
+from structgen.automaton.lexer import Text
 from structgen.automaton.machine import TextMachine
+from structgen.automaton.regex import Regex, shortest
 from structgen.errors import BudgetError
 
-MAX_PAIRS = 20_000  # looked at to tell whether one can be finished
+MAX_PAIRS = 5_000  # looked at to tell whether one can be finished
 _BRIDGE = 4  # places tried for the end of another text: before a character, and inside it
+_BEST_LAST = sorted(range(256), key=lambda b: (0x20 < b < 0x7F and b != 0x5C, chr(b).isalnum(), -b))
 
 Pair = tuple[int, int]
 
@@ -71,13 +74,32 @@ class Side:
         return found
 
     def rest(self, at: int) -> bytes:
-        """A shortest text to the end; b"" also where none was found."""
+        """A shortest text to the end, as far as it is easily found; b"" also where it is not."""
         if at not in self._rests:
+            language = self._language(at)
             try:
-                self._rests[at] = self._completions.shortest(at)
+                if language is not None:
+                    self._rests[at] = (shortest(language) or "").encode()
+                else:
+                    self._rests[at] = self._completions.shortest(at)
             except BudgetError:
                 self._rests[at] = b""
         return self._rests[at]
+
+    def needed(self, at: int) -> int:
+        """A lower bound on the bytes to the end."""
+        language = self._language(at)
+        if language is not None:
+            return language.shortest
+        return 1 if self._plain else len(self.rest(at))
+
+    def _language(self, at: int) -> Regex | None:
+        """The texts that may follow, between two characters of a single lexeme."""
+        if not self._plain or not isinstance(self.automaton, Engine):
+            return None
+        state = self.automaton.state(at >> 32)
+        language = state.vector[0] if isinstance(state, Text) else None
+        return language if isinstance(language, Regex) else None
 
 
 class Pairs:
@@ -110,25 +132,32 @@ class Pairs:
         return known
 
     def shortest(self, pair: Pair, alphabet: Bytes) -> bytes:
-        """A shortest text on which both end, in bytes of the alphabet (A*). Raises BudgetError."""
+        """A shortest text on which both end, in bytes of the alphabet. Raises BudgetError.
+
+        A*: what the longer side needs by itself is a lower bound. A pair is first queued with that
+        of the pair before it, since its own costs time, and queued again where its own is more.
+        """
         texts: dict[Pair, bytes] = {pair: b""}
         ties = itertools.count()
-        queue = [(self._needed(pair), next(ties), pair)]
+        queue = [(0, 0, 0, pair)]
         done: set[Pair] = set()
         while queue:
-            here = heapq.heappop(queue)[2]
-            if self.ends(here):
-                return texts[here]
+            far, _, _, here = heapq.heappop(queue)
             if here in done:
                 continue
+            text = texts[here]
+            needed = max(self.left.needed(here[0]), self.right.needed(here[1]))
+            if len(text) + needed > far:
+                heapq.heappush(queue, (len(text) + needed, needed, -next(ties), here))
+                continue
+            if self.ends(here):
+                return text
             done.add(here)
             for after, byte in self._following(here, alphabet).items():
-                text = texts[here] + bytes((byte,))
-                if after not in texts or len(text) < len(texts[after]):
-                    texts[after] = text
-                    far = len(text) + self._needed(after)
-                    heapq.heappush(queue, (far, next(ties), after))
-            if len(texts) > MAX_PAIRS:
+                if after not in texts or len(text) + 1 < len(texts[after]):
+                    texts[after] = text + bytes((byte,))
+                    heapq.heappush(queue, (far, needed, -next(ties), after))
+            if len(done) > MAX_PAIRS:
                 break
         raise BudgetError(
             f"no end was found within {MAX_PAIRS} positions",
@@ -136,18 +165,15 @@ class Pairs:
         )
 
     def _following(self, pair: Pair, alphabet: Bytes = range(256)) -> dict[Pair, int]:
-        """The pairs that one byte leads to, with a byte for each, a printable one if there is."""
+        """The pairs that one byte leads to, each with the one that reads best; best ones last."""
+        steps = self.steps(pair)
         found: dict[Pair, int] = {}
-        for byte, after in enumerate(self.steps(pair)):
-            if after is None or byte not in alphabet:
-                continue
-            if after not in found or not 0x20 < found[after] < 0x7F:
+        for byte in _BEST_LAST:
+            after = steps[byte]
+            if after is not None and byte in alphabet:
+                found.pop(after, None)
                 found[after] = byte
         return found
-
-    def _needed(self, pair: Pair) -> int:
-        """Fewest bytes to an end of both, as far as each side can tell by itself."""
-        return max(len(self.left.rest(pair[0])), len(self.right.rest(pair[1])))
 
     def _bridged(self, pair: Pair, hint: bytes | None) -> bool:
         """Whether a text that finished another pair does it here, after a few bytes at most."""
@@ -196,9 +222,12 @@ class Pairs:
         return False
 
     def _search(self, start: Pair) -> bool:
+        """By search, towards what the left side needs (guessed, off its way) and the right one."""
         parents: dict[Pair, Pair | None] = {start: None}
+        ways = {start: self.left.rest(start[0])}
+        far = {start: len(ways[start])}
         ties = itertools.count()
-        queue = [(0, next(ties), start)]
+        queue = [(0, 0, start)]
         while queue:
             here = heapq.heappop(queue)[2]
             known = self._known.get(here)
@@ -210,13 +239,19 @@ class Pairs:
                 return True
             if known is False:
                 continue
+            way = ways.pop(here, b"")
+            ahead = self.steps(here)[way[0]] if way else None
             for after in self._following(here):
                 if after not in parents:
                     parents[after] = here
-                    heapq.heappush(queue, (self._needed(after), next(ties), after))
+                    far[after] = far[here] + (-1 if after == ahead else 1)
+                    if after == ahead:
+                        ways[after] = way[1:]
+                    guess = far[after] + self.right.needed(after[1])
+                    heapq.heappush(queue, (guess, -next(ties), after))
             if len(parents) > MAX_PAIRS:
                 raise BudgetError(
-                    f"telling whether the text can still fit all of the specs takes more than "
+                    "telling whether the text can still fit all of the specs takes more than "
                     f"{MAX_PAIRS} positions",
                     hint="combine fewer or simpler rules, or bound what the schema leaves open",
                 )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import os
 from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.compose import filters
+from structgen.compose import filters, viability
 from structgen.compose.all_of import all_of
 from structgen.compose.combine import FreeText, any_of, sequence
 from structgen.compose.tags import Tag, Tags
@@ -24,6 +24,7 @@ from structgen.errors import (
 from tests import laws, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+THOROUGH = bool(os.environ.get("STRUCTGEN_THOROUGH"))
 
 SCHEMAS: list[Any] = [
     {"enum": ["ab", "ba", "aab", "", "bbb", ["a"], ["b", "a"], None]},
@@ -69,13 +70,14 @@ def values(schema: Any) -> list[Any]:
 
 
 def spelt(number: int) -> list[bytes]:
-    """All compact texts of a schema, keys in every order."""
+    """All compact texts of a schema, with all escapes, keys in every order."""
     if not SPELT[number]:
-        found = {json.dumps(v, separators=(",", ":")).encode() for v in values(SCHEMAS[number])}
-        SPELT[number] = sorted(found)
+        found = values(SCHEMAS[number])
+        SPELT[number] = sorted({text for value in found for text in oracle.spellings(value)})
     return SPELT[number]
 
 
+@settings(max_examples=200 if THOROUGH else 12)
 @given(
     st.integers(0, len(SCHEMAS) - 1),
     st.lists(st.sampled_from(RULES), min_size=1, max_size=2, unique_by=id),
@@ -112,11 +114,10 @@ PERSON = {
 @pytest.mark.parametrize(
     ("rule", "keeps"),
     [
-        (filters.banned("secret", "ag"), lambda t: False),
         (filters.banned("secret", "42"), lambda t: "secret" not in t and "42" not in t),
         (filters.required("Ada", "36"), lambda t: "Ada" in t and "36" in t),
         (filters.length(at_most=25), lambda t: len(t) <= 25),
-        (filters.length(at_least=60), lambda t: len(t) >= 60),
+        (filters.length(at_least=28), lambda t: len(t) >= 28),
         (filters.each_word(filters.length(at_most=4)), None),
     ],
 )
@@ -127,13 +128,6 @@ def test_schemas_with_free_strings_keep_rules(rule: Any, keeps: Any) -> None:
     tokens = [bytes((b,)) for b in range(256)] + pieces
     vocab = sg.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
     spec = all_of(PERSON, rule)
-    if keeps is not None and not keeps(
-        '{"name": "Ada 36", "age": 1000000000000000000000000000000}'
-    ):
-        if "ag" in str(rule):
-            with pytest.raises(UnsatisfiableSchemaError):
-                sg.compile(spec, vocab)
-            return
     c = sg.compile(spec, vocab)
     decide = oracle.json_decider(PERSON)
     for _ in range(6):
@@ -147,8 +141,14 @@ def test_schemas_with_free_strings_keep_rules(rule: Any, keeps: Any) -> None:
             assert keeps(told.decode())
 
 
+def test_rules_that_exclude_a_schema_are_refused() -> None:
+    """A key that must come and may not."""
+    with pytest.raises(UnsatisfiableSchemaError):
+        all_of(PERSON, filters.banned("secret", "ag")).automaton()
+
+
 def test_a_word_that_no_value_can_hold_is_a_dead_end_at_once() -> None:
-    """Once only a number is left, the required word can no longer come: the name must end with it."""
+    """Once only a number is left, the required word can no longer come: the name must hold it."""
     spec = all_of(PERSON, filters.required("xy"))
     c = sg.compile(spec, sg.Vocabulary([bytes((b,)) for b in range(256)]))
     state = c.advance_bytes(c.start, b'{"name": "x')
@@ -167,8 +167,9 @@ def test_recursive_schemas_keep_rules() -> None:
         assert (at >= 0) == kept, text
 
 
-def test_what_takes_too_long_to_tell_is_a_budget_error() -> None:
+def test_what_takes_too_long_to_tell_is_a_budget_error(monkeypatch: Any) -> None:
     """A search that does not end is given up; nothing is guessed."""
+    monkeypatch.setattr(viability, "MAX_PAIRS", 500)
     tree = {"type": "array", "items": {"$ref": "#"}}
     with pytest.raises(BudgetError):
         all_of(sg.JsonSchema(tree, whitespace="compact"), sg.Regex(r"\[*")).automaton()
