@@ -115,6 +115,19 @@ def test_every_length_of_a_row(path: str, size: int) -> None:
     assert check(path, logits, allowed, samplers, [0.1, 0.2, 0.7]) == 0
 
 
+def test_a_vocabulary_of_real_size() -> None:
+    """128,256 tokens in blocks as on a GPU: the usual samplers are decided by the kernels."""
+    need_kernels()
+    logits, allowed = case(3, 128256, torch.bfloat16)
+    allowed[:] = np.random.default_rng(3).random(allowed.shape) < [[0.9], [0.9], [0.001]]
+    chosen = [Sampler(0.7, 50, 0.9), Sampler(0.6, None, 0.9), Sampler()]
+    lines = torch.from_numpy(sheet.write_sheet(chosen, [0.3, 0.6, 0.9])).to(WHERE)
+    triton_path.draw(logits.to(WHERE), masks_of(allowed), lines)
+    for i, line in enumerate(lines[:, sheet.TOKEN :].cpu().numpy()):
+        expected = expected_line(logits[i].double().numpy(), allowed[i], chosen[i], 0.3 * (i + 1))
+        np.testing.assert_allclose(line, expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_batches(path: str) -> None:
     """256 sequences with different samplers and numbers in one step."""
@@ -134,7 +147,7 @@ samplers = st.builds(
 
 
 @pytest.mark.parametrize("path", PATHS)
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(weights, weights, samplers)
 def test_laws_with_many_equal_logits(
     path: str, counts: list[int], others: list[int], sampler: Sampler
