@@ -106,6 +106,8 @@ def summary(found: Alignment) -> str:
         f"the masked texts are worth {found.effective_sample_size:.1f} aligned ones",
         f"probability removed by the mask: {found.removed:.2%} of a step on average",
     ]
+    if not found.trustworthy:
+        lines.append("so few that the figures above are rough: the two laws hardly overlap")
     if found.unfinished:
         lines.append(f"attempts at masking that did not come to an end: {found.unfinished:.1%}")
     if found.spots:
@@ -128,7 +130,8 @@ def summary(found: Alignment) -> str:
 
 
 def _figure(one: Estimate) -> str:
-    return f"{one.value:.4f} ± {one.standard_error:.4f}"
+    form = ".1e" if 0 < abs(one.value) < 1e-3 else ".4f"
+    return f"{one.value:{form}} ± {one.standard_error:{form}}"
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -22,12 +22,14 @@ import numpy as np
 
 from structgen.decode.sampling import log_sum_exp
 from structgen.errors import TruncatedError, ValidationError
+from structgen.sample.cars import Cars
 from structgen.sample.families import draw
 from structgen.sample.interfaces import Doubles, Family, Place, Tokens
 from structgen.sample.partial_json import read_partial
 from structgen.sample.posterior import Posterior
 from structgen.sample.results import Estimate, Samples, effective_size
 
+ATTEMPTS = 20  #: per aligned text, before an exact sampler is given up
 SHOWN_PLACES = 12  #: the most distorted ones
 SHOWN_TEXTS = 20  #: those whose shares differ most
 SHOWN_VALUES = 8  #: of a field, the most frequent ones
@@ -53,7 +55,8 @@ class Spot:
     """A beginning of texts where the mask took much away.
 
     share: of the masked texts that begin so. removed: the probability taken away. wanted, left: the
-    most probable tokens among those taken away and those left, as text, with probabilities.
+    most probable tokens among those taken away and those left, as text, with probabilities: the
+    model's of those taken away, the mask's of those left.
     """
 
     text: str
@@ -107,6 +110,11 @@ class Alignment:
     texts: tuple[Shares, ...]
     fields: tuple[Field, ...]
 
+    @property
+    def trustworthy(self) -> bool:
+        """Whether the masked texts are worth enough for the figures: at least ten aligned ones."""
+        return self.effective_sample_size >= min(10.0, self.drawn / 2)
+
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON; numbers that are not finite become None."""
         found: dict[str, Any] = _finite(asdict(self))
@@ -118,15 +126,17 @@ def measure(
 ) -> Alignment:
     """Draw `n` texts by masking and `n` aligned ones, and compare them.
 
-    Where `sampler` finds too few texts, sequential Monte Carlo takes its place, which is not exact.
-    TruncatedError when masking, or that, finds none.
+    Where `cars` finds too few texts in `ATTEMPTS` * n attempts, or another sampler by its own
+    limit, sequential Monte Carlo takes its place, which is not exact. TruncatedError when masking,
+    or that, finds too few.
     """
     rows_before = posterior.model_rows
     masked = draw(posterior, "mask", n, seed)
     name = sampler if isinstance(sampler, str) else type(sampler).__name__.lower()
     other = None if seed is None else seed + 1
     try:
-        aligned = draw(posterior, sampler, n, other)
+        limited = Cars(max_attempts=ATTEMPTS * n) if sampler == "cars" else sampler
+        aligned = draw(posterior, limited, n, other)
     except TruncatedError:
         name, aligned = "smc", draw(posterior, "smc", n, other)
     steps = _trace(posterior, [sample.tokens for sample in (*masked, *aligned)])
@@ -211,7 +221,7 @@ def _step(posterior: Posterior, place: Place, row: Doubles) -> _Step:
     refused[ids] = -np.inf
     kept = np.full_like(row, -np.inf)
     kept[ids] = row[ids]
-    return _Step(log_kept, _top(refused), _top(kept))
+    return _Step(log_kept, _top(refused), _top(kept - log_kept))
 
 
 def _top(row: Doubles) -> tuple[tuple[int, float], ...]:
