@@ -8,8 +8,9 @@ from numba import types
 from structgen.kernels.flags import kernel
 from structgen.kernels.grammar_parts import PARTS_T, SMALL, build, set_bit
 from structgen.kernels.grammar_stacks import scan_any
-from structgen.kernels.grammar_step import packed, step
+from structgen.kernels.grammar_step import SEVERAL, known_beyond, packed, quick, step
 from structgen.kernels.grammar_tables import (
+    CLASS,
     DEAD,
     GRAMMAR,
     INT,
@@ -93,7 +94,9 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
             depth, byte, end = p.sub_depth[i] - base, p.sub_byte[i], numba.int64(p.sub_end[i])
         else:
             depth, byte, end = p.depth[i] - base, p.byte[i], numba.int64(p.end[i])
-        after = step(t, p.stack[depth - 1], numba.int64(byte))
+        after = quick(t, p.stack[depth - 1], fixed(t, CLASS, byte))
+        if after == SEVERAL:
+            after = step(t, p.stack[depth - 1], numba.int64(byte))
         if after == DEAD:
             i = end
             continue
@@ -136,16 +139,20 @@ def mask(t, p, tied, at, row, stack):  # type: ignore[no-untyped-def]
         trie, lexer = stack[4 * height], stack[4 * height + 1]
         stacks, watches = stack[4 * height + 2], stack[4 * height + 3]
         if watches != 0 or p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[SMALL]:
-            place = place_of(t, lexer, stacks, watches)
-            if place < 0:
-                return place
+            place = (lexer << 31) | stacks
+            if watches != 0:
+                place = place_of(t, lexer, stacks, watches)
+                if place < 0:
+                    return place
             code = walk_plain(t, p, trie, place, row)
             if code < 0:
                 return code
             continue
-        apart = clusters(t, tied, lexer)
+        apart = numba.int64(t.rec[lexer, 5])
         if apart < 0:
-            return apart
+            apart = clusters(t, tied, lexer)
+            if apart < 0:
+                return apart
         for k in range(t.heap[apart]):
             cluster = numba.int64(t.heap[apart + 1 + k])
             part = find(p.memo, (trie << 31) | cluster)
@@ -154,7 +161,9 @@ def mask(t, p, tied, at, row, stack):  # type: ignore[no-untyped-def]
                 if part < 0:
                     return part
             if p.parts[part, 0] >= 0:
-                row |= p.dense[p.parts[part, 0]]
+                more = p.parts[part, 0]
+                for j in range(row.shape[0]):
+                    row[j] |= p.dense[more, j]
             start = p.parts[part, 1]
             for j in range(start, start + p.parts[part, 2]):
                 set_bit(row, p.lists[j])
@@ -162,7 +171,9 @@ def mask(t, p, tied, at, row, stack):  # type: ignore[no-untyped-def]
             if 4 * (height + p.parts[part, 4]) > stack.shape[0]:
                 return numba.int64(STACK_FULL)
             for j in range(start, start + 3 * p.parts[part, 4], 3):
-                beyond = scan_any(t, stacks, numba.int64(p.lists[j]))
+                beyond = known_beyond(t, stacks, numba.int64(p.lists[j]))
+                if beyond == UNKNOWN:
+                    beyond = scan_any(t, stacks, numba.int64(p.lists[j]))
                 if beyond == DEAD:
                     continue
                 if beyond < 0:

@@ -29,6 +29,8 @@ from structgen.kernels.grammar_tables import (
     REGION,
     S_DISTANCE,
     S_TERMINAL,
+    SCAN,
+    SCANS,
     T_IGNORED,
     THREADS,
     UNKNOWN,
@@ -40,7 +42,7 @@ from structgen.kernels.grammar_tables import (
     recall,
     region,
 )
-from structgen.kernels.tables import BYTES
+from structgen.kernels.tables import BYTES, find
 
 SEVERAL = 1 << 62
 LOW = (1 << 31) - 1
@@ -197,36 +199,55 @@ def finishable(t, count):  # type: ignore[no-untyped-def]
     return kept
 
 
-@kernel(INT(GRAMMAR, INT, INT))
-def step_one(t, at, kind):  # type: ignore[no-untyped-def]
-    """`step` from one thread to at most one; SEVERAL when there are more, or watches."""
+@inlined
+def known_after(t, record, kind):  # type: ignore[no-untyped-def]
+    """The lexer state or watches after a byte, DEAD, or -2 when that is not known yet."""
+    row = t.rec[record, 3]
+    after = numba.int64(-2)
+    if row >= 0:
+        after = numba.int64(t.rows[row, kind])
+    return after
+
+
+@inlined
+def known_beyond(t, stacks, terminals):  # type: ignore[no-untyped-def]
+    """The stacks after terminals, DEAD, or UNKNOWN."""
+    start = t.rec[terminals, 0]
+    key = key_of(SCANS, stacks, terminals)
+    if t.rec[terminals, 1] == 1 and fixed(t, T_IGNORED, t.heap[start]) == 0:
+        key = key_of(SCAN, stacks, t.heap[start])
+    return find(t.memo, key)
+
+
+@inlined
+def quick(t, at, kind):  # type: ignore[no-untyped-def]
+    """`step` where everything is known, from one thread to at most one; else SEVERAL.
+
+    This is the inner loop of walks: no other kernel is called.
+    """
     lexer, stacks = at >> 31, at & LOW
-    after = next_lexer(t, lexer, kind)
-    if after < DEAD:
-        return after
-    found = numba.int64(DEAD)
-    if after >= 0:
-        found = (after << 31) | stacks
-    ends = endings(t, lexer)
-    if ends < 0:
-        return ends
+    found = known_after(t, lexer, kind)
+    ends = numba.int64(t.rec[lexer, 4])
+    if found < DEAD or ends < 0 or at >= SEVERAL or t.info[CHECKED] == 1:
+        return numba.int64(SEVERAL)
+    if found >= 0:
+        found = (found << 31) | stacks
     for i in range(t.heap[ends]):
-        own = next_watches(t, numba.int64(t.heap[ends + 2 + 2 * i]), kind)
+        watches = numba.int64(t.heap[ends + 2 + 2 * i])
+        own = numba.int64(0)
+        if watches != 0:
+            own = known_after(t, watches, kind)
         if own == DEAD:
             continue
-        if own < 0:
-            return own
-        beyond = scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * i]))
-        if beyond == DEAD:
+        beyond = known_beyond(t, stacks, numba.int64(t.heap[ends + 1 + 2 * i]))
+        if beyond == DEAD and own == 0:
             continue
-        if beyond < 0:
-            return beyond
-        first = next_lexer(t, numba.int64(t.rec[beyond, 6]), kind)
+        if own != 0 or beyond < 0:
+            return numba.int64(SEVERAL)
+        first = known_after(t, t.rec[beyond, 6], kind)
         if first == DEAD:
             continue
-        if first < 0:
-            return first
-        if own != 0 or found != DEAD:
+        if first < 0 or found != DEAD:
             return numba.int64(SEVERAL)
         found = (first << 31) | beyond
     return found
@@ -236,10 +257,6 @@ def step_one(t, at, kind):  # type: ignore[no-untyped-def]
 def step(t, at, byte):  # type: ignore[no-untyped-def]
     """Read one byte. Returns a position, DEAD, or a NEED_* code; then call again."""
     kind = fixed(t, CLASS, byte)
-    if at < SEVERAL and t.info[CHECKED] == 0:
-        after = step_one(t, at, kind)
-        if after != SEVERAL:
-            return after
     threads = unpack(t, at)
     count = numba.int64(0)
     for i in range(threads):
@@ -260,7 +277,10 @@ def run(t, at, data, place):  # type: ignore[no-untyped-def]
     place: int64[2], set to the number of bytes read and the position behind them.
     """
     while place[0] < data.shape[0]:
-        after = step(t, at, numba.int64(data[place[0]]))
+        byte = numba.int64(data[place[0]])
+        after = quick(t, at, fixed(t, CLASS, byte))
+        if after == SEVERAL:
+            after = step(t, at, byte)
         if after < 0:
             place[1] = at
             return after
