@@ -16,7 +16,7 @@ from structgen.decode.sampling import draw, log_sum_exp
 from structgen.sample.posterior import Posterior
 from structgen.sample.prefix_trie import NONE, PrefixTrie
 from structgen.sample.results import Samples
-from structgen.sample.walks import Attempt, OpenTrie, Trie, Walk, draw_rounds, failed
+from structgen.sample.walks import Attempt, OpenTrie, Trie, Walk, bounds, draw_rounds, failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Asap:
             seed,
         )
         opened.close()
-        bounds = (0.0, math.exp(trie.log_theta))
+        limits = bounds(trie, samples)
         # The first n attempts are a number fixed before, so their mean is not biased.
-        return Samples(tuple(samples), np.array(attempts[:n]), bounds=bounds, **meter.read())
+        return Samples(tuple(samples), np.array(attempts[:n]), bounds=limits, **meter.read())
 
 
 def _walk(posterior: Posterior, trie: PrefixTrie, rng: np.random.Generator) -> Walk:

@@ -92,7 +92,7 @@ def _candidates(
     found: list[Hypothesis] = []
     for hypothesis, row in zip(beam, log_probs, strict=True):
         ids = posterior.allowed(hypothesis.place)
-        wanted = np.intersect1d(ids, phrases.useful(hypothesis.progress))
+        wanted = np.intersect1d(ids, np.array(phrases.useful(hypothesis.progress), np.int32))
         tokens = {*_best(ids, row, width), *_best(wanted, row, width)}
         for token in sorted(tokens):
             after = _after(posterior, phrases, hypothesis, token)

@@ -9,7 +9,7 @@ text that fits with probability p(text) / theta(root), the same factor for all o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from structgen.sample.interfaces import Doubles, Tokens
 from structgen.sample.posterior import Posterior
 from structgen.sample.prefix_trie import NONE, Ids, PrefixTrie
 from structgen.sample.results import Samples
-from structgen.sample.walks import Attempt, OpenTrie, Trie, Walk, draw_rounds, failed
+from structgen.sample.walks import Attempt, OpenTrie, Trie, Walk, bounds, draw_rounds, failed
 
 
 @dataclass(slots=True)
@@ -72,7 +72,8 @@ class Cars:
         sizes = (n, self.batch, self.max_attempts)
         samples, attempts, meter = draw_rounds(posterior, start, end_round, sizes, seed)
         opened.close()
-        return exact_samples(posterior, samples, attempts, meter)
+        found = exact_samples(posterior, samples, attempts, meter)
+        return replace(found, bounds=bounds(trie, samples))
 
 
 def _walk(posterior: Posterior, trie: PrefixTrie, rng: np.random.Generator, learnt: Learnt) -> Walk:

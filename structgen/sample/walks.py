@@ -119,3 +119,9 @@ class OpenTrie:
         """Write the file, if there is one."""
         if self._path is not None:
             trie_file.save(self.trie, self._path)
+
+
+def bounds(trie: PrefixTrie, samples: Sequence[Sample]) -> tuple[float, float]:
+    """Below and above the evidence: the mass of the texts found, and the root's theta."""
+    found = {sample.tokens: math.exp(sample.logp_model) for sample in samples}
+    return min(math.fsum(found.values()), 1.0), math.exp(trie.log_theta)
