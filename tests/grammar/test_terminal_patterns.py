@@ -1,0 +1,186 @@
+r"""In: patterns of Python's `re`. Out: proof that their two languages say what `re.match` says."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from structgen.automaton.charset import CharSet
+from structgen.automaton.regex import matches
+from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.grammar.python_chars import class_set, literal_set, word_characters
+from structgen.grammar.terminal_patterns import Matches, matches_of
+
+ATOMS = ["a", "b", "ab", ".", "[ab]", "[^a]", r"\w", r"\W", r"\s", "(?i:A)", "(?s:.)", r"\b", "$"]
+LOOKS = ["(?={})", "(?!{})", "(?<=a)", "(?<!b)", r"\B", "(?m:$)", r"\Z"]
+QUANTIFIERS = ["", "", "", "*", "+", "?", "*?", "+?", "??", "{1,2}", "{0,2}?", "*+", "{2}"]
+
+
+def length(pattern: str, text: str, at: int = 0) -> int | None:
+    """How long the match of `re` at some place of a text is."""
+    found = re.compile(pattern).match(text, at)
+    return None if found is None else found.end() - at
+
+
+def ours(found: Matches, text: str, at: int = 0) -> int | None:
+    """The same from the two languages."""
+    ends = range(at, len(text) + 1)
+    inside = [end for end in ends if matches(found.language, text[at:end])]
+    longest = max((end for end in ends if matches(found.longer, text[at:end])), default=at - 1)
+    last = max(inside, default=None)
+    return None if last is None or last < longest else last - at
+
+
+@st.composite
+def patterns(draw: st.DrawFn, *, looks: bool) -> str:
+    """A pattern with choices, groups, and quantifiers of each kind."""
+
+    def choice(depth: int) -> str:
+        return "|".join(sequence(depth) for _ in range(draw(st.integers(1, 3))))
+
+    def sequence(depth: int) -> str:
+        return "".join(piece(depth) for _ in range(draw(st.integers(0, 3))))
+
+    def piece(depth: int) -> str:
+        kind = draw(st.integers(0, 5))
+        if looks and kind == 0:
+            return draw(st.sampled_from(LOOKS)).format(draw(st.sampled_from(ATOMS[:8])))
+        if depth and kind <= 2:
+            body = f"(?:{choice(depth - 1)})"
+        else:
+            body = draw(st.sampled_from(ATOMS[: 13 if looks else 11]))
+        if body in (r"\b", "$"):
+            return body
+        if len(body) > 1 and body.isalpha():
+            body = f"(?:{body})"
+        return body + draw(st.sampled_from(QUANTIFIERS))
+
+    return choice(2)
+
+
+TEXTS = st.lists(st.text("abA \n", max_size=7), min_size=6, max_size=12)
+
+
+def found_in(pattern: str) -> Matches:
+    """The languages of a pattern; the example does not count where they are refused."""
+    try:
+        re.compile(pattern)
+        return matches_of(pattern)
+    except (re.error, UnsupportedSchemaError, BudgetError):
+        assume(False)
+        raise
+
+
+@settings(max_examples=150)
+@given(patterns(looks=False), TEXTS)
+def test_patterns_match_what_re_matches(pattern: str, texts: list[str]) -> None:
+    """The first match that backtracking finds, not the longest."""
+    found = found_in(pattern)
+    assert [ours(found, text) for text in texts] == [length(pattern, text) for text in texts]
+
+
+@settings(max_examples=150)
+@given(patterns(looks=True), TEXTS)
+def test_assertions_hold_where_re_says(pattern: str, texts: list[str]) -> None:
+    """Lookarounds that are not refused mean the same wherever in a text the terminal starts."""
+    found = found_in(pattern)
+    for text in texts:
+        for at in range(len(text) + 1):
+            assert ours(found, text, at) == length(pattern, text, at), (text, at)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r'"(.*?)(?<!\\)(\\\\)*?"',
+        r"(?!(?:if|else)\b)[A-Za-z_]\w*",
+        r"in\b",
+        r"\d+(?![\w.])",
+        r"\+(?!\+)",
+        r"(?m:#[^\n]*$)",
+        r"/\*(.|\n)*?\*/",
+        r"[a-z]++",
+        r"(?>if)x?",
+        r"(a*)(ab)?",
+        r"(?:a|ab)(?:c|bcd)?",
+        r"(|a)*b",
+        r"(?x) a b # comment",
+        r"a(?#comment)b",
+        r"(?P<name>a|b)+",
+    ],
+)
+def test_idioms_of_real_grammars(pattern: str) -> None:
+    """Patterns that grammars have, on all short texts of the characters that matter to them."""
+    letters = "".join(dict.fromkeys('if"\\1+#*/a b\n.c'))
+    wanted = [c for c in letters if c in pattern or c in "ia \n1."][:7]
+    found = matches_of(pattern)
+    texts = [""]
+    for _ in range(4):
+        texts += [text + letter for text in texts for letter in wanted if len(text) < 4]
+        texts = list(dict.fromkeys(texts))
+    assert [t for t in texts if ours(found, t) != length(pattern, t)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        (r"(a)\1", "backreference"),
+        (r"(a)?(?(1)b|c)", "backreference"),
+        (r"^a", "start of the text"),
+        (r"\Aa", "start of the text"),
+        (r"\ba", "text before"),
+        (r"(?<=b)a", "text before"),
+        (r"a(?=b)", "text behind"),
+        (r"\d+(?!\.)", "text behind"),
+        (r"(?>a|ab)c", "atomic group"),
+        (r"(?:ab)++", "possessive"),
+    ],
+)
+def test_what_is_not_a_language_of_the_match_alone_is_refused(pattern: str, said: str) -> None:
+    """By name."""
+    with pytest.raises(UnsupportedSchemaError, match=said):
+        matches_of(pattern)
+
+
+def test_what_is_no_pattern_gets_its_position() -> None:
+    """As Python's own parser has it."""
+    with pytest.raises(PatternError) as caught:
+        matches_of("ab(c")
+    assert caught.value.position == 2
+
+
+def test_usual_patterns_are_plain_languages() -> None:
+    """Where order does not matter, the language is an ordinary expression, and one object."""
+    for pattern in (r"[a-z_]\w*", r"\d+(\.\d+)?", r'"[^"]*"', "x{3,2000}", "[ \n]+"):
+        found = matches_of(pattern)
+        assert found.language is found.longer
+        assert found.language.plain
+
+
+def test_large_counts_are_not_written_out() -> None:
+    """A hundred thousand turns are a count."""
+    found = matches_of("(ab?){1,100000}")
+    assert matches(found.language, "ab" * 3)
+
+
+@pytest.mark.parametrize("flags", [0, re.IGNORECASE, re.ASCII, re.IGNORECASE | re.ASCII])
+def test_characters_and_classes_are_those_of_re(flags: int) -> None:
+    """Every character of Unicode, with and without case, for letters that fold in odd ways."""
+    sre = re._constants
+    everything = "".join(chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF)
+
+    def members(pattern: str) -> CharSet:
+        runs = (match.span() for match in re.finditer(f"(?:{pattern})+", everything, flags))
+        spans = ((ord(everything[low]), ord(everything[high - 1])) for low, high in runs)
+        return CharSet.of(spans)
+
+    for letter in "kKsſİıßµΣςǅ1":
+        assert literal_set(ord(letter), flags) is members(re.escape(letter))
+    assert class_set([(sre.RANGE, (0x61, 0x7A))], flags) is members("[a-z]")
+    negated = [(sre.NEGATE, None), (sre.LITERAL, 0x4B), (sre.CATEGORY, sre.CATEGORY_DIGIT)]
+    assert class_set(negated, flags) is members(r"[^K\d]")
+    assert word_characters(flags & re.ASCII) is members(r"\w")
