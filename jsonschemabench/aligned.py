@@ -17,7 +17,15 @@ from typing import Any
 
 from tqdm import tqdm
 
-from jsonschemabench.aligned_runs import ARMS, Budget, Reference, Run, reference, run_arm
+from jsonschemabench.aligned_runs import (
+    ARMS,
+    MAX_TOKENS,
+    Budget,
+    Reference,
+    Run,
+    reference,
+    run_arm,
+)
 from jsonschemabench.aligned_tables import (
     NOTES,
     checks_table,
@@ -28,6 +36,7 @@ from jsonschemabench.aligned_tables import (
 from jsonschemabench.aligned_tasks import tasks
 from jsonschemabench.aligned_toy import SAMPLES, distances
 from structgen.decode.generator import Generator
+from structgen.decode.settings import Options
 
 CHECKED = 8  # extraction tasks on which the checks of AWRS are counted
 DRAWS = 4
@@ -73,7 +82,11 @@ def run(args: argparse.Namespace) -> int:
     checks = checks_per_token(generator, args.seed)
     report: dict[str, Any] = {
         "kl": {d.sampler: d.kl for d in found},
-        "checks_per_token": {"awrs": checks, "vocabulary": generator.vocabulary.size},
+        "checks_per_token": {
+            "awrs": checks[0],
+            "vocabulary": generator.vocabulary.size,
+            "awrs_on_extraction": checks[1],
+        },
         "kl_floor": {d.sampler: d.floor for d in found},
         "kl_by_counting": {d.sampler: d.empirical for d in found},
         "kl_by_counting_floor": 16 / (2 * SAMPLES),
@@ -88,23 +101,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def checks_per_token(generator: Generator, seed: int) -> float:
-    """Tokens that AWRS tests for each token it writes, on usual extraction tasks."""
+def checks_per_token(generator: Generator, seed: int) -> tuple[float, float]:
+    """Tokens that AWRS tests per token it writes: where masking goes wrong, and elsewhere."""
     from structgen.demo.evaluate import unseen
 
-    checks = tokens = 0
-    for number, example in enumerate(unseen(CHECKED, seed)):
-        samples = generator.sample(
-            example.prompt,
-            example.schema,
-            sampler="awrs",
-            n=DRAWS,
-            seed=seed + number,
-            max_tokens=200,
-        )
-        checks += samples.checks
-        tokens += sum(len(sample.tokens) for sample in samples)
-    return checks / tokens
+    usual = [(e.prompt, e.schema, 200) for e in unseen(CHECKED, seed)]
+    hard = [(task.prompt, task.spec, MAX_TOKENS) for task in tasks(1, seed)]
+    means = []
+    for questions in (hard, usual):
+        checks = tokens = 0
+        for number, (prompt, spec, most) in enumerate(questions):
+            options: Options = {"seed": seed + number, "max_tokens": most}
+            samples = generator.sample(prompt, spec, sampler="awrs", n=DRAWS, **options)
+            checks += samples.checks
+            tokens += sum(len(sample.tokens) for sample in samples)
+        means.append(checks / tokens)
+    return means[0], means[1]
 
 
 def _on_tasks(generator: Generator, args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:

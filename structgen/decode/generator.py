@@ -184,6 +184,7 @@ class Generator:
             stop=settings.stop,
             on_truncation=settings.on_truncation,
             label=label,
+            weight=settings.weight,
         )
 
 

@@ -21,6 +21,12 @@ Doubles = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
 
+#: Log weights float64[k] of the tokens int64[k] that a constraint allows in a state: the loop draws
+#: from the model's law times exp of them. -inf refuses a token; the same state and token always
+#: weigh the same, so drafts are verified against the same law.
+Weigh = Callable[[int, npt.NDArray[np.int64]], Doubles]
+
+
 class Constraint(Protocol):
     """The part of a compiled constraint that decoding uses. States are ints and never expire."""
 

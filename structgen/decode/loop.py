@@ -31,6 +31,7 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
         return
     cache, logits = target.prefill([rows[r].request.prompt for r in live])
     draws = isinstance(logits, DrawingLogits)  # asking takes microseconds, so once
+    draws &= all(row.request.weight is None for row in rows)  # weights are known here alone
     while True:
         clock.model += clock.lap()
         if draws:

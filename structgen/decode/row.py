@@ -18,7 +18,7 @@ import numpy.typing as npt
 from structgen.automaton.automaton import DEAD
 from structgen.constraint import FINAL
 from structgen.decode.closing import Closer
-from structgen.decode.interfaces import Constraint, Drawn
+from structgen.decode.interfaces import Constraint, Drawn, Weigh
 from structgen.decode.result import FinishReason, GenerationResult, Timings
 from structgen.decode.sampling import Sampler, log_sum_exp
 from structgen.errors import GenerationError, ModelError, NoTokenError, TruncatedError
@@ -34,6 +34,7 @@ class Request:
     prompt: token ids, at least one. budget: most tokens to write. stop: "complete" ends the text
     where only whitespace could follow, "eos" waits for the model's end token. on_truncation: what
     happens when the budget ends first. label: says in errors which of several prompts it was.
+    weight: log weights of tokens, which the law that is drawn from is multiplied by; or None.
     """
 
     prompt: tuple[int, ...]
@@ -44,6 +45,7 @@ class Request:
     stop: Literal["complete", "eos"] = "complete"
     on_truncation: Literal["close", "raise"] = "close"
     label: str = ""
+    weight: Weigh | None = None
 
 
 class Row:
@@ -91,8 +93,13 @@ class Row:
         allowed = np.flatnonzero(logits > -np.inf)
         values = logits[allowed].astype(np.float64)
         chosen = None
-        if not self._plan and len(allowed):
-            chosen = int(allowed[self.request.sampler.choose(values, self._rng)])
+        weighed, drawn = values, allowed
+        if self.request.weight is not None:
+            weighed = values + self.request.weight(self.state, allowed)
+            kept = weighed > -np.inf
+            weighed, drawn = weighed[kept], allowed[kept]
+        if not self._plan and len(drawn):
+            chosen = int(drawn[self.request.sampler.choose(weighed, self._rng)])
         token = self._settle(chosen)
         if token is None:
             self._end("closed")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
+from structgen.decode.interfaces import Weigh
 from structgen.decode.prompts import Chat
 from structgen.decode.sampling import Sampler
 from structgen.errors import GenerationError
@@ -26,6 +27,7 @@ class Options(TypedDict, total=False):
     on_truncation: Literal["close", "raise"]
     chat: Chat | None
     system: str | None
+    weight: Weigh | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Settings:
     on_truncation: what to do when max_tokens would end first: "close" writes the shortest valid
         ending in time, "raise" raises TruncatedError with the partial text.
     chat: "auto", True or False; None takes the Generator's. system: a system message.
+    weight: a function from a state of the constraint and the tokens allowed there, int64[k], to
+        log weights float64[k], by which their law is multiplied; -inf refuses a token.
     """
 
     temperature: float = 1.0
@@ -53,6 +57,7 @@ class Settings:
     on_truncation: Literal["close", "raise"] = "close"
     chat: Chat | None = None
     system: str | None = None
+    weight: Weigh | None = None
 
     def __post_init__(self) -> None:
         if not _is_integer(self.max_tokens, 1):

@@ -17,7 +17,12 @@ from structgen.sample.results import Samples
 if TYPE_CHECKING:
     from structgen.decode.generator import Generator
 
-NEUTRAL = {"top_k": None, "top_p": 1.0, "min_p": 0.0}  # what cuts the law is not part of it
+NEUTRAL = {
+    "top_k": None,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "weight": None,
+}  # what cuts the law is not part of it
 
 
 def sample(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from structgen.decode.sampling import log_sum_exp
 from structgen.decode.settings import check_count
@@ -70,12 +71,14 @@ class AwrsStep:
     """Draws by testing tokens.
 
     max_rejects: refusals after which an attempt is given up; None tests until one is accepted.
-    within_mask: test only what the mask lets through; for constraints whose masks are not exact.
+    among: which tokens are tested at all, while the others are known to be refused: "plausible"
+    ones, by the bytes that may come next; "allowed" ones, by the mask, for constraints whose masks
+    are not exact; or "all".
     GenerationError for a cap that is not positive.
     """
 
     max_rejects: int | None = None
-    within_mask: bool = False
+    among: Literal["plausible", "allowed", "all"] = "plausible"
 
     def __post_init__(self) -> None:
         if self.max_rejects is not None:
@@ -97,7 +100,7 @@ class AwrsStep:
     def _step(
         self, posterior: Posterior, place: Place, row: Doubles, rng: np.random.Generator
     ) -> Step:
-        ids = posterior.allowed(place) if self.within_mask else np.arange(len(row))
+        ids = self._tested(posterior, place)
         logs = row[ids]
         order = (int(ids[i]) for i in without_replacement(logs, rng))
         found = first_accepted(order, lambda t: posterior.accepts(place, t), self.max_rejects)
@@ -110,6 +113,13 @@ class AwrsStep:
         left[np.searchsorted(ids, found.rejected)] = -np.inf
         weight = min(log_sum_exp(left), 0.0)
         return Step(found.token, weight, math.nan)
+
+    def _tested(self, posterior: Posterior, place: Place) -> npt.NDArray[np.int32]:
+        if self.among == "plausible":
+            return posterior.plausible(place)
+        if self.among == "allowed":
+            return posterior.allowed(place)
+        return np.arange(posterior.model.vocab_size, dtype=np.int32)
 
 
 def without_replacement(logs: Doubles, rng: np.random.Generator) -> Iterator[int]:

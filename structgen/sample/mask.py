@@ -33,7 +33,7 @@ class MaskStep:
     ) -> list[Step]:
         """See `Stepper`."""
         if not posterior.exact_masks:
-            return AwrsStep(within_mask=True).steps(posterior, places, log_probs, rngs)
+            return AwrsStep(among="allowed").steps(posterior, places, log_probs, rngs)
         return [
             self._step(posterior, place, row, rng)
             for place, row, rng in zip(places, log_probs, rngs, strict=True)

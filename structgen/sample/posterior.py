@@ -78,6 +78,7 @@ class Posterior:
         self._closer = Closer(constraint, speller or Speller(vocabulary))
         self._longest = max((len(t) for t in vocabulary.tokens if t), default=1)
         self._ids: dict[int, Ids] = {}
+        self._by_bytes: dict[frozenset[int], Ids] = {}
 
     @property
     def key(self) -> str:
@@ -124,6 +125,19 @@ class Posterior:
             return ids
         kept = [self._possible(self.after(place, t), remaining - 1) for t in ids.tolist()]
         return ids[np.array(kept, np.bool_)]
+
+    def plausible(self, place: Place) -> Ids:
+        """int32[k], ascending: the tokens whose first byte may come next, and the special ones.
+
+        All that are allowed are among them, and no mask is made.
+        """
+        first = self.constraint.allowed_bytes(place.state)
+        if first not in self._by_bytes:
+            tokens = self.constraint.vocabulary.tokens
+            special = self.constraint.vocabulary.special_ids
+            found = [t for t, data in enumerate(tokens) if data and data[0] in first]
+            self._by_bytes[first] = np.array(sorted(special.union(found)), np.int32)
+        return self._by_bytes[first]
 
     def accepts(self, place: Place, token: int) -> bool:
         """Whether this token may come next: no mask is made for it."""

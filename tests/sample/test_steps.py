@@ -71,7 +71,11 @@ def test_further_loops_would_be_biased() -> None:
     assert estimate(2) == Fraction(13, 24)
 
 
-@pytest.mark.parametrize("stepper", [MaskStep(), FreeStep(), AwrsStep(), AwrsStep(2)], ids=repr)
+@pytest.mark.parametrize(
+    "stepper",
+    [MaskStep(), FreeStep(), AwrsStep(), AwrsStep(2), AwrsStep(among="all")],
+    ids=repr,
+)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_stepper_is_properly_weighted(
     stepper: Stepper, seed: int, scripted: ScriptedDraws
