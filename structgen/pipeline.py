@@ -32,7 +32,7 @@ def compile(  # noqa: A001  the contract's name
     place of the culprit.
     """
     wanted = coerce(spec)
-    return Constraint(wanted, vocabulary, wanted.automaton(), max_bytes=max_bytes)
+    return wanted.constraint(vocabulary, max_bytes)
 
 
 def load(

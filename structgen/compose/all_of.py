@@ -7,7 +7,7 @@ automaton; two that are not regular have no automaton together in general, and a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automaton.automaton import Automaton, Stored
 from structgen.automaton.machine import Machine, TextMachine
@@ -15,8 +15,13 @@ from structgen.automaton.regex import Regex as Language
 from structgen.automaton.regex import intersect
 from structgen.compose.base import as_spec, from_json, to_json
 from structgen.compose.languages import language_of
+from structgen.compose.token_rules import TokenRule
+from structgen.constraint import Constraint
 from structgen.errors import SpecError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.spec.specs import MachineSpec, Spec
+
+if TYPE_CHECKING:
+    from structgen.tokens.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ class AllOf(Spec):
 
     def _parts(self) -> tuple[list[Spec], Language | None]:
         """The specs that are not known to be regular, and the intersection of the others."""
-        found = [(spec, language_of(spec)) for spec in self.specs]
+        texts = [spec for spec in self.specs if not isinstance(spec, TokenRule)]
+        found = [(spec, language_of(spec)) for spec in texts]
         languages = [language for _, language in found if language is not None]
         others = [spec for spec, language in found if language is None]
         return others, intersect(*languages) if languages else None
@@ -57,10 +63,33 @@ class AllOf(Spec):
     def language(self) -> Language | None:
         """The texts as a regular language, if each spec is one."""
         others, language = self._parts()
-        return None if others else language
+        return None if others or self._token_rules() else language
+
+    def _token_rules(self) -> list[TokenRule]:
+        return [spec for spec in self.specs if isinstance(spec, TokenRule)]
+
+    def constraint(self, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
+        """See `Spec.constraint`; rules about tokens apply here."""
+        rules = self._token_rules()
+        for rule in rules:
+            vocabulary = rule.narrowed(vocabulary)
+        least = max((rule.at_least for rule in rules), default=0)
+        bounds = [rule.at_most for rule in rules if rule.at_most is not None]
+        texts = AllOf(tuple(spec for spec in self.specs if not isinstance(spec, TokenRule)))
+        if least == 0 and not bounds:
+            return Constraint(self, vocabulary, texts.automaton(), max_bytes=max_bytes)
+        from structgen.compose.combine import FreeText
+        from structgen.compose.counted import Counted, CountingConstraint
+        from structgen.compose.product import Product
+
+        product = Product(texts.automaton(), FreeText().automaton())
+        counted = Counted(product, least, min(bounds, default=None))
+        return CountingConstraint(self, vocabulary, counted, max_bytes)
 
     def automaton(self, saved: Stored | None = None) -> Automaton:
         """See `Spec.automaton`."""
+        for rule in self._token_rules():
+            rule.automaton()
         others, language = self._parts()
         words = " and ".join(spec.kind for spec in self.specs)
         rules: list[Spec] = []

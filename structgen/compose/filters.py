@@ -3,7 +3,8 @@
     structgen.all_of(schema, filters.banned("secret"), filters.length(at_most=200))
 
 A text is read as characters; a word is a run of letters, digits and underscores as long as it can
-be (`\\w+` of Python). What a token is, only the vocabulary says: see `token_rules`.
+be (`\\w+` of Python). What a token is, only the vocabulary says, so rules about tokens stand alone
+or in `all_of`.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ from structgen.automaton.regex import (
 from structgen.automaton.regex_unicode import property_set
 from structgen.compose.base import as_spec, from_json, to_json
 from structgen.compose.languages import language_of
+from structgen.compose.token_rules import TokenRule
 from structgen.errors import SpecError, UnsatisfiableSchemaError
 from structgen.spec.specs import MachineSpec, Spec
 
-UNITS = ("characters", "words")
+UNITS = ("characters", "words", "tokens")
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,17 @@ def letter_at(position: int, letter: str) -> Spec:
 
 
 def length(*, at_least: int = 0, at_most: int | None = None, unit: str = "characters") -> Spec:
-    """Texts of `at_least` to `at_most` characters or words."""
+    """Texts of `at_least` to `at_most` characters, words or tokens.
+
+    What a token is, the vocabulary says: such a rule stands alone, or in `all_of`.
+    """
     if unit not in UNITS:
         _broken("unit", unit, " or ".join(UNITS))
     most = at_least if at_most is None else at_most
     if not 0 <= at_least <= most:
         _broken("length", (at_least, at_most), "0 <= at_least <= at_most")
+    if unit == "tokens":
+        return TokenRule(None, at_least, at_most)
     return _filter("length", at_least=at_least, at_most=at_most, unit=unit)
 
 
@@ -151,6 +158,15 @@ def without(spec: Any) -> Spec:
 def each_word(spec: Any) -> Spec:
     """Texts of which every word fits a regular spec; what stands between words is free."""
     return _filter("each_word", _regular(spec))
+
+
+def each_token(spec: Any) -> Spec:
+    """Texts of which every token, as a text by itself, fits a regular spec.
+
+    With a vocabulary of pieces of words this is another rule than `each_word`. Tokens that are not
+    whole characters are left out.
+    """
+    return TokenRule(_regular(spec))
 
 
 # -- the languages ------------------------------------------------------------------------------

@@ -20,8 +20,10 @@ from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
 if TYPE_CHECKING:
     from referencing import Registry
 
+    from structgen.constraint import Constraint
     from structgen.grammar.ir import Grammar
     from structgen.spec.json_nodes import Node
+    from structgen.tokens.vocabulary import Vocabulary
 
 ORDERS = ("declared", "any")
 FORMATS = ("assert", "annotate")
@@ -64,6 +66,12 @@ class Spec(ABC):
     def portable(self) -> Spec:
         """A spec of the same texts that `from_json` can make again."""
         return self
+
+    def constraint(self, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
+        """What `structgen.compile` makes of the spec."""
+        from structgen.constraint import Constraint
+
+        return Constraint(self, vocabulary, self.automaton(), max_bytes=max_bytes)
 
 
 class MachineSpec(Spec):
@@ -296,6 +304,7 @@ HOMES = {
     "tools": "structgen.compose.tools:Tools",
     "parameters": "structgen.compose.tool_parameters:Parameters",
     "filter": "structgen.compose.filters:Filter",
+    "token_rule": "structgen.compose.token_rules:TokenRule",
 }
 
 

@@ -59,7 +59,7 @@ SPELT = {number: [] for number in range(len(SCHEMAS))}  # type: dict[int, list[b
 def values(schema: Any) -> list[Any]:
     """The values of one of the schemas that are small enough to be listed."""
     parts: list[Any] = ["a", "b", "ab", "ba", "aab", "", "bbb", None, True, False, ["a"], ["ab"]]
-    lists = [[]] + [[x] for x in "ab"] + [[x, y] for x in "ab" for y in "ab"]
+    lists: list[Any] = [[]] + [[x] for x in "ab"] + [[x, y] for x in "ab" for y in "ab"]
     lists += [[x, y, z] for x in "ab" for y in "ab" for z in "ab"]
     keys = ["a", "ab", "b"]
     some = ["a", "b", ["ab"], True, False, "ab", [], ["b"], ["b", "b"]]

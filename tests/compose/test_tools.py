@@ -24,7 +24,7 @@ from tests import laws
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 CALLS = 10_000 if os.environ.get("STRUCTGEN_THOROUGH") else 230
 
-WEATHER = {
+WEATHER: dict[str, Any] = {
     "type": "function",
     "function": {
         "name": "get_weather",
@@ -40,7 +40,7 @@ WEATHER = {
         },
     },
 }
-ADD = {
+ADD: dict[str, Any] = {
     "name": "add",
     "input_schema": {
         "type": "object",
@@ -85,7 +85,7 @@ def written(c: sg.Constraint, rng: Random, steps: int) -> str:
 
 def fits(call: ToolCall) -> bool:
     """Whether a call names a tool and its arguments are valid, by jsonschema."""
-    return jsonschema.Draft202012Validator(SCHEMAS[call.name]).is_valid(call.arguments)
+    return bool(jsonschema.Draft202012Validator(SCHEMAS[call.name]).is_valid(call.arguments))
 
 
 @pytest.mark.parametrize("style", FORMATS.values(), ids=lambda style: style.name)
@@ -167,9 +167,9 @@ def test_how_many_calls_may_come(name: str, text: str) -> None:
     call = EXAMPLES[name]
     two = text.format(call)
     sg.check(tools(ALL, name, at_least=2, at_most=2), two)
-    for options in ({"at_most": 1}, {"at_least": 3}):
+    for spec in (tools(ALL, name, at_most=1), tools(ALL, name, at_least=3)):
         with pytest.raises(ValidationError):
-            sg.check(tools(ALL, name, **options), two)
+            sg.check(spec, two)
     sg.check(tools(ALL, name, text="before"), f"So: {call}\n{call}")
     for wrong in (f"{call} so", f"{call}{call}"):
         with pytest.raises(ValidationError):

@@ -1,0 +1,80 @@
+"""In: rules about tokens. Out: a spec that only compiles, since a text alone does not show tokens.
+
+A rule about each token is a smaller vocabulary. A rule about their number is a constraint that
+counts: a token is allowed if some tokens after it end the text in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from structgen.automaton.automaton import Automaton, Stored
+from structgen.automaton.regex import matches
+from structgen.compose.base import from_json, to_json
+from structgen.compose.languages import language_of
+from structgen.errors import UnsupportedSchemaError
+from structgen.spec.specs import Spec
+from structgen.tokens.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from structgen.constraint import Constraint
+
+
+@dataclass(frozen=True)
+class TokenRule(Spec):
+    """Texts in tokens that each fit `each` (None: any), `at_least` to `at_most` of them."""
+
+    each: Spec | None = None
+    at_least: int = 0
+    at_most: int | None = None
+    kind: ClassVar[str] = "token_rule"
+
+    def automaton(self, saved: Stored | None = None) -> Automaton:
+        """Raises UnsupportedSchemaError: see `constraint`."""
+        self._refuse(saved)
+
+    def _refuse(self, _saved: object) -> NoReturn:
+        raise UnsupportedSchemaError(
+            "a rule about tokens says nothing about a text by itself",
+            hint="compile it with a vocabulary: alone, or in all_of with one other spec or more",
+        )
+
+    def constraint(self, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
+        """See `Spec.constraint`."""
+        from structgen.compose.all_of import AllOf
+        from structgen.compose.combine import FreeText
+
+        return AllOf((FreeText(), self)).constraint(vocabulary, max_bytes)
+
+    def narrowed(self, vocabulary: Vocabulary) -> Vocabulary:
+        """The vocabulary without the tokens that break the rule, or are not whole characters."""
+        language = None if self.each is None else language_of(self.each)
+        if language is None:
+            return vocabulary
+        tokens = list(vocabulary.tokens)
+        for token_id in vocabulary.text_ids.tolist():
+            try:
+                kept = matches(language, vocabulary.token_bytes(token_id).decode())
+            except UnicodeDecodeError:
+                kept = False
+            if not kept:
+                tokens[token_id] = None
+        return Vocabulary(
+            tokens,
+            eos_ids=vocabulary.eos_ids,
+            special_ids=vocabulary.special_ids,
+            encode=vocabulary.encode,
+            prefix=vocabulary.prefix,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        each = None if self.each is None else to_json(self.each)
+        return {"each": each, "at_least": self.at_least, "at_most": self.at_most}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> TokenRule:
+        """The spec that `to_json` described."""
+        each = None if data["each"] is None else from_json(data["each"])
+        return cls(each, data["at_least"], data["at_most"])
