@@ -245,6 +245,16 @@ class Constraint:
         with self.lock:
             return self.automaton.core(self._pair(state))
 
+    def branches(self, state: int) -> list[int]:
+        """Some of the bytes that may come next: each other leads to the same core as one of these.
+
+        With them a constraint is explored, up to equal futures, without reading every byte.
+        """
+        if state < 0:
+            return []
+        with self.lock:
+            return self.automaton.branches(self._pair(state))
+
     # -- masks ----------------------------------------------------------------------------------
 
     def fill_mask(self, state: int, row: npt.NDArray[Any]) -> None:

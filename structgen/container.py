@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import mmap
 import os
 import secrets
@@ -27,7 +26,7 @@ import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +44,7 @@ _PREAMBLE = struct.Struct("<8sIQQI28xI")  # magic, version, header length, data 
 _TEMPORARY = ".sgtmp"  # how names of files end that are being written
 _LEFT_AFTER = 3600.0  # seconds
 _ALIGN = 64
+_GUESS = 8192  # bytes read at first, in which most headers lie
 _MAX_DIMENSIONS = 32
 _SCALARS = ("b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
 _DTYPES = {np.dtype(f"<{code}").str: np.dtype(f"<{code}") for code in _SCALARS}
@@ -74,11 +74,16 @@ class File:
         """
         self.path = str(path)
         try:
-            if not stat.S_ISREG(os.stat(path).st_mode):
-                _broken(self.path, "this is not a regular file")
-            with open(path, "rb", buffering=0) as file:
-                text, self._sums, self._base, self.size = _read_header(file, self.path)
-                self._map = mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_COPY)
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                status = os.fstat(handle)
+                if not stat.S_ISREG(status.st_mode):
+                    _broken(self.path, "this is not a regular file")
+                self.size = status.st_size
+                text, self._sums, self._base = _read_header(handle, self.size, self.path)
+                self._map = mmap.mmap(handle, self.size, access=mmap.ACCESS_COPY)
+            finally:
+                os.close(handle)
         except OSError as error:
             problem = f"the file cannot be read: {error.strerror or error}"
             _broken(self.path, problem, hint="check the path")
@@ -95,11 +100,13 @@ class File:
 
     def check(self, start: int, stop: int) -> None:
         """Check the blocks of which the bytes from `start` to `stop` of the data are part."""
-        for at in range(start // BLOCK, -(-stop // BLOCK)):
-            if not self._checked[at]:
+        begin, end = start // BLOCK, -(-stop // BLOCK)
+        if self._checked.find(0, begin, end) < 0:
+            return
+        with memoryview(self._map) as view:
+            for at in range(begin, end):
                 first = self._base + at * BLOCK
-                with memoryview(self._map) as view:
-                    found = zlib.crc32(view[first : first + BLOCK])
+                found = zlib.crc32(view[first : first + BLOCK])
                 if found != int.from_bytes(self._sums[4 * at : 4 * at + 4], "little"):
                     last = min(first + BLOCK, self.size)
                     _broken(self.path, f"the data is damaged between bytes {first} and {last}")
@@ -111,16 +118,17 @@ class File:
         ArtifactError when there is none of that name, or it is damaged.
         """
         array = self._view(name)
-        place = self.places[name]
-        self.check(place.start, place.stop)
-        array.flags.writeable = writable
+        _, _, start, stop = self.places[name]
+        self.check(start, stop)
+        if not writable:
+            array.flags.writeable = False
         return array
 
     def section(self, name: str) -> Section:
         """An array of which each part is checked when it is asked for."""
         array = self._view(name)
         array.flags.writeable = False
-        return Section(self, array, self.places[name])
+        return Section(self, array, self.places[name].start)
 
     def _view(self, name: str) -> AnyArray:
         if name not in self.places:
@@ -138,13 +146,13 @@ class Section:
     Attributes: `dtype` and `ndim`, as of a numpy array.
     """
 
-    def __init__(self, file: File, array: AnyArray, place: Place) -> None:
+    def __init__(self, file: File, array: AnyArray, start: int) -> None:
         self._file = file
         self._array = array
-        self._start = place.start
-        self._stride = place.dtype.itemsize * math.prod(place.shape[1:])
-        self.dtype = place.dtype
-        self.ndim = len(place.shape)
+        self._start = start
+        self._stride = array.strides[0] if array.ndim else 0
+        self.dtype = array.dtype
+        self.ndim = array.ndim
 
     def __len__(self) -> int:
         return len(self._array)
@@ -280,13 +288,10 @@ def _preamble(header_length: int, data_length: int, crc: int) -> bytes:
     return _PREAMBLE.pack(*fields, zlib.crc32(_PREAMBLE.pack(*fields, 0)[:-4]))
 
 
-def _read_header(file: BinaryIO, place: str) -> tuple[bytes, bytes, int, int]:
-    """The header text and the checksums of the data, both checked; where the data begins and ends.
-
-    The end is the size of the file, which the preamble agrees with.
-    """
-    size = os.fstat(file.fileno()).st_size
-    preamble = file.read(_PREAMBLE.size)
+def _read_header(handle: int, size: int, place: str) -> tuple[bytes, bytes, int]:
+    """The header text and the checksums of the data, both checked; and where the data begins."""
+    start = os.pread(handle, _GUESS, 0)
+    preamble = start[: _PREAMBLE.size]
     if not preamble.startswith(_MAGIC):
         cut = len(preamble) < _PREAMBLE.size and _MAGIC.startswith(preamble[: len(_MAGIC)])
         _broken(place, "the file is cut" if cut else "this is not a structgen file")
@@ -295,17 +300,19 @@ def _read_header(file: BinaryIO, place: str) -> tuple[bytes, bytes, int, int]:
     _, version, header_length, data_length, middle_crc, crc = _PREAMBLE.unpack(preamble)
     if version != _VERSION:
         _broken(place, f"the file has format version {version}", f"version {_VERSION}")
-    if zlib.crc32(preamble[:-4]) != crc or any(preamble[32:60]):
+    if zlib.crc32(preamble[:-4]) != crc or preamble[32:60] != bytes(28):
         _broken(place, "the preamble is damaged")
     base = _base(header_length, data_length)
     if base + data_length != size:
         state = "cut" if size < base + data_length else "longer than it should be"
         _broken(place, f"the file is {state}: {size} bytes", f"{base + data_length} bytes")
-    middle = file.read(base - _PREAMBLE.size)
+    if base > _GUESS:
+        start += os.pread(handle, base - _GUESS, _GUESS)
+    middle = start[_PREAMBLE.size : base]
     if len(middle) != base - _PREAMBLE.size or zlib.crc32(middle) != middle_crc:
         _broken(place, "the header is damaged")
     count = -(-data_length // BLOCK)
-    return middle[:header_length], middle[header_length : header_length + 4 * count], base, size
+    return middle[:header_length], middle[header_length : header_length + 4 * count], base
 
 
 def _parse(
@@ -331,12 +338,15 @@ def _parse(
                 raise TypeError(name)
         except (TypeError, ValueError, KeyError):
             _broken(place, "the array table is not understood")
-        if any(type(n) is not int or n < 0 for n in shape):
-            _broken(place, f"array {name!r} has a shape of other than natural numbers")
+        start = -(-position // _ALIGN) * _ALIGN
+        nbytes = dtype.itemsize
+        for count in shape:
+            if type(count) is not int or count < 0:
+                _broken(place, f"array {name!r} has a shape of other than natural numbers")
+            nbytes *= count
         if name in places:
             _broken(place, f"array {name!r} is there twice")
-        start = _aligned(position)
-        position = start + math.prod(shape) * dtype.itemsize
+        position = start + nbytes
         places[name] = Place(dtype, tuple(shape), start, position)
     if position != length:
         _broken(place, f"arrays of {position} bytes lie in {length} bytes of data")

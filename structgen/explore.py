@@ -54,7 +54,7 @@ def explore(
         before = time.perf_counter()
         constraint.fill_mask(state, row)
         longest = max(longest, time.perf_counter() - before)
-        for byte in sorted(constraint.allowed_bytes(state)):
+        for byte in constraint.branches(state):
             after = constraint.advance_bytes(state, bytes((byte,)))
             core = constraint.core(after)
             if core in seen:

@@ -77,6 +77,10 @@ class Automaton(ABC):
         found = self.next_bytes(at)
         return found[0] if len(found) == 1 else -1
 
+    def branches(self, at: int) -> list[int]:
+        """Some of the bytes that can follow: each other leads to the same core as one of these."""
+        return self.next_bytes(at)
+
     def specials(self, _at: int) -> Mapping[bytes, int]:
         """Special tokens, by their text, that may come next; and the positions after them."""
         return {}

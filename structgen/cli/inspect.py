@@ -50,7 +50,7 @@ def contents(path: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ArtifactError("the spec is not understood", location=path) from error
     arrays = {name: place.stop - place.start for name, place in file.places.items()}
-    rows = len(file.section("row_nearest")) if "row_nearest" in arrays else 0
+    rows = len(file.section("row_bases")) if "row_bases" in arrays else 0
     positions = len(file.section("positions")) if "positions" in arrays else 0
     return {
         "file": path,
