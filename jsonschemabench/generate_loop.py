@@ -30,12 +30,17 @@ Choose = Callable[[npt.NDArray[np.float64]], int]  # index into the logits of th
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one text is written from. `deadline` is a time of `time.perf_counter`."""
+    """What one text is written from. `deadline` is a time of `time.perf_counter`.
+
+    temperature, seed: what `choose` follows, for arms that choose whole texts.
+    """
 
     prompt: Sequence[int]
     budget: int
     choose: Choose
     deadline: float
+    temperature: float = 0.0
+    seed: int = 0
 
 
 @dataclass(slots=True)

@@ -156,7 +156,8 @@ class Bench:
         if context is not None:
             budget = min(budget, context - len(prompt))
         choose = _chooser(self._setup.temperature, self._setup.seed, job.number)
-        wanted = Job(prompt, budget, choose, began + self._setup.seconds)
+        seconds, seed = self._setup.seconds, self._setup.seed * 1_000_003 + job.number
+        wanted = Job(prompt, budget, choose, began + seconds, self._setup.temperature, seed)
         written = writer(self._session, wanted, compiled)
         return record | _figures(written, compiling, time.perf_counter() - began)
 
