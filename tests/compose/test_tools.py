@@ -7,6 +7,7 @@ import enum
 import json
 import os
 import re
+from collections.abc import Callable
 from random import Random
 from typing import Annotated, Any
 
@@ -361,16 +362,19 @@ def test_what_parameters_cannot_show_is_refused(schema: dict[str, Any], keyword:
     assert refused.value.keyword == keyword
 
 
-def test_options_that_do_not_go_together_are_refused() -> None:
-    """Formats without a trigger, with a single call, and unknown ones."""
-    for wrong in (
+@pytest.mark.parametrize(
+    "make",
+    [
         lambda: tools(ALL, "json_array", text="around"),
         lambda: tools(ALL, "harmony", at_least=2),
         lambda: tools(ALL, "no_such"),
         lambda: tools(ALL, text="inside"),
-    ):
-        with pytest.raises(SpecError):
-            wrong()
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(make: Callable[[], Any]) -> None:
+    """Formats without a trigger, with a single call, and unknown ones."""
+    with pytest.raises(SpecError):
+        make()
 
 
 def test_extra_arguments_are_not_written_unless_allowed() -> None:
