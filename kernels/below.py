@@ -1,4 +1,4 @@
-"""In: tables, a trie, a position behind one of its nodes. Out: the tokens below that fit; the ends.
+"""In: tables, a trie, a position. Out: the tokens that can be read from there, byte by byte.
 
 Where texts of one automaton are followed by texts of another, a token can cross from the one to the
 other at any node: this walk says which tokens stay, and at which nodes the other may take over.
@@ -9,13 +9,13 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import kernel
-from structgen.kernels.step import ending, step
-from structgen.kernels.tables import DEAD, I32, I64, NEED_SPACE, TABLES
+from structgen.kernels.flags import lean
+from structgen.kernels.step import ending, read
+from structgen.kernels.tables import DEAD, I32, I64, NEED_ROW, NEED_SPACE, TABLES
 from structgen.kernels.walk import NODES, allow
 
 
-@kernel(types.int64(TABLES, NODES, types.int64, I32, I32, I64))
+@lean(types.int64(TABLES, NODES, types.int64, I32, I32, I64))
 def walk_below(t, nodes, top, row, ends, stack):  # type: ignore[no-untyped-def]
     """Set bits of tokens below node `top` (-1: the root) that can be read from pair `stack[0]`.
 
@@ -36,7 +36,7 @@ def walk_below(t, nodes, top, row, ends, stack):  # type: ignore[no-untyped-def]
     while i < last:
         depth = nodes.depth[i] - base
         if stack[place + 2] == 0:
-            pair = step(t, stack[depth - 1], numba.int64(nodes.byte[i]))
+            pair = read(t, stack[depth - 1], numba.int64(nodes.byte[i]))
             if pair == DEAD:
                 i = nodes.end[i]
                 continue
@@ -61,3 +61,38 @@ def walk_below(t, nodes, top, row, ends, stack):  # type: ignore[no-untyped-def]
     stack[place] = i
     stack[place + 1] = count
     return status
+
+
+@lean(types.int64(TABLES, NODES, types.int64, types.int32[::1], I64))
+def walk_along(t, nodes, own, row, stack):  # type: ignore[no-untyped-def]
+    """Set bits of all tokens that can be read from the pair `stack[0]`, byte by byte.
+
+    For positions from which few bytes lead on. own: 1 to take only tokens whose first byte stays in
+    the lexer state's own lexeme. row: int32[words]. stack: int64[depth + 4], its last but two entry
+    is the node to go on from. Returns 0 when done or a NEED_* code; call again with the same
+    arguments.
+    """
+    place = stack.shape[0] - 3
+    q = stack[0] >> 32
+    if t.filled[q] == 0:
+        t.need[0] = q
+        return numba.int64(NEED_ROW)
+    early = t.accept[q] > 0 and own == 0
+    i = stack[place]
+    while i < nodes.byte.shape[0]:
+        depth = nodes.depth[i]
+        byte = numba.int64(nodes.byte[i])
+        if depth == 1 and t.rows[q, byte] == DEAD and not early:
+            i = nodes.end[i]
+            continue
+        pair = read(t, stack[depth - 1], byte)
+        if pair >= 0:
+            stack[depth] = pair
+            allow(nodes, row, i)
+            i += 1
+        elif pair == DEAD:
+            i = nodes.end[i]
+        else:
+            stack[place] = i
+            return pair
+    return numba.int64(0)

@@ -25,3 +25,25 @@ def inlined(function: F) -> F:
     decorate: Any = numba.njit(inline="always", error_model="numpy")
     compiled: F = decorate(function)
     return compiled
+
+
+def lean(signature: Any) -> Callable[[F], F]:
+    """`kernel` for what allocates nothing: arrays in its tuples are not counted as references.
+
+    Counting takes as long as the work where kernels with many arrays call each other.
+    """
+    decorated: Callable[[F], F] = numba.njit(
+        signature, cache=True, nogil=True, error_model="numpy", _nrt=False
+    )
+    return decorated
+
+
+def folded(signature: Any) -> Callable[[F], F]:
+    """`lean` for a helper that LLVM copies into each kernel that calls it.
+
+    A call passes each field of each array, which takes longer than short helpers do.
+    """
+    decorated: Callable[[F], F] = numba.njit(
+        signature, cache=True, nogil=True, error_model="numpy", forceinline=True, _nrt=False
+    )
+    return decorated

@@ -5,57 +5,171 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import inlined, kernel
+from structgen.kernels.flags import inlined, lean
 from structgen.kernels.tables import (
+    BASE,
     BYTES,
     DEAD,
     END_LABEL,
+    ENTRY,
+    FRAME,
+    HIGH,
+    LEXEME,
+    LOOKED_AT,
+    LOW,
     NEED_EVENT,
+    NEED_EXACT,
+    NEED_LEXEME,
+    NEED_MOVE,
     NEED_ROW,
     NEED_SPACE,
+    ONCE,
+    PARENT,
+    POP,
+    PUSH,
+    SKIP_LABEL,
+    SOME,
     TABLES,
+    TAKEN,
     UNKNOWN,
     find,
+    place_of,
     slot_of,
 )
+from structgen.kernels.taken import is_taken
 
 
 @inlined
 def remember(t, ctx, byte):  # type: ignore[no-untyped-def]
     """The context that remembers one more byte, or NEED_SPACE."""
     key = (numba.int64(ctx) << 8) | byte
-    i = slot_of(t.ctx_next, key)
-    if t.ctx_next[i, 0] == key:
-        return t.ctx_next[i, 1]
+    i = slot_of(t.remembered, key)
+    if t.remembered[i, 0] == key:
+        return t.remembered[i, 1]
     new = t.sizes[0]
-    if new >= t.ctx_base.shape[0] or 2 * t.sizes[1] >= t.ctx_next.shape[0]:
-        t.need[0] = 0
+    if new >= t.contexts.shape[0] or 2 * t.sizes[1] >= t.remembered.shape[0]:
         return numba.int64(NEED_SPACE)
     t.sizes[0] += 1
     t.sizes[1] += 1
-    t.ctx_base[new] = t.ctx_base[ctx]
-    t.ctx_origin[new] = key
-    t.ctx_next[i, 0] = key
-    t.ctx_next[i, 1] = new
+    for column in range(4):
+        t.contexts[new, column] = t.contexts[ctx, column]
+    t.origin[new] = key
+    t.remembered[i, 0] = key
+    t.remembered[i, 1] = new
     return new
 
 
 @inlined
-def fire(t, ctx, label):  # type: ignore[no-untyped-def]
-    """The pair after the event `label` in `ctx`, DEAD, or NEED_EVENT."""
+def context_of(t, frame, parent, taken):  # type: ignore[no-untyped-def]
+    """The context with that frame, the context below it, and the last text taken; or NEED_SPACE."""
+    i = place_of(t.contexts, t.interned, frame, parent, taken)
+    if t.interned[i] >= 0:
+        return numba.int64(t.interned[i])
+    new = t.sizes[0]
+    if new >= t.contexts.shape[0] or 2 * t.sizes[3] >= t.interned.shape[0]:
+        return numba.int64(NEED_SPACE)
+    t.sizes[0] += 1
+    t.sizes[3] += 1
+    t.contexts[new, FRAME] = frame
+    t.contexts[new, PARENT] = parent
+    t.contexts[new, TAKEN] = taken
+    t.contexts[new, BASE] = new
+    t.origin[new] = -1
+    t.interned[i] = new
+    return new
+
+
+@inlined
+def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
+    """The pair after the event `label` in `ctx`, DEAD, or a NEED_* code.
+
+    vague: a text that comes once is known not to have come before, and need not be remembered.
+    """
     at = numba.int64(ctx)
-    if t.needs_text[label] == 0:
-        at = numba.int64(t.ctx_base[ctx])
-    pair = find(t.events, (at << 32) | label)
-    if pair == UNKNOWN:
-        t.need[0] = at
-        t.need[1] = label
-        return numba.int64(NEED_EVENT)
-    return pair
+    if label == SKIP_LABEL:
+        frame = numba.int64(t.contexts[at, FRAME])
+        return (numba.int64(t.frames[frame, LEXEME]) << 32) | at
+    while True:
+        if t.needs_text[label] == LOOKED_AT:
+            pair = find(t.events, (at << 32) | label)
+            if pair == UNKNOWN:
+                t.need[0] = at
+                t.need[1] = label
+                return numba.int64(NEED_EVENT)
+            return pair
+        frame = numba.int64(t.contexts[at, FRAME])
+        known = find(t.moves, (frame << 32) | label)
+        if known == UNKNOWN:
+            t.need[0] = frame
+            t.need[1] = label
+            return numba.int64(NEED_MOVE)
+        if known < 0:
+            return numba.int64(DEAD)
+        kind = known >> 56
+        first = (known >> 28) & 0xFFFFFFF
+        if kind != POP:
+            break
+        label = first
+        at = numba.int64(t.contexts[at, PARENT])
+    parent = numba.int64(t.contexts[at, PARENT])
+    taken = numba.int64(t.contexts[at, TAKEN])
+    if kind == PUSH:
+        below = known & 0xFFFFFFF
+        waiting = numba.int64(t.contexts[at, BASE])
+        if below != frame:
+            waiting = context_of(t, below, parent, taken)
+            if waiting < 0:
+                return waiting
+        parent = waiting
+        taken = numba.int64(-1)
+    elif kind == ONCE:
+        if vague:
+            taken = numba.int64(SOME)
+        elif taken == SOME:
+            return numba.int64(NEED_EXACT)
+        elif is_taken(t.contexts, t.origin, at):
+            return numba.int64(DEAD)
+        else:
+            taken = at
+    q = numba.int64(t.frames[first, ENTRY])
+    if q < 0:
+        t.need[0] = first
+        return numba.int64(NEED_LEXEME)
+    after = context_of(t, first, parent, taken)
+    if after < 0:
+        return after
+    return (q << 32) | after
 
 
-@kernel(types.int64(TABLES, types.int64, types.int64))
-def step(t, pair, byte):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, types.int64, types.int64, types.int64))
+def context(t, frame, parent, taken):  # type: ignore[no-untyped-def]
+    """See `context_of`."""
+    return context_of(t, frame, parent, taken)
+
+
+@lean(types.int64(TABLES, types.int64, types.int64))
+def fire(t, ctx, label):  # type: ignore[no-untyped-def]
+    """The pair after the event `label` in `ctx`, DEAD, or a NEED_* code."""
+    return move(t, ctx, label, False)
+
+
+@inlined
+def lets_through(t, ctx, q):  # type: ignore[no-untyped-def]
+    """Whether one of the names that lexer state `q` begins may come in the frame of a context."""
+    first = t.guard[q, 0]
+    if first < 0:
+        return True
+    frame = t.contexts[ctx, FRAME]
+    low = t.frames[frame, LOW]
+    high = t.frames[frame, HIGH]
+    for k in range(first, t.guard[q, 1]):  # noqa: SIM110  kernels have no generators
+        if low <= t.order[k] < high:
+            return True
+    return False
+
+
+@inlined
+def read(t, pair, byte):  # type: ignore[no-untyped-def]
     """Read one byte. Returns a pair, DEAD, or a NEED_* code with `t.need[:2]` set."""
     q = pair >> 32
     ctx = pair & 0xFFFFFFFF
@@ -69,7 +183,7 @@ def step(t, pair, byte):  # type: ignore[no-untyped-def]
         label = numba.int64(t.accept[q])
         if label <= END_LABEL:
             return numba.int64(DEAD)
-        after = fire(t, ctx, label)
+        after = move(t, ctx, label, False)
         if after < 0:
             return after
         q = after >> 32
@@ -79,11 +193,19 @@ def step(t, pair, byte):  # type: ignore[no-untyped-def]
         if ctx < 0:
             return ctx
     if target >= 0:
+        if not lets_through(t, ctx, target):
+            return numba.int64(DEAD)
         return (target << 32) | ctx
-    return fire(t, ctx, -target - 2)
+    return move(t, ctx, -target - 2, False)
 
 
-@kernel(types.int64(TABLES, types.int64, BYTES))
+@lean(types.int64(TABLES, types.int64, types.int64))
+def step(t, pair, byte):  # type: ignore[no-untyped-def]
+    """See `read`."""
+    return read(t, pair, byte)
+
+
+@lean(types.int64(TABLES, types.int64, BYTES))
 def run(t, pair, data):  # type: ignore[no-untyped-def]
     """Read all bytes of `data` (uint8[n], read-only) from `t.need[4]` on.
 
@@ -92,7 +214,7 @@ def run(t, pair, data):  # type: ignore[no-untyped-def]
     """
     i = t.need[4]
     while i < data.shape[0]:
-        after = step(t, pair, numba.int64(data[i]))
+        after = read(t, pair, numba.int64(data[i]))
         if after < 0:
             t.need[4] = i
             t.need[5] = pair
@@ -103,7 +225,7 @@ def run(t, pair, data):  # type: ignore[no-untyped-def]
     return pair
 
 
-@kernel(types.int64(TABLES, types.int64))
+@lean(types.int64(TABLES, types.int64))
 def ending(t, pair):  # type: ignore[no-untyped-def]
     """1 if the text may end at `pair`, 0 if not, or a NEED_* code."""
     q = pair >> 32
@@ -117,7 +239,7 @@ def ending(t, pair):  # type: ignore[no-untyped-def]
             return numba.int64(1)
         if label < 0:
             return numba.int64(0)
-        after = fire(t, ctx, label)
+        after = move(t, ctx, label, False)
         if after == DEAD:
             return numba.int64(0)
         if after < 0:
@@ -126,7 +248,7 @@ def ending(t, pair):  # type: ignore[no-untyped-def]
         ctx = after & 0xFFFFFFFF
 
 
-@kernel(types.int64(TABLES, types.int64))
+@lean(types.int64(TABLES, types.int64))
 def only_byte(t, pair):  # type: ignore[no-untyped-def]
     """The byte if exactly one can follow `pair`, -1 if none or several, or a NEED_* code."""
     found = numba.int64(-1)
@@ -141,7 +263,7 @@ def only_byte(t, pair):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel(types.int64(TABLES, types.int64, types.uint8[::1]))
+@lean(types.int64(TABLES, types.int64, types.uint8[::1]))
 def next_bytes(t, pair, out):  # type: ignore[no-untyped-def]
     """Set out[b] (uint8[256]) to 1 for each byte that can follow `pair`. Returns 0 or a NEED_*."""
     for byte in range(256):

@@ -4,7 +4,9 @@ The tables are the whole run-time form of a constraint. Python fills them on dem
 them, and (for records and states only) insert into them.
 
 A *pair* is a position in the text: `(q, ctx)` packed as `q << 32 | ctx`, where `q` is a lexer state
-(a byte automaton) and `ctx` names what is open around it. Codes below zero are not pairs.
+(a byte automaton) and `ctx` names what is open around it: a stack of frames, of which each is one
+of few (a place in a schema), so that most of what can happen is known after it happened once.
+Codes below zero are not pairs.
 """
 
 from __future__ import annotations
@@ -16,15 +18,32 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import inlined, kernel
+from structgen.kernels.flags import inlined, lean
 
 DEAD = -1  #: the byte or token is not allowed
 NEED_ROW = -2  #: `need[0]` is a lexer state whose row has not been filled yet
 NEED_EVENT = -3  #: `(need[0], need[1])` is a (context, label) pair nobody has evaluated yet
-NEED_SPACE = -4  #: a hash table is half full
+NEED_SPACE = -4  #: a table of contexts is full, or a hash table of them half full
 UNKNOWN = -5  #: the hash table does not have that key
+NEED_MOVE = -6  #: `(need[0], need[1])` is a (frame, label) pair nobody has evaluated yet
+NEED_LEXEME = -7  #: `need[0]` is a frame whose lexer state is not known yet
+
+NEED_EXACT = -8  #: whether a text was taken before is not known in a context made for masks only
+
+UNUSED, LOOKED_AT, COMPARED = 0, 1, 2  # values of `needs_text`
 
 END_LABEL = 0  #: the label that ends the whole text
+SKIP_LABEL = 1  #: the label that leads from the entry of a frame to its lexeme
+
+# What a label does in a frame: kind << 56 | a << 28 | b (or DEAD, UNKNOWN).
+GOTO = 0  #: the frame becomes frame a
+PUSH = 1  #: the frame becomes frame b and waits there while frame a is open
+POP = 2  #: the frame closes, and label a happens in the one below
+ONCE = 3  #: as GOTO, and the text remembered must not have been taken before in this frame
+
+FRAME, PARENT, TAKEN, BASE = 0, 1, 2, 3  # columns of `contexts`
+SOME = -2  #: in column TAKEN, some text that nobody asks for: a context made for masks only
+ENTRY, LEXEME, LOW, HIGH = 0, 1, 2, 3  # columns of `frames`
 
 
 class Tables(NamedTuple):
@@ -34,12 +53,22 @@ class Tables(NamedTuple):
     filled: uint8[Q], whether the row is there.
     accept: int32[Q], label of a lexeme that may end *before* the next byte, or -1.
     recorded: uint8[Q], whether bytes read in this state are remembered in the context.
-    needs_text: uint8[L], whether the event of a label depends on the remembered bytes.
-    ctx_base: int32[C], the context in which the remembered bytes began (itself if none).
-    ctx_origin: int64[C], for contexts that remember bytes: parent << 8 | last byte, otherwise -1.
-    ctx_next: int64[H, 2], hash table: ctx << 8 | byte -> context that also remembers byte.
+    needs_text: uint8[L], what the remembered bytes are for when a label happens: UNUSED, LOOKED_AT
+    (the event depends on them), or COMPARED (with those taken before).
+    guard: int32[Q, 2], of states within one of several names: names `order[guard[q, 0]]` to
+    `order[guard[q, 1] - 1]` begin with what was read; -1 for other states.
+    order: int32[n], positions of names; a frame lets those through in its range.
+    frames: int32[F, 4], the lexer state with which a frame begins (-1 not known yet), the one to
+    which SKIP leads, and the range of positions of names, of which the end does not belong to it.
+    moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there.
+    contexts: int32[C, 4], the frame; the context below it, or -1; the last text taken (a context
+    that remembers it), or -1; the context in which the remembered bytes began (itself if none).
+    origin: int64[C], for contexts that remember bytes: parent << 8 | last byte, otherwise -1.
+    interned: int32[H], hash table over the first three columns of `contexts`; -1 empty.
+    remembered: int64[H, 2], hash table: ctx << 8 | byte -> context that also remembers byte.
     events: int64[H, 2], hash table: ctx << 32 | label -> pair after the event, or DEAD.
-    sizes: int64[4], contexts in use, entries of ctx_next, entries of events, (spare).
+    sizes: int64[6], contexts in use, entries of `remembered`, of `events`, of `interned`, of
+    `moves`, of `order`.
     need: int64[8], what a kernel that stopped is waiting for, and where it stopped.
     """
 
@@ -48,9 +77,14 @@ class Tables(NamedTuple):
     accept: npt.NDArray[np.int32]
     recorded: npt.NDArray[np.uint8]
     needs_text: npt.NDArray[np.uint8]
-    ctx_base: npt.NDArray[np.int32]
-    ctx_origin: npt.NDArray[np.int64]
-    ctx_next: npt.NDArray[np.int64]
+    guard: npt.NDArray[np.int32]
+    order: npt.NDArray[np.int32]
+    frames: npt.NDArray[np.int32]
+    moves: npt.NDArray[np.int64]
+    contexts: npt.NDArray[np.int32]
+    origin: npt.NDArray[np.int64]
+    interned: npt.NDArray[np.int32]
+    remembered: npt.NDArray[np.int64]
     events: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
     need: npt.NDArray[np.int64]
@@ -60,10 +94,11 @@ I32 = types.int32[::1]
 U8 = types.uint8[::1]
 I64 = types.int64[::1]
 HASH = types.int64[:, ::1]
+GRID = types.int32[:, ::1]
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTS = types.Array(types.int32, 1, "C", readonly=True)
 TABLES = types.NamedTuple(
-    [types.int32[:, ::1], U8, I32, U8, U8, I32, I64, HASH, HASH, I64, I64],
+    [GRID, U8, I32, U8, U8, GRID, I32, GRID, HASH, GRID, I64, I32, HASH, HASH, I64, I64],
     Tables,
 )
 
@@ -88,13 +123,47 @@ def find(table, key):  # type: ignore[no-untyped-def]
     return numba.int64(UNKNOWN)
 
 
-@kernel(types.int64(HASH, types.int64))
+@inlined
+def place_of(contexts, interned, frame, parent, taken):  # type: ignore[no-untyped-def]
+    """Index of the slot of `interned` that holds such a context, or of the empty one for it."""
+    last = interned.shape[0] - 1
+    h = frame * 40503 + (parent + 1) * 60493 + (taken + 1) * 48271
+    i = (h ^ (h >> 15)) & last
+    while interned[i] >= 0:
+        found = interned[i]
+        if (
+            contexts[found, FRAME] == frame
+            and contexts[found, PARENT] == parent
+            and contexts[found, TAKEN] == taken
+        ):
+            break
+        i = (i + 1) & last
+    return i
+
+
+@lean(types.void(GRID, I32, I32))
+def reintern(contexts, old, new):  # type: ignore[no-untyped-def]
+    """Insert every entry of the table `old` of contexts into the larger, empty table `new`."""
+    for k in range(old.shape[0]):
+        c = old[k]
+        if c >= 0:
+            i = place_of(
+                contexts,
+                new,
+                numba.int64(contexts[c, FRAME]),
+                numba.int64(contexts[c, PARENT]),
+                numba.int64(contexts[c, TAKEN]),
+            )
+            new[i] = c
+
+
+@lean(types.int64(HASH, types.int64))
 def lookup(table, key):  # type: ignore[no-untyped-def]
     """Value of `key` in a hash table int64[H, 2] (H a power of two, empty slots -1), or UNKNOWN."""
     return find(table, key)
 
 
-@kernel(types.void(HASH, types.int64, types.int64))
+@lean(types.void(HASH, types.int64, types.int64))
 def insert(table, key, value):  # type: ignore[no-untyped-def]
     """Set `key` to `value`; the caller keeps the table at most half full."""
     i = slot_of(table, key)
@@ -102,7 +171,7 @@ def insert(table, key, value):  # type: ignore[no-untyped-def]
     table[i, 1] = value
 
 
-@kernel(types.void(HASH, HASH))
+@lean(types.void(HASH, HASH))
 def rehash(old, new):  # type: ignore[no-untyped-def]
     """Insert every entry of `old` into the larger, empty table `new`."""
     for k in range(old.shape[0]):

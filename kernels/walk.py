@@ -13,9 +13,23 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import inlined, kernel
-from structgen.kernels.step import fire, remember, step
-from structgen.kernels.tables import BYTES, DEAD, I32, I64, INTS, NEED_ROW, NEED_SPACE, TABLES, U8
+from structgen.kernels.flags import inlined, lean
+from structgen.kernels.step import move, read, remember
+from structgen.kernels.tables import (
+    BYTES,
+    COMPARED,
+    DEAD,
+    I32,
+    I64,
+    INTS,
+    NEED_EXACT,
+    NEED_ROW,
+    NEED_SPACE,
+    TABLES,
+    TAKEN,
+    U8,
+)
+from structgen.kernels.taken import BACKSLASH, rests_of_taken
 
 
 class Nodes(NamedTuple):
@@ -49,8 +63,16 @@ class Crossings(NamedTuple):
     text: npt.NDArray[np.uint8]
 
 
+class Rests(NamedTuple):
+    """Room for what would complete keys that came before: text uint8[n], start int64[k]."""
+
+    text: npt.NDArray[np.uint8]
+    start: npt.NDArray[np.int64]
+
+
 NODES = types.NamedTuple([BYTES, INTS, INTS, INTS, INTS, INTS], Nodes)
 CROSSINGS = types.NamedTuple([I32, I32, U8, I32, U8], Crossings)
+RESTS = types.NamedTuple([U8, I64], Rests)
 
 
 @inlined
@@ -106,20 +128,42 @@ def copy_crossing(source, out, k, count, used):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def enter(t, nodes, crossings, ctx, k):  # type: ignore[no-untyped-def]
+def enter(t, nodes, crossings, ctx, k, vague):  # type: ignore[no-untyped-def]
     """The pair right after the byte of crossing `k`, DEAD, or a NEED_* code."""
     at = numba.int64(ctx)
-    for j in range(crossings.start[k], crossings.start[k + 1]):
-        at = remember(t, at, numba.int64(crossings.text[j]))
-        if at < 0:
-            return at
-    pair = fire(t, at, numba.int64(crossings.label[k]))
+    if not vague:
+        for j in range(crossings.start[k], crossings.start[k + 1]):
+            at = remember(t, at, numba.int64(crossings.text[j]))
+            if at < 0:
+                return at
+    pair = move(t, at, numba.int64(crossings.label[k]), vague)
     if pair >= 0 and crossings.before[k] != 0:
-        pair = step(t, pair, numba.int64(nodes.byte[crossings.node[k]]))
+        pair = read(t, pair, numba.int64(nodes.byte[crossings.node[k]]))
     return pair
 
 
-@kernel(types.int64(TABLES, NODES, CROSSINGS, types.int32[::1], I64))
+@inlined
+def freshness(crossings, k, rests, count):  # type: ignore[no-untyped-def]
+    """Whether the text of a crossing is none of `count` rests: 1 or 0; -1 if it has escapes."""
+    first = crossings.start[k]
+    size = crossings.start[k + 1] - first
+    for j in range(first, first + size):
+        if crossings.text[j] == BACKSLASH:
+            return -1
+    for r in range(count):
+        begin = rests.start[r]
+        if rests.start[r + 1] - begin == size:
+            same = True
+            for j in range(size):
+                if crossings.text[first + j] != rests.text[begin + j]:
+                    same = False
+                    break
+            if same:
+                return 0
+    return 1
+
+
+@lean(types.int64(TABLES, NODES, CROSSINGS, types.int32[::1], I64))
 def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk the trie from lexer state `stack[0]`; set bits of tokens that stay in the lexeme.
 
@@ -160,7 +204,7 @@ def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
     return numba.int64(status)
 
 
-@kernel(types.int64(TABLES, NODES, CROSSINGS, CROSSINGS, types.int32[::1], I64))
+@lean(types.int64(TABLES, NODES, CROSSINGS, CROSSINGS, types.int32[::1], I64))
 def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk only where lexer state `stack[0]` differs from a state that loops on all it reads.
 
@@ -221,21 +265,32 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
     return numba.int64(status)
 
 
-@kernel(types.int64(TABLES, NODES, CROSSINGS, types.int64, types.int32[::1], I64))
-def walk_crossing(t, nodes, crossings, ctx, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, CROSSINGS, RESTS, types.int64, types.int32[::1], I64))
+def walk_crossing(t, nodes, crossings, rests, ctx, row, stack):  # type: ignore[no-untyped-def]
     """Set bits of tokens that end the lexeme in context `ctx` and go on beyond it.
 
-    row: int32[words]. stack: int64[depth + 4], one pair per depth; its last three entries hold the
-    crossing and the node to go on from (0, -1 at first). Returns 0 when done or a NEED_* code; call
-    again with the same arguments.
+    row: int32[words]. rests: scratch. stack: int64[depth + 4], one pair per depth; its last three
+    entries hold the crossing to go on from (0 at first) and -1. Returns 0 when done or a NEED_*
+    code; call again with the same arguments.
     """
     place = stack.shape[0] - 3
     k = stack[place]
     i = stack[place + 1]
+    count = 0
+    if t.contexts[ctx, TAKEN] >= 0:
+        count = rests_of_taken(t.contexts, t.origin, ctx, rests.text, rests.start)
+    exact = False
     while k < crossings.node.shape[0]:
         first = crossings.node[k]
         if i < 0:
-            pair = enter(t, nodes, crossings, ctx, k)
+            vague = t.needs_text[crossings.label[k]] == COMPARED and not exact and count >= 0
+            fresh = 1
+            if vague and count > 0:
+                fresh = freshness(crossings, k, rests, count)
+                vague = fresh >= 0
+            pair = numba.int64(DEAD)
+            if fresh != 0:
+                pair = enter(t, nodes, crossings, ctx, k, vague)
             if pair < DEAD:
                 stack[place] = k
                 stack[place + 1] = -1
@@ -246,27 +301,33 @@ def walk_crossing(t, nodes, crossings, ctx, row, stack):  # type: ignore[no-unty
                 stack[nodes.depth[first]] = pair
                 i = first + 1
         last = nodes.end[first]
+        again = False
         while i < last:
             depth = nodes.depth[i]
-            pair = step(t, stack[depth - 1], numba.int64(nodes.byte[i]))
+            pair = read(t, stack[depth - 1], numba.int64(nodes.byte[i]))
             if pair >= 0:
                 stack[depth] = pair
                 allow(nodes, row, i)
                 i += 1
             elif pair == DEAD:
                 i = nodes.end[i]
+            elif pair == NEED_EXACT:
+                again = True
+                break
             else:
                 stack[place] = k
-                stack[place + 1] = i
+                stack[place + 1] = -1
                 return pair
-        k += 1
+        exact = again
+        if not again:
+            k += 1
         i = -1
     stack[place] = k
     stack[place + 1] = -1
     return numba.int64(0)
 
 
-@kernel(types.int64(TABLES, NODES, types.int32[::1], I64))
+@lean(types.int64(TABLES, NODES, types.int32[::1], I64))
 def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
     """How many characters the bytes down to each node begin, read from a free string `stack[0]`.
 
@@ -298,7 +359,7 @@ def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@kernel(types.void(NODES, types.int32[::1]))
+@lean(types.void(NODES, types.int32[::1]))
 def spread(nodes, row):  # type: ignore[no-untyped-def]
     """Give every token the bit of the token with the same bytes that the trie names."""
     for j in range(nodes.extra_node.shape[0]):

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-NAMES = ("tables", "step", "walk", "rows", "below", "scan")
+NAMES = ("tables", "step", "walk", "rows", "below", "names", "scan")
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_lexer", "grammar_step",
     "grammar_start", "grammar_walk", "grammar_parts", "grammar_masks",

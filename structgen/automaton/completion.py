@@ -6,18 +6,22 @@ what the machine says must follow are fewest together.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
-from structgen.automaton.automaton import Bytes
-from structgen.automaton.lexer_paths import Ending, ends
-from structgen.automaton.machine import END_OF_TEXT
+from structgen.automaton.automaton import DEAD, Bytes
+from structgen.automaton.lexer_paths import ORDER, Ending, ends
+from structgen.automaton.machine import COMPARED, END_OF_TEXT
 from structgen.errors import BudgetError
 
 if TYPE_CHECKING:
     from structgen.automaton.engine import Engine
 
 MAX_FOUND = 1 << 16  # completions remembered
+MAX_TRIED = 10_000  # texts that come twice, tried before one that does not
+ENDED = -2  # the pair after the end of the text
 
 
 class Completions:
@@ -50,19 +54,24 @@ class Completions:
         while True:
             best: tuple[int, bytes, int] | None = None
             floor = self._floor(pair & 0xFFFFFFFF)
-            for ending in self._endings(pair >> 32):
+            for first in self._endings(pair >> 32):
+                ending = first
                 if best is not None and len(ending.path) + floor >= best[0]:
                     break
                 if ending.label is None:
                     continue
-                after = self._after(pair, ending.path, ending.label, ending.early)
-                cost = 0 if after < 0 else self._cost(after & 0xFFFFFFFF)
+                after = self._after(pair, ending)
+                if after == DEAD:
+                    ending, after = self._another(pair, ending)
+                if after == DEAD:
+                    continue
+                cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
                 if best is None or len(ending.path) + cost < best[0]:
                     best = (len(ending.path) + cost, ending.path, after)
             if best is None:
                 raise BudgetError("no way to end the text was found")
             out += best[1]
-            if best[2] < 0:
+            if best[2] == ENDED:
                 return out
             pair = best[2]
 
@@ -81,20 +90,47 @@ class Completions:
 
     def _cost(self, ctx: int) -> int:
         if ctx not in self._costs:
-            self._costs[ctx] = self._engine.machine.cost(self._engine.frame(ctx))
+            self._costs[ctx] = self._engine.machine.cost(self._engine.stack(ctx))
         return self._costs[ctx]
 
     def _floor(self, ctx: int) -> int:
         if ctx not in self._floors:
-            self._floors[ctx] = self._engine.machine.floor(self._engine.frame(ctx))
+            self._floors[ctx] = self._engine.machine.floor(self._engine.stack(ctx))
         return self._floors[ctx]
 
-    def _after(self, pair: int, path: bytes, label: Hashable, early: bool) -> int:
-        """The pair after a lexeme that ends with `label`; -1 after the end of the text."""
-        if label == END_OF_TEXT:
-            return -1
-        pair, _ = self._engine.run(pair, path)
-        if early:
+    def _after(self, pair: int, ending: Ending) -> int:
+        """The pair after a lexeme that ends so, DEAD, or ENDED after the whole text."""
+        if ending.label == END_OF_TEXT:
+            return ENDED
+        pair, _ = self._engine.run(pair, ending.path)
+        if ending.early and pair >= 0:
             self._engine.targets(pair >> 32)  # numbers the label
-            pair = self._engine.event(pair & 0xFFFFFFFF, self._engine.number_of(label))
+            pair = self._engine.fire(pair & 0xFFFFFFFF, self._engine.number_of(ending.label))
         return pair
+
+    def _another(self, pair: int, refused: Ending) -> tuple[Ending, int]:
+        """A short way to end with the same label where the shortest makes a text come twice."""
+        if self._engine.machine.needs_text(refused.label) != COMPARED:
+            return refused, DEAD
+        ties = itertools.count()
+        queue = [(len(refused.path), next(ties), b"", pair)]
+        for _ in range(MAX_TRIED):
+            if not queue:
+                break
+            _, _, path, at = heapq.heappop(queue)
+            for byte in ORDER:
+                after = self._engine.run(at, bytes((byte,)))[0] if byte in self._alphabet else DEAD
+                more = None if after < 0 else self._ending(after >> 32, refused.label)
+                if more is None:
+                    continue
+                begun = path + bytes((byte,))
+                ending = more._replace(path=begun + more.path)
+                found = self._after(pair, ending)
+                if found != DEAD:
+                    return ending, found
+                heapq.heappush(queue, (len(ending.path), next(ties), begun, after))
+        return refused, DEAD
+
+    def _ending(self, q: int, label: Hashable) -> Ending | None:
+        """The shortest way to end a lexeme with a label."""
+        return next((e for e in self._endings(q) if e.label == label), None)

@@ -3,7 +3,8 @@
 Labels that the machine understands: ("value", mask) for a scalar, with the bits of the alternatives
 that it fits, and ("item", mask) for one whose text the machine looks up; `{ [ , } ]` as strings of
 one character; ("key", name) for a key of the table; ("other", mask) for another key, whose text the
-machine looks up; END_OF_TEXT.
+machine looks up, ("free", mask) if nobody needs the text but to refuse it when it comes again.
+END_OF_TEXT and SKIP are the engine's.
 """
 
 from __future__ import annotations
@@ -11,24 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from structgen.automaton.lexer import (
-    Either,
-    End,
-    Fixed,
-    Fork,
-    LexState,
-    Target,
-    Text,
-    Vector,
-    gap,
-)
-from structgen.automaton.machine import END_OF_TEXT
+from structgen.automaton.lexer import End, Fixed, LexState, Target, Text, Vector
+from structgen.automaton.lexer_joints import Either, Fork, gap
+from structgen.automaton.machine import END_OF_TEXT, SKIP
 from structgen.automaton.number_sets import number_intersection
 from structgen.automaton.numbers import spellings
-from structgen.automaton.regex import EMPTY, EPSILON, Regex
-from structgen.automaton.words import WordRange
+from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex, complement, words
+from structgen.automaton.words import WordRange, WordTable
 from structgen.spec.json_nodes import Node
 
 
@@ -71,6 +63,7 @@ class Key:
 
     recorded: bool
     layout: Layout
+    takes: bool = False  # whether what is not named may be any key that was not taken before
     quoted: bool = True
     surrogates: ClassVar[bool] = False
 
@@ -86,25 +79,38 @@ class Key:
             return None
         names = vector[0]
         named = isinstance(names, WordRange) and names.nullable
-        label = ("key", names.word) if named else ("other", mask)  # type: ignore[attr-defined]
-        return gap(self.layout.colon, Fork(((ord(":"), End(label)),)))
+        if named:
+            return End(("key", names.word))  # type: ignore[attr-defined]
+        return End(("free" if self.takes else "other", mask))
 
 
 def _mask(flags: Sequence[bool]) -> int:
     return sum(1 << i for i, flag in enumerate(flags) if flag)
 
 
+class Wanted(NamedTuple):
+    """The scalars that one of several alternatives accepts; EMPTY for no strings or numbers."""
+
+    null: bool
+    true: bool
+    false: bool
+    string: Regex
+    number: Regex
+
+
+def wanted(node: Node) -> Wanted:
+    """The scalars of a node."""
+    string = EMPTY if node.string.is_empty() else node.string
+    return Wanted(node.null, node.true, node.false, string, node.number)
+
+
+@lru_cache(maxsize=4096)
 def value_start(
-    vector: tuple[Node, ...],
-    arrays: bool,
-    objects: bool,
-    closing: bool = False,
-    watched: bool = False,
-    surrogates: bool = False,
+    vector: tuple[Wanted, ...], brackets: str, watched: bool = False, surrogates: bool = False
 ) -> LexState:
     """At the start of a value that any of `vector` accepts.
 
-    arrays, objects: whether `[` or `{` can lead to a value; closing: whether `]` may come instead;
+    brackets: of `[` and `{` those that can lead to a value, and `]` where it may come instead;
     watched: whether the machine asks for the value; surrogates: as in `Layout`.
     """
     kind = "item" if watched else "value"
@@ -114,15 +120,13 @@ def value_start(
         if mask:
             then = Fixed(text[1:].encode(), End((kind, mask)), watched)
             punctuation.append((ord(text[0]), then))
-    strings = tuple(EMPTY if n.string.is_empty() else n.string for n in vector)
+    strings = tuple(node.string for node in vector)
     if any(s is not EMPTY for s in strings):
         role = Scalar(True, watched, surrogates=surrogates and not watched)
         punctuation.append((ord('"'), Text(strings, role)))
-    for char, wanted in (("[", arrays), ("{", objects), ("]", closing)):
-        if wanted:
-            punctuation.append((ord(char), End(char)))
+    punctuation += [(ord(char), End(char)) for char in brackets]
     fork = Fork(tuple(punctuation), recorded=watched)
-    found = [comparable(n.number) if watched else n.number for n in vector]
+    found = [comparable(node.number) if watched else node.number for node in vector]
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
@@ -135,16 +139,62 @@ def comparable(number: Regex) -> Regex:
     return number_intersection(number, spellings(minimum=1))
 
 
+class Names(Text):
+    """The start of a key: names that can be spelled in one way, and perhaps all other keys."""
+
+    __slots__ = ()
+
+    @property
+    def table(self) -> WordTable:
+        """The names."""
+        names: Any = self.vector[0]
+        table: WordTable = names.table
+        return table
+
+    def others(self) -> Text:
+        """What reads any key but the names, once it is known that it is none of them."""
+        role: Any = self.role
+        return free_key(role.layout)
+
+
 def key_start(
-    names: WordRange | None, others: tuple[Regex, ...], layout: Layout, closing: bool
+    names: WordRange | None, others: tuple[Regex, ...], layout: Layout, closing: bool, takes: bool
 ) -> LexState:
-    """At the start of a key: one of `names`, or in one of `others`; or `}` when `closing`."""
-    vector: Vector = (*((names,) if names else ()), *others)
-    role = Key(bool(others), layout)
-    targets: list[tuple[int, LexState | End]] = [(ord('"'), Text(vector, role))] if vector else []
+    """At the start of a key: one of `names`, or in one of `others`; or `}` when `closing`.
+
+    takes: whether the machine leaves it to the engine that no other key comes twice.
+    """
+    vector: Vector = (EMPTY if names is None else names, *others)
+    role = Key(bool(others), layout, takes)
+    targets: list[tuple[int, LexState | End]] = []
+    if names is not None or others:
+        listed = names is not None and layout.natural and names.table.plain
+        free = not others or (takes and len(others) == 1 and _is_rest(others[0], names))
+        targets.append((ord('"'), (Names if listed and free else Text)(vector, role)))
     if closing:
         targets.append((ord("}"), End("}")))
-    return gap(layout.inner, Fork(tuple(targets)))
+    return Fork(tuple(targets))
+
+
+def _is_rest(language: Regex, names: WordRange | None) -> bool:
+    """Whether a language has every word but the names."""
+    return names is not None and language is complement(words(names.table.words))
+
+
+def free_key(layout: Layout) -> Text:
+    """Within a key of which it is known that it has no name."""
+    return Text((EMPTY, ANY), Key(True, layout, takes=True))
+
+
+def before_lexeme(space: Regex) -> LexState | None:
+    """The entry of a frame: white space."""
+    return None if space is EPSILON else gap(space, Fork((), SKIP))
+
+
+def before_member(layout: Layout) -> LexState:
+    """The entry of a frame that waits for the value of a member: the colon."""
+    behind = gap(layout.inner, Fork((), SKIP))
+    return gap(layout.colon, Fork(((ord(":"), behind),)))
 
 
 def after_member(more: bool, closing: str | None, layout: Layout) -> LexState:

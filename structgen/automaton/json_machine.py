@@ -10,60 +10,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
+from structgen.automaton.json_frames import JsonFrame, Thread, least_behind, remaining, settled
 from structgen.automaton.json_lexemes import (
     Layout,
     after_member,
+    before_lexeme,
+    before_member,
     key_start,
     text_end,
     value_start,
+    wanted,
 )
-from structgen.automaton.lexer import LexState, gap
-from structgen.automaton.machine import Frame, Machine
+from structgen.automaton.lexer import LexState
+from structgen.automaton.lexicon import Lexicon
+from structgen.automaton.machine import (
+    COMPARED,
+    LOOKED_AT,
+    UNUSED,
+    Goto,
+    Machine,
+    Move,
+    Once,
+    Pop,
+    Push,
+    Stack,
+)
 from structgen.automaton.regex import Regex
 from structgen.automaton.words import word_range
-from structgen.spec.json_costs import Costs, required
+from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
 from structgen.spec.json_plans import Take
 from structgen.spec.json_values import Value, members, scalar
 
-
-class Thread(NamedTuple):
-    """One alternative that is still alive: whose it is, its plan, and how far it has come.
-
-    owner: bit of the node (of the vector with which the value was opened) that it belongs to;
-    need: index of the node that the pending child must fit; asked: indices of nodes of which the
-    plan wants to know whether it did.
-    """
-
-    owner: int
-    plan: Any  # ObjectPlan, ArrayPlan, or one of their subclasses
-    progress: Any  # as the plan has it
-    need: int = 0
-    asked: tuple[int, ...] = ()
-
-
-class JsonFrame(Frame):
-    """An open value and what comes next in it.
-
-    kind: "root", "object", "array" or "end". stage: "open" (just opened), "key" (after a comma),
-    "value" (a child comes next, and fits one of `vector`), "after" (a child has just ended).
-    built: items, or keys and values, in turn, as far as read; None where nobody will ask for them.
-    """
-
-    __slots__ = ("built", "costs", "kind", "parent", "stage", "threads", "vector", "watched")
-
-    def __init__(self, kind: str, stage: str, parent: JsonFrame | None) -> None:
-        self.kind = kind
-        self.stage = stage
-        self.parent = parent
-        self.threads: tuple[Thread, ...] = ()
-        self.vector: tuple[Node, ...] = ()
-        self.built: tuple[Any, ...] | None = None
-        self.watched = False  # whether somebody will ask for the value of the pending child
-        self.costs: dict[int, int] = {}  # owner -> fewest bytes after the pending value
+_TEXTS = {"other": LOOKED_AT, "item": LOOKED_AT, "free": COMPARED}  # by kind of label
 
 
 class JsonMachine(Machine[JsonFrame]):
@@ -76,69 +58,77 @@ class JsonMachine(Machine[JsonFrame]):
         costs: Costs,
         layout: Layout,
         describe: Callable[[Iterable[Node]], str] | None = None,
+        lexicon: Lexicon | None = None,
     ) -> None:
+        self._lexicon = lexicon
         self._describe = describe  # says in words what some node accepts
         self._node_of = node_of
         self._costs = costs
         self._layout = layout
         self._frames: dict[Hashable, JsonFrame] = {}
-        self._start = self._frame("root", "value", None, (), (root,))
-        self._end = self._frame("end", "after", None, ())
+        self._start = self._frame("root", "value", (), (root,))
+        self._end = self._frame("end", "after", ())
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """See `Machine.lexicon`."""
+        return self._lexicon or super().lexicon
 
     @property
     def start(self) -> JsonFrame:
         """See `Machine.start`."""
         return self._start
 
-    def needs_text(self, label: Hashable) -> bool:
+    def needs_text(self, label: Hashable) -> int:
         """See `Machine.needs_text`."""
-        return isinstance(label, tuple) and label[0] in {"other", "item"}
+        return _TEXTS.get(label[0], UNUSED) if isinstance(label, tuple) else UNUSED
 
     def compares(self, frame: JsonFrame) -> bool:
         """See `Machine.compares`: within arrays whose items differ or repeat."""
         return frame.watched
 
-    def event(self, frame: JsonFrame, label: Hashable, text: bytes) -> JsonFrame | None:
+    def event(self, frame: JsonFrame, label: Hashable, text: bytes) -> Move | None:
         """See `Machine.event`."""
         if isinstance(label, tuple):
-            kind, value = label
-            if kind in {"value", "item"}:
-                read = scalar(text) if kind == "item" else None
-                return self._close(self._pending(frame), value, read)
-            return self._key(frame, value if kind == "key" else json.loads(b'"' + text))
+            kind, value = label[0], label[1]
+            if kind in {"value", "item", "closed"}:
+                read = scalar(text) if kind == "item" else label[2] if kind == "closed" else None
+                return _goto(self._close(self._pending(frame), value, read))
+            if kind == "free":
+                return self._any_key(frame, value)
+            return _goto(self._key(frame, value if kind == "key" else json.loads(b'"' + text)))
         if label in ("{", "["):
             return self._open(self._pending(frame), "object" if label == "{" else "array")
         if label == ",":
-            return self._comma(frame)
+            return _goto(self._comma(frame))
         if label in ("}", "]"):
             owners = self._accepting(frame)
-            if not owners or frame.parent is None:
+            if not owners:
                 return None
-            return self._close(frame.parent, owners, _container(frame))
+            read = _container(frame)
+            return Pop(("value", owners) if frame.built is None else ("closed", owners, read))
         return None
 
     # -- transitions ----------------------------------------------------------------------------
 
-    def _open(self, frame: JsonFrame, kind: str) -> JsonFrame:
+    def _open(self, frame: JsonFrame, kind: str) -> Push:
         plans = self._costs.objects if kind == "object" else self._costs.arrays
         threads = tuple(
             Thread(owner, plan, plan.start)
             for owner, node in enumerate(frame.vector)
             for plan in plans(node)
         )
-        return self._frame(kind, "open", frame, threads, built=() if frame.watched else None)
+        return Push(self._frame(kind, "open", threads, built=() if frame.watched else None), frame)
 
     def _close(self, frame: JsonFrame, mask: int, value: Value = None) -> JsonFrame | None:
         """The frame after a child that fits the nodes in `mask`, whose value may be asked for."""
         if frame.kind == "root":
             return self._end
         threads = tuple(
-            dict.fromkeys(_settled(t, value, mask) for t in frame.threads if mask >> t.need & 1)
+            dict.fromkeys(settled(t, value, mask) for t in frame.threads if mask >> t.need & 1)
         )
         built = None if frame.built is None else (*frame.built, value)
-        return (
-            self._frame(frame.kind, "after", frame.parent, threads, (), built) if threads else None
-        )
+        return self._frame(frame.kind, "after", threads, (), built) if threads else None
 
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
         if frame.kind == "array":
@@ -146,12 +136,24 @@ class JsonMachine(Machine[JsonFrame]):
         threads = tuple(t for t in frame.threads if t.plan.may_go_on(t.progress))
         if not threads:
             return None
-        return self._frame("object", "key", frame.parent, threads, (), frame.built)
+        return self._frame("object", "key", threads, (), frame.built)
 
     def _item(self, frame: JsonFrame) -> JsonFrame | None:
         """The frame in which the next item of an array is pending."""
         taken = [(t, take) for t in frame.threads for take in t.plan.takes(t.progress)]
         return self._want(frame, taken, frame.built)
+
+    def _any_key(self, frame: JsonFrame, mask: int) -> Once | None:
+        """The frame after some key without a name, which is in the languages of `mask`."""
+        taken = [
+            (t, take)
+            for t in frame.threads
+            for keys in t.plan.next_others(t.progress)
+            if mask >> (frame.others.index(keys) + 1) & 1  # the first language is that of the names
+            for take in t.plan.takes_of(t.progress, keys)
+        ]
+        after = self._want(frame, taken, None)
+        return None if after is None else Once(after)
 
     def _key(self, frame: JsonFrame, key: str) -> JsonFrame | None:
         taken = [(t, take) for t in frame.threads for take in t.plan.takes(t.progress, key)]
@@ -178,7 +180,7 @@ class JsonMachine(Machine[JsonFrame]):
             for t, take in taken
         )
         threads = tuple(dict.fromkeys(threads))
-        return self._frame(frame.kind, "value", frame.parent, threads, tuple(nodes), built)
+        return self._frame(frame.kind, "value", threads, tuple(nodes), built)
 
     def _pending(self, frame: JsonFrame) -> JsonFrame:
         """The frame that waits for a value: of a fresh array, the one for its first item."""
@@ -197,49 +199,64 @@ class JsonMachine(Machine[JsonFrame]):
         self,
         kind: str,
         stage: str,
-        parent: JsonFrame | None,
         threads: tuple[Thread, ...],
         vector: tuple[Node, ...] = (),
         built: tuple[Any, ...] | None = None,
     ) -> JsonFrame:
-        key = (kind, stage, parent, threads, vector, built)
+        key = (kind, stage, threads, vector, built)
         frame = self._frames.get(key)
         if frame is None:
-            frame = JsonFrame(kind, stage, parent)
+            frame = JsonFrame(kind, stage)
             frame.threads, frame.vector, frame.built = threads, vector, built
             watches = any(t.plan.watches(t.progress) for t in threads)
             frame.watched = built is not None or watches
-            frame.lexeme = self._lexeme(frame)
+            self._begin(frame)
             self._frames[key] = frame
         return frame
 
-    def _lexeme(self, frame: JsonFrame) -> LexState:
+    def _begin(self, frame: JsonFrame) -> None:
+        """Say what a frame begins with."""
+        layout = self._layout
         closing = bool(self._accepting(frame))
         if frame.kind == "end":
-            return text_end(self._layout)
-        if frame.stage == "value":
-            space = self._layout.head if frame.kind == "root" else self._layout.inner
-            return gap(space, self._value_start(frame, closing=False))
-        if frame.stage == "after":
+            frame.lexeme = text_end(layout)
+        elif frame.stage == "value":
+            if frame.kind == "object":
+                frame.entry = before_member(layout)
+            else:
+                frame.entry = before_lexeme(layout.head if frame.kind == "root" else layout.inner)
+            frame.lexeme = self._value_start(frame, closing=False)
+        elif frame.stage == "after":
             more = any(t.plan.may_go_on(t.progress) for t in frame.threads)
             bracket = "}" if frame.kind == "object" else "]"
-            return after_member(more, bracket if closing else None, self._layout)
-        if frame.kind == "array":
-            return gap(self._layout.inner, self._value_start(self._pending(frame), closing))
-        names, others = self._next_keys(frame)
-        closing = closing and frame.stage == "open"
-        return key_start(word_range(names), others, self._layout, closing)
+            frame.lexeme = after_member(more, bracket if closing else None, layout)
+        else:
+            frame.entry = before_lexeme(layout.inner)
+            if frame.kind == "array":
+                frame.lexeme = self._value_start(self._pending(frame), closing)
+            else:
+                self._begin_key(frame, closing and frame.stage == "open")
+
+    def _begin_key(self, frame: JsonFrame, closing: bool) -> None:
+        """Say which keys may come next."""
+        plan, progress = frame.threads[0].plan, frame.threads[0].progress
+        takes = frame.built is None and all(t.plan.any_of_cell for t in frame.threads)
+        if len(frame.threads) == 1 and plan.spans:
+            frame.others = plan.next_others(progress)
+            frame.low, frame.high = plan.span(progress)
+            names = plan.named if frame.others or frame.low < frame.high else None
+        else:
+            listed, frame.others = self._next_keys(frame)
+            frame.high = len(listed)
+            names = word_range({name: i for i, name in enumerate(listed)})
+        frame.lexeme = key_start(names, frame.others, self._layout, closing, takes)
 
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
         vector = frame.vector
-        return value_start(
-            vector,
-            arrays=any(self._costs.arrays(node) for node in vector),
-            objects=any(self._costs.objects(node) for node in vector),
-            closing=closing,
-            watched=frame.watched,
-            surrogates=self._layout.surrogates,
-        )
+        brackets = "[" * any(self._costs.arrays(node) for node in vector)
+        brackets += "{" * any(self._costs.objects(node) for node in vector) + "]" * closing
+        scalars = tuple(wanted(node) for node in vector)
+        return value_start(scalars, brackets, frame.watched, self._layout.surrogates)
 
     def expected(self, frame: JsonFrame) -> str:
         """See `Machine.expected`."""
@@ -290,63 +307,17 @@ class JsonMachine(Machine[JsonFrame]):
 
     # -- costs ----------------------------------------------------------------------------------
 
-    def cost(self, frame: JsonFrame) -> int:
+    def cost(self, stack: Stack[JsonFrame]) -> int:
         """See `Machine.cost`."""
-        if frame.kind == "end":
-            return 0
-        if frame.kind == "root":
-            return self._value_cost(frame.vector[0])
-        if frame.stage == "value":
-            pending = enumerate(map(self._costs.of_node, frame.vector))
-            return self._costs.gap + min(  # no value need fit a node that is only asked about
-                size + self._after(frame, need) for need, size in pending if size is not None
-            )
-        least = int(frame.stage == "key")
-        opened = frame.stage in ("open", "key")
-        outer = self._outer(frame)
-        sizes: list[int] = []
-        for t in frame.threads:
-            inner = (t.progress, opened, least) if frame.kind == "object" else (t.progress, opened)
-            sizes.append(t.plan.cost(*inner) + self._after(outer, t.owner))
-        return min(sizes)
+        return remaining(stack, self._costs)
 
-    def floor(self, frame: JsonFrame) -> int:
+    def floor(self, stack: Stack[JsonFrame]) -> int:
         """See `Machine.floor`."""
-        if frame.kind in {"root", "end"}:
-            return 0
-        if frame.stage == "value":
-            return min(self._after(frame, need) for need in range(len(frame.vector)))
-        outer = self._outer(frame)
-        if frame.kind == "array" or frame.stage == "after":
-            return min(self._after(outer, t.owner) for t in frame.threads)
-        sizes: list[int] = [
-            t.plan.floor(t.progress) + self._after(outer, t.owner) for t in frame.threads
-        ]
-        return min(sizes)
+        return least_behind(stack)
 
-    @staticmethod
-    def _outer(frame: JsonFrame) -> JsonFrame:
-        """The frame that an open object or array stands in; only the root has none."""
-        return frame if frame.parent is None else frame.parent
 
-    def _value_cost(self, node: Node) -> int:
-        return required(self._costs.of_node(node))
-
-    def _after(self, frame: JsonFrame, need: int) -> int:
-        """Fewest bytes after the pending value of `frame`, when it fits node `need`."""
-        chain: list[JsonFrame] = []
-        at: JsonFrame | None = frame
-        while at is not None and at.kind != "root" and not at.costs:
-            chain.append(at)
-            at = at.parent
-        for pending in reversed(chain):  # outermost first, so that depth costs no recursion
-            for t in pending.threads:
-                outer = self._outer(pending).costs.get(t.owner, 0)
-                for fits in {t.need, *t.asked}:
-                    settled = _settled(t, None, 1 << fits | 1 << t.need) if t.asked else t
-                    size = t.plan.cost(settled.progress, False) + outer
-                    pending.costs[fits] = min(size, pending.costs.get(fits, size))
-        return frame.costs.get(need, 0)
+def _goto(frame: JsonFrame | None) -> Goto | None:
+    return None if frame is None else Goto(frame)
 
 
 def _container(frame: JsonFrame) -> Value:
@@ -354,9 +325,3 @@ def _container(frame: JsonFrame) -> Value:
     if frame.built is None or frame.kind == "array":
         return frame.built
     return members(zip(frame.built[::2], frame.built[1::2], strict=True))
-
-
-def _settled(t: Thread, value: Value, mask: int) -> Thread:
-    """A thread after a child that fits the nodes in `mask`."""
-    known = tuple(bool(mask >> i & 1) for i in t.asked)
-    return Thread(t.owner, t.plan, t.plan.settle(t.progress, value, known))

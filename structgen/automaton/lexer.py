@@ -16,7 +16,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from structgen.automaton.charset import CharSet
-from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
+from structgen.automaton.regex import ANY, EMPTY
+from structgen.automaton.words import WordRange
 
 QUOTE, BACKSLASH = 0x22, 0x5C
 ESCAPES = {
@@ -43,6 +44,11 @@ class LexState(ABC):
     """A position inside a lexeme. Subclasses are frozen and compare by content."""
 
     recorded: bool = False  #: whether the machine will ask for the bytes read from here on
+
+    @property
+    def narrow(self) -> bool:
+        """Whether few texts fit, so that nobody gains by remembering which tokens begin them."""
+        return False
 
     @abstractmethod
     def row(self, row_of: RowOf) -> Row:
@@ -136,6 +142,11 @@ class Text(LexState):
     def recorded(self) -> bool:  # type: ignore[override]
         """As the role has it."""
         return self.role.recorded
+
+    @property
+    def narrow(self) -> bool:
+        """See `LexState.narrow`."""
+        return all(isinstance(language, WordRange) or language is EMPTY for language in self.vector)
 
     def segments(self) -> list[Segment]:
         """Code points to the next position, sorted."""
@@ -312,74 +323,14 @@ class Fixed(LexState):
     then: LexState | End
     recorded: bool = False
 
+    @property
+    def narrow(self) -> bool:
+        """See `LexState.narrow`."""
+        return isinstance(self.then, End) or self.then.narrow
+
     def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
         """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         rest = self.data[1:]
         targets[self.data[0]] = Fixed(rest, self.then, self.recorded) if rest else self.then
-        return Row(targets)
-
-
-@dataclass(frozen=True, slots=True)
-class Fork(LexState):
-    """One byte that says what comes: (byte, target) pairs; may also end the lexeme here."""
-
-    targets: tuple[tuple[int, LexState | End], ...]
-    accept: Hashable | None = None
-    recorded: bool = False
-
-    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
-        """See `LexState.row`."""
-        targets: list[Target] = [None] * 256
-        for byte, target in self.targets:
-            targets[byte] = target
-        return Row(targets, self.accept)
-
-
-@dataclass(frozen=True, slots=True)
-class Gap(LexState):
-    """White space that `space` allows, then `then` (whose first byte is never white space)."""
-
-    space: Regex
-    then: LexState
-
-    @property
-    def recorded(self) -> bool:  # type: ignore[override]
-        """As the state behind has it."""
-        return self.then.recorded
-
-    def row(self, row_of: RowOf) -> Row:
-        """See `LexState.row`."""
-        base = row_of(self.then) if self.space.nullable else Row([None] * 256)
-        targets = list(base.targets)
-        for chars, after in self.space.moves():
-            for lo, hi in chars.ranges:
-                for byte in range(lo, hi + 1):
-                    targets[byte] = gap(after, self.then)
-        return Row(targets, base.accept)
-
-
-def gap(space: Regex, then: LexState) -> LexState:
-    """`then` after white space in the language `space`."""
-    return then if space is EPSILON else Gap(space, then)
-
-
-@dataclass(frozen=True, slots=True)
-class Either(LexState):
-    """At the start of several lexemes at once; their first bytes must differ."""
-
-    states: tuple[LexState, ...]
-
-    @property
-    def recorded(self) -> bool:  # type: ignore[override]
-        """As its first state has it."""
-        return self.states[0].recorded
-
-    def row(self, row_of: RowOf) -> Row:
-        """See `LexState.row`."""
-        targets: list[Target] = [None] * 256
-        for state in self.states:
-            for byte, target in enumerate(row_of(state).targets):
-                if target is not None:
-                    targets[byte] = target
         return Row(targets)

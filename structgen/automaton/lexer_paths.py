@@ -13,7 +13,7 @@ from structgen.errors import BudgetError
 MAX_STATES = 50_000
 
 # Bytes in the order in which ties are broken: what reads best first.
-_ORDER = sorted(range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b))
+ORDER = sorted(range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b))
 
 
 class Ending(NamedTuple):
@@ -37,7 +37,7 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
     if direct is not None and all(byte in alphabet for byte in direct.path):
         yield direct
         return
-    order = [byte for byte in _ORDER if byte in alphabet]
+    order = [byte for byte in ORDER if byte in alphabet]
     seen: set[Hashable] = set()
     paths: dict[LexState, bytes] = {state: b""}
     queue = deque([state])

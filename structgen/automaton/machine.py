@@ -1,8 +1,8 @@
 """In: how a lexeme ended, and where. Out: what may come next: where syntax meets bytes.
 
-A machine is a deterministic pushdown automaton over labels. Its contexts are immutable frames; each
-frame has one lexer state at which reading goes on. The engine interns both as ints and asks each
-(frame, label) only once.
+A machine is a deterministic pushdown automaton over labels. What is open is a stack of immutable
+frames; each frame has one lexer state at which reading goes on. What a label does depends on the
+innermost frame alone, so the engine asks each (frame, label) only once, whatever lies below.
 """
 
 from __future__ import annotations
@@ -10,24 +10,77 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from structgen.automaton.lexer import End, LexState, Text, Vector
+from structgen.automaton.lexicon import Lexicon, lexicon_of
 from structgen.automaton.regex import Regex
 
 END_OF_TEXT = "end"  #: the label with which the whole text may end
+UNUSED, LOOKED_AT, COMPARED = 0, 1, 2  #: what the text of a lexeme is needed for
+SKIP = "skip"  #: the label that leads from the entry of a frame to its lexeme
+
+
+_NOTHING = lexicon_of((), (END_OF_TEXT, SKIP))
 
 
 class Frame:
-    """What is open at some place of a text, and the lexer state to go on from. By identity."""
+    """What is open innermost at some place of a text. Compared by identity.
 
-    __slots__ = ("lexeme",)
+    lexeme: what comes next. entry: what is read before (white space, a colon); it ends early with
+    SKIP, and belongs to no frame in particular, so that frames share its states; None if nothing.
+    low, high: of a lexeme that is one of several names, those with a position in this range count.
+    """
 
-    def __init__(self, lexeme: LexState) -> None:
+    __slots__ = ("entry", "high", "lexeme", "low")
+
+    def __init__(self, lexeme: LexState, entry: LexState | None = None) -> None:
         self.lexeme = lexeme
+        self.entry = entry
+        self.low = 0
+        self.high = 0
+
+
+class Goto(NamedTuple):
+    """The frame becomes another one."""
+
+    frame: Frame
+
+
+class Once(NamedTuple):
+    """The same, unless the text just read (a JSON string, as spelled) was taken in it before."""
+
+    frame: Frame
+
+
+class Push(NamedTuple):
+    """`frame` opens; the one below becomes `waiting`."""
+
+    frame: Frame
+    waiting: Frame
+
+
+class Pop(NamedTuple):
+    """The frame closes, and `label` happens in the one below."""
+
+    label: Hashable
+
+
+Move = Goto | Once | Push | Pop
 
 
 FrameT = TypeVar("FrameT", bound=Frame)
+
+
+class Stack(Generic[FrameT]):
+    """A frame and the stack below it. costs: room for what the machine has found out about it."""
+
+    __slots__ = ("below", "costs", "frame")
+
+    def __init__(self, frame: FrameT, below: Stack[FrameT] | None) -> None:
+        self.frame = frame
+        self.below = below
+        self.costs: dict[int, int] = {}
 
 
 class Machine(ABC, Generic[FrameT]):
@@ -38,12 +91,17 @@ class Machine(ABC, Generic[FrameT]):
     def start(self) -> FrameT:
         """The frame before any text."""
 
-    @abstractmethod
-    def event(self, frame: FrameT, label: Hashable, text: bytes) -> FrameT | None:
-        """The frame after a lexeme that ended with `label`, or None when that is not allowed.
+    @property
+    def lexicon(self) -> Lexicon:
+        """Lexer states that are numbered before all others, the same for many machines."""
+        return _NOTHING
 
-        text: the bytes that the lexeme's recorded states have read (all b"" for most labels).
-        The same arguments give the same frame.
+    @abstractmethod
+    def event(self, frame: FrameT, label: Hashable, text: bytes) -> Move | None:
+        """What a lexeme that ended with `label` does, or None when it is not allowed.
+
+        text: the bytes that the lexeme's recorded states have read, for labels that need them (the
+        move is a Goto then); b"" for others. The same arguments give the same frames.
         """
 
     def compares(self, _frame: FrameT) -> bool:
@@ -51,16 +109,16 @@ class Machine(ABC, Generic[FrameT]):
         return False
 
     @abstractmethod
-    def cost(self, frame: FrameT) -> int:
-        """Fewest bytes from the start of the frame's lexeme to the end of the text."""
+    def cost(self, stack: Stack[FrameT]) -> int:
+        """Fewest bytes from the start of the innermost frame's lexeme to the end of the text."""
 
     @abstractmethod
-    def floor(self, frame: FrameT) -> int:
-        """A lower bound on the cost of every frame that an event in `frame` can lead to."""
+    def floor(self, stack: Stack[FrameT]) -> int:
+        """A lower bound on the cost of every stack that an event in `stack` can lead to."""
 
     @abstractmethod
-    def needs_text(self, label: Hashable) -> bool:
-        """Whether `event` looks at the text for this label."""
+    def needs_text(self, label: Hashable) -> int:
+        """Whether the text is UNUSED, LOOKED_AT by `event`, or COMPARED with others by `Once`."""
 
     @abstractmethod
     def expected(self, frame: FrameT) -> str:
@@ -99,17 +157,17 @@ class TextMachine(Machine[Frame]):
     def event(self, _frame: Frame, _label: Hashable, _text: bytes) -> None:
         """Nothing follows the only lexeme."""
 
-    def cost(self, _frame: Frame) -> int:
+    def cost(self, _stack: Stack[Frame]) -> int:
         """Nothing follows the only lexeme."""
         return 0
 
-    def floor(self, _frame: Frame) -> int:
+    def floor(self, _stack: Stack[Frame]) -> int:
         """Nothing follows the only lexeme."""
         return 0
 
-    def needs_text(self, _label: Hashable) -> bool:
-        """Never."""
-        return False
+    def needs_text(self, _label: Hashable) -> int:
+        """See `Machine.needs_text`."""
+        return UNUSED
 
     def expected(self, _frame: Frame) -> str:
         """See `Machine.expected`."""

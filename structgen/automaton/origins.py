@@ -11,18 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-STATE, FRAME, LABEL = 0, 1, 2  # kinds of births
-BEFORE, ONLY, FREE = 256, 257, 511  # places that no byte stands for
+STATE, FRAME, LABEL, NAMES = 0, 1, 2, 3  # kinds of births
+BEFORE, FREE, NAMED = 256, 511, 512  # places that no byte stands for
+OPEN, WAITING, TEXT = 0, 1, -1  # how a frame was met: a move led to it, or left it waiting below
 
 
 @dataclass
 class Origins:
     """How each number was first met, from which Python's side of the tables can be made again.
 
-    states: parent << 9 | byte (FREE: the free form of the parent), or -1 - ctx for the lexer state
-    of a frame. frames: (ctx, context, label), the event that led to it. labels: (lexer state,
-    byte), or BEFORE for `accept`, ONLY for the single label of the lexeme. births: which of the
-    three kinds was numbered, in order.
+    states: parent << 9 | byte (FREE: the free form of the parent), -1 - 2 * frame for the lexeme
+    of a frame, -2 - 2 * frame for its entry; for NAMES the start of a key, all states within which
+    were numbered at once. frames: (OPEN or WAITING, frame, label), the event that led to it; (TEXT,
+    context, label) for an event that needed the text of a context; a frame of -1 for the start.
+    labels: (lexer state, byte), or BEFORE for `accept`, NAMED + i for name i; (-1 - frame, label)
+    for one that an event in that frame popped. births: which of the kinds was numbered, in order.
     """
 
     states: list[int] = field(default_factory=list)
@@ -32,8 +35,12 @@ class Origins:
 
 
 class Saved(NamedTuple):
-    """What an engine starts from when it was saved: tables by name, origins, start pair."""
+    """What an engine starts from when it was saved.
+
+    Tables by name, origins, the start pair, and how many states are the lexicon's.
+    """
 
     tables: dict[str, npt.NDArray[Any]]
     origins: Origins
     start: int
+    shared: int

@@ -6,20 +6,29 @@ so ten thousand property names cost two bisections per character.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from structgen.automaton.charset import CharSet
 
+_SPELLED = re.compile(r"[ !#-\[\]-\ud7ff\ue000-\U0010ffff]*")
+
 
 class WordTable:
-    """Sorted words without duplicates; compared by identity."""
+    """Sorted words with a number for each; compared by identity.
 
-    __slots__ = ("words",)
+    positions: the numbers, in the order of the words. plain: whether a JSON string
+    can spell each of them without escapes.
+    """
 
-    def __init__(self, words: Iterable[str]) -> None:
-        self.words = tuple(sorted(set(words)))
+    __slots__ = ("plain", "positions", "words")
+
+    def __init__(self, places: Mapping[str, int]) -> None:
+        self.words = tuple(sorted(places))
+        self.positions = tuple(places[word] for word in self.words)
+        self.plain = all(map(_SPELLED.fullmatch, self.words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class WordRange:
         return tuple(out)
 
 
-def word_range(words: Iterable[str]) -> WordRange | None:
-    """The language of exactly `words`, or None when there are none."""
-    table = WordTable(words)
+def word_range(places: Mapping[str, int]) -> WordRange | None:
+    """The language of exactly the words that have a number, or None when there are none."""
+    table = WordTable(places)
     return WordRange(table, 0, len(table.words), 0) if table.words else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -13,6 +14,7 @@ from structgen.automaton.charset import ALL
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.lexer import LexState, Text, free_form
+from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.regex import ANY, EMPTY, chars
 from structgen.automaton.regex_nodes import Repeat
 from structgen.jit import kernels
@@ -29,19 +31,35 @@ class Inside(NamedTuple):
 
     row: Row
     crossings: Any  # kernels.walk.Crossings
-    labels: list[Any]  # the label objects behind crossings.label, for sharing between engines
+
+
+class Way(Enum):
+    """How to find the tokens that fit a lexer state."""
+
+    WIDE = 0  # many fit: those inside the lexeme are found once, those that cross its end each time
+    NARROW = 1  # few fit: byte by byte
+    ENTRY = 2  # those of the frame's lexeme, and those that begin with white space
 
 
 class Common:
-    """What is the same for every schema: free strings, and the characters begun in them."""
+    """What is the same for every spec: rows of a lexicon's states, and characters of free strings.
+
+    started: int32[nodes], the characters that a free string has begun at each node of the trie;
+    most: by token, as int32[V]. short: the tokens with at most so many characters, as rows.
+    """
 
     def __init__(self) -> None:
-        self.insides: dict[LexState, Inside] = {}
-        self.started: npt.NDArray[np.int32] | None = None  # int32[nodes]
+        self.insides: dict[tuple[int, int], Inside] = {}
+        self.lexicons: dict[int, Lexicon] = {}  # by id, kept so that ids stay theirs
+        self.started: npt.NDArray[np.int32] | None = None
+        self.most: npt.NDArray[np.int32] | None = None
+        self.short: dict[int, Row] = {}
 
 
 _commons: WeakKeyDictionary[Vocabulary, Common] = WeakKeyDictionary()
 _CHARACTER = chars(ALL)
+SKIP_LABEL = 1
+MAX_SHORT = 256  # rows of tokens with at most so many characters
 
 
 def is_string(state: LexState) -> bool:
@@ -80,28 +98,53 @@ class Walker(Masks):
         self._nodes = self._walk.Nodes(
             *(np.asarray(getattr(trie, name)) for name in self._walk.Nodes._fields)
         )
+        self._rests = self._walk.Rests(np.zeros(4096, np.uint8), np.zeros(512, np.int64))
         self._words = vocabulary.words
         self._depth = trie.max_depth
         self._inside: dict[int, Inside] = {}
+        self._ways: dict[int, Way] = {}
+        self._shared = engine.shared_states
         self._common = _commons.setdefault(vocabulary, Common())
 
-    def row(self, pair: int) -> Row:
-        """The tokens allowed at a position, end tokens aside. A fresh int32[words]."""
-        inside = self._inside_of(pair >> 32)
-        row = inside.row.copy()
-        if len(inside.crossings.node):
-            stack = np.zeros(self._depth + 4, np.int64)
-            stack[-2] = -1
-            self._engine.ask(
-                self._walk.walk_crossing,
-                self._nodes,
-                inside.crossings,
-                pair & 0xFFFFFFFF,
-                row,
-                stack,
-            )
+    def row(self, at: int) -> Row:
+        """See `Masks.row`: `inside | crossing`, or a walk where few tokens fit anyway."""
+        q, ctx = at >> 32, at & 0xFFFFFFFF
+        way = self._ways.get(q)
+        if way is None:
+            way = self._ways[q] = self._way(q)
+        if way is Way.ENTRY:
+            behind = self._engine.fire(ctx, SKIP_LABEL)
+            row = self.row(behind)
+            self._walk_along(at, 1, row)
+        elif way is Way.NARROW:
+            row = np.zeros(self._words, np.int32)
+            self._walk_along(at, 0, row)
+        else:
+            inside = self._inside_of(q)
+            row = inside.row.copy()
+            if len(inside.crossings.node):
+                stack = np.zeros(self._depth + 4, np.int64)
+                stack[-2] = -1
+                given = (self._nodes, inside.crossings, self._rests, ctx, row, stack)
+                self._engine.ask(self._walk.walk_crossing, *given)
         self._walk.spread(self._nodes, row)
         return row
+
+    def _walk_along(self, at: int, own: int, row: Row) -> None:
+        stack = np.zeros(self._depth + 4, np.int64)
+        stack[0] = at
+        self._engine.ask(kernels("below").walk_along, self._nodes, own, row, stack)
+
+    def _way(self, q: int) -> Way:
+        """How to find the tokens of a lexer state."""
+        self._engine.targets(q)
+        if self._engine.tables.accept[q] == SKIP_LABEL:
+            return Way.ENTRY
+        if self._engine.tables.guard[q, 0] >= 0:
+            return Way.NARROW
+        if self._engine.rest_of_names(q) is not None:
+            return Way.WIDE
+        return Way.NARROW if self._engine.state(q).narrow else Way.WIDE
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
@@ -121,11 +164,14 @@ class Walker(Masks):
     def _inside_of(self, q: int) -> Inside:
         inside = self._inside.get(q)
         if inside is None:
-            state = self._engine.state(q)
-            common = self._common.insides if is_free(state) else {}
-            inside = common.get(state)
-            inside = self._compute(q) if inside is None else self._translated(q, inside)
-            common.setdefault(state, inside)
+            lexicon = self._engine.machine.lexicon if q < self._shared else None
+            key = (id(lexicon), q)
+            inside = self._common.insides.get(key) if lexicon is not None else None
+            if inside is None:
+                inside = self._compute(q)
+            if lexicon is not None:
+                self._common.lexicons[id(lexicon)] = lexicon
+                self._common.insides[key] = inside
             if len(self._inside) * self._words * 4 > MAX_BYTES:
                 self._inside.clear()
             self._inside[q] = inside
@@ -133,10 +179,12 @@ class Walker(Masks):
 
     def _compute(self, q: int) -> Inside:
         """Walk the whole trie, or only where `q` differs from a free string that it leads to."""
-        bounds = bounds_of(self._engine.state(q))
-        if bounds is not None:
-            return self._bounded(q, *bounds)
-        looping = self._looping(q)
+        looping = self._engine.rest_of_names(q)
+        if looping is None:
+            bounds = bounds_of(self._engine.state(q))
+            if bounds is not None:
+                return self._bounded(q, *bounds)
+            looping = self._looping(q)
         stack = np.zeros(self._depth + 6, np.int64)
         stack[0] = q
         if looping is None:
@@ -149,36 +197,44 @@ class Walker(Masks):
     def _bounded(self, q: int, low: int, high: int) -> Inside:
         """The part of a free string in which `low` to `high` characters follow."""
         state = self._engine.state(q)
-        free = self._engine.state_id(free_form(state), q)
+        free = self._engine.free_id(free_form(state), q)
         inside = self._inside_of(free)
         started = self._started(free)
-        tokens = self._nodes.token
-        short = np.zeros(self._words * 32, np.bool_)
-        at = np.flatnonzero(tokens >= 0)
-        short[tokens[at]] = started[at] <= high
         found = inside.crossings
         count = started[found.node]
         kept = np.flatnonzero((count >= low) & (count <= high))
-        empty = np.zeros(0, np.uint8)  # a value's text is not remembered
         crossings = found._replace(
             node=found.node[kept],
             label=found.label[kept],
             before=found.before[kept],
             start=np.zeros(len(kept) + 1, np.int32),
-            text=empty,
+            text=np.zeros(0, np.uint8),  # a value's text is not remembered
         )
-        labels = [inside.labels[k] for k in kept]
-        return Inside(inside.row & pack(short), crossings, labels)
+        return Inside(inside.row & self._short(high), crossings)
 
     def _started(self, free: int) -> npt.NDArray[np.int32]:
         """int32[nodes]: the characters that a free string has begun at each node of the trie."""
-        if self._common.started is None:
+        common = self._common
+        if common.started is None:
             started = np.zeros(len(self._nodes.byte), np.int32)
             stack = np.zeros(self._depth + 4, np.int64)
             stack[0] = stack[-2] = free
             self._engine.ask(self._walk.count_characters, self._nodes, started, stack)
-            self._common.started = started
-        return self._common.started
+            at = np.flatnonzero(self._nodes.token >= 0)
+            common.most = np.full(32 * self._words, np.iinfo(np.int32).max, np.int32)
+            common.most[self._nodes.token[at]] = started[at]
+            common.started = started
+        return common.started
+
+    def _short(self, high: int) -> Row:
+        """The tokens with which a free string begins at most `high` characters."""
+        common = self._common
+        if common.most is None or high not in common.short:
+            fits = np.zeros(0, np.bool_) if common.most is None else common.most <= high
+            if len(common.short) >= MAX_SHORT:
+                common.short.clear()
+            common.short[high] = pack(fits)
+        return common.short[high]
 
     def _looping(self, q: int) -> int | None:
         """The free string that most bytes lead to from lexer state `q`, if any does."""
@@ -208,13 +264,7 @@ class Walker(Masks):
         count, used = int(stack[-2]), int(stack[-1])
         sizes = (count, count, count, count + 1, used)
         out = type(out)(*(a[:n].copy() for a, n in zip(out, sizes, strict=True)))
-        labels = [engine.label(int(number)) for number in out.label]
-        return Inside(row, out, labels)
-
-    def _translated(self, q: int, inside: Inside) -> Inside:
-        """An Inside of another engine with this engine's numbers for the labels."""
-        numbers = np.array([self._engine.label_id(q, x) for x in inside.labels], np.int32)
-        return inside._replace(crossings=inside.crossings._replace(label=numbers))
+        return Inside(row, out)
 
     def _crossings(self, count: int, text: int) -> Any:
         return self._walk.Crossings(

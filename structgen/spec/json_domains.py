@@ -19,10 +19,10 @@ from structgen.automaton.regex import (
     shortest,
     words,
 )
+from structgen.automaton.regex_endless import is_infinite
 from structgen.errors import BudgetError
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_nodes import Node
-from structgen.spec.json_plans import is_infinite
 from structgen.spec.json_values import Boolean, Value, data_of, scalar, value_of
 
 if TYPE_CHECKING:

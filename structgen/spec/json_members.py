@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import ANY, Regex, complement, intersect, shortest, words
+from structgen.automaton.regex_endless import is_infinite
 from structgen.errors import BudgetError
 from structgen.spec.json_clauses import Pending, pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
@@ -25,7 +26,6 @@ from structgen.spec.json_plans import (
     ObjectPlan,
     Progress,
     Take,
-    is_infinite,
 )
 
 if TYPE_CHECKING:

@@ -24,6 +24,8 @@ from structgen.automaton.regex import (
     shortest,
     words,
 )
+from structgen.automaton.regex_endless import endless, is_infinite, is_single
+from structgen.automaton.words import WordRange, word_range
 from structgen.errors import BudgetError
 from structgen.spec.json_exprs import FALSE, Expr, conjoin
 from structgen.spec.json_logic import object_child
@@ -86,6 +88,7 @@ class ObjectPlan:
         self._index = {name: i for i, name in enumerate(self.names)}
         self._counts = alt_.least > 0 or alt_.most is not None
         self._children: dict[str, Expr] = {}
+        self._stops: list[int] | None = None
 
     @property
     def start(self) -> Progress:
@@ -123,6 +126,46 @@ class ObjectPlan:
         return tuple(self.possible(name) for name in self.names)
 
     @cached_property
+    def named(self) -> WordRange | None:
+        """The names that can come at all, numbered as in `names`."""
+        possible = zip(self.names, self._possible_names, strict=True)
+        return word_range({name: i for i, (name, ok) in enumerate(possible) if ok})
+
+    @property
+    def spans(self) -> bool:
+        """Whether the names that may come next are always those in one range of `names`."""
+        return self.declared and not self._counts and type(self) is ObjectPlan
+
+    def span(self, at: Progress) -> tuple[int, int]:
+        """The range of positions in `names`, the end not included, of those that may come next."""
+        return at.position, self._stop(at.position)
+
+    def _stop(self, position: int) -> int:
+        """Behind the first required name from `position` on."""
+        if self._stops is None:
+            stops = [len(self.names)] * (len(self.names) + 1)
+            for i in range(len(self.names) - 1, -1, -1):
+                stops[i] = i + 1 if self.names[i] in self.required else stops[i + 1]
+            self._stops = stops
+        return self._stops[position]
+
+    @cached_property
+    def any_of_cell(self) -> bool:
+        """Whether of a key without a name only the cell matters, and that it does not come twice.
+
+        Then what was begun can always go on to a key that has not come yet.
+        """
+        return self.alt.least == 0 and all(is_single(c.keys) or endless(c.keys) for c in self.cells)
+
+    def takes_of(self, at: Progress, keys: Regex) -> list[Take]:
+        """The ways to go on with any of `keys` (of `next_others`), where `any_of_cell`."""
+        key = shortest(keys)
+        found = [] if key is None else self.takes(at, key)
+        if keys.plain and keys.longest < INFINITE:
+            return found
+        return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
+
+    @cached_property
     def _other_count(self) -> int:
         return _count(alt(*(cell.keys for cell in self.cells)), self.alt.least)
 
@@ -148,10 +191,7 @@ class ObjectPlan:
         """The names that may come next."""
         names = self.names
         if self.declared:
-            stop = next(
-                (i + 1 for i in range(at.position, len(names)) if names[i] in self.required),
-                len(names),
-            )
+            stop = self._stop(at.position)
             found = [names[i] for i in range(at.position, stop) if self._possible_names[i]]
         else:
             possible = zip(names, self._possible_names, strict=True)
@@ -283,11 +323,6 @@ class ObjectPlan:
         room = self.alt.most is None or self.alt.most > len(self.required)
         children = [self.child(name) for name in (self.names if room else self.alt.required)]
         return any(map(many, children)) or (room and any(is_infinite(c.keys) for c in self.cells))
-
-
-def is_infinite(language: Regex) -> bool:
-    """Whether a language plainly has infinitely many words."""
-    return language.longest >= INFINITE and language.plain and language is not EMPTY
 
 
 def closing(members: list[int], opened: bool, gap: int) -> int:

@@ -24,7 +24,7 @@ def read(state: WordRange | None, text: str) -> WordRange | None:
 @given(WORDS, WORDS)
 def test_a_range_reads_its_words_and_no_others(words: list[str], others: list[str]) -> None:
     """At the end of a word the range is nullable and names it; other texts do not get there."""
-    start = word_range(words)
+    start = word_range({word: i for i, word in enumerate(words)})
     for text in [*words, *others]:
         end = read(start, text)
         assert (end is not None and end.nullable) == (text in words)
@@ -35,7 +35,9 @@ def test_a_range_reads_its_words_and_no_others(words: list[str], others: list[st
 @given(WORDS)
 def test_no_range_is_a_dead_end(words: list[str]) -> None:
     """Every character that a range offers leads on to one of the words."""
-    todo = [] if (start := word_range(words)) is None else [start]
+    todo = (
+        [] if (start := word_range({word: i for i, word in enumerate(words)})) is None else [start]
+    )
     ends = set()
     while todo:
         state = todo.pop()

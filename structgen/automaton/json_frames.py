@@ -1,0 +1,110 @@
+"""In: a stack of what is open in a JSON text. Out: the fewest bytes that complete it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from structgen.automaton.machine import Frame, Stack
+from structgen.automaton.regex import Regex
+from structgen.spec.json_costs import Costs, required
+from structgen.spec.json_nodes import Node
+from structgen.spec.json_values import Value
+
+
+class Thread(NamedTuple):
+    """One alternative that is still alive: whose it is, its plan, and how far it has come.
+
+    owner: bit of the node (of the vector with which the value was opened) that it belongs to;
+    need: index of the node that the pending child must fit; asked: indices of nodes of which the
+    plan wants to know whether it did.
+    """
+
+    owner: int
+    plan: Any  # ObjectPlan, ArrayPlan, or one of their subclasses
+    progress: Any  # as the plan has it
+    need: int = 0
+    asked: tuple[int, ...] = ()
+
+
+class JsonFrame(Frame):
+    """An open value and what comes next in it.
+
+    kind: "root", "object", "array" or "end". stage: "open" (just opened), "key" (after a comma),
+    "value" (a child comes next, and fits one of `vector`), "after" (a child has just ended).
+    built: items, or keys and values, in turn, as far as read; None where nobody will ask for them.
+    watched: whether somebody will ask for the value of the pending child.
+    """
+
+    __slots__ = ("built", "kind", "others", "stage", "threads", "vector", "watched")
+
+    def __init__(self, kind: str, stage: str) -> None:
+        self.entry, self.low, self.high = None, 0, 0
+        self.kind = kind
+        self.stage = stage
+        self.threads: tuple[Thread, ...] = ()
+        self.vector: tuple[Node, ...] = ()
+        self.built: tuple[Any, ...] | None = None
+        self.watched = False
+        self.others: tuple[Regex, ...] = ()  # languages of keys without a name that may come next
+
+
+def settled(t: Thread, value: Value, mask: int) -> Thread:
+    """A thread after a child that fits the nodes in `mask`."""
+    known = tuple(bool(mask >> i & 1) for i in t.asked)
+    return Thread(t.owner, t.plan, t.plan.settle(t.progress, value, known))
+
+
+Below = Stack[JsonFrame]
+
+
+def remaining(stack: Below, costs: Costs) -> int:
+    """Fewest bytes from the start of the innermost frame's lexeme to the end of the text."""
+    frame = stack.frame
+    if frame.kind == "end":
+        return 0
+    if frame.kind == "root":
+        return required(costs.of_node(frame.vector[0]))
+    if frame.stage == "value":
+        pending = enumerate(map(costs.of_node, frame.vector))
+        return costs.gap + min(  # no value need fit a node that is only asked about
+            size + _after(stack, need) for need, size in pending if size is not None
+        )
+    least = int(frame.stage == "key")
+    opened = frame.stage in ("open", "key")
+    sizes: list[int] = []
+    for t in frame.threads:
+        inner = (t.progress, opened, least) if frame.kind == "object" else (t.progress, opened)
+        sizes.append(t.plan.cost(*inner) + _after(stack.below, t.owner))
+    return min(sizes)
+
+
+def least_behind(stack: Below) -> int:
+    """A lower bound on what remains after any event in the innermost frame."""
+    frame = stack.frame
+    if frame.kind in {"root", "end"}:
+        return 0
+    if frame.stage == "value":
+        return min(_after(stack, need) for need in range(len(frame.vector)))
+    if frame.kind == "array" or frame.stage == "after":
+        return min(_after(stack.below, t.owner) for t in frame.threads)
+    sizes: list[int] = [
+        t.plan.floor(t.progress) + _after(stack.below, t.owner) for t in frame.threads
+    ]
+    return min(sizes)
+
+
+def _after(stack: Below | None, need: int) -> int:
+    """Fewest bytes after the pending value of a stack, when it fits node `need`."""
+    chain: list[Below] = []
+    at = stack
+    while at is not None and at.frame.kind != "root" and not at.costs:
+        chain.append(at)
+        at = at.below
+    for pending in reversed(chain):  # outermost first, so that depth costs no recursion
+        for t in pending.frame.threads:
+            outer = 0 if pending.below is None else pending.below.costs.get(t.owner, 0)
+            for fits in {t.need, *t.asked}:
+                known = settled(t, None, 1 << fits | 1 << t.need) if t.asked else t
+                size = t.plan.cost(known.progress, False) + outer
+                pending.costs[fits] = min(size, pending.costs.get(fits, size))
+    return 0 if stack is None else stack.costs.get(need, 0)

@@ -1,0 +1,382 @@
+"""In: lexer states, labels and frames, as met. Out: their numbers, and tables with room for them.
+
+Numbers are handed out in order of birth, and where each was met is written down (`origins`), so
+that saved tables can be given their Python side again: the same places, met in the same order.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.json_lexemes import Names
+from structgen.automaton.lexer import Digits, End, LexState, Row, free_form
+from structgen.automaton.lexicon import Lexicon
+from structgen.automaton.machine import Frame, Goto, Machine, Move, Once, Push
+from structgen.automaton.origins import (
+    BEFORE,
+    FRAME,
+    FREE,
+    LABEL,
+    NAMED,
+    NAMES,
+    STATE,
+    TEXT,
+    Origins,
+    Saved,
+)
+from structgen.automaton.words import WordTable
+from structgen.errors import ArtifactError
+from structgen.jit import kernels
+
+MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
+Int64s = npt.NDArray[np.int64]
+
+
+class Numbering:
+    """Numbers for what a machine is made of, and the tables over them (see `kernels.tables`)."""
+
+    def __init__(self, make_machine: Callable[[], Machine[Any]], saved: Saved | None) -> None:
+        self._make_machine = make_machine
+        self._machine: Machine[Any] | None = None
+        self._k = kernels("tables")
+        self._states: list[LexState | None] = []
+        self._state_ids: dict[LexState, int] = {}
+        self._blocks: list[tuple[int, int, npt.NDArray[np.int32]]] = []
+        self._rests: dict[int, int] = {}
+        self._identities: dict[int, tuple[int, LexState]] = {}
+        self._labels: list[Hashable] = []
+        self._label_ids: dict[Hashable, int] = {}
+        self._frames: list[Frame] = []
+        self._frame_ids: dict[Frame, int] = {}
+        self._cached_rows: dict[LexState, Row] = {}
+        self.origins = Origins() if saved is None else saved.origins
+        self._shared = 0 if saved is None else saved.shared
+        self._saved = (0, 0)  # lexer states and labels
+        if saved is not None:
+            self._saved = (len(saved.tables["rows"]), len(saved.tables["needs_text"]))
+        if saved is None:
+            lexicon = self.machine.lexicon
+            self._shared = len(lexicon.states)
+            self.tables = self._k.Tables(**_fresh_tables(lexicon))
+            self._begin(lexicon)
+            t = self.tables
+            t.needs_text[: len(self._labels)] = [*map(self.machine.needs_text, self._labels)]
+        else:
+            self.tables = self._k.Tables(**saved.tables)
+
+    @property
+    def machine(self) -> Machine[Any]:
+        """The machine, made when first needed: saved tables may never need it."""
+        if self._machine is None:
+            self._machine = self._make_machine()
+        return self._machine
+
+    def _begin(self, lexicon: Lexicon) -> None:
+        """Number what the lexicon has."""
+        self._states, self._labels = list(lexicon.states), list(lexicon.labels)
+        self._state_ids, self._label_ids = dict(lexicon.state_ids), dict(lexicon.label_ids)
+        self._frames, self._blocks = [], []
+
+    @property
+    def states_made(self) -> int:
+        """How many lexer states have a number."""
+        return max(len(self._states), self._saved[0])
+
+    @property
+    def shared_states(self) -> int:
+        """How many of the first lexer states are those of the machine's lexicon."""
+        return self._shared
+
+    @property
+    def labels_made(self) -> int:
+        """How many labels have a number."""
+        return max(len(self._labels), self._saved[1])
+
+    # -- by number ------------------------------------------------------------------------------
+
+    def state(self, q: int) -> LexState:
+        """The lexer state with number q."""
+        if q >= len(self._states):
+            self._restore()
+        return self._states[q] or self._within(q)
+
+    def label(self, label: int) -> Hashable:
+        """The label with that number."""
+        if label >= len(self._labels):
+            self._restore()
+        return self._labels[label]
+
+    def frame(self, number: int) -> Frame:
+        """The frame with that number."""
+        if number >= len(self._frames):
+            self._restore()
+        return self._frames[number]
+
+    def text(self, ctx: int) -> bytes:
+        """The bytes that a context remembers."""
+        out = bytearray()
+        origin = int(self.tables.origin[ctx])
+        while origin >= 0:
+            out.append(origin & 0xFF)
+            origin = int(self.tables.origin[origin >> 8])
+        out.reverse()
+        return bytes(out)
+
+    def row_of(self, state: LexState) -> Row:
+        """The row of a lexer state, cached for a while."""
+        row = self._cached_rows.get(state)
+        if row is None:
+            if len(self._cached_rows) >= MAX_CACHED_ROWS:
+                self._cached_rows.clear()
+            row = self._cached_rows[state] = state.row(self.row_of)
+        return row
+
+    # -- numbers --------------------------------------------------------------------------------
+
+    def frame_id(self, frame: Frame, origin: tuple[int, int, int]) -> int:
+        """The number of a frame. origin: the kind of move, where from, by which label."""
+        number = self._frame_ids.get(frame)
+        if number is None:
+            number = len(self._frames)
+            t = self.tables
+            if number >= len(t.frames):
+                self.tables = t._replace(frames=grown(t.frames, -1))
+            self._frames.append(frame)
+            self._frame_ids[frame] = number
+            self.origins.frames.append(origin)
+            self.origins.births.append(FRAME)
+        return number
+
+    def state_id(self, state: LexState, origin: int) -> int:
+        """The number of a lexer state. origin: see `Origins.states`."""
+        if isinstance(state, Digits):  # large and shared by many rows: hashed only once
+            known = self._identities.get(id(state))
+            if known is None:
+                known = (self._number(state, origin), state)
+                self._identities[id(state)] = known
+            return known[0]
+        return self._number(state, origin)
+
+    def _number(self, state: LexState, origin: int) -> int:
+        q = self._state_ids.get(state)
+        if q is None:
+            q = len(self._states)
+            self._make_room(1)
+            self._states.append(state)
+            self._state_ids[state] = q
+            self.origins.states.append(origin)
+            self.origins.births.append(STATE)
+            self.tables.recorded[q] = state.recorded
+        return q
+
+    def _make_room(self, count: int) -> None:
+        """See to it that so many more lexer states fit into the tables."""
+        while len(self._states) + count > len(self.tables.filled):
+            t = self.tables
+            self.tables = t._replace(
+                rows=grown(t.rows, -1),
+                filled=grown(t.filled),
+                accept=grown(t.accept, -1),
+                recorded=grown(t.recorded),
+                guard=grown(t.guard, -1),
+            )
+
+    def fill_names(self, q: int, state: Names) -> bool:
+        """Fill the rows of a key's start and of all states within its names; False if in vain.
+
+        The states within are made only when asked for.
+        """
+        free, order = -1, 0
+        if len(state.vector) > 1:
+            free = self._state_ids.get(state.others(), -1)
+            if free < 0:
+                return False
+        table = state.table
+        names = self._spelled(q, table)
+        self._make_room(len(names.data))
+        t = self.tables
+        if free < 0:
+            order = int(t.sizes[5])
+            while order + len(table.positions) > len(t.order):
+                self.tables = t = t._replace(order=grown(t.order))
+            t.order[order : order + len(table.positions)] = table.positions
+            t.sizes[5] += len(table.positions)
+        base = len(self._states)
+        born = np.zeros((len(names.data), 2), np.int32)
+        count = kernels("names").fill_names(t, names, q, base, free, order, born)
+        self._blocks.append((base, q, born[:count]))
+        if free >= 0:
+            self._rests.update(dict.fromkeys((q, *range(base, base + count)), free))
+        self._states.extend([None] * count)
+        self.origins.states.append(q)
+        self.origins.births.append(NAMES)
+        return True
+
+    def _spelled(self, q: int, table: WordTable) -> Any:
+        spelled = [word.encode() for word in table.words]
+        label = [self.label_id(("key", w), (q, NAMED + i)) for i, w in enumerate(table.words)]
+        return kernels("names").Names(
+            np.frombuffer(b"".join(spelled), np.uint8),
+            np.cumsum([0, *map(len, spelled)], dtype=np.int64),
+            np.array(label, np.int32),
+        )
+
+    def rest_of_names(self, q: int) -> int | None:
+        """For a state within the names of a key: what reads any other key in its place.
+
+        None for other states, and where there are no other keys.
+        """
+        return self._rests.get(q)
+
+    def _within(self, q: int) -> LexState:
+        """The lexer state number q within the names of a key."""
+        base, root, born = self._blocks[bisect_right(self._blocks, q, key=lambda b: b[0]) - 1]
+        start: Any = self.state(root)
+        word, depth = born[q - base]
+        within: Any = start
+        for byte in start.table.words[word].encode()[:depth]:
+            within = self.row_of(within).targets[byte]
+        self._states[q] = within
+        found: LexState = within
+        return found
+
+    def label_id(self, label: Hashable, origin: tuple[int, int]) -> int:
+        """The number of a label. origin: see `Origins.labels`."""
+        number = self._label_ids.get(label)
+        if number is None:
+            number = len(self._labels)
+            t = self.tables
+            if number >= len(t.needs_text):
+                self.tables = t = t._replace(needs_text=grown(t.needs_text))
+            self._labels.append(label)
+            self._label_ids[label] = number
+            self.origins.labels.append(origin)
+            self.origins.births.append(LABEL)
+            t.needs_text[number] = self.machine.needs_text(label)
+        return number
+
+    def number_of(self, label: Hashable) -> int:
+        """The number of a label that a filled row has."""
+        return self._label_ids[label]
+
+    # -- again ----------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        """Make the states, labels and frames of saved tables again, in the order of their birth."""
+        origins, self.origins = self.origins, Origins()
+        places: dict[int, list[Any]] = {
+            STATE: origins.states,
+            FRAME: origins.frames,
+            LABEL: origins.labels,
+        }
+        todo: dict[int, Iterator[Any]] = {birth: iter(p) for birth, p in places.items()}
+        todo[NAMES] = todo[STATE]
+        self._begin(self.machine.lexicon)
+        for birth in origins.births:
+            origin = next(todo[birth])
+            if birth == STATE:
+                self.state_id(self._state_from(origin), origin)
+            elif birth == NAMES:
+                start: Any = self.state(origin)
+                self.fill_names(origin, start)
+            elif birth == LABEL:
+                self.label_id(self._label_from(*origin), origin)
+            else:
+                self.frame_id(self._frame_from(*origin), origin)
+        self.origins = origins
+
+    def _frame_from(self, kind: int, source: int, label: int) -> Frame:
+        if source < 0:
+            start: Frame = self.machine.start
+            return start
+        if kind == TEXT:
+            number = int(self.tables.contexts[source, self._k.FRAME])
+            move = self.machine.event(self._frames[number], self._labels[label], self.text(source))
+        else:
+            move = self.machine.event(self._frames[source], self._labels[label], b"")
+        return frames_of(move)[max(kind, 0)]
+
+    def _state_from(self, origin: int) -> LexState:
+        number, entry = divmod(-1 - origin, 2)
+        parent, place = None if origin < 0 else self.state(origin >> 9), origin & 511
+        target: Any = None
+        if parent is None:
+            target = self._frames[number].entry if entry else self._frames[number].lexeme
+        else:
+            target = free_form(parent) if place == FREE else self.row_of(parent).targets[place]
+        if not isinstance(target, LexState):
+            raise foreign()
+        return target
+
+    def _label_from(self, q: int, place: int) -> Hashable:
+        if q < 0:
+            move = self.machine.event(self._frames[-1 - q], self._labels[place], b"")
+            return getattr(move, "label", None)
+        state = self.state(q)
+        if place >= NAMED and isinstance(state, Names):
+            return ("key", state.table.words[place - NAMED])
+        row = self.row_of(state)
+        target = row.targets[place] if place != BEFORE else None
+        return target.label if isinstance(target, End) else row.accept
+
+
+def frames_of(move: Move | None) -> tuple[Frame, ...]:
+    """The frames that a move leads to: the one that is then open, and the one below it."""
+    if isinstance(move, Push):
+        return (move.frame, move.waiting)
+    if isinstance(move, Goto | Once):
+        return (move.frame,)
+    raise foreign()
+
+
+def _fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
+    states = len(lexicon.states)
+    room = max(64, states + states // 2)
+    tables: dict[str, npt.NDArray[Any]] = {
+        "rows": np.empty((room, 256), np.int32),  # a row is written whole when it is filled
+        "filled": np.zeros(room, np.uint8),
+        "accept": np.full(room, -1, np.int32),
+        "recorded": np.zeros(room, np.uint8),
+        "needs_text": np.zeros(max(64, 2 * len(lexicon.labels)), np.uint8),
+        "guard": np.full((room, 2), -1, np.int32),
+        "order": np.zeros(64, np.int32),
+        "frames": np.full((64, 4), -1, np.int32),
+        "moves": hash_table(256),
+        "contexts": np.zeros((256, 4), np.int32),
+        "origin": np.full(256, -1, np.int64),
+        "interned": np.full(512, -1, np.int32),
+        "remembered": hash_table(256),
+        "events": hash_table(16),
+        "sizes": np.zeros(6, np.int64),
+        "need": np.zeros(8, np.int64),
+    }
+    for name in ("rows", "accept", "recorded"):
+        tables[name][:states] = getattr(lexicon, name)
+    tables["filled"][:states] = 1
+    return tables
+
+
+def hash_table(size: int) -> Int64s:
+    """An empty hash table of the kernels; size is a power of two."""
+    table = np.zeros((size, 2), np.int64)
+    table[:, 0] = -1
+    return table
+
+
+def grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
+    """A copy with twice the room."""
+    larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def foreign() -> ArtifactError:
+    """The error of tables that the spec beside them does not lead to."""
+    return ArtifactError(
+        "the saved tables do not belong to the saved spec", hint="compile the spec again"
+    )

@@ -1,0 +1,58 @@
+"""In: a language. Out: whether it plainly has infinitely many words, wherever one stands in it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from structgen.automaton.regex import (
+    ANY,
+    EMPTY,
+    EPSILON,
+    INFINITE,
+    Regex,
+    alt,
+    complement,
+    intersect,
+)
+from structgen.automaton.regex_nodes import Alt, And, Literal, Not
+
+MAX_STATES = 200  # of a language, looked at to see that it never runs out of words
+
+
+def is_infinite(language: Regex) -> bool:
+    """Whether a language plainly has infinitely many words."""
+    return language.longest >= INFINITE and language.plain and language is not EMPTY
+
+
+def is_single(language: Regex) -> bool:
+    """Whether a language plainly has exactly one word."""
+    return isinstance(language, Literal) or language is EPSILON
+
+
+@lru_cache(maxsize=4096)
+def endless(language: Regex) -> bool:
+    """Whether whatever begins a word of a language is known to begin infinitely many.
+
+    A language of which that is so, less finitely many words, is endless as well.
+    """
+    parts = language.parts if isinstance(language, And) else (language,)
+    after: dict[Regex, set[Regex]] = {}
+    todo = [intersect(*(_without_few(part) for part in parts))]
+    while todo:
+        state = todo.pop()
+        if state in after or state is ANY:
+            continue
+        if len(after) > MAX_STATES:
+            return False
+        after[state] = {target for _, target in state.moves()}
+        todo.extend(after[state])
+    return all(after.values())  # from a state with finitely many words one comes to the last
+
+
+def _without_few(language: Regex) -> Regex:
+    """A language with perhaps a few words more, where these are plainly left out of it."""
+    if not isinstance(language, Not):
+        return language
+    body = language.body
+    parts = body.parts if isinstance(body, Alt) else (body,)
+    return complement(alt(*(x for x in parts if not (x.plain and x.longest < INFINITE))))

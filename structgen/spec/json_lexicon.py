@@ -1,0 +1,61 @@
+"""In: a layout. Out: the lexer states that JSON texts of most schemas share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+
+from structgen.automaton.json_lexemes import (
+    Layout,
+    Wanted,
+    after_member,
+    before_lexeme,
+    before_member,
+    free_key,
+    text_end,
+    value_start,
+)
+from structgen.automaton.lexer import LexState
+from structgen.automaton.lexicon import Lexicon, lexicon_of
+from structgen.automaton.machine import END_OF_TEXT, SKIP
+from structgen.automaton.regex import ANY, EMPTY, Regex
+
+
+@lru_cache(maxsize=16)
+def json_lexicon(layout: Layout, integers: Regex, numbers: Regex) -> Lexicon:
+    """The lexicon of JSON texts in a layout; integers, numbers: as they may be spelled."""
+    return lexicon_of(_states(layout, integers, numbers), (END_OF_TEXT, SKIP))
+
+
+def _states(layout: Layout, integers: Regex, numbers: Regex) -> Iterator[LexState]:
+    for space in (layout.inner, layout.head):
+        entry = before_lexeme(space)
+        if entry is not None:
+            yield entry
+    yield before_member(layout)
+    yield text_end(layout)
+    yield free_key(layout)
+    for more, bracket in product((True, False), "}]"):
+        yield after_member(more, bracket, layout)
+    yield after_member(True, None, layout)
+    nothing = Wanted(null=False, true=False, false=False, string=EMPTY, number=EMPTY)
+    kinds = (
+        nothing._replace(string=ANY),
+        nothing._replace(number=integers),
+        nothing._replace(number=numbers),
+        nothing._replace(true=True, false=True),
+        nothing._replace(string=ANY, number=integers),
+        nothing._replace(string=ANY, number=numbers),
+        nothing._replace(string=ANY, true=True, false=True),
+    )
+    surrogates = layout.surrogates
+    for kind, null, closing in product(kinds, (False, True), ("", "]")):
+        yield value_start((kind._replace(null=null),), closing, surrogates=surrogates)
+    for null, closing in product((False, True), ("", "]")):
+        for brackets in ("[", "{", "[{"):
+            scalars = (nothing._replace(null=null),)
+            yield value_start(scalars, brackets + closing, surrogates=surrogates)
+    anything = Wanted(null=True, true=True, false=True, string=ANY, number=numbers)
+    for closing in ("", "]"):
+        yield value_start((anything,), "[{" + closing, surrogates=surrogates)
