@@ -120,12 +120,12 @@ def is_grammar(source: str) -> bool:
 
 def load_grammar(source: str, options: dict[str, Any]) -> Any:
     """The spec of a grammar file or of a shipped grammar. options: `start`, `lexing`."""
-    from structgen.grammar.shipped import grammar
+    from structgen.grammar.shipped import shipped
     from structgen.spec.grammar_specs import Ebnf, Gbnf, Lark
 
     ending = Path(source).suffix
     if not ending:
-        return dataclasses.replace(grammar(source), **options)
+        return dataclasses.replace(shipped(source), **options)
     text = read_text(source, "grammar")
     if ending == ".lark":
         return Lark(text, path=source, **options)

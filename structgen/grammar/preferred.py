@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from structgen.automaton.charset import ALL, CharSet, refine
 from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex, concat, intersect, leaf
+from structgen.automaton.regex_nodes import Leaf
 from structgen.errors import BudgetError
 from structgen.grammar.python_language import language_of
 from structgen.grammar.python_regex import Branch, End, Look, Loop, Node, One, Sequence
@@ -221,6 +222,11 @@ class Preferred:
                 found.append((of, after))
         return found
 
+    def known_moves(self) -> list[tuple[CharSet, Preferred]]:
+        """`moves`, worked out once for equal states."""
+        node = leaf(self)
+        return [(of, to.state) for of, to in node.steps() if isinstance(to, Leaf)]  # type: ignore[misc]
+
     def _after(self, facts: dict[object, object]) -> Preferred:
         """The state after a character of which `facts` says what it does."""
         behind = tuple(_target(facts, i) for i in range(len(self.behind)))
@@ -262,7 +268,7 @@ class Blocked:
     def moves(self) -> list[tuple[CharSet, Blocked]]:
         """See `LeafState`."""
         cut: list[tuple[CharSet, tuple[object, object]]] = [(ALL, (None, None))]
-        cut += [(of, (self, to)) for of, to in self.state.moves()]
+        cut += [(of, (self, to)) for of, to in self.state.known_moves()]
         cut += [(of, (rest, to)) for rest in self.pending for of, to in rest.steps()]
         found = []
         for of, facts in refine(cut):

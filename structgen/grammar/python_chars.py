@@ -7,9 +7,10 @@ sets are right for the version of Unicode that this Python has.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from re import _constants as sre  # type: ignore[attr-defined]  # as Lark does; public once
+from re import _constants as sre
 from typing import Any
 
 from structgen.automaton.charset import ALL, CharSet, union_all
@@ -25,6 +26,8 @@ _CATEGORIES = {
 }
 # Planes 4 to 13 hold no assigned character yet; 15 and 16 are private: no class has any of them.
 _ASSIGNED = ((0, 0xD7FF), (0xE000, 0x3FFFF), (0xE0000, 0xE0FFF))
+_ASCII = 128
+_CASED_AS_ASCII = f"{string.ascii_letters}\u0130\u0131\u017f\u212a"  # what ASCII letters match
 
 
 @cache
@@ -36,9 +39,10 @@ def word_characters(flags: int) -> CharSet:
 def literal_set(code: int, flags: int) -> CharSet:
     """The characters that one character of a pattern matches."""
     plain = CharSet.of([(code, code)])
-    if flags & re.IGNORECASE:
-        return _any_case(re.escape(chr(code)), flags & (re.IGNORECASE | re.ASCII), plain)
-    return plain
+    if not flags & re.IGNORECASE:
+        return plain
+    relevant = flags & (re.IGNORECASE | re.ASCII)
+    return _any_case(re.escape(chr(code)), relevant, plain, ascii_only=code < _ASCII)
 
 
 def class_set(items: Iterable[tuple[Any, Any]], flags: int) -> CharSet:
@@ -47,7 +51,9 @@ def class_set(items: Iterable[tuple[Any, Any]], flags: int) -> CharSet:
     plain = _plain_class(items, flags)
     if not flags & re.IGNORECASE:
         return plain
-    return _any_case(_class_text(items), flags & (re.IGNORECASE | re.ASCII), plain)
+    relevant = flags & (re.IGNORECASE | re.ASCII)
+    ascii_only = not plain or plain.ranges[-1][1] < _ASCII
+    return _any_case(_class_text(items), relevant, plain, ascii_only=ascii_only)
 
 
 def _plain_class(items: tuple[tuple[Any, Any], ...], flags: int) -> CharSet:
@@ -84,9 +90,9 @@ def _class_text(items: tuple[tuple[Any, Any], ...]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _any_case(pattern: str, flags: int, plain: CharSet) -> CharSet:
+def _any_case(pattern: str, flags: int, plain: CharSet, *, ascii_only: bool) -> CharSet:
     """What a pattern for one character matches; `plain` is what it does where case matters."""
-    cased = _cased()
+    cased = _CASED_AS_ASCII if ascii_only else _cased()
     found = CharSet.chars("".join(re.findall(pattern, cased, flags)))
     return found | (plain - CharSet.chars(cased))
 
@@ -112,4 +118,4 @@ def _between(text: str, low: int, high: int) -> CharSet:
 
 @cache
 def _every_character() -> str:
-    return "".join(chr(code) for low, high in _ASSIGNED for code in range(low, high + 1))
+    return "".join("".join(map(chr, range(low, high + 1))) for low, high in _ASSIGNED)

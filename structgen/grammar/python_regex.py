@@ -15,7 +15,7 @@ from re import _constants as sre
 from re import _parser as sre_parser
 from typing import Any, NamedTuple, NoReturn
 
-from structgen.automaton.charset import ALL, CharSet
+from structgen.automaton.charset import ALL, CharSet, union_all
 from structgen.automaton.regex import INFINITE
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
 from structgen.grammar.python_chars import LINE_FEED, class_set, literal_set, word_characters
@@ -111,8 +111,14 @@ class _Reader:
         self.flags = flags
 
     def sequence(self, items: Iterable[tuple[Any, Any]]) -> Node:
-        """Parts in a row."""
-        parts = [self.item(kind, value) for kind, value in items]
+        """Parts in a row; of a word boundary what is known after the part before it is left out."""
+        parts: list[Node] = []
+        for kind, value in items:
+            if value in (sre.AT_BOUNDARY, sre.AT_NON_BOUNDARY) and kind is sre.AT:
+                ends = last_of(parts[-1]) if parts else None
+                parts.append(self.boundary(ends, inside=value is sre.AT_NON_BOUNDARY))
+            else:
+                parts.append(self.item(kind, value))
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def item(self, kind: Any, value: Any) -> Node:
@@ -179,7 +185,7 @@ class _Reader:
         return Branch(())
 
     def _at(self, value: Any) -> Node:
-        """Anchors and word boundaries."""
+        """Anchors."""
         if value is sre.AT_END_STRING:
             return End()
         if value is sre.AT_END:
@@ -187,16 +193,22 @@ class _Reader:
                 return Look(One(ALL - LINE_FEED), behind=False, negative=True)
             last = Sequence((Loop(One(LINE_FEED), 0, 1, lazy=False), End()))
             return Look(last, behind=False, negative=False)
-        if value is sre.AT_BEGINNING and self.flags & re.MULTILINE:
-            return Look(One(ALL - LINE_FEED), behind=True, negative=True)
-        if value in (sre.AT_BEGINNING, sre.AT_BEGINNING_STRING):
+        if value is sre.AT_BEGINNING_STRING or not self.flags & re.MULTILINE:
             _refuse("'^', which asks for the start of the text,", self.pattern, "leave it out")
-        word = One(word_characters(self.flags & re.ASCII))
-        before = [Look(word, behind=True, negative=negative) for negative in (False, True)]
-        after = [Look(word, behind=False, negative=negative) for negative in (False, True)]
-        if value is sre.AT_BOUNDARY:
-            after.reverse()
-        return Branch(tuple(map(Sequence, zip(before, after, strict=True))))
+        return Look(One(ALL - LINE_FEED), behind=True, negative=True)
+
+    def boundary(self, ends: CharSet | None, *, inside: bool) -> Node:
+        r"""`\b`, or `\B` with `inside`, behind a part that ends in one of the characters `ends`."""
+        word = word_characters(self.flags & re.ASCII)
+        after_word, after_other = (
+            Look(One(word), behind=False, negative=inside is other) for other in (False, True)
+        )
+        if ends is not None and not ends - word:
+            return after_word
+        if ends is not None and not ends & word:
+            return after_other
+        was_word, was_other = (Look(One(word), behind=True, negative=n) for n in (False, True))
+        return Branch((Sequence((was_word, after_word)), Sequence((was_other, after_other))))
 
 
 def width(node: Node) -> Width:
@@ -215,6 +227,23 @@ def width(node: Node) -> Width:
             return Width(node.low * least, min(node.high * most, INFINITE))
         case _:
             return Width(0, 0)
+
+
+def last_of(node: Node) -> CharSet | None:
+    """The characters that a match can end in; None when it may be empty or that is not known."""
+    match node:
+        case One():
+            return node.chars
+        case Sequence():
+            return last_of(node.parts[-1]) if node.parts else None
+        case Branch():
+            found = [last_of(part) for part in node.parts]
+            known = [ends for ends in found if ends is not None]
+            return union_all(known) if known and len(known) == len(found) else None
+        case Loop():
+            return last_of(node.body) if node.low > 0 else None
+        case _:
+            return None
 
 
 def _check_lookbehinds(node: Node, before: int, pattern: str) -> None:

@@ -19,6 +19,7 @@ from structgen.automaton.regex import (
     ANY_CHAR,
     EMPTY,
     Regex,
+    chars,
     complement,
     concat,
     intersect,
@@ -34,6 +35,7 @@ from structgen.grammar.python_regex import (
     Look,
     Loop,
     Node,
+    One,
     Sequence,
     looks,
     parse,
@@ -58,6 +60,9 @@ def matches_of(pattern: str) -> Matches:
     UnsupportedSchemaError where a match depends on more than its own text and on what is longer.
     """
     node = parse(pattern)
+    keyword = _keyword(node)
+    if keyword is not None:
+        return keyword
     start = Program(node).start()
     language = _plain(node, start)
     if not looks(node):
@@ -71,6 +76,19 @@ def matches_of(pattern: str) -> Matches:
         keyword="pattern",
         hint="let the rules say what follows, not a lookahead",
     )
+
+
+def _keyword(node: Node) -> Matches | None:
+    """The languages of characters in a row that one of a set must not follow, as in `in\b`."""
+    parts = node.parts if isinstance(node, Sequence) else ()
+    text = [part.chars for part in parts if isinstance(part, One)]
+    last = parts[-1] if parts else None
+    if len(text) != len(parts) - 1 or not isinstance(last, Look) or not text:
+        return None
+    if last.behind or not last.negative or not isinstance(last.body, One):
+        return None
+    language = concat(*map(chars, text))
+    return Matches(language, concat(language, chars(last.body.chars)))
 
 
 def _plain(node: Node, start: Preferred) -> Regex:
@@ -121,7 +139,7 @@ def _decides(start: Preferred, longer: Regex) -> bool:
         if not _same(ends, stays, _PAIRS, same):
             return False
         cut = [
-            *((of, (0, to)) for of, to in state.moves()),
+            *((of, (0, to)) for of, to in state.known_moves()),
             *((of, (1, to)) for of, to in more.steps()),
         ]
         for _, targets in refine(cut):
