@@ -58,7 +58,7 @@ def add_parser(commands: Any) -> None:
         "--tasks", type=int, default=4, metavar="N", help="of each family (default: 4)"
     )
     parser.add_argument(
-        "--runs", type=int, default=2, metavar="N", help="of each arm per task (default: 2)"
+        "--runs", type=int, default=1, metavar="N", help="of each arm per task (default: 1)"
     )
     parser.add_argument(
         "--rows", type=int, default=150, metavar="N", help="prefixes per run (default: 150)"

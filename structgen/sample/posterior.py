@@ -27,6 +27,7 @@ from structgen.sample.results import Sample
 Ids = npt.NDArray[np.int32]
 
 _LAST = 4  # tokens before the end of the budget from which on hopeless tokens are left out
+_SPECIAL, _EMPTY = 256, -1  # instead of the first byte of a token
 _REMEMBERED = 512  # masks kept as token ids, 4 bytes for each allowed token
 
 
@@ -79,6 +80,8 @@ class Posterior:
         self._longest = max((len(t) for t in vocabulary.tokens if t), default=1)
         self._ids: dict[int, Ids] = {}
         self._by_bytes: dict[frozenset[int], Ids] = {}
+        self._first = np.array([t[0] if t else _EMPTY for t in vocabulary.tokens], np.int16)
+        self._first[list(vocabulary.special_ids)] = _SPECIAL
 
     @property
     def key(self) -> str:
@@ -133,10 +136,8 @@ class Posterior:
         """
         first = self.constraint.allowed_bytes(place.state)
         if first not in self._by_bytes:
-            tokens = self.constraint.vocabulary.tokens
-            special = self.constraint.vocabulary.special_ids
-            found = [t for t, data in enumerate(tokens) if data and data[0] in first]
-            self._by_bytes[first] = np.array(sorted(special.union(found)), np.int32)
+            wanted = np.isin(self._first, [*first, _SPECIAL])
+            self._by_bytes[first] = np.flatnonzero(wanted).astype(np.int32)
         return self._by_bytes[first]
 
     def accepts(self, place: Place, token: int) -> bool:

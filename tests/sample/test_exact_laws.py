@@ -6,7 +6,8 @@ Nothing here is sampled: all draws are enumerated (tests/sample/exhaustive.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from structgen.sample.asap import Asap
 from structgen.sample.cars import Cars
 from structgen.sample.exact import exact_law, kl
 from structgen.sample.independent import Awrs, Mask, Rejection
-from structgen.sample.interfaces import Family, Tokens
+from structgen.sample.interfaces import Doubles, Family, Tokens
 from structgen.sample.posterior import Posterior
 from structgen.sample.prefix_trie import PrefixTrie
 from structgen.sample.results import Samples
@@ -26,8 +27,10 @@ from structgen.sample.table import TableModel
 from tests.sample.exhaustive import ScriptedDraws
 from tests.sample.toys import (
     BITS,
+    ONE,
     PATTERNS,
     RARE,
+    ZERO,
     bits,
     evidence_by_text,
     letters,
@@ -244,6 +247,74 @@ def test_one_particle_is_masking_and_five_are_nearly_right() -> None:
         assert abs(estimate.value - evidence) < 4 * estimate.standard_error
     assert found[1] == pytest.approx(0.95, abs=0.06)
     assert found[5] < 0.05
+
+
+class Ones:
+    """A potential that weighs a text by its ones, and guesses so on the way."""
+
+    def log_prefix(self, prefixes: Sequence[Tokens]) -> Doubles:
+        """A guess that is not the truth: half of each one's weight."""
+        return np.array([0.5 * prefix.count(ONE) for prefix in prefixes])
+
+    def log_complete(self, texts: Sequence[Tokens]) -> Doubles:
+        """One nat for each one; two ones in a row are refused."""
+        return np.array([-math.inf if t[-2:] == (ONE, ONE) else 1.0 * t.count(ONE) for t in texts])
+
+
+class Refusing:
+    """A constraint that refuses a token after one prefix, and whose mask does not know it."""
+
+    exact_masks = False
+
+    def __init__(self, inner: sg.Constraint, prefix: int, token: int) -> None:
+        self._inner = inner
+        self._refused = inner.advance(inner.start, prefix), token
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def advance(self, state: int, token: int) -> int:
+        """DEAD for the one token."""
+        return -1 if (state, token) == self._refused else self._inner.advance(state, token)
+
+
+ALL = [
+    Mask(1),
+    Awrs(max_attempts=1),
+    Rejection(1),
+    Asap(max_attempts=1),
+    Cars(None, 1, 1),
+    Smc(1, max_attempts=1),
+    Smc(2, resampling="multinomial", threshold=1.0, max_attempts=1),
+]
+
+
+@pytest.mark.parametrize("sampler", ALL, ids=repr)
+def test_potentials_are_weighed(sampler: Family, scripted: ScriptedDraws) -> None:
+    """The mean of weight * 1{sequence} is the model's probability times the factor."""
+    plain = bits("00|1[01]?", 2)
+    wanted = {
+        y: p * math.exp(Ones().log_complete([y])[0])
+        for y, p in evidence_by_text(plain).items()
+        if y[-2:] != (ONE, ONE)
+    }
+    posterior = Posterior(plain.model, plain.constraint, max_tokens=2, potentials=[Ones()])
+    assert evidence_by_text(posterior) == pytest.approx(wanted)
+    _, weighed = laws(scripted, lambda: once(sampler, posterior))
+    assert weighed == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("sampler", ALL, ids=repr)
+def test_masks_may_let_through_too_much(sampler: Family, scripted: ScriptedDraws) -> None:
+    """Where `advance` refuses what the mask allows, dead ends too, the weights stay proper."""
+    plain = bits("00|1[01]", 2)
+    for prefix, refused in ((ZERO, ZERO), (ONE, ZERO)):
+        constraint: Any = Refusing(sg.compile(sg.Regex("00|1[01]"), BITS), prefix, refused)
+        posterior = Posterior(plain.model, constraint, max_tokens=2)
+        wanted = {y: p for y, p in evidence_by_text(plain).items() if y != (prefix, refused)}
+        assert evidence_by_text(posterior) == pytest.approx(wanted)
+        _, weighed = laws(scripted, lambda p=posterior: once(sampler, p))
+        assert weighed == pytest.approx(wanted)
 
 
 def test_the_dead_are_not_drawn() -> None:
