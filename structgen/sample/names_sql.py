@@ -2,9 +2,10 @@
 
 The schema is read from the live connection, again whenever it has changed. After a point stand the
 columns of that table or alias, after FROM, JOIN, INTO and UPDATE tables, elsewhere columns, tables,
-aliases, functions and keywords. New names may follow AS, WITH and the name of a table. As with all
-monitors a name must be known where it is written: an alias can be used after the FROM that defines
-it. Whether the names fit together only a whole statement shows: `prepares` asks SQLite.
+aliases, functions, and the keywords that can stand there. New names may follow AS, WITH and the
+name of a table. As with all monitors a name must be known where it is written: an alias can be used
+after the FROM that defines it. Whether the names fit together only a whole statement shows:
+`prepares` asks SQLite.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ _SOURCES = re.compile(
 _ONE_SOURCE = re.compile(rf"({_NAME})(?:\s+(?:AS\s+)?({_NAME}))?\s*(?:,|$)", re.IGNORECASE)
 _RESULT = re.compile(rf"\bAS\s+({_NAME})", re.IGNORECASE)
 _COMMON = re.compile(rf"({_NAME})(?:\s*\([^()]*\))?\s+AS\s*\(", re.IGNORECASE)
+# What an operand follows; `*` may be one itself, and INSERT OR and UPDATE OR say what to do.
+_BEFORE_OPERAND = re.compile(
+    r"(?:\b(?:SELECT|DISTINCT|ALL|WHERE|AND|(?<!INSERT )(?<!UPDATE )OR|NOT|ON|BY|HAVING|SET|WHEN"
+    r"|THEN|ELSE|CASE|LIKE|GLOB|IN|BETWEEN|IS|RETURNING|LIMIT|OFFSET|USING)\s+|[,(=<>+\-/%|&!]\s*)$",
+    re.IGNORECASE,
+)
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 KEYWORDS = frozenset(
@@ -51,6 +58,11 @@ KEYWORDS = frozenset(
     WINDOW WITH WITHOUT""".split()
 )  #: of SQLite 3.47
 
+OPERANDS = frozenset(
+    """ALL CASE CAST CONFLICT CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DEFAULT DISTINCT EXISTS
+    FALSE NOT NULL RAISE SELECT TRUE VALUES WHEN WITH""".split()
+)  #: the keywords that can stand where an operand is expected
+
 
 class SqlNames(Monitor):
     """The names of a live SQLite database, where the text is one SQL statement."""
@@ -60,7 +72,7 @@ class SqlNames(Monitor):
         self._read_at: int | None = None
         self._columns: dict[str, list[str]] = {}  # by table, in lower case
         self._tables: list[str] = []
-        self._words: frozenset[str] = frozenset()
+        self._functions: frozenset[str] = frozenset()
         self._known: dict[str, frozenset[str]] = {}
 
     def begins(self, character: str) -> bool:
@@ -92,8 +104,12 @@ class SqlNames(Monitor):
             return _spellings(self._all_columns() if known is None else known)
         if _TABLE_NEXT.search(code):
             return _spellings(common.union(self._tables))
+        if not code.strip():
+            return _in_both_cases(KEYWORDS)
+        words = OPERANDS if _BEFORE_OPERAND.search(code) else KEYWORDS
         defined = common.union(sources, map(_unquoted, _RESULT.findall(code)))
-        return _spellings(defined.union(self._tables, self._all_columns())) | self._words
+        names = _spellings(defined.union(self._tables, self._all_columns()))
+        return names | _in_both_cases(words | self._functions)
 
     def _all_columns(self) -> set[str]:
         return {name for names in self._columns.values() for name in names}
@@ -108,8 +124,7 @@ class SqlNames(Monitor):
             "WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         ).fetchall()
         functions = self._connection.execute("SELECT DISTINCT name FROM pragma_function_list")
-        words = KEYWORDS.union(["rowid"], (f for (f,) in functions if _PLAIN.fullmatch(f)))
-        self._words = frozenset({w.upper() for w in words} | {w.lower() for w in words})
+        self._functions = frozenset(["rowid", *(f for (f,) in functions if _PLAIN.fullmatch(f))])
         self._tables = list(dict.fromkeys(table for table, _ in rows))
         self._columns = {}
         for table, column in rows:
@@ -165,6 +180,10 @@ def _spellings(names: Collection[str]) -> frozenset[str]:
     quoted = {'"' + name.replace('"', '""') + '"' for name in names}
     plain = {n for n in names if _PLAIN.fullmatch(n) and n.upper() not in KEYWORDS}
     return frozenset(quoted | plain)
+
+
+def _in_both_cases(words: Collection[str]) -> frozenset[str]:
+    return frozenset({w.upper() for w in words} | {w.lower() for w in words})
 
 
 def _unquoted(name: str) -> str:
