@@ -103,10 +103,15 @@ def draw_rounds(
 
 
 class OpenTrie:
-    """A trie as the user gave it: an object, a file that is read and written again, or None."""
+    """A trie as the user gave it: an object, a file that is read and written again, or None.
+
+    In a directory each prompt, model, spec and budget gets a file of its own.
+    """
 
     def __init__(self, given: Trie | None, posterior: Posterior) -> None:
         self._path = None if given is None or isinstance(given, PrefixTrie) else Path(given)
+        if self._path is not None and self._path.is_dir():
+            self._path /= f"{posterior.key}.trie"
         if isinstance(given, PrefixTrie):
             self.trie = given
         elif self._path is not None and self._path.exists():
