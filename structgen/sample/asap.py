@@ -24,8 +24,9 @@ class Asap:
     """Samples that learn from those before them.
 
     trie: what was learnt before: a PrefixTrie, which goes on learning, or a file, which is read if
-    it is there and written afterwards. batch: walks that run side by side and learn from each other
-    as they go; 1 learns the most from each sample. max_attempts: per sample.
+    it is there and written afterwards, or a directory of such files, one for each prompt and spec.
+    batch: walks that run side by side and learn from each other as they go; 1 learns the most from
+    each sample. max_attempts: per sample.
     """
 
     trie: Trie | None = None

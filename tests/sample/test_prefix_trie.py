@@ -190,6 +190,14 @@ def test_a_file_is_read_and_written_by_the_sampler(tmp_path: Path) -> None:
     assert second.bounds[1] == pytest.approx(17 / 32)
 
 
+def test_a_directory_keeps_the_tries_apart(tmp_path: Path) -> None:
+    """A file for each problem; a directory serves many prompts and specs."""
+    first = Cars(tmp_path).draw(seventeen(), 20, 1)
+    Cars(tmp_path).draw(letters("a|b", 1), 1, 1)
+    assert len(list(tmp_path.iterdir())) == 2
+    assert Cars(tmp_path).draw(seventeen(), 20, 2).model_rows < first.model_rows
+
+
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     """One flipped byte, or another kind of file."""
     file = tmp_path / "trie"
