@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_THREADS = 4096  # read side by side at one position
 MAX_STEPS = 1 << 18  # steps remembered
+_POSITION_BYTES, _STEP_BYTES = 400, 100  # of Python objects, about
 
 Thread = tuple[int, int]  # part, position in its automaton
 Threads = tuple[Thread, ...]
@@ -187,7 +188,8 @@ class Composite(Automaton):
     @property
     def size(self) -> dict[str, int]:
         """See `Automaton.size`."""
-        total = {"positions": len(self._positions), "bytes": 0}
+        kept = _POSITION_BYTES * len(self._positions) + _STEP_BYTES * len(self._steps)
+        total = {"positions": len(self._positions), "bytes": kept}
         for automaton in self.layout.automata:
             for kind, count in automaton.size.items():
                 total[kind] = total.get(kind, 0) + count

@@ -255,6 +255,23 @@ def test_threads_share_a_constraint() -> None:
     laws.threads_agree(lambda: sg.compile(spec, vocab), [1, 2, 3])
 
 
+def test_tables_that_are_dropped_are_made_again(monkeypatch: Any) -> None:
+    """With next to no memory the masks are the same, for old states too."""
+    monkeypatch.setattr("structgen.constraint.CHECK_EVERY", 3)
+    spec = Tags((Tag("<a", WEATHER, ">"), Tag("<b", sg.Regex("[ab]+"), ">")))
+    vocab = vocabulary(Random(11))
+    small, large = sg.compile(spec, vocab, max_bytes=1), sg.compile(spec, vocab)
+    small._most = 0  # else twice what it starts with is the least
+    first = small.automaton
+    for seed in range(4):
+        laws.same_behaviour(small, large, Random(seed), 30)
+    assert small.automaton is not first
+    for text in (b'<a{"ci', b"<bab", b'<a{"city":"Bonn"}> x'):
+        states = [c.advance_bytes(c.start, text) for c in (small, large)]
+        laws.walk(small, Random(1), 20)
+        assert laws.mask_of(small, states[0]) == laws.mask_of(large, states[1])
+
+
 def test_a_cached_mask_is_the_cold_mask() -> None:
     """A constraint that has been everywhere gives the rows of a fresh one."""
     spec = Tags((Tag("<a", WEATHER, ">"), Tag("<b", None, ">")), at_most=2)
