@@ -55,7 +55,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--json", action="store_true", help="write one JSON object")
     parser.add_argument(
-        "--tasks", type=int, default=4, metavar="N", help="of each family (default: 4)"
+        "--tasks", type=int, default=3, metavar="N", help="of each family (default: 3)"
     )
     parser.add_argument(
         "--runs", type=int, default=1, metavar="N", help="of each arm per task (default: 1)"

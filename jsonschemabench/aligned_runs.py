@@ -31,7 +31,7 @@ from structgen.sample.smc import Smc
 
 MAX_TOKENS = 60
 MAX_ANSWERS = 40
-ATTEMPTS = 1500  # of CARS, for the reference
+ATTEMPTS = 400  # of CARS, for the reference
 ROUND = 8  # attempts of those that fail, before the clock is looked at
 
 #: Arms, each made anew for a run: what it has learnt is its own.
