@@ -84,14 +84,20 @@ def read_prompt(prompt: str | None, prompt_file: str | None, *, stdin_taken: boo
 
 
 def load_spec(source: str, options: dict[str, Any]) -> Any:
-    """The spec that SPEC names: a schema file, `-`, `module:Model`, or a grammar.
+    """The spec that SPEC names: a schema file, `-`, `module:Model`, a grammar, or tools.
 
-    `options` are keyword arguments of `structgen.JsonSchema`, and `start` and `lexing` where they
-    were given, which are for grammars.
+    `options` are keyword arguments of `structgen.JsonSchema`, and where they were given `start` and
+    `lexing`, which are for grammars, and `tool_format`, with which SPEC is a list of tools.
     """
     import structgen
 
     options = dict(options)
+    tool_format = options.pop("tool_format", None)
+    if tool_format is not None:
+        from structgen.compose.tools import tools
+
+        definitions = read_json(source, "list of tools")
+        return tools(definitions if isinstance(definitions, list) else [definitions], tool_format)
     about_grammars = {name: options.pop(name) for name in GRAMMAR_OPTIONS if name in options}
     if is_grammar(source):
         return load_grammar(source, about_grammars)

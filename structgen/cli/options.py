@@ -34,6 +34,12 @@ def add_schema(
         parser.add_argument("specs", metavar="SPEC", nargs="+", help=what)
     else:
         parser.add_argument("schema", metavar="SPEC", help=what)
+    parser.add_argument(
+        "--tool-format",
+        metavar="NAME",
+        help="SPEC is a JSON list of tool definitions; the text calls them in this model's way "
+        "(hermes, llama3_json, mistral_v3, ...)",
+    )
     grammar = parser.add_argument_group("how a grammar is read")
     grammar.add_argument("--start", metavar="RULE", help="the rule to start from")
     grammar.add_argument(
@@ -63,13 +69,13 @@ def add_schema(
 
 
 def schema_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Keyword arguments for `structgen.JsonSchema`, and those for grammars that were given."""
-    for_grammars = {"start": args.start, "lexing": args.lexing}
+    """Keyword arguments for `structgen.JsonSchema`, and those for other specs that were given."""
+    given = {"start": args.start, "lexing": args.lexing, "tool_format": args.tool_format}
     return {
         "property_order": args.property_order,
         "whitespace": args.whitespace,
         "formats": args.formats,
-        **{name: value for name, value in for_grammars.items() if value is not None},
+        **{name: value for name, value in given.items() if value is not None},
     }
 
 

@@ -108,12 +108,7 @@ def _scanned(name: str, flags: int) -> CharSet:
     """What a class escape stands for."""
     text = _every_character()
     runs = (match.span() for match in re.finditer(name + "+", text, flags))
-    return union_all([_between(text, low, high) for low, high in runs])
-
-
-def _between(text: str, low: int, high: int) -> CharSet:
-    """The characters of a stretch of all characters."""
-    return CharSet.of([(ord(text[low]), ord(text[high - 1]))])
+    return CharSet.of([(ord(text[low]), ord(text[high - 1])) for low, high in runs])
 
 
 @cache

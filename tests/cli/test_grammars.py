@@ -122,3 +122,18 @@ def test_options_for_grammars_are_refused_for_schemas(
     assert "--lexing is for Lark" in capsys.readouterr().err
     assert main(["check", greeting, "--start", "nobody", "--text", "a"]) == 2
     assert "no rule 'nobody'" in capsys.readouterr().err
+
+
+def test_tools_are_called_in_the_format_of_a_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --tool-format SPEC is a list of definitions."""
+    path = tmp_path / "tools.json"
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    path.write_text(json.dumps([{"name": "weather", "input_schema": schema}]))
+    command = ["check", str(path), "--tool-format", "hermes", "--text"]
+    call = '{"name": "weather", "arguments": {"city": "Rome"}}'
+    assert main([*command, f"So: <tool_call>\n{call}\n</tool_call>"]) == 0
+    assert main([*command, f"<tool_call>\n{call.replace('city', 'town')}\n</tool_call>"]) == 1
+    assert main(["check", str(path), "--tool-format", "morse", "--text", ""]) == 2
+    assert "no call format 'morse'" in capsys.readouterr().err
