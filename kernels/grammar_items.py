@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import inlined, kernel
+from structgen.kernels.flags import folded, inlined, lean
 from structgen.kernels.grammar_tables import (
     AFTER,
     BOTH,
@@ -35,7 +35,6 @@ from structgen.kernels.grammar_tables import (
     STAMP,
     TERMINAL_COUNT,
     TERMINALS,
-    UNKNOWN,
     fixed,
     intern,
     key_of,
@@ -46,11 +45,12 @@ from structgen.kernels.grammar_tables import (
     reserve,
     sort,
 )
+from structgen.kernels.tables import UNKNOWN
 
 END_REST = 1
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def first_terminals(t, items):  # type: ignore[no-untyped-def]
     """The TERMINALS record of the terminals that rests can start with."""
     t.info[STAMP] += 1
@@ -78,7 +78,7 @@ def first_terminals(t, items):  # type: ignore[no-untyped-def]
     return intern(t, TERMINALS, base, count)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def items_of(t, base, count):  # type: ignore[no-untyped-def]
     """The ITEMS record of the sorted rests work[base:base + count], with its fields."""
     items = intern(t, ITEMS, base, count)
@@ -113,7 +113,7 @@ def items_of(t, base, count):  # type: ignore[no-untyped-def]
     return items
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def closure(t, count):  # type: ignore[no-untyped-def]
     """The closed set of the rests in region IN: an ITEMS record, or NEED_SPACE."""
     t.info[STAMP] += 1
@@ -143,7 +143,7 @@ def closure(t, count):  # type: ignore[no-untyped-def]
     return items_of(t, out, found)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def both_items(t, one, other):  # type: ignore[no-untyped-def]
     """The union of two sets of rests."""
     if one == other:
@@ -187,7 +187,7 @@ def entries(t, name, terminal):  # type: ignore[no-untyped-def]
     return low
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@folded(INT(GRAMMAR, INT, INT))
 def entered(t, name, terminal):  # type: ignore[no-untyped-def]
     """What is left of a called name after a terminal: ITEMS, -1 when it cannot begin so."""
     key = key_of(ENTER, name, terminal)
@@ -210,7 +210,7 @@ def entered(t, name, terminal):  # type: ignore[no-untyped-def]
     return remember(t, key, items)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def goto(t, items, terminal):  # type: ignore[no-untyped-def]
     """What a terminal does to a set of rests: a place in the heap, 0 when it does not fit.
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import kernel
+from structgen.kernels.flags import lean
 from structgen.kernels.grammar_tables import (
     BEFORE,
-    DEAD,
     ENDINGS,
     GRAMMAR,
     INT,
@@ -41,11 +40,12 @@ from structgen.kernels.grammar_tables import (
     reserve,
     sort,
 )
+from structgen.kernels.tables import DEAD
 
 FAR = 1 << 28
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def row_of(t, record):  # type: ignore[no-untyped-def]
     """The row of a lexer state or of watches, or NEED_SPACE."""
     row = numba.int64(t.rec[record, 3])
@@ -58,7 +58,7 @@ def row_of(t, record):  # type: ignore[no-untyped-def]
     return row
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
     """The place + 1 in a lexer state of a pattern that reads the literal of `state`, else 0."""
     terminal = fixed(t, S_TERMINAL, state)
@@ -76,7 +76,7 @@ def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def without_orphans(t, lexer, count):  # type: ignore[no-untyped-def]
     """Drop from region LEX the literals whose patterns have been shut out: the number left."""
     base = region(t, LEX)
@@ -96,7 +96,7 @@ def without_orphans(t, lexer, count):  # type: ignore[no-untyped-def]
     return kept
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
     """The lexer state after a byte of class `kind`, DEAD, or NEED_SPACE."""
     row = row_of(t, lexer)
@@ -139,7 +139,7 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def renamed(t, lexer, terminal):  # type: ignore[no-untyped-def]
     """The literal that a match of a pattern is, when it ends here too; else the pattern."""
     for j in range(fixed(t, RENAME_START, terminal), fixed(t, RENAME_START, terminal + 1)):
@@ -153,7 +153,7 @@ def renamed(t, lexer, terminal):  # type: ignore[no-untyped-def]
     return numba.int64(terminal)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def watches_of(t, base, count):  # type: ignore[no-untyped-def]
     """The WATCHES record of the states work[base:base + count] (sorted here), 0 for none."""
     if count == 0:
@@ -174,7 +174,7 @@ def watches_of(t, base, count):  # type: ignore[no-untyped-def]
     return watches
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def grouped_endings(t, lexer, count):  # type: ignore[no-untyped-def]
     """Write the (terminal, watches) pairs of region ENDINGS to the heap, terminals as sets."""
     found, base, out = region(t, ENDINGS), region(t, WATCH), region(t, BEFORE)
@@ -207,7 +207,7 @@ def grouped_endings(t, lexer, count):  # type: ignore[no-untyped-def]
     return place
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def endings(t, lexer):  # type: ignore[no-untyped-def]
     """The ends of lexemes at a lexer state: a place in the heap, or NEED_SPACE.
 
@@ -246,7 +246,7 @@ def endings(t, lexer):  # type: ignore[no-untyped-def]
     return grouped_endings(t, lexer, count)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def next_watches(t, watches, kind):  # type: ignore[no-untyped-def]
     """The watches after a byte, 0 when all have ended well, DEAD when one is broken."""
     if watches == 0:
@@ -277,7 +277,7 @@ def next_watches(t, watches, kind):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def both_watches(t, one, other):  # type: ignore[no-untyped-def]
     """All watches of two sets."""
     if one == 0 or other == 0 or one == other:

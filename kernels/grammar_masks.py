@@ -5,31 +5,27 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import kernel
-from structgen.kernels.grammar_parts import PARTS_T, SMALL, build, set_bit
+from structgen.kernels.flags import lean
+from structgen.kernels.grammar_parts import PARTS_T, PLACES, SMALL, build, full, set_bit
 from structgen.kernels.grammar_stacks import scan_any
 from structgen.kernels.grammar_step import SEVERAL, known_beyond, packed, quick, step
 from structgen.kernels.grammar_tables import (
     CLASS,
-    DEAD,
     GRAMMAR,
     INT,
     LEX,
     LEXER,
     REACHED,
     S_TERMINAL,
-    UNKNOWN,
     fixed,
     intern,
     region,
     reserve,
 )
-from structgen.kernels.tables import I32, I64, find
-
-STACK_FULL = -10  #: the stack of places is full
+from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 
 
-@kernel(INT(GRAMMAR, types.uint8[:, ::1], INT))
+@lean(INT(GRAMMAR, types.uint8[:, ::1], INT))
 def clusters(t, tied, lexer):  # type: ignore[no-untyped-def]
     """A lexer state cut into states of terminals that have nothing to do with each other.
 
@@ -82,7 +78,7 @@ def clusters(t, tied, lexer):  # type: ignore[no-untyped-def]
     return place
 
 
-@kernel(INT(GRAMMAR, PARTS_T, INT, INT, I32))
+@lean(INT(GRAMMAR, PARTS_T, INT, INT, I32))
 def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
     """Set bits of the tokens of a trie that can be read from a position, node by node."""
     merged, first, last = p.tries[trie, 0], p.tries[trie, 1], p.tries[trie, 2]
@@ -112,7 +108,7 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@kernel(INT(GRAMMAR, INT, INT, INT))
+@lean(INT(GRAMMAR, INT, INT, INT))
 def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
     """The position of one thread."""
     base = region(t, REACHED)
@@ -122,13 +118,13 @@ def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
     return packed(t, 1)
 
 
-@kernel(INT(GRAMMAR, PARTS_T, types.uint8[:, ::1], INT, I32, I64))
-def mask(t, p, tied, at, row, stack):  # type: ignore[no-untyped-def]
+@lean(INT(GRAMMAR, PARTS_T, types.uint8[:, ::1], INT, I32))
+def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
     """Or into `row` the tokens allowed at a position of one thread without watches.
 
-    stack: int64[4 k], places still to look at: trie, lexer state, stacks, watches. Returns 0 when
-    done, or a code; then call again.
+    Returns 0 when done, or a code; then call again.
     """
+    stack = p.places
     stack[0] = 0
     stack[1] = at >> 31
     stack[2] = at & 0x7FFFFFFF
@@ -169,7 +165,7 @@ def mask(t, p, tied, at, row, stack):  # type: ignore[no-untyped-def]
                 set_bit(row, p.lists[j])
             start = p.parts[part, 3]
             if 4 * (height + p.parts[part, 4]) > stack.shape[0]:
-                return numba.int64(STACK_FULL)
+                return full(p, PLACES)
             for j in range(start, start + 3 * p.parts[part, 4], 3):
                 beyond = known_beyond(t, stacks, numba.int64(p.lists[j]))
                 if beyond == UNKNOWN:

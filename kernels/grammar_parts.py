@@ -15,23 +15,18 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import inlined, kernel
+from structgen.kernels.flags import inlined, lean
 from structgen.kernels.grammar_lexer import endings, next_lexer, next_watches
-from structgen.kernels.grammar_tables import (
-    CLASS,
-    DEAD,
-    GRAMMAR,
-    INT,
-)
-from structgen.kernels.tables import BYTES, HASH, I32, I64, INTS, U8, slot_of
+from structgen.kernels.grammar_tables import CLASS, GRAMMAR, INT
+from structgen.kernels.tables import BYTES, DEAD, HASH, I32, I64, INTS, U8, slot_of
 
 NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
 
 # Places in `sizes`.
 (
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
-    KEPT, SEGMENTS, GROUPS,
-) = range(16)  # fmt: skip
+    KEPT, SEGMENTS, GROUPS, PLACES,
+) = range(17)  # fmt: skip
 
 
 class Parts(NamedTuple):
@@ -46,8 +41,8 @@ class Parts(NamedTuple):
     and 1 << 62 | merged << 61 | first << 30 | last -> trie. segments: int32[k, 4], scratch:
     group, first, last + 1, depth above. groups: int32[k, 2], scratch: terminals, watches. links:
     int32[k, 4], scratch: byte, first child, next sibling, last token; cuts: int32[k, 2], scratch:
-    token, the one before. stack: int64[2 (depth + 4)], scratch;
-    scratch: int32[words], zeros. sizes: int64[16].
+    token, the one before. stack: int64[2 (depth + 4)], scratch; scratch: int32[words],
+    zeros; places: int64[4 k], scratch: trie, lexer state, stacks, watches. sizes: int64[17].
     """
 
     byte: npt.NDArray[np.uint8]
@@ -71,6 +66,7 @@ class Parts(NamedTuple):
     cuts: npt.NDArray[np.int32]
     stack: npt.NDArray[np.int64]
     scratch: npt.NDArray[np.int32]
+    places: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
 
 
@@ -78,7 +74,7 @@ I32_2 = types.int32[:, ::1]
 PARTS_T = types.NamedTuple(
     [
         BYTES, INTS, INTS, INTS, types.uint8[:, ::1], U8, I32, I32, I32, I32,
-        I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64,
+        I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I64,
     ],
     Parts,
 )  # fmt: skip
@@ -108,7 +104,7 @@ def may_follow(t, p, terminals, kind):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel(INT(GRAMMAR, PARTS_T, INT, INT))
+@lean(INT(GRAMMAR, PARTS_T, INT, INT))
 def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     """Walk a trie within a lexeme: set bits of tokens that stay in it, list where they leave it.
 
@@ -212,7 +208,7 @@ def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     return count
 
 
-@kernel(INT(PARTS_T, INT, INT, INT, INT))
+@lean(INT(PARTS_T, INT, INT, INT, INT))
 def new_trie(p, merged, first, last, above):  # type: ignore[no-untyped-def]
     """The number of a trie, the same for the same nodes, or NEED_ROOM."""
     key = (
@@ -240,7 +236,7 @@ def new_trie(p, merged, first, last, above):  # type: ignore[no-untyped-def]
     return new
 
 
-@kernel(INT(PARTS_T, INT, INT))
+@lean(INT(PARTS_T, INT, INT))
 def linked(p, group, merged):  # type: ignore[no-untyped-def]
     """Merge the short segments of a group into links: the number of links, 1 when there are none.
 
@@ -290,7 +286,7 @@ def linked(p, group, merged):  # type: ignore[no-untyped-def]
     return links
 
 
-@kernel(INT(PARTS_T, INT))
+@lean(INT(PARTS_T, INT))
 def flattened(p, links):  # type: ignore[no-untyped-def]
     """The trie of the links, in depth-first order; or NEED_ROOM."""
     node, used = p.sizes[NODES], p.sizes[TOKENS]
@@ -331,7 +327,7 @@ def flattened(p, links):  # type: ignore[no-untyped-def]
     return trie
 
 
-@kernel(INT(PARTS_T, INT, INT, INT))
+@lean(INT(PARTS_T, INT, INT, INT))
 def write_groups(p, trie, count, place):  # type: ignore[no-untyped-def]
     """Write the groups of p.segments, with their tries, to p.lists: their number, or NEED_ROOM."""
     merged = numba.int64(p.tries[trie, 0])
@@ -362,7 +358,7 @@ def write_groups(p, trie, count, place):  # type: ignore[no-untyped-def]
     return made
 
 
-@kernel(INT(PARTS_T, INT, INT))
+@lean(INT(PARTS_T, INT, INT))
 def kept_row(p, new, most):  # type: ignore[no-untyped-def]
     """Keep the tokens of p.scratch for part `new`: where in p.lists they end, or NEED_ROOM.
 
@@ -380,7 +376,8 @@ def kept_row(p, new, most):  # type: ignore[no-untyped-def]
     p.parts[new, 0] = -1
     if dense:
         p.parts[new, 0] = p.sizes[DENSE]
-        p.dense[p.sizes[DENSE]] = p.scratch
+        for j in range(p.scratch.shape[0]):
+            p.dense[p.sizes[DENSE], j] = p.scratch[j]
         p.sizes[DENSE] += 1
     for k in range(sparse):
         p.lists[start + k] = p.lists[space + k]
@@ -389,7 +386,7 @@ def kept_row(p, new, most):  # type: ignore[no-untyped-def]
     return start + sparse
 
 
-@kernel(INT(GRAMMAR, PARTS_T, INT, INT))
+@lean(INT(GRAMMAR, PARTS_T, INT, INT))
 def build(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     """Make the part of a trie and a lexer state: its number, or a code; then call again."""
     count = segments_of(t, p, trie, lexer)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import kernel
+from structgen.kernels.flags import folded, lean
 from structgen.kernels.grammar_items import both_items, goto
 from structgen.kernels.grammar_tables import (
     BEHIND,
@@ -32,7 +32,6 @@ from structgen.kernels.grammar_tables import (
     T_START,
     TERMINAL_COUNT,
     TERMINALS,
-    UNKNOWN,
     VISITED,
     fixed,
     intern,
@@ -43,9 +42,10 @@ from structgen.kernels.grammar_tables import (
     remember,
     sort,
 )
+from structgen.kernels.tables import UNKNOWN
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@folded(INT(GRAMMAR, INT, INT))
 def joined(t, base, count):  # type: ignore[no-untyped-def]
     """Sort pairs at `base` by (stacks, items) and join those with the same stacks: their number."""
     for i in range(1, count):
@@ -75,7 +75,7 @@ def joined(t, base, count):  # type: ignore[no-untyped-def]
     return kept
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@folded(INT(GRAMMAR, INT, INT))
 def stacks_of(t, base, count):  # type: ignore[no-untyped-def]
     """The STACKS record of pairs that are joined, with its cost."""
     stacks = intern(t, STACKS, base, 2 * count)
@@ -89,7 +89,7 @@ def stacks_of(t, base, count):  # type: ignore[no-untyped-def]
     return stacks
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def both_stacks(t, one, other):  # type: ignore[no-untyped-def]
     """The union of two sets of stacks."""
     if one == other:
@@ -117,7 +117,7 @@ def both_stacks(t, one, other):  # type: ignore[no-untyped-def]
     return remember(t, key, stacks)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@folded(INT(GRAMMAR, INT, INT))
 def with_one_stack_each(t, base, count):  # type: ignore[no-untyped-def]
     """Join pairs until no two have the same stacks or the same items: their number."""
     while True:
@@ -145,7 +145,7 @@ def with_one_stack_each(t, base, count):  # type: ignore[no-untyped-def]
             return count
 
 
-@kernel(INT(GRAMMAR, INT))
+@folded(INT(GRAMMAR, INT))
 def opened(t, count):  # type: ignore[no-untyped-def]
     """Put on top what lies below pairs in region GROUPS that may end: the number of pairs."""
     base, visited = region(t, GROUPS), region(t, VISITED)
@@ -180,7 +180,7 @@ def opened(t, count):  # type: ignore[no-untyped-def]
     return kept
 
 
-@kernel(INT(GRAMMAR, INT))
+@folded(INT(GRAMMAR, INT))
 def expected(t, stacks):  # type: ignore[no-untyped-def]
     """The TERMINALS record of what may come next, ignored ones among them."""
     t.info[STAMP] += 1
@@ -208,7 +208,7 @@ def expected(t, stacks):  # type: ignore[no-untyped-def]
     return intern(t, TERMINALS, base, count)
 
 
-@kernel(INT(GRAMMAR, INT))
+@folded(INT(GRAMMAR, INT))
 def lexer_start(t, terminals):  # type: ignore[no-untyped-def]
     """The LEXER record before any of the terminals: the starts of their automata behind a -1."""
     if t.rec[terminals, 3] >= 0:
@@ -225,7 +225,7 @@ def lexer_start(t, terminals):  # type: ignore[no-untyped-def]
     return lexer
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def closed(t, count):  # type: ignore[no-untyped-def]
     """The closed STACKS record of the pairs in region GROUPS, with its fields; -1 if none."""
     base = region(t, GROUPS)
@@ -259,7 +259,7 @@ def closed(t, count):  # type: ignore[no-untyped-def]
     return stacks
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
     """The closed stacks after a terminal of a closed set, -1 when it does not fit."""
     key = key_of(SCAN, stacks, terminal)
@@ -301,7 +301,7 @@ def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
     return remember(t, key, after)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def either(t, one, other):  # type: ignore[no-untyped-def]
     """The union of two closed sets of stacks, each may be -1 for none, as a closed one."""
     if one < 0 or other < 0:
@@ -321,7 +321,7 @@ def either(t, one, other):  # type: ignore[no-untyped-def]
     return closed(t, count)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def scan_any(t, stacks, terminals):  # type: ignore[no-untyped-def]
     """The closed stacks after any of several terminals; ignored ones change nothing."""
     start = numba.int64(t.rec[terminals, 0])

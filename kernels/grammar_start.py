@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import kernel
+from structgen.kernels.flags import lean
 from structgen.kernels.grammar_items import END_REST, closure
 from structgen.kernels.grammar_stacks import closed, stacks_of
 from structgen.kernels.grammar_tables import END_ITEMS, GRAMMAR, GROUPS, IN, INT, PAIRS, region
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def begin(t, top):  # type: ignore[no-untyped-def]
     """The position before any text whose whole is the rest `top`, or NEED_SPACE."""
     t.work[region(t, IN)] = END_REST

@@ -11,13 +11,12 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import inlined, kernel
+from structgen.kernels.flags import inlined, lean
 from structgen.kernels.grammar_lexer import both_watches, endings, next_lexer, next_watches
 from structgen.kernels.grammar_stacks import either, scan, scan_any
 from structgen.kernels.grammar_tables import (
     CHECKED,
     CLASS,
-    DEAD,
     GRAMMAR,
     INT,
     MANY_GROUPS,
@@ -33,7 +32,6 @@ from structgen.kernels.grammar_tables import (
     SCANS,
     T_IGNORED,
     THREADS,
-    UNKNOWN,
     VERDICT,
     fixed,
     intern,
@@ -42,7 +40,7 @@ from structgen.kernels.grammar_tables import (
     recall,
     region,
 )
-from structgen.kernels.tables import BYTES, find
+from structgen.kernels.tables import BYTES, DEAD, UNKNOWN, find
 
 SEVERAL = 1 << 62
 LOW = (1 << 31) - 1
@@ -66,7 +64,7 @@ def unpack(t, at):  # type: ignore[no-untyped-def]
     return size // 3
 
 
-@kernel(INT(GRAMMAR, INT, INT, INT))
+@lean(INT(GRAMMAR, INT, INT, INT))
 def reach(t, count, lexer, stacks_watches):  # type: ignore[no-untyped-def]
     """Add a thread to region REACHED, or join it to one there: the number of threads now.
 
@@ -94,7 +92,7 @@ def reach(t, count, lexer, stacks_watches):  # type: ignore[no-untyped-def]
     return count + 1
 
 
-@kernel(INT(GRAMMAR, INT, INT, INT))
+@lean(INT(GRAMMAR, INT, INT, INT))
 def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
     """Read a byte in a thread of region READ: the number of threads reached until now."""
     place = region(t, READ) + 3 * thread
@@ -138,7 +136,7 @@ def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
     return count
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def packed(t, count):  # type: ignore[no-untyped-def]
     """The position of the threads in region REACHED, DEAD if there are none."""
     base = region(t, REACHED)
@@ -168,7 +166,7 @@ def packed(t, count):  # type: ignore[no-untyped-def]
     return record if record < 0 else record | SEVERAL
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def verdict_key(t, thread):  # type: ignore[no-untyped-def]
     """The key under which it is kept whether a thread of region REACHED can be finished."""
     base = region(t, REACHED) + 3 * thread
@@ -178,7 +176,7 @@ def verdict_key(t, thread):  # type: ignore[no-untyped-def]
     return record if record < 0 else key_of(VERDICT, 0, record)
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def finishable(t, count):  # type: ignore[no-untyped-def]
     """Keep the threads in region REACHED that some text finishes: their number."""
     base = region(t, REACHED)
@@ -253,7 +251,7 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def step(t, at, byte):  # type: ignore[no-untyped-def]
     """Read one byte. Returns a position, DEAD, or a NEED_* code; then call again."""
     kind = fixed(t, CLASS, byte)
@@ -270,7 +268,7 @@ def step(t, at, byte):  # type: ignore[no-untyped-def]
     return packed(t, count)
 
 
-@kernel(INT(GRAMMAR, INT, BYTES, types.int64[::1]))
+@lean(INT(GRAMMAR, INT, BYTES, types.int64[::1]))
 def run(t, at, data, place):  # type: ignore[no-untyped-def]
     """Read data[place[0]:]. Returns a position, DEAD, or a NEED_* code.
 
@@ -290,7 +288,7 @@ def run(t, at, data, place):  # type: ignore[no-untyped-def]
     return at
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def is_accepting(t, at):  # type: ignore[no-untyped-def]
     """1 if the text may end at a position, 0 if not, or NEED_SPACE."""
     threads = unpack(t, at)
@@ -318,7 +316,7 @@ def is_accepting(t, at):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@kernel(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT))
 def bound(t, at):  # type: ignore[no-untyped-def]
     """A lower bound on the bytes from a position to the end of a text, or NEED_SPACE."""
     threads = unpack(t, at)

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import inlined, kernel
-from structgen.kernels.tables import DEAD, UNKNOWN, find, slot_of
+from structgen.kernels.flags import folded, inlined, lean
+from structgen.kernels.tables import find, slot_of
 
 NEED_SPACE = -4  #: `info[NEED]` says which array is full
 NEED_VERDICT = -6  #: whether the thread info[NEED:NEED + 3] can be finished is not known yet
@@ -104,7 +104,7 @@ def lacks(t, what):  # type: ignore[no-untyped-def]
     return numba.int64(NEED_SPACE)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@folded(INT(GRAMMAR, INT, INT))
 def remember(t, key, value):  # type: ignore[no-untyped-def]
     """Set the value of a key, which is returned; or NEED_SPACE."""
     i = slot_of(t.memo, key)
@@ -117,7 +117,7 @@ def remember(t, key, value):  # type: ignore[no-untyped-def]
     return numba.int64(value)
 
 
-@kernel(INT(GRAMMAR, INT, INT))
+@folded(INT(GRAMMAR, INT, INT))
 def reserve(t, size, _):  # type: ignore[no-untyped-def]
     """The start of `size` ints of the heap, or NEED_SPACE."""
     start = t.info[HEAP]
@@ -127,7 +127,7 @@ def reserve(t, size, _):  # type: ignore[no-untyped-def]
     return start
 
 
-@kernel(INT(GRAMMAR, INT, INT, INT))
+@folded(INT(GRAMMAR, INT, INT, INT))
 def intern(t, kind, base, count):  # type: ignore[no-untyped-def]
     """The number of the record work[base:base + count], or NEED_SPACE; new fields are -1."""
     h = numba.int64(kind) * 1000003 + count
@@ -172,7 +172,7 @@ def intern(t, kind, base, count):  # type: ignore[no-untyped-def]
     return new
 
 
-@kernel(types.void(I64_2, I64_2))
+@lean(types.void(I64_2, I64_2))
 def rename(old, new):  # type: ignore[no-untyped-def]
     """Insert every entry of the names `old` into the larger, empty table `new`."""
     last = new.shape[0] - 1
@@ -198,19 +198,18 @@ def region(t, name):  # type: ignore[no-untyped-def]
     return name * t.info[REGION]
 
 
-@kernel(types.void(I32, INT, INT))
+@folded(types.void(I32, INT, INT))
 def sort(work, base, count):  # type: ignore[no-untyped-def]
-    """Sort work[base:base + count]."""
-    if count > 24:
-        work[base : base + count].sort()
-        return
-    for i in range(base + 1, base + count):
-        x = work[i]
-        j = i - 1
-        while j >= base and work[j] > x:
-            work[j + 1] = work[j]
-            j -= 1
-        work[j + 1] = x
-
-
-__all__ = ["DEAD", "UNKNOWN", "find", "inlined", "kernel"]
+    """Sort work[base:base + count], by D. Shell's method: most are short, many sorted already."""
+    gap = numba.int64(1)
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(base + gap, base + count):
+            x = work[i]
+            j = i - gap
+            while j >= base and work[j] > x:
+                work[j + gap] = work[j]
+                j -= gap
+            work[j + gap] = x
+        gap //= 3

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import kernel
+from structgen.kernels.flags import lean
 from structgen.kernels.grammar_step import is_accepting, step
-from structgen.kernels.grammar_tables import DEAD, GRAMMAR, INT
-from structgen.kernels.tables import I32, I64
+from structgen.kernels.grammar_tables import GRAMMAR, INT
+from structgen.kernels.tables import DEAD, I32, I64
 from structgen.kernels.walk import NODES, allow
 
 ENDS_FULL = -7  #: the array of ends is full
 
 
-@kernel(INT(GRAMMAR, NODES, types.int64, I32, I32, I64))
+@lean(INT(GRAMMAR, NODES, types.int64, I32, I32, I64))
 def walk_below(t, nodes, top, row, ends, stack):  # type: ignore[no-untyped-def]
     """Set bits of tokens below node `top` (-1: the root) that can be read from position `stack[0]`.
 

@@ -1,4 +1,4 @@
-"""In: a grammar and the automata of its terminals. Out: whether lexing alone can lead to a dead end.
+"""In: a grammar, automata of its terminals. Out: whether lexing alone can lead to a dead end.
 
 A text of terminals may have no spelling: with A = "a", B = "aa" and Lark's longest match nothing
 can be read as A A. Most grammars are safe from that, and this shows it for them once and for all:
@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 
 from structgen.grammar.ir import Grammar, Terminal
 from structgen.grammar.lexemes import BROKEN, FINE

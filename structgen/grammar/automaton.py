@@ -18,7 +18,15 @@ from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.adjacency import Adjacency
 from structgen.grammar.checks import trimmed
 from structgen.grammar.ir import Grammar
-from structgen.grammar.tables import Ints, arrays_of, grown, in_larks_order, tables_from, tables_of
+from structgen.grammar.tables import (
+    Arrays,
+    Ints,
+    arrays_of,
+    grown,
+    in_larks_order,
+    tables_from,
+    tables_of,
+)
 from structgen.grammar.verdicts import Verdicts
 from structgen.jit import kernels
 
@@ -85,7 +93,7 @@ class GrammarAutomaton(Automaton):
     def stored(self) -> Stored:
         """See `Automaton.stored`."""
         header = {"start": self.start, "terminals": self._terminals, "rules": self._rules}
-        arrays = {"rule": self._rule, "follow": self.follow, "tied": self.tied}
+        arrays: Arrays = {"rule": self._rule, "follow": self.follow, "tied": self.tied}
         return Stored(header, arrays | arrays_of(self.tables))
 
     # -- reading --------------------------------------------------------------------------------

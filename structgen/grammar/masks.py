@@ -18,6 +18,9 @@ MAX_BYTES = 256 << 20  # of parts of rows kept for one grammar
 SMALL_TRIE = 48  # nodes; tries below are walked node by node
 LARGE_STRETCH = 512  # nodes; stretches of a trie from here on are not merged with others
 SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
+WIDE_STATE = 16  # printable bytes that go on within a lexeme: its row is made ahead
+LARGE_TRIE = 4096  # nodes; what wide terminals do with such a trie is made ahead too
+MOST_PREPARED = 24
 
 
 class GrammarMasks(Masks):
@@ -34,12 +37,15 @@ class GrammarMasks(Masks):
         self._nodes: Any = kernels("walk").Nodes(*(getattr(trie, name) for name in fields))
         self._words = vocabulary.words
         self._depth = trie.max_depth
+        self._several = kernels("grammar_step").SEVERAL
         self._begin()
+        if not automaton.is_checked:
+            self._prepare()
 
     def _begin(self) -> None:
         """Forget all parts."""
         k, trie = self._parts_of, self._nodes
-        sizes = np.zeros(16, np.int64)
+        sizes = np.zeros(17, np.int64)
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
         sizes[k.TRIES] = 1
         tries = np.zeros((1024, 4), np.int32)
@@ -66,9 +72,39 @@ class GrammarMasks(Masks):
             cuts=np.zeros((1 << 14, 2), np.int32),
             stack=np.zeros(2 * (self._depth + 4), np.int64),
             scratch=np.zeros(self._words, np.int32),
+            places=np.zeros(1 << 12, np.int64),
             sizes=sizes,
         )
-        self._places = np.zeros(1 << 12, np.int64)
+
+    def _prepare(self) -> None:
+        """Make the parts that take longest before they are needed: where most tokens stay."""
+        automaton, k = self._automaton, kernels("grammar_tables")
+        tables = automaton.tables
+        printable = automaton.byte_classes[0x20:0x7F]
+        wide = np.flatnonzero((tables.next[:, printable] >= 0).sum(axis=1) >= WIDE_STATE)
+        starts = tables.fixed[tables.offsets[k.T_START] : tables.offsets[k.T_START + 1]].tolist()
+        wide = wide[:MOST_PREPARED].tolist()
+        parts = [self._part(0, state) for state in dict.fromkeys(wide + starts[:MOST_PREPARED])]
+        large = {trie for part in parts for trie in self._tries(part)}
+        for trie in sorted(large)[:MOST_PREPARED]:
+            for state in set(wide) & set(starts):
+                self._part(trie, state)
+
+    def _part(self, trie: int, state: int) -> int:
+        """The part of a trie and one state of a terminal, made now."""
+        automaton, k = self._automaton, kernels("grammar_tables")
+        base = k.LEX * int(automaton.tables.info[k.REGION])
+        automaton.tables.work[base] = state
+        lexer = automaton.ask(k.intern, k.LEXER, base, 1)
+        part = int(kernels("tables").lookup(self._parts.memo, (trie << 31) | lexer))
+        return part if part >= 0 else self._until_done(self._parts_of.build, trie, lexer)
+
+    def _tries(self, part: int) -> list[int]:
+        """The large tries of what is left of tokens where the lexeme of a part ends."""
+        p = self._parts
+        place, count = p.parts[part, 3:5].tolist()
+        tries = p.lists[place + 2 : place + 3 * count : 3].tolist()
+        return [t for t in tries if p.tries[t, 2] - p.tries[t, 1] >= LARGE_TRIE]
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
@@ -76,39 +112,36 @@ class GrammarMasks(Masks):
         automaton = self._automaton
         if automaton.is_checked:
             self._until_done(self._masks.walk_plain, 0, at, row)
+        elif at < self._several:
+            self._until_done(self._masks.mask, self._automaton.tied, at, row)
         else:
             for thread in automaton.threads(at):
                 place = automaton.ask(self._masks.place_of, *thread)
                 if thread[2]:
                     self._until_done(self._masks.walk_plain, 0, place, row)
                 else:
-                    self._masked(place, row)
-        self._spread(self._nodes, row)
+                    self._until_done(self._masks.mask, automaton.tied, place, row)
+        if len(self._nodes.extra_node):
+            self._spread(self._nodes, row)
         return row
 
-    def _masked(self, at: int, row: Row) -> None:
-        automaton, k = self._automaton, self._masks
+    def _until_done(self, kernel: Any, *arguments: Any) -> int:
+        """Call a kernel that takes tables and parts until it needs nothing more: its answer."""
         while True:
-            code = k.mask(automaton.tables, self._parts, automaton.tied, at, row, self._places)
-            if code == 0:
-                return
-            if code == k.STACK_FULL:
-                self._places = np.zeros(2 * len(self._places), np.int64)
-            elif code == self._parts_of.NEED_ROOM:
+            code = int(kernel(self._automaton.tables, self._parts, *arguments))
+            if code >= 0:
+                return code
+            if code == self._parts_of.NEED_ROOM:
                 self._grow()
             else:
-                automaton.serve(int(code))
-
-    def _until_done(self, kernel: Any, trie: int, at: int, row: Row) -> None:
-        while True:
-            code = kernel(self._automaton.tables, self._parts, trie, at, row)
-            if code == 0:
-                return
-            self._automaton.serve(int(code))
+                self._automaton.serve(code)
 
     def _grow(self) -> None:
-        """Make room in the array of parts that is full."""
+        """Make room in the array of parts that is full, or begin anew when all are too large."""
         k, p = self._parts_of, self._parts
+        if sum(array.nbytes for array in p) > MAX_BYTES:
+            self._begin()
+            return
         if p.sizes[k.FULL] == k.MEMO:
             memo = np.full((4 * len(p.memo), 2), -1, np.int64)
             kernels("tables").rehash(p.memo, memo)
@@ -125,6 +158,7 @@ class GrammarMasks(Masks):
             k.GROUPS: ("groups",),
             k.LINKS: ("links",),
             k.CUTS: ("cuts",),
+            k.PLACES: ("places",),
         }[int(p.sizes[k.FULL])]
         larger = {}
         for name in names:

@@ -1,4 +1,4 @@
-"""In: a thread of a position. Out: whether some text finishes it, for grammars that need a search."""
+"""In: a thread of a position. Out: whether some text finishes it, where that needs a search."""
 
 from __future__ import annotations
 
