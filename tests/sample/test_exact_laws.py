@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -313,7 +314,7 @@ def test_masks_may_let_through_too_much(sampler: Family, scripted: ScriptedDraws
         posterior = Posterior(plain.model, constraint, max_tokens=2)
         wanted = {y: p for y, p in evidence_by_text(plain).items() if y != (prefix, refused)}
         assert evidence_by_text(posterior) == pytest.approx(wanted)
-        _, weighed = laws(scripted, lambda p=posterior: once(sampler, p))
+        _, weighed = laws(scripted, partial(once, sampler, posterior))
         assert weighed == pytest.approx(wanted)
 
 
