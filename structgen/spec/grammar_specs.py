@@ -78,7 +78,7 @@ class Lark(GrammarSpec):
     path: str | None = field(default=None, compare=False)
     layout: Indentation | None = None
     refs: Mapping[str, Any] = field(default_factory=dict)
-    imported: Mapping[str, str] | None = field(default=None, repr=False)
+    imported: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
     kind: ClassVar[str] = "lark"
     plain: ClassVar[bool] = False
 
@@ -211,13 +211,22 @@ class Ebnf(GrammarSpec):
 
 @dataclass(frozen=True)
 class Grammar(GrammarSpec):
-    """The texts of a piece of grammar, made by the combinators (`seq`, `alt`, `many`, ...)."""
+    """The texts of a piece of grammar, made by the combinators (`seq`, `alt`, `many`, ...).
+
+    Equal when written the same way.
+    """
 
     piece: Piece
     kind: ClassVar[str] = "grammar"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "piece", as_piece(self.piece))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grammar) and to_json(self.piece) == to_json(other.piece)
+
+    def __hash__(self) -> int:
+        return hash((self.piece.kind, len(self.piece.parts)))
 
     def rules(self) -> GrammarRules:
         """See `GrammarSpec.rules`."""

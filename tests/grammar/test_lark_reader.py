@@ -231,6 +231,7 @@ def test_imports_are_found_beside_the_file_and_in_import_paths(tmp_path: Path) -
     stored = spec_of({"kind": "lark", **json.loads(json.dumps(spec.to_json()))})
     main.unlink()
     (tmp_path / "sub" / "deep.lark").write_text('y: "changed"\n')
+    assert stored == spec
     assert isinstance(stored, Lark)
     assert accepts(stored.rules(), "xyw1")
     assert stored.to_json() == json.loads(json.dumps(stored.to_json()))
