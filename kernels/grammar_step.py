@@ -223,10 +223,12 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
 
     This is the inner loop of walks: no other kernel is called.
     """
+    if at >= SEVERAL or t.info[CHECKED] == 1:
+        return numba.int64(SEVERAL)
     lexer, stacks = at >> 31, at & LOW
     found = known_after(t, lexer, kind)
     ends = numba.int64(t.rec[lexer, 4])
-    if found < DEAD or ends < 0 or at >= SEVERAL or t.info[CHECKED] == 1:
+    if found < DEAD or ends < 0:
         return numba.int64(SEVERAL)
     if found >= 0:
         found = (found << 31) | stacks
