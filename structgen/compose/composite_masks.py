@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Masks, Row
 from structgen.compose.composite import Thread
-from structgen.compose.end_finder import EndFinder
+from structgen.compose.end_finder import ANY_BYTE, EndFinder
 from structgen.compose.layout import QUIET, WHOLE, Hub, Part
 from structgen.compose.scan import ScanMasks
 from structgen.compose.trie_walk import trie_walk
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 ROOT = -1
+MANY = 32  # nodes from which it pays to look which of them matter
 
 
 class CompositeMasks(Masks):
@@ -66,7 +67,7 @@ class CompositeMasks(Masks):
                     final.update(nodes.tolist())
                 if not begun:
                     continue
-                for end in nodes[self._walk.nodes.end[nodes] > nodes + 1].tolist():
+                for end in self._going_on(nodes, hub):
                     fresh = [(t, end) for t in begun if (t, end) not in seen]
                     seen.update(fresh)
                     todo += fresh
@@ -98,13 +99,26 @@ class CompositeMasks(Masks):
         if finder is not None:
             yield hub, finder.ends(at)
 
-    def _finder(self, part: Part, hub: Hub) -> EndFinder:
-        """What finds the ends of a part in front of a hub."""
+    def _going_on(self, nodes: npt.NDArray[np.int32], hub: Hub) -> list[int]:
+        """The nodes below which what follows the hub can read something."""
+        if len(nodes) > MANY:
+            some = self._walk.candidates(ANY_BYTE, self._firsts_of(hub)).nodes
+            nodes = np.intersect1d(nodes, some, assume_unique=True)
+        found: list[int] = nodes[self._walk.nodes.end[nodes] > nodes + 1].tolist()
+        return found
+
+    def _firsts_of(self, hub: Hub) -> frozenset[int]:
+        """The bytes with which what follows a hub may begin."""
         firsts = self._firsts.get(id(hub))
         if firsts is None:
             parts = self._composite.parts
             starts = [parts[p].automaton.next_bytes(q) for p, q in self._composite.behind(hub)[1]]
             firsts = self._firsts[id(hub)] = frozenset(b for found in starts for b in found)
+        return firsts
+
+    def _finder(self, part: Part, hub: Hub) -> EndFinder:
+        """What finds the ends of a part in front of a hub."""
+        firsts = self._firsts_of(hub)
         key = (part.source, firsts)
         if key not in self._finders:
             made = EndFinder(part.automaton, self._walk, part.lasts, firsts)
