@@ -124,7 +124,9 @@ class SqlNames(Monitor):
             "WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         ).fetchall()
         functions = self._connection.execute("SELECT DISTINCT name FROM pragma_function_list")
-        self._functions = frozenset(["rowid", *(f for (f,) in functions if _PLAIN.fullmatch(f))])
+        # A function's name is none without its parenthesis.
+        calls = (f"{name}(" for (name,) in functions if _PLAIN.fullmatch(name))
+        self._functions = frozenset(["rowid", *calls])
         self._tables = list(dict.fromkeys(table for table, _ in rows))
         self._columns = {}
         for table, column in rows:

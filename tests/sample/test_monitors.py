@@ -269,6 +269,7 @@ def database() -> Iterator[sqlite3.Connection]:
         ("WITH big AS (SELECT id FROM orders) SELECT id FROM big", True),
         ("SELECT count(*) FROM users", True),
         ("SELECT counts(*) FROM users", False),
+        ("SELECT count FROM users", False),
         ("INSERT INTO orders (id) VALUES (1)", True),
         ("INSERT INTO bills", False),
         ("INSERT OR IGNORE INTO orders (id) VALUES (1)", True),
