@@ -56,9 +56,9 @@ NOTES = """\
 right: share of last answers that are what the text says. log p: mean log-probability of the last
 answers under the model. KL: of the answers' law from the posterior, in nats, by their weights, with
 its standard error; 0 where the sampler is exact, an upper bound for smc, none for best of 8, which
-chooses. A KL rests on an estimate of the evidence (`reference`), and where CARS found too few texts
-for one, that comes from SMC and may be far too small. answers, rows, seconds: per run. checks:
-tokens tested per token written."""
+chooses. A KL rests on an estimate of the evidence (see below): where CARS found too few texts for
+one, SMC made it, which may be far too small, and so may be the KL, marked by "?". answers, rows,
+seconds: per run. checks: tokens tested per token written."""
 
 
 def reference_lines(evidence: dict[str, Reference]) -> str:
@@ -95,7 +95,8 @@ def _divergence(arm: str, runs: Sequence[Run], evidence: dict[str, Reference]) -
     if math.isnan(kl):
         return "-"
     sign = "<= " if arm.startswith("smc") else ""
-    return f"{sign}{kl:.2f} ± {error:.2f}"
+    sure = all(evidence[run.task.name].sampler == "cars" for run in runs)
+    return f"{sign}{kl:.2f} ± {error:.2f}{'' if sure else ' ?'}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
