@@ -7,7 +7,10 @@ texts, masking bends nothing. With Q the law of masking and P that of the poster
     KL(Q || P) = log mean_Q(w) - mean_Q(log w)        KL(P || Q) = mean_P(log w) - log mean_Q(w)
 
 in nats, and mean_Q(w), attempts that failed counted as 0, is the probability that the model
-satisfies the constraint by itself. Standard errors are those of the delta method.
+satisfies the constraint by itself. Masked texts may miss what the model means altogether, and then
+their mean weight is far too small; so an exact sampler's own estimate is taken where there is one,
+and masked texts are worth n * mean_Q(w) / mean_P(w) aligned ones. Standard errors are those of the
+delta method.
 """
 
 from __future__ import annotations
@@ -142,21 +145,28 @@ def measure(
     steps = _trace(posterior, [sample.tokens for sample in (*masked, *aligned)])
     logs = [_log_kept(sample.tokens, steps) for sample in masked]
     weights = np.array([sum(kept) for kept in logs])
+    other_weights = np.array([sum(_log_kept(sample.tokens, steps)) for sample in aligned])
+    unfinished = float((masked.attempts == -np.inf).mean())
+    satisfied = aligned.satisfied if aligned.exact else masked.satisfied
+    mean = None
+    if aligned.exact:
+        relative = satisfied.standard_error / satisfied.value
+        mean = Estimate(math.log(satisfied.value) - math.log1p(-unfinished), relative)
     return Alignment(
         drawn=len(masked),
         aligned=len(aligned),
         sampler=name,
         exact=aligned.exact,
-        satisfied=masked.satisfied,
-        kl_masked=kl_masked(weights),
-        kl_aligned=kl_aligned(
-            np.array([sum(_log_kept(sample.tokens, steps)) for sample in aligned]),
-            aligned.weights,
-            weights,
+        satisfied=satisfied,
+        kl_masked=kl_masked(weights, mean),
+        kl_aligned=kl_aligned(other_weights, aligned.weights, mean or _log_mean(weights)),
+        effective_sample_size=(
+            effective_size(weights)
+            if mean is None
+            else n * math.exp(min(mean.value - log_sum_exp(other_weights) + math.log(n), 0.0))
         ),
-        effective_sample_size=effective_size(weights),
         removed=float(np.mean([-math.expm1(log) for kept in logs for log in kept] or [0.0])),
-        unfinished=float((masked.attempts == -np.inf).mean()),
+        unfinished=unfinished,
         model_rows=posterior.model_rows - rows_before,
         positions=_positions(logs),
         spots=_spots(posterior, masked, steps),
@@ -165,20 +175,30 @@ def measure(
     )
 
 
-def kl_masked(log_weights: Doubles) -> Estimate:
-    """KL(Q || P) from the log-weights float64[n] of masked texts."""
-    count = len(log_weights)
-    mean = log_sum_exp(log_weights) - math.log(count)
+def kl_masked(log_weights: Doubles, log_mean: Estimate | None = None) -> Estimate:
+    """KL(Q || P) from the log-weights float64[n] of masked texts.
+
+    log_mean: the log of the mean weight from elsewhere; None takes it from these texts.
+    """
+    if log_mean is not None:
+        error = math.hypot(_error(log_weights), log_mean.standard_error)
+        return Estimate(log_mean.value - float(log_weights.mean()), error)
+    mean = _log_mean(log_weights).value
     influence = np.exp(log_weights - mean) - log_weights
     return Estimate(mean - float(log_weights.mean()), _error(influence))
 
 
-def kl_aligned(log_weights: Doubles, shares: Doubles, masked: Doubles) -> Estimate:
-    """KL(P || Q) from log-weights of aligned texts, which have shares, and of masked texts."""
-    mean = log_sum_exp(masked) - math.log(len(masked))
+def kl_aligned(log_weights: Doubles, shares: Doubles, log_mean: Estimate) -> Estimate:
+    """KL(P || Q) from log-weights of aligned texts with shares, and the log of the mean weight."""
     value = float(shares @ log_weights)
     spread = math.sqrt(float(shares**2 @ (log_weights - value) ** 2))
-    return Estimate(value - mean, math.hypot(spread, _error(np.exp(masked - mean))))
+    return Estimate(value - log_mean.value, math.hypot(spread, log_mean.standard_error))
+
+
+def _log_mean(log_weights: Doubles) -> Estimate:
+    """Log of the mean weight; its error is that of the mean, relative to it."""
+    mean = log_sum_exp(log_weights) - math.log(len(log_weights))
+    return Estimate(mean, _error(np.exp(log_weights - mean)))
 
 
 def _error(values: Doubles) -> float:

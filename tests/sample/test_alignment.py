@@ -16,7 +16,9 @@ from structgen.sample.alignment import Alignment, kl_aligned, kl_masked, measure
 from structgen.sample.alignment_page import page
 from structgen.sample.exact import kl
 from structgen.sample.independent import Rejection
+from structgen.sample.interfaces import Tokens
 from structgen.sample.posterior import Posterior
+from structgen.sample.results import Estimate
 from structgen.sample.table import TableModel
 from tests.sample.toys import LETTERS, letters, masked_law, posterior_law, seventeen
 
@@ -81,7 +83,7 @@ def test_equal_weights_are_no_distortion() -> None:
     logs = np.full(50, -3.0)
     assert kl_masked(logs).value == pytest.approx(0)
     assert kl_masked(logs).standard_error == pytest.approx(0)
-    backwards = kl_aligned(logs, np.full(50, 1 / 50), logs)
+    backwards = kl_aligned(logs, np.full(50, 1 / 50), Estimate(-3.0, 0.0))
     assert [backwards.value, backwards.standard_error] == pytest.approx([0, 0])
     assert math.isnan(kl_masked(logs[:1]).standard_error)
 
@@ -112,6 +114,22 @@ def test_fields_of_json_are_compared() -> None:
     assert [one.text for one in constant.values] == ["[]"]
     assert constant.distance == pytest.approx(0)
     assert not found.exact
+
+
+def test_what_masking_never_writes_counts_all_the_same() -> None:
+    """Masked texts miss what the model means: the exact sampler's own estimate tells the truth."""
+
+    def law(seen: Tokens) -> list[float]:
+        if not seen:
+            return [0.999, 0.001, 0, 0, 0, 0]
+        return [1e-9, 0, 0, 1 - 1e-9, 0, 0] if seen == (0,) else [1, 0, 0, 0, 0, 0]
+
+    constraint = sg.compile(sg.Regex("aa|ba"), LETTERS)
+    found = measure(Posterior(TableModel(6, law), constraint, max_tokens=2), 30, 0)
+    assert [one.text for one in found.texts if one.masked] == ["aa"]
+    assert 0.0005 < found.satisfied.value < 0.002  # by the masked texts alone it would be 1e-9
+    assert found.effective_sample_size < 1
+    assert not found.trustworthy
 
 
 def test_an_exact_sampler_that_finds_nothing_is_replaced() -> None:
