@@ -45,10 +45,11 @@ def begin(t, q, free, root, order):  # type: ignore[no-untyped-def]
 def fill_names(t, names, root, base, free, order, born):  # type: ignore[no-untyped-def]
     """Write the rows of lexer state `root`, before all names, and of `base`, ... within them.
 
-    free: the lexer state before any key at all, of which all rows are filled, or -1 where only the
-    names count; order: then the place of the first name in `t.order`. born: int32[n, 2] receives a
+    free: the lexer state before any other key, or -1 where only the names count; order: the place
+    of the first name in `t.order`. born: int32[n, 2] receives a
     name that begins with the bytes that lead to each new state, and the number of these bytes.
-    Returns how many states there are; `t` has room for all of them.
+    Returns how many states there are (`t` has room for all of them), or -1 when the row of the
+    lexer state `t.need[0]` must be filled first.
     """
     count = names.start.shape[0] - 1
     longest = 0
@@ -58,6 +59,9 @@ def fill_names(t, names, root, base, free, order, born):  # type: ignore[no-unty
     frees = np.empty(longest + 1, np.int64)  # what reads any key in their place
     path[0] = root
     frees[0] = free
+    if free >= 0 and t.filled[free] == 0:
+        t.need[0] = free
+        return numba.int64(-1)
     begin(t, root, free, root, order)
     made = 0
     before = 0  # length of the name before
@@ -71,24 +75,27 @@ def fill_names(t, names, root, base, free, order, born):  # type: ignore[no-unty
                 depth < min(size, before) and names.data[first + depth] == names.data[other + depth]
             ):
                 depth += 1
-            if free < 0:
-                for d in range(depth + 1, before + 1):
-                    t.guard[path[d], 1] = order + k
+            for d in range(depth + 1, before + 1):
+                t.guard[path[d], 1] = order + k
         while depth < size:
             byte = names.data[first + depth]
             q = base + made
             born[made, 0] = k
             born[made, 1] = depth + 1
             made += 1
-            if free >= 0:
-                frees[depth + 1] = t.rows[frees[depth], byte]
+            rest = numba.int64(-1)
+            if frees[depth] >= 0:
+                rest = max(rest, numba.int64(t.rows[frees[depth], byte]))
+            if rest >= 0 and t.filled[rest] == 0:
+                t.need[0] = rest
+                return numba.int64(-1)
+            frees[depth + 1] = rest
             t.rows[path[depth], byte] = q
             path[depth + 1] = q
             depth += 1
-            begin(t, q, frees[depth] if free >= 0 else numba.int64(-1), root, order + k)
+            begin(t, q, rest, root, order + k)
         t.rows[path[size], QUOTE] = -2 - names.label[k]
         before = size
-    if free < 0:
-        for d in range(before + 1):
-            t.guard[path[d], 1] = order + count
+    for d in range(before + 1):
+        t.guard[path[d], 1] = order + count
     return numba.int64(made)

@@ -18,11 +18,10 @@ from structgen.automaton import engine_store
 from structgen.automaton.automaton import Automaton, Bytes, Masks, Stored
 from structgen.automaton.byte_words import in_words
 from structgen.automaton.completion import Completions
-from structgen.automaton.json_lexemes import Names
-from structgen.automaton.lexer import End, LexState
+from structgen.automaton.lexer import LexState
 from structgen.automaton.machine import Frame, Goto, Machine, Move, Once, Pop, Stack
 from structgen.automaton.numbering import Int64s, Numbering, foreign, frames_of, grown, hash_table
-from structgen.automaton.origins import BEFORE, FREE, OPEN, TEXT, WAITING, Saved
+from structgen.automaton.origins import FREE, OPEN, TEXT, WAITING
 from structgen.errors import BudgetError
 from structgen.jit import kernels
 
@@ -34,7 +33,7 @@ class Engine(Numbering, Automaton):
     """The pushdown automaton of one machine."""
 
     def __init__(
-        self, make_machine: Callable[[], Machine[Any]], saved: Saved | None = None
+        self, make_machine: Callable[[], Machine[Any]], saved: engine_store.Saved | None = None
     ) -> None:
         """Start from nothing, or from tables that were saved; `make_machine` is called once."""
         super().__init__(make_machine, saved)
@@ -52,7 +51,7 @@ class Engine(Numbering, Automaton):
     @classmethod
     def restored(cls, make_machine: Callable[[], Machine[Any]], saved: Stored) -> Engine:
         """The engine that `stored` described. Raises ArtifactError."""
-        return cls(make_machine, engine_store.restored(saved))
+        return cls(make_machine, engine_store.Saved(saved))
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -102,6 +101,18 @@ class Engine(Numbering, Automaton):
         self.ask(self._step.next_bytes, at, out)
         return [int(b) for b in np.flatnonzero(out)]
 
+    def branches(self, at: int) -> list[int]:
+        """See `Automaton.branches`: of the bytes with the same target, the first."""
+        allowed, targets = self.next_bytes(at), self.targets(at >> 32).tolist()
+        if self.machine.compares(self.frame_at(at & 0xFFFFFFFF)):  # what is read matters later
+            return allowed
+        first: dict[int, int] = {}
+        for byte in allowed:  # where a byte has no target, the lexeme ends before it
+            first.setdefault(
+                targets[byte] if targets[byte] != self._k.DEAD else 1 << 32 | byte, byte
+            )
+        return list(first.values())
+
     def expected(self, at: int) -> str:
         """See `Automaton.expected`."""
         state, frame = self.state(at >> 32), self.frame_at(at & 0xFFFFFFFF)
@@ -140,7 +151,7 @@ class Engine(Numbering, Automaton):
         """Provide what a kernel stopped for."""
         k, need = self._k, self.tables.need
         if code == k.NEED_ROW:
-            self._fill(int(need[0]))
+            self.fill(int(need[0]))
         elif code == k.NEED_MOVE:
             self._move(int(need[0]), int(need[1]))
         elif code == k.NEED_EVENT:
@@ -153,33 +164,13 @@ class Engine(Numbering, Automaton):
     def targets(self, q: int) -> npt.NDArray[np.int32]:
         """What each byte does in lexer state q, int32[256] (see `kernels.tables`)."""
         if not self.tables.filled[q]:
-            self._fill(q)
+            self.fill(q)
         row: npt.NDArray[np.int32] = self.tables.rows[q]
         return row
 
     def free_id(self, state: LexState, q: int) -> int:
         """The number of a lexer state that is the free form of lexer state `q`."""
         return self.state_id(state, (q << 9) | FREE)
-
-    def _fill(self, q: int) -> None:
-        state = self.state(q)
-        if isinstance(state, Names) and self.fill_names(q, state):
-            return
-        row = self.row_of(state)
-        targets = row.targets
-        codes = {id(None): -1}
-        numbers = list(map(id, targets))
-        for byte, number in enumerate(numbers):
-            if number not in codes:
-                target = targets[byte]
-                if isinstance(target, End):
-                    codes[number] = -2 - self.label_id(target.label, (q, byte))
-                elif target is not None:
-                    codes[number] = self.state_id(target, (q << 9) | byte)
-        accept = -1 if row.accept is None else self.label_id(row.accept, (q, BEFORE))
-        self.tables.rows[q] = [codes[number] for number in numbers]
-        self.tables.accept[q] = accept
-        self.tables.filled[q] = 1
 
     def _describe(self, number: int) -> None:
         """Write down where a frame begins."""
@@ -281,7 +272,7 @@ class Engine(Numbering, Automaton):
         t = self.tables
         return {
             "lexer_states": self.states_made,
-            "frames": len(self.origins.frames),
+            "frames": self.frames_made,
             "contexts": int(t.sizes[0]),
             "events": int(t.sizes[2] + t.sizes[4]),
             "bytes": sum(array.nbytes for array in t),

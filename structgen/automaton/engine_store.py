@@ -1,4 +1,9 @@
-"""In: an engine, or the arrays it was stored as. Out: those arrays, or tables to start from."""
+"""In: an engine, or the arrays it was stored as. Out: those arrays, or tables to start from.
+
+Rows of lexer states are stored as runs of bytes that do the same, and put into the tables when they
+are first needed; so are the origins. Contexts that remember a byte more are found by that no more:
+whoever reads the byte again gets a new one.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +13,40 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import Stored
-from structgen.automaton.origins import Origins, Saved
+from structgen.automaton.numbering import hash_table
+from structgen.automaton.origins import Origins
 from structgen.errors import ArtifactError
+from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.automaton.engine import Engine
 
-SOME = -2  # see `kernels.tables`
 Arrays = dict[str, npt.NDArray[Any]]
 
-_STATES = ("rows", "filled", "accept", "recorded", "guard")  # tables with one entry per lexer state
+AT_ONCE = 32  # rows that are put into the tables together
+
+# The tables that are stored as they are, cut to what is used.
+_STATES = ("accept", "recorded", "guard")
 _CONTEXTS = ("contexts", "origin")
-_HASHES = {"remembered": 1, "events": 2, "moves": 4}  # and where `sizes` has their entries
-_OTHERS = ("needs_text", "interned", "sizes", "need", *_HASHES)
+_WHOLE = ("needs_text", "order", "frames", "moves", "interned", "events", "sizes")
+_COLUMNS = {"guard": 2, "frames": 4, "contexts": 4, "moves": 2, "events": 2}
+_RUNS = ("run_starts", "run_bytes", "run_targets")
+_ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")
 
 
 def stored(engine: Engine) -> Stored:
     """The tables of an engine, cut to what is used, and the origins of its numbers."""
-    tables, origins = engine.tables._asdict(), engine.origins
-    counts = dict.fromkeys(_STATES, engine.states_made)
-    counts |= dict.fromkeys(_CONTEXTS, int(engine.tables.sizes[0]))
-    counts |= {"frames": len(origins.frames), "needs_text": engine.labels_made}
-    arrays: Arrays = {k: np.array(a[: counts.get(k, len(a))]) for k, a in tables.items()}
-    arrays["rows"][arrays["filled"] == 0] = -1  # what nobody has written yet may be anything
+    t, origins = engine.tables, engine.origins
+    states, contexts = engine.states_made, int(t.sizes[0])
+    for q in np.flatnonzero(t.filled[:states] == 0).tolist():
+        engine.fill_saved(q)
+    arrays: Arrays = {name: getattr(t, name)[:states].copy() for name in _STATES}
+    arrays |= {name: getattr(t, name)[:contexts].copy() for name in _CONTEXTS}
+    arrays |= {name: getattr(t, name).copy() for name in _WHOLE}
+    arrays["needs_text"] = arrays["needs_text"][: engine.labels_made]
+    arrays["frames"] = arrays["frames"][: len(origins.frames)]
+    arrays["sizes"][1] = 0  # the table `remembered` begins empty
+    arrays |= _runs(t.rows[:states], t.filled[:states])
     arrays["origin_states"] = np.array(origins.states, np.int64)
     arrays["origin_frames"] = np.array(origins.frames, np.int64).reshape(-1, 3)
     arrays["origin_labels"] = np.array(origins.labels, np.int64).reshape(-1, 2)
@@ -38,70 +54,79 @@ def stored(engine: Engine) -> Stored:
     return Stored({"start": engine.start, "shared": engine.shared_states}, arrays)
 
 
-def restored(saved: Stored) -> Saved:
-    """What an engine starts from. Raises ArtifactError when the tables do not fit together."""
-    arrays = saved.arrays
-    _check(arrays)
-    origins = Origins(
-        arrays["origin_states"].tolist(),
-        [(int(a), int(b), int(c)) for a, b, c in arrays["origin_frames"]],
-        [(int(a), int(b)) for a, b in arrays["origin_labels"]],
-        bytearray(arrays["births"].tobytes()),
-    )
-    names = (*_STATES, *_CONTEXTS, *_OTHERS, "frames", "order")
-    tables = {name: np.array(arrays[name]) for name in names}
-    return Saved(tables, origins, int(saved.header["start"]), int(saved.header["shared"]))
+def _runs(rows: npt.NDArray[np.int32], filled: npt.NDArray[np.uint8]) -> Arrays:
+    """The rows that are filled as `kernels.saved.unpack` reads them."""
+    begins = np.ones(rows.shape, np.bool_)
+    begins[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    begins[filled == 0] = False
+    states, firsts = np.nonzero(begins)
+    counts = np.bincount(states, minlength=len(rows))
+    return {
+        "run_starts": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+        "run_bytes": firsts.astype(np.uint8),
+        "run_targets": rows[begins],
+    }
 
 
-def _check(arrays: Arrays) -> None:
-    """Refuse numbers that would lead a kernel outside its tables."""
-    states, labels = len(arrays["rows"]), len(arrays["needs_text"])
-    contexts = int(arrays["sizes"][0])
-    frames = len(arrays["origin_frames"])
-    limits = [
-        ("rows", -labels - 1, states),
-        ("accept", -1, labels),
-        ("interned", -1, contexts),
-    ]
-    for name, low, end in limits:
-        _check_range(name, arrays[name], low, end)
-    if len(arrays["contexts"]) != contexts:
-        _broken("contexts")
-    if len(arrays["frames"]) != frames or any(len(arrays[n]) != states for n in _STATES):
-        _broken("frames")
-    _check_range("frames", arrays["frames"][:, :2], -1, states)
-    _check_range("guard", arrays["guard"], -1, len(arrays["order"]) + 1)
-    _check_range("contexts", arrays["contexts"][:, 0], 0, frames)
-    _check_range("contexts", arrays["contexts"][:, 1], -1, contexts)
-    _check_range("contexts", arrays["contexts"][:, 2], SOME, contexts)
-    _check_range("contexts", arrays["contexts"][:, 3], 0, contexts)
-    _check_range("origin", arrays["origin"] >> 8, -1, contexts)
-    _check_pairs("events", arrays["events"][:, 1], states, contexts)
-    moves = arrays["moves"][:, 1]
-    moves = moves[moves >= 0]
-    kinds, first, second = moves >> 56, (moves >> 28) & 0xFFFFFFF, moves & 0xFFFFFFF
-    _check_range("moves", kinds, 0, 4)
-    _check_range("moves", first, 0, max(frames, labels))
-    _check_range("moves", first[kinds != 2], 0, frames)
-    _check_range("moves", first[kinds == 2], 0, labels)
-    _check_range("moves", second, 0, frames)
-    for name, at in _HASHES.items():
-        size = len(arrays[name])
-        if size & (size - 1) or 2 * int(arrays["sizes"][at]) > size:
-            _broken(name)
-    if len(arrays["interned"]) & (len(arrays["interned"]) - 1):
-        _broken("interned")
+class Saved:
+    """What an engine starts from when it was saved.
 
+    tables: `kernels.tables.Tables`, in which no row is filled. start: the first position. states,
+    labels, frames: how many of them have numbers. shared: how many states are the lexicon's.
+    """
 
-def _check_range(name: str, values: npt.NDArray[Any], low: int, end: int) -> None:
-    if values.size and not (low <= int(values.min()) and int(values.max()) < end):
-        _broken(name)
+    def __init__(self, saved: Stored) -> None:
+        """Raises ArtifactError when the tables do not fit together."""
+        self._arrays = arrays = saved.arrays
+        self._runs = [arrays[name] for name in _RUNS]
+        self._starts = self._runs[0]
+        self.states = states = len(self._starts) - 1
+        if states < 0 or any(len(arrays[name]) != states for name in _STATES):
+            _broken("run_starts")
+        tables = {name: arrays[name] for name in (*_STATES, *_CONTEXTS, *_WHOLE)}
+        for name, columns in _COLUMNS.items():
+            if tables[name].shape[1:] != (columns,):
+                _broken(name)
+        tables["rows"] = np.empty((states, 256), np.int32)
+        tables["filled"] = np.zeros(states, np.uint8)
+        tables["remembered"] = hash_table(256)
+        tables["need"] = np.zeros(8, np.int64)
+        self.tables = kernels("tables").Tables(**tables)
+        self.labels, self.frames = len(tables["needs_text"]), len(tables["frames"])
+        fault = kernels("saved").unsound(self.tables, self.labels)
+        if fault:
+            _broken(self.tables._fields[fault - 1])
+        self.shared = int(saved.header["shared"])
+        self.start = int(saved.header["start"])
+        q, ctx = self.start >> 32, self.start & 0xFFFFFFFF
+        if not (0 <= q < states and ctx < len(tables["contexts"]) and 0 <= self.shared <= states):
+            _broken("start")
 
+    def fill(self, tables: Any, q: int) -> bool:
+        """Put the row of lexer state `q`, and some near it, into tables; False if there is none.
 
-def _check_pairs(name: str, pairs: npt.NDArray[Any], states: int, contexts: int) -> None:
-    real = pairs[pairs >= 0]
-    _check_range(name, real >> 32, 0, states)
-    _check_range(name, real & 0xFFFFFFFF, 0, contexts)
+        Raises ArtifactError.
+        """
+        if q >= self.states or self._starts[q] == self._starts[q + 1]:
+            return False
+        begin = q - q % AT_ONCE
+        end = min(begin + AT_ONCE, self.states)
+        unpack = kernels("saved").unpack
+        if not unpack(
+            tables.rows, tables.filled, *self._runs, begin, end, self.states, self.labels
+        ):
+            _broken("run_targets")
+        return True
+
+    def origins(self) -> Origins:
+        """How the numbers were met."""
+        states, frames, labels, births = (self._arrays[name] for name in _ORIGINS)
+        return Origins(
+            states.tolist(),
+            [(int(a), int(b), int(c)) for a, b, c in frames],
+            [(int(a), int(b)) for a, b in labels],
+            bytearray(births.tobytes()),
+        )
 
 
 def _broken(name: str) -> NoReturn:

@@ -19,7 +19,7 @@ from structgen.automaton.lexer_joints import Either, Fork, gap
 from structgen.automaton.machine import END_OF_TEXT, SKIP
 from structgen.automaton.number_sets import number_intersection
 from structgen.automaton.numbers import spellings
-from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex, complement, words
+from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
 from structgen.automaton.words import WordRange, WordTable
 from structgen.spec.json_nodes import Node
 
@@ -151,10 +151,10 @@ class Names(Text):
         table: WordTable = names.table
         return table
 
-    def others(self) -> Text:
-        """What reads any key but the names, once it is known that it is none of them."""
-        role: Any = self.role
-        return free_key(role.layout)
+    def others(self) -> Text | None:
+        """What reads any other key, whatever the names are; None if there is no other."""
+        rest = self.vector[1:]
+        return Text((EMPTY, *rest), self.role) if rest else None
 
 
 def key_start(
@@ -162,23 +162,19 @@ def key_start(
 ) -> LexState:
     """At the start of a key: one of `names`, or in one of `others`; or `}` when `closing`.
 
-    takes: whether the machine leaves it to the engine that no other key comes twice.
+    takes: whether the machine leaves it to the engine that no other key comes twice, and `others`
+    may have the names too.
     """
     vector: Vector = (EMPTY if names is None else names, *others)
     role = Key(bool(others), layout, takes)
     targets: list[tuple[int, LexState | End]] = []
     if names is not None or others:
         listed = names is not None and layout.natural and names.table.plain
-        free = not others or (takes and len(others) == 1 and _is_rest(others[0], names))
-        targets.append((ord('"'), (Names if listed and free else Text)(vector, role)))
+        apart = listed and (takes or not others)
+        targets.append((ord('"'), (Names if apart else Text)(vector, role)))
     if closing:
         targets.append((ord("}"), End("}")))
     return Fork(tuple(targets))
-
-
-def _is_rest(language: Regex, names: WordRange | None) -> bool:
-    """Whether a language has every word but the names."""
-    return names is not None and language is complement(words(names.table.words))
 
 
 def free_key(layout: Layout) -> Text:

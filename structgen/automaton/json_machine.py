@@ -148,9 +148,9 @@ class JsonMachine(Machine[JsonFrame]):
         taken = [
             (t, take)
             for t in frame.threads
-            for keys in t.plan.next_others(t.progress)
-            if mask >> (frame.others.index(keys) + 1) & 1  # the first language is that of the names
-            for take in t.plan.takes_of(t.progress, keys)
+            for cell, left in t.plan.next_cells(t.progress)
+            if mask >> (frame.others.index(cell.loose) + 1) & 1  # the first is that of the names
+            for take in t.plan.takes_of(t.progress, cell, left)
         ]
         after = self._want(frame, taken, None)
         return None if after is None else Once(after)
@@ -239,17 +239,26 @@ class JsonMachine(Machine[JsonFrame]):
 
     def _begin_key(self, frame: JsonFrame, closing: bool) -> None:
         """Say which keys may come next."""
-        plan, progress = frame.threads[0].plan, frame.threads[0].progress
-        takes = frame.built is None and all(t.plan.any_of_cell for t in frame.threads)
-        if len(frame.threads) == 1 and plan.spans:
-            frame.others = plan.next_others(progress)
+        layout, threads = self._layout, frame.threads
+        plan, progress = threads[0].plan, threads[0].progress
+        takes = frame.built is None and all(t.plan.any_of_cell for t in threads)
+        cells = [cell for t in threads for cell, _ in t.plan.next_cells(t.progress)] * takes
+        if len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
             frame.low, frame.high = plan.span(progress)
-            names = plan.named if frame.others or frame.low < frame.high else None
+            names = plan.named if cells or frame.low < frame.high else None
+        elif takes:
+            listed, _ = self._next_keys(frame)
+            frame.high = len(listed)
+            known = (name for t in threads for name in t.plan.names) if cells else ()
+            names = word_range({n: i for i, n in enumerate(dict.fromkeys((*listed, *known)))})
         else:
             listed, frame.others = self._next_keys(frame)
             frame.high = len(listed)
             names = word_range({name: i for i, name in enumerate(listed)})
-        frame.lexeme = key_start(names, frame.others, self._layout, closing, takes)
+            frame.lexeme = key_start(names, frame.others, layout, closing, takes=False)
+            return
+        frame.others = tuple(dict.fromkeys(cell.loose for cell in cells))
+        frame.lexeme = key_start(names, frame.others, layout, closing, takes=True)
 
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
         vector = frame.vector

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex import ANY, EMPTY
+from structgen.automaton.regex_nodes import Literal, Words
 from structgen.automaton.words import WordRange
 
 QUOTE, BACKSLASH = 0x22, 0x5C
@@ -146,7 +147,7 @@ class Text(LexState):
     @property
     def narrow(self) -> bool:
         """See `LexState.narrow`."""
-        return all(isinstance(language, WordRange) or language is EMPTY for language in self.vector)
+        return all(isinstance(x, WordRange | Literal | Words) or x is EMPTY for x in self.vector)
 
     def segments(self) -> list[Segment]:
         """Code points to the next position, sorted."""

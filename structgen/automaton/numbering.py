@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +24,17 @@ from structgen.automaton.origins import (
     LABEL,
     NAMED,
     NAMES,
+    REST,
     STATE,
     TEXT,
     Origins,
-    Saved,
 )
 from structgen.automaton.words import WordTable
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
+
+if TYPE_CHECKING:
+    from structgen.automaton.engine_store import Saved
 
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 Int64s = npt.NDArray[np.int64]
@@ -48,17 +51,16 @@ class Numbering:
         self._state_ids: dict[LexState, int] = {}
         self._blocks: list[tuple[int, int, npt.NDArray[np.int32]]] = []
         self._rests: dict[int, int] = {}
+        self._guarded: set[int] = set()
         self._identities: dict[int, tuple[int, LexState]] = {}
         self._labels: list[Hashable] = []
         self._label_ids: dict[Hashable, int] = {}
         self._frames: list[Frame] = []
         self._frame_ids: dict[Frame, int] = {}
         self._cached_rows: dict[LexState, Row] = {}
-        self.origins = Origins() if saved is None else saved.origins
+        self._saved = saved
+        self._origins = None if saved else Origins()
         self._shared = 0 if saved is None else saved.shared
-        self._saved = (0, 0)  # lexer states and labels
-        if saved is not None:
-            self._saved = (len(saved.tables["rows"]), len(saved.tables["needs_text"]))
         if saved is None:
             lexicon = self.machine.lexicon
             self._shared = len(lexicon.states)
@@ -67,7 +69,7 @@ class Numbering:
             t = self.tables
             t.needs_text[: len(self._labels)] = [*map(self.machine.needs_text, self._labels)]
         else:
-            self.tables = self._k.Tables(**saved.tables)
+            self.tables = saved.tables
 
     @property
     def machine(self) -> Machine[Any]:
@@ -85,7 +87,7 @@ class Numbering:
     @property
     def states_made(self) -> int:
         """How many lexer states have a number."""
-        return max(len(self._states), self._saved[0])
+        return max(len(self._states), self._saved.states if self._saved else 0)
 
     @property
     def shared_states(self) -> int:
@@ -95,7 +97,25 @@ class Numbering:
     @property
     def labels_made(self) -> int:
         """How many labels have a number."""
-        return max(len(self._labels), self._saved[1])
+        return max(len(self._labels), self._saved.labels if self._saved else 0)
+
+    @property
+    def frames_made(self) -> int:
+        """How many frames have a number."""
+        return max(len(self._frames), self._saved.frames if self._saved else 0)
+
+    @property
+    def origins(self) -> Origins:
+        """How each number was first met."""
+        if self._origins is None:
+            if self._saved is None:
+                raise foreign()
+            self._origins = self._saved.origins()
+        return self._origins
+
+    def fill_saved(self, q: int) -> bool:
+        """Fill the row of a lexer state from what was saved; False if it was not."""
+        return self._saved is not None and self._saved.fill(self.tables, q)
 
     # -- by number ------------------------------------------------------------------------------
 
@@ -186,36 +206,61 @@ class Numbering:
                 guard=grown(t.guard, -1),
             )
 
-    def fill_names(self, q: int, state: Names) -> bool:
-        """Fill the rows of a key's start and of all states within its names; False if in vain.
+    def fill_names(self, q: int, state: Names) -> None:
+        """Fill the rows of a key's start and of all states within its names.
 
         The states within are made only when asked for.
         """
-        free, order = -1, 0
-        if len(state.vector) > 1:
-            free = self._state_ids.get(state.others(), -1)
-            if free < 0:
-                return False
-        table = state.table
+        table, others = state.table, state.others()
+        free = -1 if others is None else self.state_id(others, (q << 9) | REST)
         names = self._spelled(q, table)
-        self._make_room(len(names.data))
-        t = self.tables
-        if free < 0:
-            order = int(t.sizes[5])
-            while order + len(table.positions) > len(t.order):
-                self.tables = t = t._replace(order=grown(t.order))
-            t.order[order : order + len(table.positions)] = table.positions
-            t.sizes[5] += len(table.positions)
-        base = len(self._states)
+        order = int(self.tables.sizes[5])
+        while order + len(table.positions) > len(self.tables.order):
+            self.tables = self.tables._replace(order=grown(self.tables.order))
+        self.tables.order[order : order + len(table.positions)] = table.positions
         born = np.zeros((len(names.data), 2), np.int32)
-        count = kernels("names").fill_names(t, names, q, base, free, order, born)
+        while True:
+            self._make_room(len(names.data))
+            base = len(self._states)
+            fill = kernels("names").fill_names
+            count = fill(self.tables, names, q, base, free, order, born)
+            if count >= 0:
+                break
+            self.fill(int(self.tables.need[0]))
+        self.tables.sizes[5] += len(table.positions)
         self._blocks.append((base, q, born[:count]))
         if free >= 0:
-            self._rests.update(dict.fromkeys((q, *range(base, base + count)), free))
+            made = (q, *range(base, base + count))
+            self._rests.update(dict.fromkeys(made, free))
+            if (self.tables.guard[base : base + count, 0] >= 0).any():
+                self._guarded.update(made)
         self._states.extend([None] * count)
         self.origins.states.append(q)
         self.origins.births.append(NAMES)
-        return True
+
+    def fill(self, q: int) -> None:
+        """Fill the row of a lexer state."""
+        if self.fill_saved(q):
+            return
+        state = self.state(q)
+        if isinstance(state, Names):
+            self.fill_names(q, state)
+            return
+        row = self.row_of(state)
+        targets = row.targets
+        codes = {id(None): -1}
+        numbers = list(map(id, targets))
+        for byte, number in enumerate(numbers):
+            if number not in codes:
+                target = targets[byte]
+                if isinstance(target, End):
+                    codes[number] = -2 - self.label_id(target.label, (q, byte))
+                elif target is not None:
+                    codes[number] = self.state_id(target, (q << 9) | byte)
+        accept = -1 if row.accept is None else self.label_id(row.accept, (q, BEFORE))
+        self.tables.rows[q] = [codes[number] for number in numbers]
+        self.tables.accept[q] = accept
+        self.tables.filled[q] = 1
 
     def _spelled(self, q: int, table: WordTable) -> Any:
         spelled = [word.encode() for word in table.words]
@@ -232,6 +277,17 @@ class Numbering:
         None for other states, and where there are no other keys.
         """
         return self._rests.get(q)
+
+    def names_behind(self, q: int) -> list[int]:
+        """The starts of keys that a byte leads to."""
+        targets = {t for t in self.tables.rows[q].tolist() if t >= 0}
+        return [t for t in targets if isinstance(self._states[t], Names)]
+
+    def is_guarded(self, q: int) -> bool:
+        """Whether what may be read from a lexer state also depends on which names a frame takes."""
+        if self.tables.guard[q, 0] >= 0 or q in self._guarded:
+            return True
+        return any(int(t) in self._guarded for t in set(self.tables.rows[q].tolist()) if t >= 0)
 
     def _within(self, q: int) -> LexState:
         """The lexer state number q within the names of a key."""
@@ -268,7 +324,7 @@ class Numbering:
 
     def _restore(self) -> None:
         """Make the states, labels and frames of saved tables again, in the order of their birth."""
-        origins, self.origins = self.origins, Origins()
+        origins, self._origins = self.origins, Origins()
         places: dict[int, list[Any]] = {
             STATE: origins.states,
             FRAME: origins.frames,
@@ -288,7 +344,7 @@ class Numbering:
                 self.label_id(self._label_from(*origin), origin)
             else:
                 self.frame_id(self._frame_from(*origin), origin)
-        self.origins = origins
+        self._origins = origins
 
     def _frame_from(self, kind: int, source: int, label: int) -> Frame:
         if source < 0:
@@ -308,10 +364,18 @@ class Numbering:
         if parent is None:
             target = self._frames[number].entry if entry else self._frames[number].lexeme
         else:
-            target = free_form(parent) if place == FREE else self.row_of(parent).targets[place]
+            target = self._beside(parent, place)
         if not isinstance(target, LexState):
             raise foreign()
         return target
+
+    def _beside(self, parent: LexState, place: int) -> Any:
+        """The state that was met at a place of another."""
+        if place == FREE:
+            return free_form(parent)
+        if place == REST and isinstance(parent, Names):
+            return parent.others()
+        return self.row_of(parent).targets[place]
 
     def _label_from(self, q: int, place: int) -> Hashable:
         if q < 0:

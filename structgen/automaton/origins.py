@@ -7,12 +7,9 @@ at a known place (a byte of a row, an event), so replaying the places in order m
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-
-import numpy.typing as npt
 
 STATE, FRAME, LABEL, NAMES = 0, 1, 2, 3  # kinds of births
-BEFORE, FREE, NAMED = 256, 511, 512  # places that no byte stands for
+BEFORE, REST, FREE, NAMED = 256, 510, 511, 512  # places that no byte stands for
 OPEN, WAITING, TEXT = 0, 1, -1  # how a frame was met: a move led to it, or left it waiting below
 
 
@@ -20,7 +17,8 @@ OPEN, WAITING, TEXT = 0, 1, -1  # how a frame was met: a move led to it, or left
 class Origins:
     """How each number was first met, from which Python's side of the tables can be made again.
 
-    states: parent << 9 | byte (FREE: the free form of the parent), -1 - 2 * frame for the lexeme
+    states: parent << 9 | byte (FREE: the free form of the parent, REST:
+    what reads other keys), -1 - 2 * frame for the lexeme
     of a frame, -2 - 2 * frame for its entry; for NAMES the start of a key, all states within which
     were numbered at once. frames: (OPEN or WAITING, frame, label), the event that led to it; (TEXT,
     context, label) for an event that needed the text of a context; a frame of -1 for the start.
@@ -32,15 +30,3 @@ class Origins:
     frames: list[tuple[int, int, int]] = field(default_factory=list)
     labels: list[tuple[int, int]] = field(default_factory=list)
     births: bytearray = field(default_factory=bytearray)
-
-
-class Saved(NamedTuple):
-    """What an engine starts from when it was saved.
-
-    Tables by name, origins, the start pair, and how many states are the lexicon's.
-    """
-
-    tables: dict[str, npt.NDArray[Any]]
-    origins: Origins
-    start: int
-    shared: int

@@ -140,11 +140,13 @@ class Walker(Masks):
         self._engine.targets(q)
         if self._engine.tables.accept[q] == SKIP_LABEL:
             return Way.ENTRY
-        if self._engine.tables.guard[q, 0] >= 0:
-            return Way.NARROW
-        if self._engine.rest_of_names(q) is not None:
-            return Way.WIDE
-        return Way.NARROW if self._engine.state(q).narrow else Way.WIDE
+        engine = self._engine
+        if engine.rest_of_names(q) is None:
+            if engine.state(q).narrow:
+                return Way.NARROW
+            for target in engine.names_behind(q):
+                engine.targets(target)
+        return Way.NARROW if engine.is_guarded(q) else Way.WIDE
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
@@ -179,12 +181,12 @@ class Walker(Masks):
 
     def _compute(self, q: int) -> Inside:
         """Walk the whole trie, or only where `q` differs from a free string that it leads to."""
-        looping = self._engine.rest_of_names(q)
-        if looping is None:
+        rest = self._engine.rest_of_names(q)
+        if rest is None:
             bounds = bounds_of(self._engine.state(q))
             if bounds is not None:
                 return self._bounded(q, *bounds)
-            looping = self._looping(q)
+        looping = rest if rest is not None and self._is_free(rest) else self._looping(q)
         stack = np.zeros(self._depth + 6, np.int64)
         stack[0] = q
         if looping is None:
@@ -193,6 +195,9 @@ class Walker(Masks):
         common = self._inside_of(looping)
         stack[-4] = looping
         return self._walked(common.row.copy(), stack, self._walk.walk_apart, common.crossings)
+
+    def _is_free(self, q: int) -> bool:
+        return is_free(self._engine.state(q))
 
     def _bounded(self, q: int, low: int, high: int) -> Inside:
         """The part of a free string in which `low` to `high` characters follow."""

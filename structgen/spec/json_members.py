@@ -71,17 +71,11 @@ class MembersPlan(ObjectPlan):
     def all_cells(self) -> tuple[Cell, ...]:
         """As in `ObjectPlan`, and told apart by the literals of clauses."""
         meant = sorted(self._meant.difference(self.names))
-        apart = complement(words(meant)) if meant else ANY
-        cells = [Cell(intersect(cell.keys, apart), cell.child) for cell in super().all_cells]
+        cells = [Cell(c.loose, c.child, c.without.union(meant)) for c in super().all_cells]
         literals = (x.keys for clause in self.alt.clauses for x in clause)
         for language in dict.fromkeys(keys for keys in literals if not isinstance(keys, str)):
-            halves = (
-                (intersect(cell.keys, part), cell.child)
-                for cell in cells
-                for part in (language, complement(language))
-            )
-            cells = [Cell(part, child) for part, child in halves if not part.is_empty()]
-        cells = [cell for cell in cells if not cell.keys.is_empty()]
+            cells = [part for cell in cells for part in cell.split(language)]
+        cells = [cell for cell in cells if not cell.is_empty]
         return (*cells, *(Cell(words((key,)), object_child(self.alt, key)) for key in meant))
 
     # -- going on -------------------------------------------------------------------------------
@@ -164,18 +158,18 @@ class MembersPlan(ObjectPlan):
         """See `ObjectPlan.may_go_on`."""
         return any(self.takes(at, name) for name in self.names) or bool(self.next_others(at))
 
-    def next_others(self, at: Progress) -> tuple[Regex, ...]:
-        """See `ObjectPlan.next_others`; the keys of one cell are all alike."""
+    def next_cells(self, at: Progress) -> list[tuple[Cell, Regex]]:
+        """See `ObjectPlan.next_cells`; the keys of one cell are all alike."""
         if self.declared and self.missing(at):
-            return ()
-        taken = words(at.seen) if at.seen else None
+            return []
+        taken = complement(words(at.seen)) if at.seen else ANY
         found = []
         for cell in self.cells:
-            keys = cell.keys if taken is None else intersect(cell.keys, complement(taken))
-            key = shortest(keys)
+            left = intersect(cell.keys, taken)
+            key = shortest(left)
             if key is not None and self.takes(at, key):
-                found.append(keys)
-        return tuple(found)
+                found.append((cell, left))
+        return found
 
     def _viable(self, at: Progress) -> bool:
         if not self._counts:
@@ -269,7 +263,7 @@ class MembersPlan(ObjectPlan):
         plain = self.alt.most is None and not any(
             isinstance(x, Every) for clause in self.alt.clauses for x in clause
         )
-        return plain and any(is_infinite(cell.keys) for cell in self.cells)
+        return plain and any(is_infinite(cell.loose) for cell in self.cells)
 
 
 def _by_name(clauses: tuple[Clause, ...]) -> bool:

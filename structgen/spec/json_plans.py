@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import (
     ANY,
     EMPTY,
-    INFINITE,
     Regex,
     alt,
     complement,
@@ -68,11 +68,33 @@ class Take(NamedTuple):
     asked: tuple[Expr, ...] = ()
 
 
-class Cell(NamedTuple):
-    """Keys that are not named, and match the same patterns: they share a child."""
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Keys that are not named, and match the same patterns: they share a child.
 
-    keys: Regex
+    They are the words of `loose` but for those in `without`.
+    """
+
+    loose: Regex
     child: Expr
+    without: frozenset[str] = frozenset()
+
+    @cached_property
+    def keys(self) -> Regex:
+        """The keys."""
+        return intersect(self.loose, complement(words(self.without)))
+
+    @cached_property
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        word = shortest(self.loose)
+        return word is None or (word in self.without and self.keys.is_empty())
+
+    def split(self, language: Regex) -> list[Cell]:
+        """The keys in a language, and those that are not, if there are any."""
+        halves = (intersect(self.loose, part) for part in (language, complement(language)))
+        cells = [Cell(half, self.child, self.without) for half in halves]
+        return [cell for cell in cells if not cell.is_empty]
 
 
 class ObjectPlan:
@@ -106,8 +128,7 @@ class ObjectPlan:
     @cached_property
     def all_cells(self) -> tuple[Cell, ...]:
         """The keys that are not named, by child."""
-        start = complement(words(self.names)) if self.names else ANY
-        cells = [Cell(start, ())]
+        cells = [Cell(ANY, (), frozenset(self.names))]
         for group in self.alt.groups:
             cells = [part for cell in cells for part in _split(cell, group)]
         return tuple(cells)
@@ -127,14 +148,14 @@ class ObjectPlan:
 
     @cached_property
     def named(self) -> WordRange | None:
-        """The names that can come at all, numbered as in `names`."""
-        possible = zip(self.names, self._possible_names, strict=True)
-        return word_range({name: i for i, (name, ok) in enumerate(possible) if ok})
+        """The names, numbered from 0."""
+        return word_range({name: i for i, name in enumerate(self.names)})
 
     @property
     def spans(self) -> bool:
         """Whether the names that may come next are always those in one range of `names`."""
-        return self.declared and not self._counts and type(self) is ObjectPlan
+        plain = self.declared and not self._counts and type(self) is ObjectPlan
+        return plain and all(self._possible_names)
 
     def span(self, at: Progress) -> tuple[int, int]:
         """The range of positions in `names`, the end not included, of those that may come next."""
@@ -155,13 +176,15 @@ class ObjectPlan:
 
         Then what was begun can always go on to a key that has not come yet.
         """
-        return self.alt.least == 0 and all(is_single(c.keys) or endless(c.keys) for c in self.cells)
+        return self.alt.least == 0 and all(
+            is_single(c.loose) or endless(c.loose) for c in self.cells
+        )
 
-    def takes_of(self, at: Progress, keys: Regex) -> list[Take]:
-        """The ways to go on with any of `keys` (of `next_others`), where `any_of_cell`."""
-        key = shortest(keys)
+    def takes_of(self, at: Progress, cell: Cell, left: Regex) -> list[Take]:
+        """The ways to go on with any of the keys `left` of a cell, where `any_of_cell`."""
+        key = shortest(left)
         found = [] if key is None else self.takes(at, key)
-        if keys.plain and keys.longest < INFINITE:
+        if is_single(cell.loose):
             return found
         return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
 
@@ -202,15 +225,23 @@ class ObjectPlan:
 
     def next_others(self, at: Progress) -> tuple[Regex, ...]:
         """The languages, one per cell, of keys without a name of their own that may come next."""
+        return tuple(left for _, left in self.next_cells(at))
+
+    def next_cells(self, at: Progress) -> list[tuple[Cell, Regex]]:
+        """The cells of which keys may come next, and these keys."""
         if self.declared and self.missing(at):
-            return ()
+            return []
         if self._counts and not self._viable(self._take_other(at, "")):
-            return ()
-        unnamed = [k for k in at.seen if k not in self._index]
+            return []
+        return [(cell, left) for cell, left in self._fresh(at) if not left.is_empty()]
+
+    def _fresh(self, at: Progress) -> list[tuple[Cell, Regex]]:
+        """The cells, and those of their keys that have not been read."""
+        unnamed = [key for key in at.seen if key not in self._index]
         if not unnamed:
-            return tuple(cell.keys for cell in self.cells)
-        left = (intersect(cell.keys, complement(words(unnamed))) for cell in self.cells)
-        return tuple(keys for keys in left if not keys.is_empty())
+            return [(cell, cell.keys) for cell in self.cells]
+        apart = complement(words(unnamed))
+        return [(cell, intersect(cell.keys, apart)) for cell in self.cells]
 
     def allows(self, at: Progress, key: str) -> bool:
         """Whether `key` may come next."""
@@ -322,7 +353,7 @@ class ObjectPlan:
         """Whether infinitely many objects plainly fit, if `many` values fit a child."""
         room = self.alt.most is None or self.alt.most > len(self.required)
         children = [self.child(name) for name in (self.names if room else self.alt.required)]
-        return any(map(many, children)) or (room and any(is_infinite(c.keys) for c in self.cells))
+        return any(map(many, children)) or (room and any(is_infinite(c.loose) for c in self.cells))
 
 
 def closing(members: list[int], opened: bool, gap: int) -> int:
@@ -332,20 +363,23 @@ def closing(members: list[int], opened: bool, gap: int) -> int:
 
 def _split(cell: Cell, group: Group) -> list[Cell]:
     """The parts of a cell that `group` tells apart."""
-    parts: list[tuple[Regex, list[Expr]]] = [(intersect(cell.keys, group.keys), [])]
+    inside = Cell(intersect(cell.loose, group.keys), cell.child, cell.without)
+    parts: list[tuple[Cell, list[Expr]]] = [] if inside.is_empty else [(inside, [])]
     for pattern, child in group.patterns:
-        halves = [(intersect(keys, pattern), [*found, child]) for keys, found in parts]
-        halves += [(intersect(keys, complement(pattern)), found) for keys, found in parts]
-        parts = [(keys, found) for keys, found in halves if not keys.is_empty()]
+        halves: list[tuple[Cell, list[Expr]]] = []
+        for part, found in parts:
+            for half, more in ((pattern, [child]), (complement(pattern), [])):
+                new = Cell(intersect(part.loose, half), cell.child, cell.without)
+                halves += [] if new.is_empty else [(new, [*found, *more])]
+        parts = halves
         if len(parts) > 1000:
             raise BudgetError(
                 "the patterns of 'patternProperties' overlap in more than 1000 ways",
                 hint="use fewer patterns, or patterns that exclude each other",
             )
     return [
-        Cell(keys, conjoin(cell.child, *(found or [group.rest])))
-        for keys, found in parts
-        if not keys.is_empty()
+        Cell(part.loose, conjoin(cell.child, *(found or [group.rest])), cell.without)
+        for part, found in parts
     ]
 
 

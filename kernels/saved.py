@@ -1,0 +1,131 @@
+"""In: tables from a file. Out: whether kernels may read them, and rows from their stored form.
+
+A stored row of a lexer state is a list of runs, each a first byte and what all bytes from there to
+the next run do: a dozen where the row has 256 entries.
+"""
+
+from __future__ import annotations
+
+import numba
+from numba import types
+
+from structgen.kernels.flags import inlined, lean
+from structgen.kernels.tables import (
+    BASE,
+    DEAD,
+    ENTRY,
+    FRAME,
+    GOTO,
+    GRID,
+    I32,
+    LEXEME,
+    ONCE,
+    PARENT,
+    POP,
+    TABLES,
+    TAKEN,
+    U8,
+)
+
+
+@inlined
+def is_hash(used, slots, entries):  # type: ignore[no-untyped-def]
+    """Whether a hash table has a power of two of slots, at most half of them used, as it says."""
+    return used == entries and slots > 0 and slots & (slots - 1) == 0 and 2 * used <= slots
+
+
+@lean(types.int64(TABLES, types.int64))
+def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
+    states, frames, contexts = t.filled.shape[0], t.frames.shape[0], t.contexts.shape[0]
+    used = 0
+    for k in range(t.events.shape[0]):
+        pair = t.events[k, 1]
+        if t.events[k, 0] != -1:
+            used += 1
+            if pair < -1 or (pair >= 0 and not (pair >> 32 < states)):
+                return numba.int64(14)
+            if pair >= 0 and not ((pair & 0xFFFFFFFF) < contexts):
+                return numba.int64(14)
+    if not is_hash(used, t.events.shape[0], t.sizes[2]):
+        return numba.int64(14)
+    used = 0
+    for k in range(t.moves.shape[0]):
+        code = t.moves[k, 1]
+        if t.moves[k, 0] == -1:
+            continue
+        used += 1
+        kind, first, second = code >> 56, (code >> 28) & 0xFFFFFFF, code & 0xFFFFFFF
+        if code == DEAD:
+            continue
+        if not GOTO <= kind <= ONCE or second >= frames:
+            return numba.int64(9)
+        if first >= (labels if kind == POP else frames):
+            return numba.int64(9)
+    if not is_hash(used, t.moves.shape[0], t.sizes[4]):
+        return numba.int64(9)
+    return numba.int64(0)
+
+
+@lean(types.int64(TABLES, types.int64))
+def unsound(t, labels):  # type: ignore[no-untyped-def]
+    """0 if no number leads a kernel outside the tables or round in a circle.
+
+    Else which table is at fault: its place in `Tables`, counted from 1. The rows are not looked at.
+    """
+    states, frames, contexts = t.filled.shape[0], t.frames.shape[0], t.contexts.shape[0]
+    if t.sizes[0] != contexts or t.origin.shape[0] != contexts:
+        return numba.int64(15)
+    if not 0 <= t.sizes[5] <= t.order.shape[0] or t.order.shape[0] == 0 or t.sizes[1] != 0:
+        return numba.int64(15)
+    for q in range(states):
+        if not -1 <= t.accept[q] < labels:
+            return numba.int64(3)
+        if t.guard[q, 0] < -1 or t.guard[q, 1] > t.sizes[5]:
+            return numba.int64(6)
+    for f in range(frames):
+        if not -1 <= t.frames[f, ENTRY] < states or not -1 <= t.frames[f, LEXEME] < states:
+            return numba.int64(8)
+        if t.frames[f, ENTRY] >= 0 and t.frames[f, LEXEME] < 0:
+            return numba.int64(8)
+    for c in range(contexts):
+        if not 0 <= t.contexts[c, FRAME] < frames or not -1 <= t.contexts[c, PARENT] < c:
+            return numba.int64(10)
+        if t.contexts[c, TAKEN] >= c or not 0 <= t.contexts[c, BASE] <= c:
+            return numba.int64(10)
+        if t.origin[c] < -1 or t.origin[c] >> 8 >= c:
+            return numba.int64(11)
+    used = 0
+    for k in range(t.interned.shape[0]):
+        if not -1 <= t.interned[k] < contexts:
+            return numba.int64(12)
+        used += t.interned[k] >= 0
+    if not is_hash(used, t.interned.shape[0], t.sizes[3]):
+        return numba.int64(12)
+    return _unsound_hashes(t, labels)
+
+
+RUNS = [GRID, U8, I32, U8, I32]
+
+
+@lean(types.boolean(*RUNS, *[types.int64] * 4))
+def unpack(rows, filled, starts, firsts, targets, begin, end, states, labels):  # type: ignore[no-untyped-def]
+    """Write rows `begin` to `end` and mark them as filled; False if the runs are not sound.
+
+    starts: int32[Q + 1], the runs of row q are starts[q] to starts[q + 1], none for a row that was
+    not filled. firsts: uint8[n], the first byte of each run, ascending within a row. targets:
+    int32[n], as in the rows.
+    """
+    for q in range(begin, end):
+        a, b = starts[q], starts[q + 1]
+        if a == b or filled[q] != 0:
+            continue
+        if not 0 <= a < b <= firsts.shape[0] or firsts[a] != 0:
+            return False
+        for k in range(a, b):
+            last = 256 if k + 1 == b else numba.int64(firsts[k + 1])
+            if last <= firsts[k] or not -labels - 2 < targets[k] < states:
+                return False
+            for byte in range(firsts[k], last):
+                rows[q, byte] = targets[k]
+        filled[q] = 1
+    return True
