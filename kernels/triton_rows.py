@@ -11,8 +11,8 @@ it would keep beyond them it cannot see, but it sees whether there is any: then 
 The law is that of `structgen.decode.sampling`, and the arithmetic float64 as there.
 """
 
-import triton  # type: ignore[import-untyped]
-import triton.language as tl  # type: ignore[import-untyped]
+import triton
+import triton.language as tl
 
 from structgen.device import sheet as sheets
 

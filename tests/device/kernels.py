@@ -24,7 +24,7 @@ def need_kernels() -> None:
     """Skip the test, saying why, where the kernels cannot run."""
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed")
-    import triton  # type: ignore[import-untyped]
+    import triton
 
     if INTERPRETED and not triton.knobs.runtime.interpret:
         pytest.skip("there is no GPU, and TRITON_INTERPRET was not 1 when triton was imported")
