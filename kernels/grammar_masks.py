@@ -6,8 +6,8 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import lean
+from structgen.kernels.grammar_layout import counts, scan_any
 from structgen.kernels.grammar_parts import PARTS_T, PLACES, SMALL, build, full, set_bit
-from structgen.kernels.grammar_stacks import scan_any
 from structgen.kernels.grammar_step import SEVERAL, known_beyond, packed, quick, step
 from structgen.kernels.grammar_tables import (
     CLASS,
@@ -15,6 +15,7 @@ from structgen.kernels.grammar_tables import (
     INT,
     LEX,
     LEXER,
+    NEWLINE,
     REACHED,
     S_TERMINAL,
     fixed,
@@ -151,6 +152,11 @@ def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
                 return apart
         for k in range(t.heap[apart]):
             cluster = numba.int64(t.heap[apart + 1 + k])
+            if t.info[NEWLINE] >= 0 and counts(t, cluster) == 1:
+                code = walk_plain(t, p, trie, (cluster << 31) | stacks, row)
+                if code < 0:
+                    return code
+                continue
             part = find(p.memo, (trie << 31) | cluster)
             if part == UNKNOWN:
                 part = build(t, p, trie, cluster)

@@ -24,7 +24,6 @@ from structgen.kernels.grammar_tables import (
     PAIRS,
     REGION,
     SCAN,
-    SCANS,
     SETS,
     STACKS,
     STAMP,
@@ -319,28 +318,3 @@ def either(t, one, other):  # type: ignore[no-untyped-def]
             t.work[base + 2 * count + i] = t.heap[start + i]
         count += size >> 1
     return closed(t, count)
-
-
-@lean(INT(GRAMMAR, INT, INT))
-def scan_any(t, stacks, terminals):  # type: ignore[no-untyped-def]
-    """The closed stacks after any of several terminals; ignored ones change nothing."""
-    start = numba.int64(t.rec[terminals, 0])
-    size = numba.int64(t.rec[terminals, 1])
-    if size == 1 and fixed(t, T_IGNORED, t.heap[start]) == 0:
-        return scan(t, stacks, numba.int64(t.heap[start]))
-    key = key_of(SCANS, stacks, terminals)
-    known = recall(t, key)
-    if known != UNKNOWN:
-        return known
-    found = numba.int64(-1)
-    for i in range(start, start + size):
-        terminal = numba.int64(t.heap[i])
-        after = scan(t, stacks, terminal)
-        if after < -1:
-            return after
-        if fixed(t, T_IGNORED, terminal) == 1:
-            after = either(t, stacks, after)
-        found = either(t, found, after)
-        if found < -1:
-            return found
-    return remember(t, key, found)

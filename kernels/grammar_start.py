@@ -6,8 +6,21 @@ import numba
 
 from structgen.kernels.flags import lean
 from structgen.kernels.grammar_items import END_REST, closure
+from structgen.kernels.grammar_layout import laid
 from structgen.kernels.grammar_stacks import closed, stacks_of
-from structgen.kernels.grammar_tables import END_ITEMS, GRAMMAR, GROUPS, IN, INT, PAIRS, region
+from structgen.kernels.grammar_tables import (
+    END_ITEMS,
+    GRAMMAR,
+    GROUPS,
+    IN,
+    INDENTS,
+    INT,
+    NEWLINE,
+    PAIRS,
+    WIDTHS,
+    intern,
+    region,
+)
 
 
 @lean(INT(GRAMMAR, INT))
@@ -32,4 +45,12 @@ def begin(t, top):  # type: ignore[no-untyped-def]
     stacks = closed(t, 1)
     if stacks < 0:
         return stacks
+    if t.info[NEWLINE] >= 0:
+        t.work[region(t, WIDTHS)] = 0
+        widths = intern(t, INDENTS, region(t, WIDTHS), 1)
+        if widths < 0:
+            return widths
+        stacks = laid(t, stacks, widths, 0, 0)
+        if stacks < 0:
+            return stacks
     return (numba.int64(t.rec[stacks, 6]) << 31) | stacks

@@ -12,8 +12,9 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
+from structgen.kernels.grammar_layout import counted, scan_any, scan_laid
 from structgen.kernels.grammar_lexer import both_watches, endings, next_lexer, next_watches
-from structgen.kernels.grammar_stacks import either, scan, scan_any
+from structgen.kernels.grammar_stacks import either
 from structgen.kernels.grammar_tables import (
     CHECKED,
     CLASS,
@@ -22,6 +23,7 @@ from structgen.kernels.grammar_tables import (
     MANY_GROUPS,
     NEED,
     NEED_VERDICT,
+    NEWLINE,
     ORDERED,
     REACHED,
     READ,
@@ -103,7 +105,10 @@ def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
         return count if watches == DEAD else watches
     after = next_lexer(t, lexer, kind)
     if after >= 0:
-        count = reach(t, count, after, (stacks << 31) | watches)
+        wider = counted(t, stacks, after, kind)
+        if wider < 0:
+            return wider
+        count = reach(t, count, after, (wider << 31) | watches)
         if count < 0:
             return count
     elif after != DEAD:
@@ -127,6 +132,9 @@ def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
             continue
         if first < 0:
             return first
+        beyond = counted(t, beyond, first, kind)
+        if beyond < 0:
+            return beyond
         both = both_watches(t, watches, own)
         if both < 0:
             return both
@@ -231,6 +239,8 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
     if found < DEAD or ends < 0:
         return numba.int64(SEVERAL)
     if found >= 0:
+        if t.info[NEWLINE] >= 0 and t.rec[found, 6] != 0:
+            return numba.int64(SEVERAL)
         found = (found << 31) | stacks
     for i in range(t.heap[ends]):
         watches = numba.int64(t.heap[ends + 2 + 2 * i])
@@ -247,7 +257,7 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
         first = known_after(t, t.rec[beyond, 6], kind)
         if first == DEAD:
             continue
-        if first < 0 or found != DEAD:
+        if first < 0 or found != DEAD or (t.info[NEWLINE] >= 0 and t.rec[first, 6] != 0):
             return numba.int64(SEVERAL)
         found = (first << 31) | beyond
     return found
@@ -335,7 +345,7 @@ def bound(t, at):  # type: ignore[no-untyped-def]
             if state < 0 or fixed(t, S_DISTANCE, state) >= least:
                 continue
             terminal = fixed(t, S_TERMINAL, state)
-            beyond = scan(t, stacks, terminal)
+            beyond = scan_laid(t, stacks, terminal)
             if beyond < DEAD:
                 return beyond
             cost = numba.int64(FAR) if beyond < 0 else numba.int64(t.rec[beyond, 7])

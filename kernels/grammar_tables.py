@@ -23,14 +23,17 @@ NEED_VERDICT = -6  #: whether the thread info[NEED:NEED + 3] can be finished is 
 ITEMS = 1  # rests of rules: may be empty, number without the empty one, terminals, cost
 TERMINALS = 2  # terminals: lexer state before any of them
 STACKS = 3  # pairs (items, stacks below): closed form, may end, terminals, lexer state, cost
-LEXER = 4  # states of terminals' automata, after -1 if nothing has been read: row, endings
+LEXER = 4  # states of terminals' automata, after -1 at the start: row, endings, clusters, counts
 WATCHES = 5  # states of watches: row, fails if the text ends here
 THREADS = 6  # triples (lexer state, stacks, watches)
+LAID = 7  # stacks, open lines, open brackets, width; fields as those of STACKS
+INDENTS = 8  # widths of open lines
 
 # Places in `info`.
 RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = range(6)
 NEED, ORDERED, CHECKED, TERMINAL_COUNT, REGION, END_ITEMS, MANY_GROUPS = 6, 9, 10, 11, 12, 13, 14
-INFO_SIZE = 16
+NEWLINE, INDENT, DEDENT = 15, 16, 17  # terminals of a layout, -1 without one
+INFO_SIZE = 18
 
 # Memo tables, all in one: key = tag << 60 | a << 30 | b.
 GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 1, 2, 3, 4, 5, 6, 7
@@ -39,15 +42,16 @@ GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 1, 2, 3, 4, 5, 6, 7
 (
     FIRST, AFTER, COST, SKIP_START, SKIP, CALL_START, CALL_TERMINAL, CALL_REST,
     CLASS, T_START, T_IGNORED, RENAME_START, RENAME, WITHIN_START, WITHIN,
-    S_TERMINAL, S_ENDS, S_OWN, S_MATCH, S_DISTANCE, W_FAILS, FIXED_COUNT,
-) = range(22)  # fmt: skip
+    S_TERMINAL, S_ENDS, S_OWN, S_MATCH, S_DISTANCE, W_FAILS, T_BRACKET,
+    C_COLUMNS, FIXED_COUNT,
+) = range(24)  # fmt: skip
 
 # Regions of `work`, each info[REGION] ints long.
 (
     IN, STACK, OUT, GOTO_OUT, GROUPS, PAIRS, BOTH, SETS, LEX, ENDINGS, WATCH, BEFORE, BEHIND,
-    VISITED, READ, REACHED,
-) = range(16)  # fmt: skip
-REGIONS = 16
+    VISITED, READ, REACHED, LAYOUT, WIDTHS,
+) = range(18)  # fmt: skip
+REGIONS = 18
 
 
 class Tables(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.ir import Grammar, Indentation, Terminal
 from structgen.grammar.lexemes import BROKEN, FINE
 from structgen.jit import kernels
 
@@ -40,6 +40,8 @@ class Adjacency:
         numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
         self._ignored = [numbers[name] for name in grammar.ignore]
         self._follow, first = _follow(grammar, numbers)
+        if grammar.layout is not None:
+            self._lay_out(numbers, grammar.layout)
         everything = first
         for following in self._follow:
             everything |= following
@@ -51,6 +53,20 @@ class Adjacency:
         for context in contexts:
             for i in _members(context):
                 self._beside[i] |= context
+
+    def _lay_out(self, numbers: dict[str, int], layout: Indentation) -> None:
+        """Line breaks may stand anywhere in brackets; what indentation makes has no text."""
+        newline = numbers.get(layout.newline)
+        made_up = [numbers[name] for name in (layout.indent, layout.dedent) if name in numbers]
+        for _ in made_up:
+            for i in range(self._count):
+                for j in made_up:
+                    if self._follow[i] >> j & 1:
+                        self._follow[i] |= self._follow[j]
+        if newline is not None:
+            everything = (1 << self._count) - 1
+            self._follow = [following | 1 << newline for following in self._follow]
+            self._follow[newline] = everything
 
     def is_safe(self) -> bool:
         """Whether every way to go on in the grammar has a spelling."""

@@ -55,7 +55,7 @@ class GrammarAutomaton(Automaton):
         self.start = self.ask(kernels("grammar_start").begin, syntax.start)
         adjacency = Adjacency(used, terminals, tables)
         self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
-        if not adjacency.is_safe():
+        if used.layout is None and not adjacency.is_safe():
             self.tables.info[self._k.CHECKED] = 1
             if not self._verdicts.decide(self.threads(self.start)[0]):
                 raise UnsatisfiableSchemaError(
@@ -164,6 +164,10 @@ class GrammarAutomaton(Automaton):
             return [(at >> 31, at & self._step.LOW, 0)]
         flat = self.record(at & self._step.LOW)
         return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
+
+    def bare_stacks(self, stacks: int) -> int:
+        """The stacks of a thread without their layout."""
+        return self.record(stacks)[0] if self.field(stacks, 2) == self._k.LAID else stacks
 
     def record(self, number: int) -> list[int]:
         """What a record holds (see `kernels.grammar_tables`)."""

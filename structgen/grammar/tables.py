@@ -35,8 +35,11 @@ def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
     ordered = grammar.lexing == "longest"
     terminals = in_larks_order(grammar)
     automata = [of_terminal(terminal, ordered) for terminal in terminals]
-    syntax = syntax_of(grammar, [t.name for t in terminals], [a.width for a in automata])
-    after, watch, classes, states = _joined(automata)
+    widths = [
+        0 if _is_made_up(t, grammar) else a.width for t, a in zip(terminals, automata, strict=True)
+    ]
+    syntax = syntax_of(grammar, [t.name for t in terminals], widths)
+    after, watch, classes, states = _joined(automata, grammar.layout is not None)
     ignored = [int(t.name in grammar.ignore) for t in terminals]
     renames, withins = _literals(terminals, automata) if ordered else ([], [])
     fixed = {
@@ -59,7 +62,10 @@ def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
         k.S_MATCH: states["match"],
         k.S_DISTANCE: states["distance"],
         k.W_FAILS: states["fails"],
+        k.T_BRACKET: np.zeros(len(terminals), np.int32),
+        k.C_COLUMNS: states["columns"],
     }
+    laid_out = _layout(grammar, terminals, fixed) if grammar.layout is not None else [-1] * 3
     listed = [fixed[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
     offsets = np.cumsum([0, *map(len, listed)]).astype(np.int64)
     info = np.zeros(k.INFO_SIZE, np.int64)
@@ -67,6 +73,7 @@ def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
     info[k.ORDERED] = ordered
     info[k.TERMINAL_COUNT] = len(terminals)
     info[k.MANY_GROUPS] = MAX_GROUPS
+    info[[k.NEWLINE, k.INDENT, k.DEDENT]] = laid_out
     info[k.REGION] = max(1024, len(syntax.first), len(after) + 2, len(terminals) + 2)
     tables = k.Tables(
         fixed=np.concatenate(listed),
@@ -85,6 +92,27 @@ def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
     return tables, syntax
 
 
+def _is_made_up(terminal: Terminal, grammar: Grammar) -> bool:
+    """Whether indentation makes a terminal out of nothing."""
+    layout = grammar.layout
+    return layout is not None and terminal.name in (layout.indent, layout.dedent)
+
+
+def _layout(grammar: Grammar, terminals: list[Terminal], fixed: dict[int, Any]) -> list[int]:
+    """The numbers of the terminals for line breaks, indents and dedents; notes the brackets."""
+    k, layout = kernels("grammar_tables"), grammar.layout
+    if layout is None:
+        return [-1] * 3
+    numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
+    for names, change in ((layout.opens, 1), (layout.closes, -1)):
+        for name in names:
+            if name in numbers:
+                fixed[k.T_BRACKET][numbers[name]] = change
+    columns = fixed[k.C_COLUMNS]
+    columns[columns == 2] = layout.tab
+    return [numbers.get(name, -1) for name in (layout.newline, layout.indent, layout.dedent)]
+
+
 def _empty(size: int) -> npt.NDArray[np.int64]:
     return np.full((size, 2), -1, np.int64)
 
@@ -100,7 +128,7 @@ def _csr(start: int, listed: int, pairs: list[tuple[int, int]], count: int) -> d
     }
 
 
-def _joined(automata: list[Automata]) -> tuple[Any, Any, Any, dict[str, Any]]:
+def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[str, Any]]:
     """All automata side by side, over classes of bytes that none of them tells apart.
 
     Returns the next states, the next states of watches, the class of each byte, and what else is
@@ -119,9 +147,13 @@ def _joined(automata: list[Automata]) -> tuple[Any, Any, Any, dict[str, Any]]:
     none = np.zeros(0, np.int32)
     watch = [shifted(a.watch[2:], at, 2) for a, at in zip(automata, watch_at, strict=True)]
     nexts, next_watches = np.concatenate([sinks[:0], *after]), np.concatenate([sinks, *watch])
-    columns, classes = distinct_columns(np.concatenate([nexts, next_watches]))
+    white = np.zeros((1, 256), np.int32)
+    if laid:  # what a byte adds to the width of a line; -1 begins a line
+        white[0, [ord("\n"), ord(" "), ord("\t")]] = -1, 1, 2
+    columns, classes = distinct_columns(np.concatenate([nexts, next_watches, white]))
     pairs = list(zip(automata, watch_at, strict=True))
     states = {
+        "columns": white[0, columns],
         "start": state_at,
         "terminal": np.repeat(np.arange(len(sizes)), sizes),
         "ends": np.concatenate([none, *(a.accepts for a in automata)]),

@@ -17,7 +17,7 @@ MOST_RULES = 4
 def expected(automaton: GrammarAutomaton, at: int) -> str:
     """Terminals that may begin or go on at a position, and the rules they belong to."""
     k = kernels("grammar_tables")
-    scan_any = kernels("grammar_stacks").scan_any
+    scan_any = kernels("grammar_layout").scan_any
     begun: dict[int, None] = {}
     fresh: dict[int, None] = {}
     open_sets: list[int] = []
@@ -34,12 +34,13 @@ def expected(automaton: GrammarAutomaton, at: int) -> str:
                     open_sets.append(beyond)
                     fresh |= dict.fromkeys(automaton.record(automaton.field(beyond, 5)))
         open_sets.append(stacks)
+    open_sets = [automaton.bare_stacks(stacks) for stacks in open_sets[:1]]
     wanted = [f"more of {_listed(automaton.shown(t) for t in begun)}"] if begun else []
     if fresh:
         wanted.append(_listed(automaton.shown(t) for t in fresh))
     if automaton.is_accepting(at):
         wanted.append("the end")
-    return ", or ".join(wanted) + _inside(automaton, open_sets[:1])
+    return ", or ".join(wanted) + _inside(automaton, open_sets)
 
 
 def _listed(names: object) -> str:
