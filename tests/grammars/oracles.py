@@ -153,13 +153,12 @@ def is_lark(text: str) -> bool:
 
 
 def is_python(text: str) -> bool:
-    """By `ast`; a program ends with a line break."""
+    """By `ast`; every statement ends with a line break."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         warnings.simplefilter("error", SyntaxWarning)
-        return (not text.strip(" ") or "\n" in text) and _parses(
-            lambda: ast.parse(text), SyntaxError
-        )
+        last = text.rpartition("\n")[2].strip(" ")
+        return last[:1] in ("", "#") and _parses(lambda: ast.parse(text), SyntaxError)
 
 
 def is_python_lines(text: str) -> bool:
@@ -173,15 +172,16 @@ def is_python_lines(text: str) -> bool:
 def is_smiles(text: str) -> bool:
     """By partialsmiles, after rewriting what it does not know into what it does.
 
-    It knows no classes of atoms, no chirality but @ and @@, no dot at the start of a branch, no
-    isotope 0, and would have ":" left out. Atoms with unlikely valences are well written to us.
+    It knows no classes of atoms, no chirality but @ and @@, no dot in a branch, no isotope 0, and
+    would have ":" and parentheses at the end left out. Unlikely valences are well written to us.
     """
     smiles = _library("partialsmiles")
     text = re.sub(r"\[([^\[\]]*?):[0-9]{1,3}\]", r"[\1]", text)
     text = re.sub(r"@(TH|AL|SP|TB|OH)[0-9]{1,2}(?=[^\[\]]*\])", "@", text)
-    text = re.sub(r"\[0{1,3}(?=[A-Za-z*])", "[1", text).replace("(.", "(")
+    text = re.sub(r"\[0{1,3}(?=[A-Za-z*])", "[1", text)
+    text = re.sub(r"(?<=[A-Za-z0-9*\](])\.(?=[A-Za-z*\[])", "", text)
     try:
-        smiles.ParseSmiles(text, partial=False, rulesToIgnore=64)
+        smiles.ParseSmiles(text, partial=False, rulesToIgnore=64 | 4)
     except (smiles.ValenceError, smiles.KekulizationFailure):
         return True
     except (smiles.SMILESSyntaxError, IndexError):  # the latter where a text ends in "%1"
