@@ -20,8 +20,9 @@ from structgen.automaton.byte_words import in_words
 from structgen.automaton.completion import Completions
 from structgen.automaton.lexer import LexState
 from structgen.automaton.machine import Frame, Goto, Machine, Move, Once, Pop, Stack
-from structgen.automaton.numbering import Int64s, Numbering, foreign, frames_of, grown, hash_table
+from structgen.automaton.numbering import Numbering
 from structgen.automaton.origins import FREE, OPEN, TEXT, WAITING
+from structgen.automaton.tables import Int64s, foreign, frames_of, grown, hash_table
 from structgen.errors import BudgetError
 from structgen.jit import kernels
 

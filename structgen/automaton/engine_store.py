@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import Stored
-from structgen.automaton.numbering import hash_table
 from structgen.automaton.origins import Origins
+from structgen.automaton.tables import hash_table
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 
@@ -30,7 +30,7 @@ _STATES = ("accept", "recorded", "guard")
 _CONTEXTS = ("contexts", "origin")
 _WHOLE = ("needs_text", "order", "frames", "moves", "interned", "events", "sizes")
 _COLUMNS = {"guard": 2, "frames": 4, "contexts": 4, "moves": 2, "events": 2}
-_RUNS = ("run_starts", "run_bytes", "run_targets")
+_RUNS = {"run_starts": np.int32, "run_bytes": np.uint8, "run_targets": np.int32}
 _ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")
 
 
@@ -80,6 +80,10 @@ class Saved:
         self._arrays = arrays = saved.arrays
         self._runs = [arrays[name] for name in _RUNS]
         self._starts = self._runs[0]
+        if any(
+            a.dtype != t or a.ndim != 1 for a, t in zip(self._runs, _RUNS.values(), strict=True)
+        ):
+            _broken("run_starts")
         self.states = states = len(self._starts) - 1
         if states < 0 or any(len(arrays[name]) != states for name in _STATES):
             _broken("run_starts")

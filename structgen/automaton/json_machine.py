@@ -241,7 +241,7 @@ class JsonMachine(Machine[JsonFrame]):
         """Say which keys may come next."""
         layout, threads = self._layout, frame.threads
         plan, progress = threads[0].plan, threads[0].progress
-        takes = frame.built is None and all(t.plan.any_of_cell for t in threads)
+        takes = frame.built is None and all(t.plan.is_by_cell(t.progress) for t in threads)
         cells = [cell for t in threads for cell, _ in t.plan.next_cells(t.progress)] * takes
         if len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
             frame.low, frame.high = plan.span(progress)

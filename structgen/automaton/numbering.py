@@ -16,7 +16,7 @@ import numpy.typing as npt
 from structgen.automaton.json_lexemes import Names
 from structgen.automaton.lexer import Digits, End, LexState, Row, free_form
 from structgen.automaton.lexicon import Lexicon
-from structgen.automaton.machine import Frame, Goto, Machine, Move, Once, Push
+from structgen.automaton.machine import Frame, Machine
 from structgen.automaton.origins import (
     BEFORE,
     FRAME,
@@ -29,15 +29,14 @@ from structgen.automaton.origins import (
     TEXT,
     Origins,
 )
+from structgen.automaton.tables import foreign, frames_of, fresh_tables, grown
 from structgen.automaton.words import WordTable
-from structgen.errors import ArtifactError
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.automaton.engine_store import Saved
 
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
-Int64s = npt.NDArray[np.int64]
 
 
 class Numbering:
@@ -64,7 +63,7 @@ class Numbering:
         if saved is None:
             lexicon = self.machine.lexicon
             self._shared = len(lexicon.states)
-            self.tables = self._k.Tables(**_fresh_tables(lexicon))
+            self.tables = self._k.Tables(**fresh_tables(lexicon))
             self._begin(lexicon)
             t = self.tables
             t.needs_text[: len(self._labels)] = [*map(self.machine.needs_text, self._labels)]
@@ -324,6 +323,14 @@ class Numbering:
 
     def _restore(self) -> None:
         """Make the states, labels and frames of saved tables again, in the order of their birth."""
+        for q in np.flatnonzero(self.tables.filled[: self.states_made] == 0).tolist():
+            self.fill_saved(q)  # rows of keys are made from other rows
+        try:
+            self._replay()
+        except (IndexError, KeyError, StopIteration, AttributeError, TypeError) as error:
+            raise foreign() from error
+
+    def _replay(self) -> None:
         origins, self._origins = self.origins, Origins()
         places: dict[int, list[Any]] = {
             STATE: origins.states,
@@ -387,60 +394,3 @@ class Numbering:
         row = self.row_of(state)
         target = row.targets[place] if place != BEFORE else None
         return target.label if isinstance(target, End) else row.accept
-
-
-def frames_of(move: Move | None) -> tuple[Frame, ...]:
-    """The frames that a move leads to: the one that is then open, and the one below it."""
-    if isinstance(move, Push):
-        return (move.frame, move.waiting)
-    if isinstance(move, Goto | Once):
-        return (move.frame,)
-    raise foreign()
-
-
-def _fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
-    states = len(lexicon.states)
-    room = max(64, states + states // 2)
-    tables: dict[str, npt.NDArray[Any]] = {
-        "rows": np.empty((room, 256), np.int32),  # a row is written whole when it is filled
-        "filled": np.zeros(room, np.uint8),
-        "accept": np.full(room, -1, np.int32),
-        "recorded": np.zeros(room, np.uint8),
-        "needs_text": np.zeros(max(64, 2 * len(lexicon.labels)), np.uint8),
-        "guard": np.full((room, 2), -1, np.int32),
-        "order": np.zeros(64, np.int32),
-        "frames": np.full((64, 4), -1, np.int32),
-        "moves": hash_table(256),
-        "contexts": np.zeros((256, 4), np.int32),
-        "origin": np.full(256, -1, np.int64),
-        "interned": np.full(512, -1, np.int32),
-        "remembered": hash_table(256),
-        "events": hash_table(16),
-        "sizes": np.zeros(6, np.int64),
-        "need": np.zeros(8, np.int64),
-    }
-    for name in ("rows", "accept", "recorded"):
-        tables[name][:states] = getattr(lexicon, name)
-    tables["filled"][:states] = 1
-    return tables
-
-
-def hash_table(size: int) -> Int64s:
-    """An empty hash table of the kernels; size is a power of two."""
-    table = np.zeros((size, 2), np.int64)
-    table[:, 0] = -1
-    return table
-
-
-def grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
-    """A copy with twice the room."""
-    larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
-    larger[: len(array)] = array
-    return larger
-
-
-def foreign() -> ArtifactError:
-    """The error of tables that the spec beside them does not lead to."""
-    return ArtifactError(
-        "the saved tables do not belong to the saved spec", hint="compile the spec again"
-    )

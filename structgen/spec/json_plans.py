@@ -170,18 +170,21 @@ class ObjectPlan:
             self._stops = stops
         return self._stops[position]
 
-    @cached_property
-    def any_of_cell(self) -> bool:
+    def is_by_cell(self, at: Progress) -> bool:
         """Whether of a key without a name only the cell matters, and that it does not come twice.
 
-        Then what was begun can always go on to a key that has not come yet.
+        Then what was begun can always go on to a key that has not come yet, and what keys have
+        come changes nothing of what it takes to finish.
         """
-        return self.alt.least == 0 and all(
-            is_single(c.loose) or endless(c.loose) for c in self.cells
-        )
+        return self.alt.least - at.taken <= 1 and self._plenty
+
+    @cached_property
+    def _plenty(self) -> bool:
+        """Whether no cell runs out of keys, but for those of a single key."""
+        return all(is_single(cell.loose) or endless(cell.loose) for cell in self.cells)
 
     def takes_of(self, at: Progress, cell: Cell, left: Regex) -> list[Take]:
-        """The ways to go on with any of the keys `left` of a cell, where `any_of_cell`."""
+        """The ways to go on with any of the keys `left` of a cell, where `is_by_cell`."""
         key = shortest(left)
         found = [] if key is None else self.takes(at, key)
         if is_single(cell.loose):
