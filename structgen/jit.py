@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-NAMES = ("tables", "step", "walk", "rows", "below", "names", "saved", "scan")
+NAMES = ("tables", "taken", "step", "walk", "rows", "below", "names", "saved", "scan")
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_layout", "grammar_lexer",
     "grammar_step", "grammar_start", "grammar_walk", "grammar_parts", "grammar_masks",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.jit import kernels
-from tests.naive import Place, TwinMachine
+from tests.naive import NAMES, Level, Place, TwinMachine
 
 Array = npt.NDArray[Any]
+ROOM = 4  # entries of each table at first
 
 
 def hash_table(size: int) -> Array:
@@ -22,40 +24,80 @@ def hash_table(size: int) -> Array:
 
 
 class Served:
-    """Tables of a twin machine: nothing is filled and room is scarce until kernels ask for it.
-
-    The contexts 0, 1, ... are the machine's own; later ones remember bytes.
-    """
+    """Tables of a twin machine: nothing is filled and room is scarce until kernels ask for it."""
 
     def __init__(self, machine: TwinMachine) -> None:
         self.machine = machine
         self.k = kernels("tables")
-        states = len(machine.rows)
-        self.asked: list[int] = []  # the codes with which kernels stopped
+        self.asked: set[int] = set()  # the codes with which kernels stopped
+        states, names = len(machine.rows), [guard or () for guard in machine.guard]
+        ends = np.cumsum([0, *map(len, names)])
+        guard = [(a, b) if a < b else (-1, -1) for a, b in pairwise(ends)]
+        needs = {
+            "unused": self.k.UNUSED,
+            "looked at": self.k.LOOKED_AT,
+            "compared": self.k.COMPARED,
+        }
         self.tables = self.k.Tables(
             rows=np.full((states, 256), -1, np.int32),
             filled=np.zeros(states, np.uint8),
             accept=np.full(states, -1, np.int32),
             recorded=np.array(machine.recorded, np.uint8),
-            needs_text=np.array(machine.needs_text, np.uint8),
-            ctx_base=np.arange(machine.contexts + 1, dtype=np.int32),
-            ctx_origin=np.full(machine.contexts + 1, -1, np.int64),
-            ctx_next=hash_table(4),
-            events=hash_table(4),
-            sizes=np.array([machine.contexts, 0, 0, 0], np.int64),
+            needs_text=np.array([needs[text] for text in machine.needs_text], np.uint8),
+            guard=np.array(guard, np.int32),
+            order=np.array([*sum(names, ()), NAMES], np.int32),
+            frames=np.full((len(machine.frames), 4), -1, np.int32),
+            moves=hash_table(ROOM),
+            contexts=np.zeros((ROOM, 4), np.int32),
+            origin=np.full(ROOM, -1, np.int64),
+            interned=np.full(ROOM, -1, np.int32),
+            remembered=hash_table(ROOM),
+            events=hash_table(ROOM),
+            sizes=np.zeros(6, np.int64),
             need=np.zeros(8, np.int64),
         )
+
+    # -- places and pairs -----------------------------------------------------------------------
 
     def place(self, pair: int) -> Place | None:
         """The twin's name for a pair; None for DEAD."""
         if pair < 0:
             assert pair == self.k.DEAD
             return None
-        text, at = b"", pair & 0xFFFFFFFF
-        while (origin := int(self.tables.ctx_origin[at])) >= 0:
+        text, base = self.text(pair & 0xFFFFFFFF)
+        stack: list[Level] = []
+        at = base
+        while at >= 0:
+            contexts = self.tables.contexts
+            stack.insert(0, Level(int(contexts[at, self.k.FRAME]), self._taken(at)))
+            at = int(contexts[at, self.k.PARENT])
+        return Place(pair >> 32, tuple(stack), text)
+
+    def text(self, ctx: int) -> tuple[bytes, int]:
+        """What a context remembers, and the context in which that began."""
+        text, at = b"", ctx
+        while (origin := int(self.tables.origin[at])) >= 0:
             text, at = bytes((origin & 0xFF,)) + text, origin >> 8
-        assert at == self.tables.ctx_base[pair & 0xFFFFFFFF]
-        return pair >> 32, at, text
+        assert at == self.tables.contexts[ctx, self.k.BASE]
+        return text, at
+
+    def _taken(self, ctx: int) -> tuple[tuple[int, bytes], ...]:
+        other = int(self.tables.contexts[ctx, self.k.TAKEN])
+        if other < 0:
+            assert other == -1
+            return ()
+        frame = int(self.tables.contexts[other, self.k.FRAME])
+        return (*self._taken(other), (frame, self.text(other)[0]))
+
+    def pair(self, place: Place) -> int:
+        """The pair of a place in which nothing was taken or remembered."""
+        ctx = -1
+        for frame, _ in place.stack:
+            self._describe(frame)
+            ctx = self.ask(kernels("step").context, frame, ctx, -1)
+        return (place.q << 32) | ctx
+
+    # -- kernels --------------------------------------------------------------------------------
 
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel until it has all that it needs."""
@@ -74,33 +116,58 @@ class Served:
 
     def serve(self, code: int) -> None:
         """Provide what a kernel stopped for."""
-        self.asked.append(code)
-        need = self.tables.need
+        self.asked.add(code)
+        first, label = map(int, self.tables.need[:2])
         if code == self.k.NEED_ROW:
-            q = int(need[0])
-            assert not self.tables.filled[q]
-            self.tables.rows[q] = self.machine.rows[q]
-            self.tables.accept[q] = self.machine.accept[q]
-            self.tables.filled[q] = 1
+            self._fill(first)
+        elif code == self.k.NEED_LEXEME:
+            assert self.tables.frames[first, self.k.ENTRY] < 0
+            self._describe(first)
+        elif code == self.k.NEED_MOVE:
+            self._enter("moves", 4, first, label, self._move(first, label))
         elif code == self.k.NEED_EVENT:
-            self._event(int(need[0]), int(need[1]))
+            self._enter("events", 2, first, label, self._event(first, label))
         else:
             assert code == self.k.NEED_SPACE
             self._grow()
 
-    def _event(self, ctx: int, label: int) -> None:
-        place = self.place(ctx)
-        assert place is not None
-        _, base, text = place
-        assert self.machine.needs_text[label] or text == b""
-        after = self.machine.event(base, text, label)
-        pair = self.k.DEAD if after is None else (after[0] << 32) | after[1]
-        key = (ctx << 32) | label
-        assert int(self.k.lookup(self.tables.events, key)) == self.k.UNKNOWN
-        self.tables.sizes[2] += 1
-        if 2 * self.tables.sizes[2] > len(self.tables.events):
-            self.tables = self.tables._replace(events=self._rehashed(self.tables.events))
-        self.k.insert(self.tables.events, key, pair)
+    def _fill(self, q: int) -> None:
+        assert not self.tables.filled[q]
+        self.tables.rows[q] = self.machine.rows[q]
+        self.tables.accept[q] = self.machine.accept[q]
+        self.tables.filled[q] = 1
+
+    def _describe(self, frame: int) -> None:
+        self.tables.frames[frame] = self.machine.frames[frame][:4]
+
+    def _move(self, frame: int, label: int) -> int:
+        move = self.machine.move(frame, label)
+        if move is None:
+            return int(self.k.DEAD)
+        kinds = {"goto": self.k.GOTO, "push": self.k.PUSH, "pop": self.k.POP, "once": self.k.ONCE}
+        return int(kinds[move.kind] << 56 | move.target << 28 | max(move.waiting, 0))
+
+    def _event(self, ctx: int, label: int) -> int:
+        frame, parent, taken, _ = map(int, self.tables.contexts[ctx])
+        after = self.machine.looked(frame, label, self.text(ctx)[0])
+        if after is None:
+            return int(self.k.DEAD)
+        self._describe(after)
+        context = self.ask(kernels("step").context, after, parent, taken)
+        return (self.machine.frames[after].entry << 32) | context
+
+    def _enter(self, name: str, size: int, source: int, label: int, value: int) -> None:
+        """Write an entry into `moves` or `events`, and count it."""
+        key = (source << 32) | label
+        table = getattr(self.tables, name)
+        assert int(self.k.lookup(table, key)) == self.k.UNKNOWN
+        self.tables.sizes[size] += 1
+        if 2 * self.tables.sizes[size] > len(table):
+            table = self._rehashed(table)
+            self.tables = self.tables._replace(**{name: table})
+        self.k.insert(table, key, value)
+
+    # -- growth ---------------------------------------------------------------------------------
 
     def _rehashed(self, table: Array) -> Array:
         larger = hash_table(2 * len(table))
@@ -108,15 +175,16 @@ class Served:
         return larger
 
     def _grow(self) -> None:
+        """Make room for one more entry where there is none."""
         t = self.tables
-        if t.sizes[0] >= len(t.ctx_base):
-            t = t._replace(ctx_base=grown(t.ctx_base), ctx_origin=grown(t.ctx_origin))
-        if 2 * t.sizes[1] >= len(t.ctx_next):
-            t = t._replace(ctx_next=self._rehashed(t.ctx_next))
+        if t.sizes[0] >= len(t.contexts):
+            contexts = np.concatenate((t.contexts, np.zeros((1, 4), np.int32)))
+            t = t._replace(contexts=contexts, origin=np.append(t.origin, -1))
+        if 2 * t.sizes[1] >= len(t.remembered):
+            t = t._replace(remembered=self._rehashed(t.remembered))
+        if 2 * t.sizes[3] >= len(t.interned):
+            larger = np.full(2 * len(t.interned), -1, np.int32)
+            self.k.reintern(t.contexts, t.interned, larger)
+            t = t._replace(interned=larger)
         assert t is not self.tables
         self.tables = t
-
-
-def grown(array: Array) -> Array:
-    """The array with room for one more entry."""
-    return np.append(array, np.array([-1], array.dtype))

@@ -8,17 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.jit import kernels
-from tests.kernels.served import hash_table
+from tests.kernels.served import Served, hash_table
+from tests.naive import random_machine
 
 pytestmark = [
     pytest.mark.nojit,
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
 ]
-# what keys look like in use: a context or label in the low bits, a context in the high ones
+# what keys look like in use: a label or byte in the low bits, a frame or context in the high ones
 KEYS = st.integers(0, 40) | st.builds(
     lambda a, b: a << 32 | b, st.integers(0, 60), st.integers(0, 9)
 )
 VALUES = st.integers(-1, 2**40)
+# frame, context below, text taken
+CONTEXTS = st.tuples(st.integers(0, 3), st.integers(-1, 3), st.integers(-1, 3))
 ENTRIES = st.lists(st.tuples(KEYS, VALUES), max_size=16)
 
 
@@ -53,10 +56,29 @@ def test_a_larger_table_has_the_same_entries(entries: list[tuple[int, int]], siz
         assert int(k.lookup(larger, key)) == twin.get(key, k.UNKNOWN)
 
 
+@given(st.lists(CONTEXTS, max_size=16), st.sampled_from([32, 64]))
+def test_a_larger_table_of_contexts_has_the_same(
+    columns: list[tuple[int, int, int]], size: int
+) -> None:
+    """`context` gives each frame, parent and text taken one number, before and after `reintern`."""
+    k, served = kernels("tables"), Served(random_machine(0))
+    numbers = {key: served.ask(kernels("step").context, *key) for key in columns}
+    assert len(set(numbers.values())) == len(numbers)
+    larger = np.full(size, -1, np.int32)
+    k.reintern(served.tables.contexts, served.tables.interned, larger)
+    assert sorted(larger[larger >= 0]) == sorted(numbers.values())
+    served.tables = served.tables._replace(interned=larger)
+    for key, number in numbers.items():
+        assert int(kernels("step").context(served.tables, *key)) == number
+        assert served.tables.contexts[number].tolist() == [*key, number]
+
+
 def test_no_code_can_be_taken_for_another_or_for_a_pair() -> None:
     """The codes are distinct and negative, pairs are not."""
     k = kernels("tables")
-    codes = [k.DEAD, k.NEED_ROW, k.NEED_EVENT, k.NEED_SPACE, k.UNKNOWN]
+    needs = [getattr(k, name) for name in dir(k) if name.startswith("NEED_")]
+    assert len(needs) == 6
+    codes = [k.DEAD, k.UNKNOWN, *needs]
     assert len(set(codes)) == len(codes)
     assert max(codes) < 0
     assert all(code < k.DEAD for code in codes[1:])

@@ -6,6 +6,8 @@ so the walks stop in the middle and go on again.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -15,8 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.jit import kernels
-from tests.kernels.served import Array, Served
-from tests.naive import TwinMachine, bits, random_machine, random_words, starts_of
+from tests.kernels.served import Served
+from tests.kernels.test_step import reached
+from tests.kernels.tries import (
+    Vocabulary,
+    by_start,
+    random_vocabulary,
+    unsigned,
+    walk_inside,
+    walked,
+)
+from tests.naive import ALPHABET, DEAD, LABELS, Level, Place, TwinMachine, bits, random_machine
 
 pytestmark = [
     pytest.mark.nojit,
@@ -25,140 +36,181 @@ pytestmark = [
 SEEDS = st.integers(0, 10**6)
 
 
-class Vocabulary:
-    """Words by token id, some of them twice, and the trie of them as the kernels want it."""
-
-    def __init__(self, rng: Random) -> None:
-        words = random_words(rng, rng.randrange(1, 40))
-        words += rng.sample(words, min(3, len(words)))
-        self.words = words
-        self.starts = starts_of(words)
-        first = {word: token for token, word in reversed(list(enumerate(words)))}
-        extra = [(self.starts.index(w), t) for t, w in enumerate(words) if first[w] != t]
-        ends = [
-            next((j for j in range(i, len(self.starts)) if not self.starts[j].startswith(s)), None)
-            for i, s in enumerate(self.starts)
-        ]
-        arrays: dict[str, Array] = {
-            "byte": np.array([s[-1] for s in self.starts], np.uint8),
-            "depth": np.array([len(s) for s in self.starts], np.int32),
-            "end": np.array([len(ends) if e is None else e for e in ends], np.int32),
-            "token": np.array([first.get(s, -1) for s in self.starts], np.int32),
-            "extra_node": np.array([node for node, _ in extra], np.int32),
-            "extra_token": np.array([token for _, token in extra], np.int32),
-        }
-        for array in arrays.values():
-            array.flags.writeable = False
-        self.nodes = kernels("walk").Nodes(**arrays)
-        self.depth = max(map(len, words))
-        self.row_words = -(-len(words) // 32)
-
-    def stack(self) -> Array:
-        """Room for the states along one token."""
-        return np.zeros(self.depth + 4, np.int64)
-
-
-def walk_inside(served: Served, vocabulary: Vocabulary, q: int) -> tuple[Array, Any]:
-    """The row and the crossings of a lexer state; room for crossings grows one by one."""
-    walk = kernels("walk")
-    row, stack = np.zeros(vocabulary.row_words, np.int32), vocabulary.stack()
-    stack[0] = q
-    room, text_room = 2, vocabulary.depth + 1
-    out = crossings_of(room, text_room)
-    while (code := int(walk.walk_inside(served.tables, vocabulary.nodes, out, row, stack))) != 0:
-        if code == served.k.NEED_SPACE:
-            room, text_room = room + 1, text_room + vocabulary.depth
-            larger = crossings_of(room, text_room)
-            for old, new in zip(out, larger, strict=True):
-                new[: len(old)] = old
-            out = larger
-        else:
-            served.serve(code)
-    count = int(stack[-2])
-    return row, walk.Crossings(
-        out.node[:count], out.label[:count], out.before[:count], out.start[: count + 1], out.text
-    )
-
-
-def crossings_of(count: int, text: int) -> Any:
-    """Empty crossings with that much room."""
-    return kernels("walk").Crossings(
-        node=np.zeros(count, np.int32),
-        label=np.zeros(count, np.int32),
-        before=np.zeros(count, np.uint8),
-        start=np.zeros(count + 1, np.int32),
-        text=np.zeros(text, np.uint8),
-    )
-
-
-def example(seed: int) -> tuple[TwinMachine, Served, Vocabulary, Random]:
+def example(seed: int) -> tuple[TwinMachine, Served, Vocabulary]:
     """A machine, its tables, and a vocabulary."""
-    machine, rng = random_machine(seed), Random(seed)
-    return machine, Served(machine), Vocabulary(rng), rng
+    machine = random_machine(seed)
+    return machine, Served(machine), random_vocabulary(Random(seed))
 
 
 @given(SEEDS)
 def test_the_walk_inside_finds_the_tokens_that_stay_in_the_lexeme(seed: int) -> None:
     """Without duplicates yet, the row is that of the twin's tokens, for every lexer state."""
-    machine, served, vocabulary, _ = example(seed)
-    first = {word: t for t, word in reversed(list(enumerate(vocabulary.words)))}
+    machine, served, vocabulary = example(seed)
     for q in range(len(machine.rows)):
         row, _ = walk_inside(served, vocabulary, q)
-        wanted = [t for word, t in first.items() if machine.inside(q, word)]
-        assert row.view(np.uint32).tolist() == bits(wanted, vocabulary.row_words)
+        assert unsigned(row) == vocabulary.bits(partial(machine.inside, q))
 
 
 @given(SEEDS)
 def test_the_walk_inside_finds_every_place_where_a_token_leaves_the_lexeme(seed: int) -> None:
     """Crossings have the twin's label, side of the byte, and remembered bytes, each once."""
-    machine, served, vocabulary, _ = example(seed)
+    machine, served, vocabulary = example(seed)
     for q in range(len(machine.rows)):
         _, out = walk_inside(served, vocabulary, q)
-        found = {
-            vocabulary.starts[out.node[i]]: (
-                int(out.label[i]),
-                bool(out.before[i]),
-                out.text[out.start[i] : out.start[i + 1]].tobytes(),
-            )
-            for i in range(len(out.node))
-        }
-        assert len(found) == len(out.node)
-        assert found == machine.crossings(q, vocabulary.starts)
+        assert by_start(vocabulary, out) == machine.crossings(q, vocabulary.starts)
+
+
+def beside(machine: TwinMachine, rng: Random) -> tuple[TwinMachine, int, int]:
+    """The machine with states that may refuse what a plain one of its own reads, or end earlier.
+
+    Returns it with the number of such a state, and of the state that it follows: two layers of
+    copies of the plain states, which lead to each other or, for good, to what they are copies of.
+    """
+    plain, first = machine.plain, len(machine.rows)
+    rows, accept = list(machine.rows), list(machine.accept)
+    for layer in range(2):
+        for q in range(plain):
+            row = list(machine.rows[q])
+            for byte in ALPHABET:
+                if row[byte] >= 0:
+                    copy = first + plain + row[byte]
+                    label = rng.choice([x for x in range(5, LABELS) if ends_with(machine, q, x)])
+                    targets = [row[byte], row[byte], copy if layer == 0 else row[byte]]
+                    row[byte] = rng.choice([*targets, rng.choice([DEAD, -2 - label])])
+            rows.append(row)
+            accept.append(rng.choice([machine.accept[q], -1]))
+    both = replace(
+        machine,
+        rows=rows,
+        accept=accept,
+        recorded=machine.recorded + machine.recorded[:plain] * 2,
+        guard=machine.guard + machine.guard[:plain] * 2,
+        levels=machine.levels + machine.levels[:plain] * 2,
+    )
+    followed = rng.randrange(plain)
+    return both, first + followed, followed
+
+
+def ends_with(machine: TwinMachine, q: int, label: int) -> bool:
+    """Whether a lexeme may end with that label behind a byte read in that state."""
+    return machine.recorded[q] or machine.needs_text[label] != "compared"
+
+
+@given(SEEDS)
+def test_walking_apart_finds_what_walking_it_all_does(seed: int) -> None:
+    """From what another state allows, `walk_apart` makes the row and crossings of the twin."""
+    rng = Random(seed)
+    machine, q, followed = beside(random_machine(seed), rng)
+    served, vocabulary = Served(machine), random_vocabulary(rng)
+    row, common = walk_inside(served, vocabulary, followed)
+    stack = vocabulary.stack(6)
+    stack[0], stack[-4] = q, followed
+    walk, nodes = kernels("walk").walk_apart, vocabulary.nodes
+
+    def apart(tables: Any, *rest: Any) -> Any:
+        return walk(tables, nodes, common, *rest)
+
+    out = walked(served, vocabulary, apart, row, stack)
+    assert unsigned(row) == vocabulary.bits(partial(machine.inside, q))
+    assert by_start(vocabulary, out) == machine.crossings(q, vocabulary.starts)
+
+
+def tokens_at(machine: TwinMachine, place: Place, vocabulary: Vocabulary) -> list[int]:
+    """All tokens that the twin can read."""
+    words = enumerate(vocabulary.words)
+    return [t for t, word in words if machine.run(place, word) is not None]
+
+
+def varied(machine: TwinMachine, served: Served, rng: Random) -> list[tuple[int, Place]]:
+    """Some places reached whose lexemes have no guards; those where texts were taken first."""
+    found = [one for one in reached(machine, served, rng) if one[1].q < machine.plain]
+    rng.shuffle(found)
+    return sorted(found, key=lambda one: -len(one[1].stack[-1].taken))[:8]
 
 
 @given(SEEDS)
 def test_inside_and_crossing_together_are_the_tokens_that_can_be_read(seed: int) -> None:
     """The whole row, duplicates included, has a token iff the twin can read all its bytes."""
-    machine, served, vocabulary, rng = example(seed)
-    for data in [b"", *random_words(rng, 4)]:
-        q, base = rng.randrange(len(machine.rows)), rng.randrange(machine.contexts)
-        pair, _ = served.run((q << 32) | base, data)
-        place = machine.run((q, base, b""), data)
-        if place is None:
-            continue
+    machine, rng = random_machine(seed), Random(seed)
+    served, walk = Served(machine), kernels("walk")
+    found = varied(machine, served, rng)
+    vocabulary = random_vocabulary(rng, machine, (place for _, place in found))
+    for pair, place in found:
         row, crossings = walk_inside(served, vocabulary, pair >> 32)
+        room = walk.Rests(
+            np.zeros(rng.choice((1, 5, 99)), np.uint8), np.zeros(rng.choice((1, 3, 99)), np.int64)
+        )
         stack = vocabulary.stack()
         stack[-2] = -1
-        walk = kernels("walk")
-        arguments = (vocabulary.nodes, crossings, pair & 0xFFFFFFFF, row, stack)
+        arguments = (vocabulary.nodes, crossings, room, pair & 0xFFFFFFFF, row, stack)
         assert served.ask(walk.walk_crossing, *arguments) == 0
         walk.spread(vocabulary.nodes, row)
-        wanted = [
-            t for t, token in enumerate(vocabulary.words) if machine.run(place, token) is not None
-        ]
-        assert row.view(np.uint32).tolist() == bits(wanted, vocabulary.row_words)
+        assert unsigned(row) == bits(tokens_at(machine, place, vocabulary), vocabulary.row_words)
+        assert served.place(pair) == place
+
+
+def test_the_seeds_have_tokens_in_which_texts_are_taken() -> None:
+    """Some tokens end a text that came before, some take two texts in the same frame's place."""
+    again = twice = 0
+    for seed in range(40):
+        machine, rng = random_machine(seed), Random(seed)
+        found = varied(machine, Served(machine), rng)
+        vocabulary = random_vocabulary(rng, machine, (place for _, place in found))
+        for _, place in found:
+            known = place.stack[-1].taken
+            empty = place._replace(stack=(*place.stack[:-1], place.stack[-1]._replace(taken=())))
+            for word in vocabulary.words:
+                after = machine.run(place, word)
+                again += after is None and machine.run(empty, word) is not None
+                here = () if after is None else after.stack[len(place.stack) - 1 :]
+                twice += any(len(level.taken) >= len(known) + 2 for level in here[:1])
+    assert again >= 20
+    assert twice >= 20
+
+
+@given(SEEDS)
+def test_contexts_of_masks_cannot_be_asked_what_was_taken(seed: int) -> None:
+    """Where some text was taken that nobody asks for, `fire` needs an exact context."""
+    machine = random_machine(seed)
+    served, k, step = Served(machine), kernels("tables"), kernels("step")
+    for frame in range(len(machine.frames)):
+        exact = served.pair(machine.begin(Level(frame))) & 0xFFFFFFFF
+        some = served.ask(step.context, frame, -1, k.SOME)
+        for label in range(5, LABELS):
+            if machine.needs_text[label] == "compared" and machine.move(frame, label) is not None:
+                assert served.ask(step.fire, exact, label) != k.DEAD
+                assert int(step.fire(served.tables, some, label)) == k.NEED_EXACT
+
+
+@given(SEEDS)
+def test_characters_are_counted_where_they_begin(seed: int) -> None:
+    """Each node has as many as bytes on the way to it were read in the looping state."""
+    machine, served, vocabulary = example(seed)
+    looping, begin = Random(seed).choices(range(len(machine.rows)), k=2)
+    started = np.full(len(vocabulary.starts), -1, np.int32)
+    stack = vocabulary.stack()
+    stack[0], stack[-2] = begin, looping
+    count = kernels("walk").count_characters
+    assert served.ask(count, vocabulary.nodes, started, stack) == 0
+    for start, found in zip(vocabulary.starts, started.tolist(), strict=True):
+        q, wanted = begin, 0
+        for i, byte in enumerate(start):
+            target = machine.rows[q][byte]
+            if target < 0:
+                wanted = wanted if i + 1 == len(start) else -1  # the string has ended before
+                break
+            wanted, q = wanted + (q == looping), target
+        assert found == wanted
 
 
 @given(SEEDS)
 def test_spread_gives_all_tokens_with_the_same_bytes_the_same_bit(seed: int) -> None:
     """A duplicate's bit is set iff that of the token that the trie names is; others stay."""
     rng = Random(seed)
-    vocabulary = Vocabulary(rng)
+    vocabulary = random_vocabulary(rng)
     words = vocabulary.words
     chosen = {word for word in words if rng.random() < 0.5}
-    first = {word: t for t, word in reversed(list(enumerate(words)))}
-    named = [t for word, t in first.items() if word in chosen]
-    row = np.array(bits(named, vocabulary.row_words), np.uint32).view(np.int32)
+    row = np.array(vocabulary.bits(chosen.__contains__), np.uint32).view(np.int32)
     kernels("walk").spread(vocabulary.nodes, row)
     wanted = [t for t, word in enumerate(words) if word in chosen]
-    assert row.view(np.uint32).tolist() == bits(wanted, vocabulary.row_words)
+    assert unsigned(row) == bits(wanted, vocabulary.row_words)
