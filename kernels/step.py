@@ -59,6 +59,9 @@ def remember(t, ctx, byte):  # type: ignore[no-untyped-def]
     return new
 
 
+MAX_ENDS = 64  # lexemes that end before one byte: far more than any machine has, but an end
+
+
 @inlined
 def context_of(t, frame, parent, taken):  # type: ignore[no-untyped-def]
     """The context with that frame, the context below it, and the last text taken; or NEED_SPACE."""
@@ -111,6 +114,8 @@ def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
             break
         label = first
         at = numba.int64(t.contexts[at, PARENT])
+        if at < 0:
+            return numba.int64(DEAD)
     parent = numba.int64(t.contexts[at, PARENT])
     taken = numba.int64(t.contexts[at, TAKEN])
     if kind == PUSH:
@@ -173,7 +178,7 @@ def read(t, pair, byte):  # type: ignore[no-untyped-def]
     """Read one byte. Returns a pair, DEAD, or a NEED_* code with `t.need[:2]` set."""
     q = pair >> 32
     ctx = pair & 0xFFFFFFFF
-    while True:
+    for _ in range(MAX_ENDS):
         if t.filled[q] == 0:
             t.need[0] = q
             return numba.int64(NEED_ROW)
@@ -188,6 +193,8 @@ def read(t, pair, byte):  # type: ignore[no-untyped-def]
             return after
         q = after >> 32
         ctx = after & 0xFFFFFFFF
+    else:
+        return numba.int64(DEAD)
     if t.recorded[q] != 0:
         ctx = remember(t, ctx, byte)
         if ctx < 0:
@@ -230,7 +237,7 @@ def ending(t, pair):  # type: ignore[no-untyped-def]
     """1 if the text may end at `pair`, 0 if not, or a NEED_* code."""
     q = pair >> 32
     ctx = pair & 0xFFFFFFFF
-    while True:
+    for _ in range(MAX_ENDS):
         if t.filled[q] == 0:
             t.need[0] = q
             return numba.int64(NEED_ROW)
@@ -246,6 +253,21 @@ def ending(t, pair):  # type: ignore[no-untyped-def]
             return after
         q = after >> 32
         ctx = after & 0xFFFFFFFF
+    return numba.int64(0)
+
+
+@inlined
+def follows(t, pair, byte):  # type: ignore[no-untyped-def]
+    """At least 0 if a byte can follow `pair`, else DEAD or a NEED_* code.
+
+    As `step`, but a byte within a lexeme is not remembered: no context is made for the question.
+    """
+    q = pair >> 32
+    if t.filled[q] != 0 and t.rows[q, byte] >= 0:
+        if lets_through(t, pair & 0xFFFFFFFF, numba.int64(t.rows[q, byte])):
+            return numba.int64(0)
+        return numba.int64(DEAD)
+    return step(t, pair, byte)
 
 
 @lean(types.int64(TABLES, types.int64))
@@ -253,7 +275,7 @@ def only_byte(t, pair):  # type: ignore[no-untyped-def]
     """The byte if exactly one can follow `pair`, -1 if none or several, or a NEED_* code."""
     found = numba.int64(-1)
     for byte in range(256):
-        after = step(t, pair, numba.int64(byte))
+        after = follows(t, pair, numba.int64(byte))
         if after >= 0:
             if found >= 0:
                 return numba.int64(-1)
@@ -267,7 +289,7 @@ def only_byte(t, pair):  # type: ignore[no-untyped-def]
 def next_bytes(t, pair, out):  # type: ignore[no-untyped-def]
     """Set out[b] (uint8[256]) to 1 for each byte that can follow `pair`. Returns 0 or a NEED_*."""
     for byte in range(256):
-        after = step(t, pair, numba.int64(byte))
+        after = follows(t, pair, numba.int64(byte))
         if after < DEAD:
             return after
         out[byte] = 1 if after >= 0 else 0
