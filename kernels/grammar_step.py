@@ -42,11 +42,12 @@ from structgen.kernels.grammar_tables import (
     recall,
     region,
 )
-from structgen.kernels.tables import BYTES, DEAD, UNKNOWN, find
+from structgen.kernels.tables import BYTES, DEAD, I32, UNKNOWN, find
 
 SEVERAL = 1 << 62
 LOW = (1 << 31) - 1
 FAR = 1 << 28
+NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are asked about: none, with watches, all
 
 
 @inlined
@@ -190,10 +191,12 @@ def finishable(t, count):  # type: ignore[no-untyped-def]
     base = region(t, REACHED)
     kept = numba.int64(0)
     for i in range(count):
-        key = verdict_key(t, i)
-        if key < 0:
-            return key
-        verdict = recall(t, key)
+        verdict = numba.int64(1)
+        if t.info[CHECKED] == ALWAYS or t.work[base + 3 * i + 2] != 0:
+            key = verdict_key(t, i)
+            if key < 0:
+                return key
+            verdict = recall(t, key)
         if verdict == UNKNOWN:
             for k in range(3):
                 t.info[NEED + k] = t.work[base + 3 * i + k]
@@ -231,7 +234,7 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
 
     This is the inner loop of walks: no other kernel is called.
     """
-    if at >= SEVERAL or t.info[CHECKED] == 1:
+    if at >= SEVERAL or t.info[CHECKED] == ALWAYS:
         return numba.int64(SEVERAL)
     lexer, stacks = at >> 31, at & LOW
     found = known_after(t, lexer, kind)
@@ -273,7 +276,7 @@ def step(t, at, byte):  # type: ignore[no-untyped-def]
         count = follow(t, i, kind, count)
         if count < 0:
             return count
-    if t.info[CHECKED] == 1:
+    if t.info[CHECKED] != NEVER:
         count = finishable(t, count)
         if count < 0:
             return count
@@ -353,3 +356,21 @@ def bound(t, at):  # type: ignore[no-untyped-def]
                 cost = min(cost, numba.int64(t.rec[stacks, 7]))
             least = min(least, fixed(t, S_DISTANCE, state) + cost)
     return least
+
+
+@lean(INT(GRAMMAR, INT, I32, types.int64[:, ::1]))
+def expand(t, at, data, out):  # type: ignore[no-untyped-def]
+    """`step` with each byte of `data`, and `bound` of where it leads: out[i] = (position, bound).
+
+    Returns 0, or a NEED_* code.
+    """
+    for i in range(data.shape[0]):
+        after = step(t, at, numba.int64(data[i]))
+        if after < DEAD:
+            return after
+        out[i, 0] = after
+        if after >= 0:
+            out[i, 1] = bound(t, after)
+            if out[i, 1] < 0:
+                return out[i, 1]
+    return numba.int64(0)

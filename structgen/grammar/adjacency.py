@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from structgen.grammar.ir import Grammar, Indentation, Terminal
 from structgen.grammar.lexemes import BROKEN, FINE
+from structgen.grammar.syntax import FAR
 from structgen.jit import kernels
 
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
@@ -27,7 +28,13 @@ MAX_LENGTH = 8
 class Adjacency:
     """What may stand beside what. Terminals are numbered in Lark's order; sets are bit masks."""
 
-    def __init__(self, grammar: Grammar, terminals: list[Terminal], tables: Any) -> None:
+    def __init__(
+        self,
+        grammar: Grammar,
+        terminals: list[Terminal],
+        tables: Any,
+        contexts: Iterable[Iterable[int]] = (),
+    ) -> None:
         k = kernels("grammar_tables")
         self._tables = tables
         names = ("CLASS", "T_START", "S_TERMINAL", "S_ENDS", "S_OWN", "S_MATCH", "W_FAILS")
@@ -42,17 +49,17 @@ class Adjacency:
         self._follow, first = _follow(grammar, numbers)
         if grammar.layout is not None:
             self._lay_out(numbers, grammar.layout)
+        ignored = sum(1 << i for i in set(self._ignored))
         everything = first
         for following in self._follow:
             everything |= following
-        ignored = sum(1 << i for i in set(self._ignored))
         for i in self._ignored:
             self._follow[i] |= everything
-        contexts = {following | ignored for following in (first, *self._follow)}
         self._beside = [ignored] * self._count
         for context in contexts:
-            for i in _members(context):
-                self._beside[i] |= context
+            mask = sum(1 << i for i in context)
+            for i in context:
+                self._beside[i] |= mask
 
     def _lay_out(self, numbers: dict[str, int], layout: Indentation) -> None:
         """Line breaks may stand anywhere in brackets; what indentation makes has no text."""
@@ -69,18 +76,64 @@ class Adjacency:
             self._follow[newline] = everything
 
     def is_safe(self) -> bool:
-        """Whether every way to go on in the grammar has a spelling."""
+        """Whether every way to go on in the grammar has a spelling.
+
+        Shown by texts of the form x s x s ..., x a short text of the terminal that is wanted and s
+        ignored white space, if any: each state of a lexeme leads to an end (`_good`) that these
+        leave as it is. What has begun while a longer lexeme is still possible is another matter:
+        `Verdicts` looks at it when it is met.
+        """
         texts = [self._texts(i) for i in range(self._count)]
         if not all(texts):
             return False
-        tails = [self._tails(i) for i in range(self._count)]
-        apart = [i for i in self._ignored if self._directly(tails[i], self._follow[i], texts)]
-        separators = [text for text in SEPARATORS if self._separates(text, apart)]
-        for tail, following in zip(tails, self._follow, strict=True):
-            separated = any(all(self._after(w, s) == FINE for w in tail) for s in separators)
-            if not separated and not self._directly(tail, following, texts):
-                return False
-        return True
+        spaces = [s for s in SEPARATORS if self._separates(s)] if self._ignored else []
+        self._left = {space: self._left_by(space) for space in spaces}
+        if self._ignored:
+            texts = [[x + s for x in found for s in (b"", *spaces)] for found in texts]
+        return all(self._ends_well(i, texts) for i in range(self._count))
+
+    def _left_by(self, space: bytes) -> set[int]:
+        """The watches that some ignored white space leaves behind."""
+        reader = next(i for i in self._ignored if self._matches(i, space))
+        left = {int(self._own[self._state(reader, space)])}
+        if self._ordered:
+            left |= {self._after(int(self._match[self._start[j]]), space) for j in range(reader)}
+        return left - {FINE}
+
+    def _ends_well(self, terminal: int, texts: list[list[bytes]]) -> bool:
+        """Whether any lexeme of a terminal can end so that all that may follow can."""
+        tails = self._tails(terminal)
+        following = self._follow[terminal]
+        good = {s for s, tail in tails.items() if self._good(tail, following, texts)}
+        return self._always_leads_to(terminal, good)
+
+    def _good(self, tail: set[int], following: int, texts: list[list[bytes]]) -> bool:
+        """Whether a lexeme that leaves these watches can be left as it is."""
+        behind = [left for space, left in self._left.items() if self._undone(tail, space)]
+        if not behind and any(self._fails[watch] for watch in tail):
+            return False
+        return all(
+            any(self._undone(left, text) for left in (tail, *behind) for text in texts[i])
+            for i in _members(following)
+        )
+
+    def _undone(self, tail: Iterable[int], text: bytes) -> bool:
+        """Whether a text leaves all watches fine."""
+        return all(self._after(watch, text) == FINE for watch in tail)
+
+    def _always_leads_to(self, terminal: int, good: set[int]) -> bool:
+        """Whether each state in which a terminal can still end leads to one of the good ones."""
+        k = kernels("grammar_tables")
+        nexts = self._tables.next
+        mine = self._constant(k.S_TERMINAL) == terminal
+        alive = mine & (self._constant(k.S_DISTANCE) < FAR)
+        leads = np.zeros(len(nexts) + 1, np.bool_)  # the last entry is for -1
+        leads[list(good)] = True
+        while True:
+            more = leads[:-1] | (leads[nexts].any(axis=1) & mine)
+            if (more == leads[:-1]).all():
+                return bool(leads[:-1][alive].all())
+            leads[:-1] = more
 
     def follow_classes(self) -> npt.NDArray[np.uint8]:
         """uint8[terminals, classes]: whether a byte of a class can follow a terminal."""
@@ -130,22 +183,13 @@ class Adjacency:
         state = self._state(terminal, text)
         return state >= 0 and bool(self._ends[state])
 
-    def _directly(self, tail: set[int], following: int, texts: list[list[bytes]]) -> bool:
-        """Whether all that may follow has a text that leaves the watches of `tail` fine."""
-        if any(self._fails[watch] for watch in tail):
-            return False
-        return all(
-            any(all(self._after(w, text) == FINE for w in tail) for text in texts[i])
-            for i in _members(following)
-        )
-
-    def _separates(self, text: bytes, ignored: list[int]) -> bool:
+    def _separates(self, text: bytes) -> bool:
         """Whether a text is always read as one of the ignored terminals."""
-        for i in ignored:
+        for i in self._ignored:
             if self._matches(i, text):
                 earlier = range(i) if self._ordered else ()
                 starts = (int(self._match[self._start[j]]) for j in earlier)
-                return all(self._after(watch, text) == FINE for watch in starts)
+                return all(self._after(watch, text) != BROKEN for watch in starts)
         return False
 
     def _texts(self, terminal: int) -> list[bytes]:
@@ -190,20 +234,19 @@ class Adjacency:
             if count >= MAX_CANDIDATES or not level:
                 return
 
-    def _tails(self, terminal: int) -> set[int]:
-        """The watches that any lexeme of a terminal may leave behind."""
+    def _tails(self, terminal: int) -> dict[int, set[int]]:
+        """For each state in which a terminal can end, the watches that may be left behind."""
+        found: dict[int, set[int]] = {}
         lexers = [terminal, *self._within[terminal]] if self._ordered else [terminal]
-        found: set[int] = set()
         for reader in lexers:
-            found |= {int(own) for _, own in self._together(reader, reader, self._own)}
-            if reader != terminal:
-                found |= {own for _, own in self._together(terminal, reader, self._own)}
+            for state, own in self._together(terminal, reader, self._own):
+                found.setdefault(state, set()).add(own)
         if self._ordered:
             for rival in _members(self._beside[terminal]):
                 if rival < max(lexers) and rival not in lexers:
-                    pairs = self._together(terminal, rival, self._match)
-                    found |= {match for _, match in pairs if match != BROKEN}
-        return found - {FINE}
+                    for state, match in self._together(terminal, rival, self._match):
+                        found.setdefault(state, set()).update({match} - {BROKEN})
+        return {state: tail - {FINE} for state, tail in found.items()}
 
     def _together(self, ending: int, other: int, watches: Any) -> set[tuple[int, int]]:
         """(state, watch of another terminal) where `ending` may end, over all common texts."""

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
+MOST_EXPLORED = 600  # sets of stacks looked at for the terminals that stand side by side
+
+
 class GrammarAutomaton(Automaton):
     """The texts of a context-free grammar.
 
@@ -53,16 +56,35 @@ class GrammarAutomaton(Automaton):
         names = [used.written(name) for name in syntax.names]
         self._begin(tables, syntax.rule, list(map(str, terminals)), names)
         self.start = self.ask(kernels("grammar_start").begin, syntax.start)
-        adjacency = Adjacency(used, terminals, tables)
+        adjacency = Adjacency(used, terminals, tables, self._contexts(used))
         self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
-        if used.layout is None and not adjacency.is_safe():
-            self.tables.info[self._k.CHECKED] = 1
-            if not self._verdicts.decide(self.threads(self.start)[0]):
-                raise UnsatisfiableSchemaError(
-                    "no text can be cut into the terminals that the grammar wants",
-                    expected="a text in which no terminal reads on into the next",
-                    hint="put something between them, or give terminals priorities",
-                )
+        if used.layout is not None:
+            return
+        safe = adjacency.is_safe()
+        self.tables.info[self._k.CHECKED] = self._step.DOUBTED if safe else self._step.ALWAYS
+        if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
+            raise UnsatisfiableSchemaError(
+                "no text can be cut into the terminals that the grammar wants",
+                expected="a text in which no terminal reads on into the next",
+                hint="put something between them, or give terminals priorities",
+            )
+
+    def _contexts(self, grammar: Grammar) -> list[list[int]]:
+        """The sets of terminals that the lexer looks for at once, as far as they are soon met."""
+        if grammar.lexing != "longest":
+            return []
+        scan = kernels("grammar_layout").scan_laid
+        queue = [self.threads(self.start)[0][1]]
+        seen, found = set(queue), {}
+        for stacks in queue:
+            number = self.field(stacks, 5)
+            found[number] = self.record(number)
+            for terminal in found[number]:
+                after = self.ask(scan, stacks, terminal)
+                if after >= 0 and after not in seen and len(queue) < MOST_EXPLORED:
+                    seen.add(after)
+                    queue.append(after)
+        return list(found.values())
 
     def _begin(self, tables: Any, rule: Ints, terminals: list[str], rules: list[str]) -> None:
         self._k = kernels("grammar_tables")
@@ -156,7 +178,7 @@ class GrammarAutomaton(Automaton):
     @property
     def is_checked(self) -> bool:
         """Whether lexing can lead to dead ends, so that each thread is looked at by itself."""
-        return bool(self.tables.info[self._k.CHECKED])
+        return int(self.tables.info[self._k.CHECKED]) == self._step.ALWAYS
 
     def threads(self, at: int) -> list[tuple[int, int, int]]:
         """The lexer states of a position, each with its stacks and watches."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from structgen.automaton.automaton import Bytes
 from structgen.errors import BudgetError
@@ -12,10 +15,14 @@ from structgen.jit import kernels
 if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
 
-MAX_POSITIONS = 2_000  # looked at for one completion
+MAX_POSITIONS = 10_000  # looked at for one completion
 
 # Bytes in the order in which ties are broken: what reads best first.
 _ORDER = sorted(range(256), key=lambda b: (not (0x20 < b < 0x7F), b == 0x5C, chr(b).upper(), -b))
+
+
+def _nothing(_at: int) -> bool:
+    return False
 
 
 class Completions:
@@ -33,7 +40,8 @@ class Completions:
         for byte in _ORDER:
             if byte in alphabet:
                 chosen.setdefault(int(classes[byte]), byte)
-        self._bytes = list(chosen.values())
+        self._bytes = np.array(list(chosen.values()), np.int32)
+        self._after = np.zeros((len(self._bytes), 2), np.int64)
 
     def shortest(self, at: int) -> bytes:
         """A shortest text (in bytes) from a position to an end. Raises BudgetError."""
@@ -42,8 +50,11 @@ class Completions:
             raise BudgetError("no completion was found that the alphabet can write")
         return found
 
-    def search(self, at: int) -> bytes | None:
-        """A shortest completion, None when there is none. Raises BudgetError."""
+    def search(self, at: int, known: Callable[[int], bool] = _nothing) -> bytes | None:
+        """A shortest completion, None when there is none. Raises BudgetError.
+
+        known: positions from which one is known to exist; the search ends there.
+        """
         automaton, far = self._automaton, self._step.FAR
         origin: dict[int, tuple[int, int, int]] = {at: (0, -1, 0)}  # length, position, byte
         queue = [(automaton.ask(self._step.bound, at), 0, at)]
@@ -54,19 +65,18 @@ class Completions:
                 return None
             if length > origin[here][0]:
                 continue
-            if automaton.is_accepting(here):
+            if automaton.is_accepting(here) or known(here):
                 return _path(origin, here)
             if len(origin) > MAX_POSITIONS:
                 raise BudgetError(
                     f"more than {MAX_POSITIONS} positions to look at for a completion",
                     hint="make the terminals easier to tell apart",
                 )
-            for byte in self._bytes:
-                after = automaton.ask(self._step.step, here, byte)
+            automaton.ask(self._step.expand, here, self._bytes, self._after)
+            for byte, (after, more) in zip(self._bytes.tolist(), self._after.tolist(), strict=True):
                 if after < 0 or (after in origin and origin[after][0] <= length + 1):
                     continue
                 origin[after] = (length + 1, here, byte)
-                more = automaton.ask(self._step.bound, after)
                 heappush(queue, (min(far, length + 1 + more), -length - 1, after))
         return None
 

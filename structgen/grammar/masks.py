@@ -111,7 +111,7 @@ class GrammarMasks(Masks):
         row = np.zeros(self._words, np.int32)
         automaton = self._automaton
         if automaton.is_checked:
-            self._until_done(self._masks.walk_plain, 0, at, row)
+            self._walked(at, -1, row, np.zeros(0, np.int32))
         elif at < self._several:
             self._until_done(self._masks.mask, self._automaton.tied, at, row)
         else:
@@ -170,9 +170,14 @@ class GrammarMasks(Masks):
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
+        return self._walked(at, node, row, np.zeros(64, np.int32))
+
+    def _walked(
+        self, at: int, node: int, row: Row, ends: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.int32]:
+        """Walk node by node; the nodes after which the text may end, if `ends` has any room."""
         stack = np.zeros(self._depth + 4, np.int64)
         stack[0], stack[-3] = at, node + 1
-        ends = np.zeros(64, np.int32)
         while True:
             tables = self._automaton.tables
             code = self._walk.walk_below(tables, self._nodes, node, row, ends, stack)

@@ -27,26 +27,35 @@ class Verdicts:
         Raises BudgetError when that cannot be told within the limits of a completion.
         """
         automaton = self._automaton
-        base = self._k.REACHED * int(automaton.tables.info[self._k.REGION])
-        automaton.tables.work[base : base + 3] = thread
-        at = automaton.ask(self._step.packed, 1)
-        automaton.tables.info[self._k.CHECKED] = 0
+        at = automaton.ask(kernels("grammar_masks").place_of, *thread)
+        mode = int(automaton.tables.info[self._k.CHECKED])
+        automaton.tables.info[self._k.CHECKED] = self._step.NEVER
         try:
-            text = self._completions.search(at)
+            text = self._completions.search(at, self._is_known)
             on_the_way = [at]
             for byte in text or b"":
                 on_the_way.append(automaton.ask(self._step.step, on_the_way[-1], byte))
         finally:
-            automaton.tables.info[self._k.CHECKED] = 1
+            automaton.tables.info[self._k.CHECKED] = mode
         for place in on_the_way:
             threads = automaton.threads(place)
             if len(threads) == 1:
                 self._remember(threads[0], verdict=text is not None)
         return text is not None
 
-    def _remember(self, thread: tuple[int, int, int], *, verdict: bool) -> None:
+    def _is_known(self, at: int) -> bool:
+        """Whether a position has a thread that is known to be finishable."""
+        tables = self._automaton.tables
+        find = kernels("tables").lookup
+        return any(
+            find(tables.memo, self._key(thread)) == 1 for thread in self._automaton.threads(at)
+        )
+
+    def _key(self, thread: tuple[int, int, int]) -> int:
         automaton = self._automaton
         base = self._k.REACHED * int(automaton.tables.info[self._k.REGION])
         automaton.tables.work[base : base + 3] = thread
-        key = automaton.ask(self._step.verdict_key, 0)
-        automaton.ask(self._k.remember, key, int(verdict))
+        return automaton.ask(self._step.verdict_key, 0)
+
+    def _remember(self, thread: tuple[int, int, int], *, verdict: bool) -> None:
+        self._automaton.ask(self._k.remember, self._key(thread), int(verdict))
