@@ -1,0 +1,72 @@
+"""In: a lexicon, or tables that have become too small. Out: fresh tables, or larger copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.lexicon import Lexicon
+from structgen.automaton.machine import Frame, Goto, Move, Once, Push
+from structgen.errors import ArtifactError
+
+Int64s = npt.NDArray[np.int64]
+
+
+def fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of `kernels.tables.Tables` that begin with what a lexicon has."""
+    states = len(lexicon.states)
+    room = max(64, states + states // 2)
+    tables: dict[str, npt.NDArray[Any]] = {
+        "rows": np.empty((room, 256), np.int32),  # a row is written whole when it is filled
+        "filled": np.zeros(room, np.uint8),
+        "accept": np.full(room, -1, np.int32),
+        "recorded": np.zeros(room, np.uint8),
+        "needs_text": np.zeros(max(64, 2 * len(lexicon.labels)), np.uint8),
+        "guard": np.full((room, 2), -1, np.int32),
+        "order": np.zeros(64, np.int32),
+        "frames": np.full((64, 4), -1, np.int32),
+        "moves": hash_table(256),
+        "contexts": np.zeros((256, 4), np.int32),
+        "origin": np.full(256, -1, np.int64),
+        "interned": np.full(512, -1, np.int32),
+        "remembered": hash_table(256),
+        "events": hash_table(16),
+        "sizes": np.zeros(6, np.int64),
+        "need": np.zeros(8, np.int64),
+    }
+    for name in ("rows", "accept", "recorded"):
+        tables[name][:states] = getattr(lexicon, name)
+    tables["filled"][:states] = 1
+    return tables
+
+
+def hash_table(size: int) -> Int64s:
+    """An empty hash table of the kernels; size is a power of two."""
+    table = np.zeros((size, 2), np.int64)
+    table[:, 0] = -1
+    return table
+
+
+def grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
+    """A copy with twice the room."""
+    larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def foreign() -> ArtifactError:
+    """The error of tables that the spec beside them does not lead to."""
+    return ArtifactError(
+        "the saved tables do not belong to the saved spec", hint="compile the spec again"
+    )
+
+
+def frames_of(move: Move | None) -> tuple[Frame, ...]:
+    """The frames that a move leads to: the one that is then open, and the one below it."""
+    if isinstance(move, Push):
+        return (move.frame, move.waiting)
+    if isinstance(move, Goto | Once):
+        return (move.frame,)
+    raise foreign()
