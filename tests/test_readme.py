@@ -19,6 +19,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.nojit
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # hashes, without JIT
 @pytest.mark.parametrize("number", range(len(blocks("pycon"))))
 def test_a_session_gives_the_output_it_shows(number: int) -> None:
     """Each line after a `>>>` is what Python answers."""
