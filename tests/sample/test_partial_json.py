@@ -123,8 +123,8 @@ def test_depth_is_no_limit() -> None:
 
 @pytest.mark.parametrize(
     ("text", "offset"),
-    [("{]", 1), ("[1,]", 3), ("01", 1), ('{"a" 1', 5), ('{1', 1), ("trx", 0), ('["\n', 1), ("1 2", 2),
-     ("[1}", 2), ("é", 0), ('"é" x', 5), ("{,", 1), ("]", 0)],
+    [("{]", 1), ("[1,]", 3), ("01", 1), ('{"a" 1', 5), ('{1', 1), ("trx", 0), ('["\n', 1),
+     ("1 2", 2), ("[1}", 2), ("é", 0), ('"é" x', 5), ("{,", 1), ("]", 0)],
 )  # fmt: skip
 def test_what_is_no_json_is_refused(text: str, offset: int) -> None:
     """The error has the byte offset of what cannot be right."""
