@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+_UNCOUNTED = {"_nrt": False}  # numba's own option, missing from its type hints
 
 
 def kernel(signature: Any) -> Callable[[F], F]:
@@ -32,8 +33,9 @@ def lean(signature: Any) -> Callable[[F], F]:
 
     Counting takes as long as the work where kernels with many arrays call each other.
     """
+    options: dict[str, Any] = _UNCOUNTED
     decorated: Callable[[F], F] = numba.njit(
-        signature, cache=True, nogil=True, error_model="numpy", _nrt=False
+        signature, cache=True, nogil=True, error_model="numpy", **options
     )
     return decorated
 
@@ -43,7 +45,8 @@ def folded(signature: Any) -> Callable[[F], F]:
 
     A call passes each field of each array, which takes longer than short helpers do.
     """
+    options: dict[str, Any] = _UNCOUNTED | {"forceinline": True}
     decorated: Callable[[F], F] = numba.njit(
-        signature, cache=True, nogil=True, error_model="numpy", forceinline=True, _nrt=False
+        signature, cache=True, nogil=True, error_model="numpy", **options
     )
     return decorated

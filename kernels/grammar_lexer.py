@@ -167,7 +167,7 @@ def watches_of(t, base, count):  # type: ignore[no-untyped-def]
             t.work[base + kept] = watch
             kept += 1
             if fixed(t, W_FAILS, watch) == 1:
-                fails = 1
+                fails = numba.int64(1)
     watches = intern(t, WATCHES, base, kept)
     if watches >= 0:
         t.rec[watches, 4] = fails

@@ -170,11 +170,11 @@ def opened(t, count):  # type: ignore[no-untyped-def]
                 count += size >> 1
         i += 1
     kept = numba.int64(0)
-    for i in range(count):
-        bare = t.rec[t.work[base + 2 * i], 4]
+    for k in range(count):
+        bare = t.rec[t.work[base + 2 * k], 4]
         if bare >= 0:
             t.work[base + 2 * kept] = bare
-            t.work[base + 2 * kept + 1] = t.work[base + 2 * i + 1]
+            t.work[base + 2 * kept + 1] = t.work[base + 2 * k + 1]
             kept += 1
     return kept
 
@@ -244,7 +244,7 @@ def closed(t, count):  # type: ignore[no-untyped-def]
     ends = numba.int64(0)
     for i in range(count):
         if t.work[base + 2 * i] == t.info[END_ITEMS]:
-            ends = 1
+            ends = numba.int64(1)
     terminals = expected(t, stacks)
     if terminals < 0:
         return terminals

@@ -178,7 +178,7 @@ class GrammarAutomaton(Automaton):
     @property
     def is_checked(self) -> bool:
         """Whether lexing can lead to dead ends, so that each thread is looked at by itself."""
-        return int(self.tables.info[self._k.CHECKED]) == self._step.ALWAYS
+        return bool(self.tables.info[self._k.CHECKED] == self._step.ALWAYS)
 
     def threads(self, at: int) -> list[tuple[int, int, int]]:
         """The lexer states of a position, each with its stacks and watches."""

@@ -147,7 +147,7 @@ def is_lark(text: str) -> bool:
     from lark.exceptions import UnexpectedInput
     from lark.load_grammar import _get_parser
 
-    reader = _get_parser()  # type: ignore[no-untyped-call]  Lark types it not
+    reader = _get_parser()  # type: ignore[no-untyped-call]
 
     return _parses(lambda: reader.parse(f"{text}\n"), UnexpectedInput)
 
