@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structgen.jit import kernels
@@ -43,6 +43,9 @@ def remembered(texts: list[bytes]) -> tuple[Array, Array, int]:
 
 
 @given(TEXTS)
+@example(rb"\ud83d\n\ude00")
+@example(rb"\ud83da\ude00")
+@example(rb"\ud83d\ud83d\ude00")
 def test_texts_are_decoded_as_json_strings_are(text: bytes) -> None:
     """As Python reads them, unpaired surrogates as three bytes; the twin agrees."""
     _, origin, ctx = remembered([text])
