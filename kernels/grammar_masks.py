@@ -7,7 +7,7 @@ from numba import types
 
 from structgen.kernels.flags import lean
 from structgen.kernels.grammar_layout import counts, scan_any
-from structgen.kernels.grammar_parts import PARTS_T, PLACES, SMALL, build, full, set_bit
+from structgen.kernels.grammar_parts import CLUSTERED, PARTS_T, PLACES, SMALL, build, full, set_bit
 from structgen.kernels.grammar_step import SEVERAL, known_beyond, packed, quick, step
 from structgen.kernels.grammar_tables import (
     CLASS,
@@ -150,8 +150,16 @@ def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
             apart = clusters(t, tied, lexer)
             if apart < 0:
                 return apart
-        for k in range(t.heap[apart]):
+        count = numba.int64(t.heap[apart])
+        whole = p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED]
+        if t.info[NEWLINE] >= 0 and counts(t, lexer) == 1:
+            whole = False
+        if whole:
+            count = numba.int64(1)
+        for k in range(count):
             cluster = numba.int64(t.heap[apart + 1 + k])
+            if whole:
+                cluster = lexer
             if t.info[NEWLINE] >= 0 and counts(t, cluster) == 1:
                 code = walk_plain(t, p, trie, (cluster << 31) | stacks, row)
                 if code < 0:

@@ -25,8 +25,8 @@ NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
 # Places in `sizes`.
 (
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
-    KEPT, SEGMENTS, GROUPS, PLACES,
-) = range(17)  # fmt: skip
+    KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED,
+) = range(18)  # fmt: skip
 
 
 class Parts(NamedTuple):
@@ -42,7 +42,7 @@ class Parts(NamedTuple):
     group, first, last + 1, depth above. groups: int32[k, 2], scratch: terminals, watches. links:
     int32[k, 4], scratch: byte, first child, next sibling, last token; cuts: int32[k, 2], scratch:
     token, the one before. stack: int64[2 (depth + 4)], scratch; scratch: int32[words],
-    zeros; places: int64[4 k], scratch: trie, lexer state, stacks, watches. sizes: int64[17].
+    zeros; places: int64[4 k], scratch: trie, lexer state, stacks, watches. sizes: int64[18].
     """
 
     byte: npt.NDArray[np.uint8]

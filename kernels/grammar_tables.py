@@ -49,9 +49,9 @@ GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 1, 2, 3, 4, 5, 6, 7
 # Regions of `work`, each info[REGION] ints long.
 (
     IN, STACK, OUT, GOTO_OUT, GROUPS, PAIRS, BOTH, SETS, LEX, ENDINGS, WATCH, BEFORE, BEHIND,
-    VISITED, READ, REACHED, LAYOUT, WIDTHS,
-) = range(18)  # fmt: skip
-REGIONS = 18
+    VISITED, READ, REACHED, LAYOUT, WIDTHS, SEARCH,
+) = range(19)  # fmt: skip
+REGIONS = 19
 
 
 class Tables(NamedTuple):

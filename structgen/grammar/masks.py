@@ -19,7 +19,7 @@ SMALL_TRIE = 48  # nodes; tries below are walked node by node
 LARGE_STRETCH = 512  # nodes; stretches of a trie from here on are not merged with others
 SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
 WIDE_STATE = 16  # printable bytes that go on within a lexeme: its row is made ahead
-LARGE_TRIE = 4096  # nodes; what wide terminals do with such a trie is made ahead too
+LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_PREPARED = 24
 
 
@@ -45,8 +45,9 @@ class GrammarMasks(Masks):
     def _begin(self) -> None:
         """Forget all parts."""
         k, trie = self._parts_of, self._nodes
-        sizes = np.zeros(17, np.int64)
+        sizes = np.zeros(18, np.int64)
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
+        sizes[k.CLUSTERED] = LARGE_TRIE
         sizes[k.TRIES] = 1
         tries = np.zeros((1024, 4), np.int32)
         tries[0, 2] = len(trie.byte)
