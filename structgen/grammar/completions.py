@@ -42,6 +42,9 @@ class Completions:
                 chosen.setdefault(int(classes[byte]), byte)
         self._bytes = np.array(list(chosen.values()), np.int32)
         self._after = np.zeros((len(self._bytes), 2), np.int64)
+        # A width that no block has, behind a line break, has no bound: another line may follow.
+        info, newline = automaton.tables.info, kernels("grammar_tables").NEWLINE
+        self._far = self._step.FAR + int(info[newline] >= 0)
 
     def shortest(self, at: int) -> bytes:
         """A shortest text (in bytes) from a position to an end. Raises BudgetError."""
@@ -55,7 +58,7 @@ class Completions:
 
         known: positions from which one is known to exist; the search ends there.
         """
-        automaton, far = self._automaton, self._step.FAR
+        automaton, far = self._automaton, self._far
         origin: dict[int, tuple[int, int, int]] = {at: (0, -1, 0)}  # length, position, byte
         queue = [(automaton.ask(self._step.bound, at), 0, at)]
         while queue:
@@ -77,7 +80,7 @@ class Completions:
                 if after < 0 or (after in origin and origin[after][0] <= length + 1):
                     continue
                 origin[after] = (length + 1, here, byte)
-                heappush(queue, (min(far, length + 1 + more), -length - 1, after))
+                heappush(queue, (min(self._step.FAR, length + 1 + more), -length - 1, after))
         return None
 
 
