@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Automaton, Bytes, Masks, Stored
-from structgen.errors import ArtifactError, UnsatisfiableSchemaError
+from structgen.errors import ArtifactError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.grammar.adjacency import Adjacency
 from structgen.grammar.checks import trimmed
 from structgen.grammar.ir import Grammar
@@ -51,6 +51,7 @@ class GrammarAutomaton(Automaton):
     def __init__(self, grammar: Grammar) -> None:
         """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large."""
         used = trimmed(grammar)
+        _refuse_nested(used)
         tables, syntax = tables_of(used)
         terminals = in_larks_order(used)
         names = [used.written(name) for name in syntax.names]
@@ -243,3 +244,14 @@ class GrammarAutomaton(Automaton):
             "records": int(t.info[self._k.RECORDS]),
             "bytes": sum(array.nbytes for array in t),
         }
+
+
+def _refuse_nested(grammar: Grammar) -> None:
+    for terminal in grammar.terminals.values():
+        if terminal.nested is not None:
+            raise UnsupportedSchemaError(
+                f"{terminal} is a spec of its own inside a grammar, which is not enforced yet",
+                location=str(terminal.place) if terminal.place else "",
+                expected="rules and terminals of the grammar itself",
+                hint="write it as rules, or put specs one after another with structgen.sequence",
+            )
