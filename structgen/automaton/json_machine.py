@@ -249,7 +249,7 @@ class JsonMachine(Machine[JsonFrame]):
         elif takes:
             listed, _ = self._next_keys(frame)
             frame.high = len(listed)
-            known = (name for t in threads for name in t.plan.names) if cells else ()
+            known = (name for cell in cells for name in sorted(cell.without))
             names = word_range({n: i for i, n in enumerate(dict.fromkeys((*listed, *known)))})
         else:
             listed, frame.others = self._next_keys(frame)
