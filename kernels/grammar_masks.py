@@ -5,9 +5,9 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import lean
+from structgen.kernels.flags import folded, lean
 from structgen.kernels.grammar_layout import counts, scan_any
-from structgen.kernels.grammar_parts import CLUSTERED, PARTS_T, PLACES, SMALL, build, full, set_bit
+from structgen.kernels.grammar_parts import build
 from structgen.kernels.grammar_step import SEVERAL, known_beyond, packed, quick, step
 from structgen.kernels.grammar_tables import (
     CLASS,
@@ -23,6 +23,7 @@ from structgen.kernels.grammar_tables import (
     region,
     reserve,
 )
+from structgen.kernels.grammar_tries import CLUSTERED, PARTS_T, PLACES, SMALL, full, set_bit
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 
 
@@ -119,6 +120,64 @@ def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
     return packed(t, 1)
 
 
+@folded(INT(PARTS_T, INT, I32))
+def or_part(p, part, row):  # type: ignore[no-untyped-def]
+    """Or the tokens that stay within the lexeme of a part into a row."""
+    dense = p.parts[part, 0]
+    if dense >= 0:
+        for j in range(row.shape[0]):
+            row[j] |= p.dense[dense, j]
+    start = p.parts[part, 1]
+    for j in range(start, start + p.parts[part, 2]):
+        set_bit(row, p.lists[j])
+    return numba.int64(0)
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def push_groups(t, p, part, stacks, height):  # type: ignore[no-untyped-def]
+    """Put where the lexeme of a part can end on the stack of places: its height, or a code."""
+    stack = p.places
+    if 4 * (height + p.parts[part, 4]) > stack.shape[0]:
+        return full(p, PLACES)
+    start = p.parts[part, 3]
+    for j in range(start, start + 3 * p.parts[part, 4], 3):
+        beyond = known_beyond(t, stacks, numba.int64(p.lists[j]))
+        if beyond == UNKNOWN:
+            beyond = scan_any(t, stacks, numba.int64(p.lists[j]))
+        if beyond == DEAD:
+            continue
+        if beyond < 0:
+            return beyond
+        stack[4 * height] = p.lists[j + 2]
+        stack[4 * height + 1] = t.rec[beyond, 6]
+        stack[4 * height + 2] = beyond
+        stack[4 * height + 3] = p.lists[j + 1]
+        height += 1
+    return height
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT, I32))
+def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyped-def]
+    """`walk_plain` from one thread."""
+    place = (lexer << 31) | stacks
+    if watches != 0:
+        place = place_of(t, lexer, stacks, watches)
+        if place < 0:
+            return place
+    return walk_plain(t, p, trie, place, row)
+
+
+@folded(INT(GRAMMAR, PARTS_T, types.uint8[:, ::1], INT, INT))
+def cut(t, p, tied, trie, lexer):  # type: ignore[no-untyped-def]
+    """`clusters` of a lexer state where a trie is large, 0 where it is better read as a whole."""
+    whole = p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED]
+    if whole and (t.info[NEWLINE] < 0 or counts(t, lexer) == 0):
+        return numba.int64(0)
+    if t.rec[lexer, 5] >= 0:
+        return numba.int64(t.rec[lexer, 5])
+    return clusters(t, tied, lexer)
+
+
 @lean(INT(GRAMMAR, PARTS_T, types.uint8[:, ::1], INT, I32))
 def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
     """Or into `row` the tokens allowed at a position of one thread without watches.
@@ -126,42 +185,29 @@ def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
     Returns 0 when done, or a code; then call again.
     """
     stack = p.places
-    stack[0] = 0
-    stack[1] = at >> 31
-    stack[2] = at & 0x7FFFFFFF
-    stack[3] = 0
+    stack[0], stack[1], stack[2], stack[3] = 0, at >> 31, at & 0x7FFFFFFF, 0
     height = numba.int64(1)
     while height > 0:
         height -= 1
         trie, lexer = stack[4 * height], stack[4 * height + 1]
         stacks, watches = stack[4 * height + 2], stack[4 * height + 3]
         if watches != 0 or p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[SMALL]:
-            place = (lexer << 31) | stacks
-            if watches != 0:
-                place = place_of(t, lexer, stacks, watches)
-                if place < 0:
-                    return place
-            code = walk_plain(t, p, trie, place, row)
+            code = walk_from(t, p, trie, lexer, stacks, watches, row)
             if code < 0:
                 return code
             continue
-        apart = numba.int64(t.rec[lexer, 5])
+        apart = cut(t, p, tied, trie, lexer)
         if apart < 0:
-            apart = clusters(t, tied, lexer)
-            if apart < 0:
-                return apart
-        count = numba.int64(t.heap[apart])
-        whole = p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED]
-        if t.info[NEWLINE] >= 0 and counts(t, lexer) == 1:
-            whole = False
-        if whole:
-            count = numba.int64(1)
+            return apart
+        count = numba.int64(1)
+        if apart > 0:
+            count = numba.int64(t.heap[apart])
         for k in range(count):
-            cluster = numba.int64(t.heap[apart + 1 + k])
-            if whole:
-                cluster = lexer
+            cluster = lexer
+            if apart > 0:
+                cluster = numba.int64(t.heap[apart + 1 + k])
             if t.info[NEWLINE] >= 0 and counts(t, cluster) == 1:
-                code = walk_plain(t, p, trie, (cluster << 31) | stacks, row)
+                code = walk_from(t, p, trie, cluster, stacks, numba.int64(0), row)
                 if code < 0:
                     return code
                 continue
@@ -170,27 +216,8 @@ def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
                 part = build(t, p, trie, cluster)
                 if part < 0:
                     return part
-            if p.parts[part, 0] >= 0:
-                more = p.parts[part, 0]
-                for j in range(row.shape[0]):
-                    row[j] |= p.dense[more, j]
-            start = p.parts[part, 1]
-            for j in range(start, start + p.parts[part, 2]):
-                set_bit(row, p.lists[j])
-            start = p.parts[part, 3]
-            if 4 * (height + p.parts[part, 4]) > stack.shape[0]:
-                return full(p, PLACES)
-            for j in range(start, start + 3 * p.parts[part, 4], 3):
-                beyond = known_beyond(t, stacks, numba.int64(p.lists[j]))
-                if beyond == UNKNOWN:
-                    beyond = scan_any(t, stacks, numba.int64(p.lists[j]))
-                if beyond == DEAD:
-                    continue
-                if beyond < 0:
-                    return beyond
-                stack[4 * height] = p.lists[j + 2]
-                stack[4 * height + 1] = t.rec[beyond, 6]
-                stack[4 * height + 2] = beyond
-                stack[4 * height + 3] = p.lists[j + 1]
-                height += 1
+            or_part(p, part, row)
+            height = push_groups(t, p, part, stacks, height)
+            if height < 0:
+                return height
     return numba.int64(0)

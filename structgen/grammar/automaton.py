@@ -61,8 +61,8 @@ class GrammarAutomaton(Automaton):
         self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
         if used.layout is not None:
             return
-        safe = adjacency.is_safe()
-        self.tables.info[self._k.CHECKED] = self._step.DOUBTED if safe else self._step.ALWAYS
+        safe, verdicts = adjacency.is_safe(), kernels("grammar_verdicts")
+        self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
         if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
             raise UnsatisfiableSchemaError(
                 "no text can be cut into the terminals that the grammar wants",
@@ -179,7 +179,7 @@ class GrammarAutomaton(Automaton):
     @property
     def is_checked(self) -> bool:
         """Whether lexing can lead to dead ends, so that each thread is looked at by itself."""
-        return bool(self.tables.info[self._k.CHECKED] == self._step.ALWAYS)
+        return bool(self.tables.info[self._k.CHECKED] == kernels("grammar_verdicts").ALWAYS)
 
     def threads(self, at: int) -> list[tuple[int, int, int]]:
         """The lexer states of a position, each with its stacks and watches."""

@@ -30,6 +30,7 @@ class GrammarMasks(Masks):
         self._automaton = automaton
         self._walk = kernels("grammar_walk")
         self._parts_of = kernels("grammar_parts")
+        self._tries_of = kernels("grammar_tries")
         self._masks = kernels("grammar_masks")
         self._spread = kernels("walk").spread
         trie = vocabulary.trie
@@ -44,8 +45,8 @@ class GrammarMasks(Masks):
 
     def _begin(self) -> None:
         """Forget all parts."""
-        k, trie = self._parts_of, self._nodes
-        sizes = np.zeros(18, np.int64)
+        k, trie = self._tries_of, self._nodes
+        sizes = np.zeros(19, np.int64)
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
         sizes[k.CLUSTERED] = LARGE_TRIE
         sizes[k.TRIES] = 1
@@ -132,14 +133,14 @@ class GrammarMasks(Masks):
             code = int(kernel(self._automaton.tables, self._parts, *arguments))
             if code >= 0:
                 return code
-            if code == self._parts_of.NEED_ROOM:
+            if code == self._tries_of.NEED_ROOM:
                 self._grow()
             else:
                 self._automaton.serve(code)
 
     def _grow(self) -> None:
         """Make room in the array of parts that is full, or begin anew when all are too large."""
-        k, p = self._parts_of, self._parts
+        k, p = self._tries_of, self._parts
         if sum(array.nbytes for array in p) > MAX_BYTES:
             self._begin()
             return

@@ -69,10 +69,8 @@ def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
     listed = [fixed[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
     offsets = np.cumsum([0, *map(len, listed)]).astype(np.int64)
     info = np.zeros(k.INFO_SIZE, np.int64)
-    info[k.RECORDS] = info[k.HEAP] = 1  # number 0 stands for nothing
-    info[k.ORDERED] = ordered
-    info[k.TERMINAL_COUNT] = len(terminals)
-    info[k.MANY_GROUPS] = MAX_GROUPS
+    info[[k.RECORDS, k.HEAP]] = 1  # number 0 stands for nothing
+    info[[k.ORDERED, k.TERMINAL_COUNT, k.MANY_GROUPS]] = ordered, len(terminals), MAX_GROUPS
     info[[k.NEWLINE, k.INDENT, k.DEDENT]] = laid_out
     info[k.REGION] = max(1024, len(syntax.first), len(after) + 2, len(terminals) + 2)
     tables = k.Tables(

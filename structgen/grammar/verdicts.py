@@ -29,7 +29,7 @@ class Verdicts:
         automaton = self._automaton
         at = automaton.ask(kernels("grammar_masks").place_of, *thread)
         mode = int(automaton.tables.info[self._k.CHECKED])
-        automaton.tables.info[self._k.CHECKED] = self._step.NEVER
+        automaton.tables.info[self._k.CHECKED] = kernels("grammar_verdicts").NEVER
         try:
             text = self._completions.search(at, self._is_known)
             on_the_way = [at]
@@ -55,7 +55,7 @@ class Verdicts:
         automaton = self._automaton
         base = self._k.REACHED * int(automaton.tables.info[self._k.REGION])
         automaton.tables.work[base : base + 3] = thread
-        return automaton.ask(self._step.verdict_key, 0)
+        return automaton.ask(kernels("grammar_verdicts").verdict_key, 0)
 
     def _remember(self, thread: tuple[int, int, int], *, verdict: bool) -> None:
         self._automaton.ask(self._k.remember, self._key(thread), int(verdict))

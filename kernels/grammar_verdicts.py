@@ -1,0 +1,124 @@
+"""In: tables, threads. Out: those that some text finishes, as far as that is in doubt."""
+
+from __future__ import annotations
+
+import numba
+
+from structgen.kernels.flags import lean
+from structgen.kernels.grammar_lexer import endings, next_lexer, next_watches
+from structgen.kernels.grammar_tables import (
+    CHECKED,
+    GRAMMAR,
+    INT,
+    NEED,
+    NEED_SPACE,
+    NEED_VERDICT,
+    REACHED,
+    REGION,
+    SEARCH,
+    THREADS,
+    VERDICT,
+    intern,
+    key_of,
+    lacks,
+    recall,
+    region,
+    remember,
+)
+from structgen.kernels.tables import DEAD, UNKNOWN
+
+NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are asked about: none, with watches, all
+
+
+@lean(INT(GRAMMAR, INT))
+def verdict_key(t, thread):  # type: ignore[no-untyped-def]
+    """The key under which it is kept whether a thread of region REACHED can be finished."""
+    base = region(t, REACHED) + 3 * thread
+    if t.info[CHECKED] == DOUBTED:
+        return key_of(VERDICT, t.work[base], t.work[base + 2])
+    if t.work[base + 2] == 0:
+        return key_of(VERDICT, t.work[base], t.work[base + 1])
+    record = intern(t, THREADS, base, 3)
+    return record if record < 0 else key_of(VERDICT, 0, record)
+
+
+@lean(INT(GRAMMAR, INT))
+def may_be_fine(t, watches):  # type: ignore[no-untyped-def]
+    """1 if some byte leaves no watch, 0 if none does, or NEED_SPACE."""
+    for kind in range(t.next.shape[1]):
+        after = next_watches(t, watches, kind)
+        if after == 0:
+            return numba.int64(1)
+        if after < DEAD:
+            return after
+    return numba.int64(0)
+
+
+@lean(INT(GRAMMAR, INT, INT))
+def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
+    """1 if some bytes of the lexeme, or one behind it, leave no watch; 0 if not, or NEED_SPACE.
+
+    A breadth-first search over pairs of lexer state and watches.
+    """
+    base = region(t, SEARCH)
+    t.work[base], t.work[base + 1] = lexer, watches
+    count = numba.int64(1)
+    i = numba.int64(0)
+    while i < count:
+        lexer, watches = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
+        i += 1
+        ends = endings(t, lexer)
+        if ends < 0:
+            return ends
+        if t.heap[ends] > 0:
+            fine = may_be_fine(t, watches)
+            if fine != 0:
+                return fine
+        for kind in range(t.next.shape[1]):
+            after = next_lexer(t, lexer, kind)
+            beyond = next_watches(t, watches, kind)
+            if after < DEAD or beyond < DEAD:
+                return numba.int64(NEED_SPACE)
+            if after == DEAD or beyond == DEAD:
+                continue
+            if beyond == 0:
+                return numba.int64(1)
+            seen = False
+            for j in range(count):
+                if t.work[base + 2 * j] == after and t.work[base + 2 * j + 1] == beyond:
+                    seen = True
+            if not seen:
+                if 2 * count + 2 > t.info[REGION]:
+                    return lacks(t, REGION)
+                t.work[base + 2 * count] = after
+                t.work[base + 2 * count + 1] = beyond
+                count += 1
+    return numba.int64(0)
+
+
+@lean(INT(GRAMMAR, INT))
+def finishable(t, count):  # type: ignore[no-untyped-def]
+    """Keep the threads in region REACHED that some text finishes: their number."""
+    base = region(t, REACHED)
+    kept = numba.int64(0)
+    for i in range(count):
+        verdict = numba.int64(1)
+        if t.info[CHECKED] == ALWAYS or t.work[base + 3 * i + 2] != 0:
+            key = verdict_key(t, i)
+            if key < 0:
+                return key
+            verdict = recall(t, key)
+            if verdict == UNKNOWN and t.info[CHECKED] == DOUBTED:
+                lexer, watches = numba.int64(t.work[base + 3 * i]), t.work[base + 3 * i + 2]
+                verdict = settles(t, lexer, numba.int64(watches))
+                if verdict < 0 or remember(t, key, verdict) < 0:
+                    return numba.int64(NEED_SPACE)
+        if verdict == UNKNOWN:
+            for k in range(3):
+                t.info[NEED + k] = t.work[base + 3 * i + k]
+            return numba.int64(NEED_VERDICT)
+        if verdict == 1:
+            for k in range(3):
+                t.work[base + 3 * kept + k] = t.work[base + 3 * i + k]
+            kept += 1
+    return kept
