@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 MAX_BYTES = 256 << 20  # of parts of rows kept for one grammar
-SMALL_TRIE = 48  # nodes; tries below are walked node by node
+SMALL_TRIE = 24  # nodes; tries below are walked node by node
 LARGE_STRETCH = 512  # nodes; stretches of a trie from here on are not merged with others
 SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
 WIDE_STATE = 16  # printable bytes that go on within a lexeme: its row is made ahead
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_PREPARED = 24
+MOST_EXPLORED, MOST_SAMPLED = 200, 80  # sets of stacks looked at for masks to be made ahead
+SAMPLE = b"a1 ("
 
 
 class GrammarMasks(Masks):
@@ -91,6 +94,29 @@ class GrammarMasks(Masks):
         for trie in sorted(large)[:MOST_PREPARED]:
             for state in set(wide) & set(starts):
                 self._part(trie, state)
+        for at in self._samples():
+            self.row(at)
+
+    def _samples(self) -> list[int]:
+        """Some positions that are soon met, no two with the same lexer state."""
+        automaton, scan = self._automaton, kernels("grammar_layout").scan_laid
+        first = automaton.threads(automaton.start)[0][1]
+        queue, seen = [first], {first}
+        found: dict[Hashable, int] = {}
+        for stacks in queue:
+            lexer = automaton.field(stacks, 6)
+            if lexer not in found and len(found) < MOST_SAMPLED:
+                at = found[lexer] = (lexer << 31) | stacks
+                for byte in SAMPLE:
+                    after, _ = automaton.run(at, bytes((byte,)))
+                    if 0 <= after < self._several:
+                        found.setdefault((after >> 31, stacks), after)
+            for terminal in automaton.record(automaton.field(stacks, 5)):
+                beyond = automaton.ask(scan, stacks, terminal)
+                if beyond >= 0 and beyond not in seen and len(queue) < MOST_EXPLORED:
+                    seen.add(beyond)
+                    queue.append(beyond)
+        return list(found.values())
 
     def _part(self, trie: int, state: int) -> int:
         """The part of a trie and one state of a terminal, made now."""
