@@ -141,9 +141,7 @@ def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
         t.need[0] = first
         return numba.int64(NEED_LEXEME)
     after = context_of(t, first, parent, taken)
-    if after < 0:
-        return after
-    return (q << 32) | after
+    return (q << 32) | after if after >= 0 else after
 
 
 @lean(types.int64(TABLES, types.int64, types.int64, types.int64))

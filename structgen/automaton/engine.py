@@ -118,7 +118,9 @@ class Engine(Numbering, Automaton):
         """See `Automaton.expected`."""
         state, frame = self.state(at >> 32), self.frame_at(at & 0xFFFFFFFF)
         words = self.machine.expected(frame)
-        if state not in (frame.lexeme, frame.entry):
+        self.targets(at >> 32)  # fills `accept`
+        begins = self.tables.accept[at >> 32] == self._k.SKIP_LABEL
+        if state != frame.lexeme and not begins:
             words = f"{in_words(self.next_bytes(at))} (within {words})"
         if self.is_accepting(at):
             words = f"{words}, or the end"

@@ -249,7 +249,8 @@ class JsonMachine(Machine[JsonFrame]):
         elif takes:
             listed, _ = self._next_keys(frame)
             frame.high = len(listed)
-            known = (name for cell in cells for name in sorted(cell.without))
+            known = [name for cell in cells for name in sorted(cell.without)]
+            known += [key for t in threads for key in sorted(t.progress.seen)] * bool(cells)
             names = word_range({n: i for i, n in enumerate(dict.fromkeys((*listed, *known)))})
         else:
             listed, frame.others = self._next_keys(frame)

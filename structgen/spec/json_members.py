@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structgen.automaton.regex import ANY, Regex, complement, intersect, shortest, words
 from structgen.automaton.regex_endless import is_infinite
 from structgen.errors import BudgetError
+from structgen.spec.json_cells import Cell
 from structgen.spec.json_clauses import Pending, pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_finishing import Choice, Slot, finished
 from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import Clause, Every, ObjectAlt, is_search
 from structgen.spec.json_plans import (
-    Cell,
     CostOf,
     ObjectPlan,
     Progress,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,10 +25,10 @@ from structgen.automaton.regex import (
 )
 from structgen.automaton.regex_endless import endless, is_infinite, is_single
 from structgen.automaton.words import WordRange, word_range
-from structgen.errors import BudgetError
-from structgen.spec.json_exprs import FALSE, Expr, conjoin
+from structgen.spec.json_cells import Cell
+from structgen.spec.json_exprs import FALSE, Expr
 from structgen.spec.json_logic import object_child
-from structgen.spec.json_nodes import Clause, Group, ObjectAlt
+from structgen.spec.json_nodes import Clause, ObjectAlt
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
@@ -68,35 +67,6 @@ class Take(NamedTuple):
     asked: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """Keys that are not named, and match the same patterns: they share a child.
-
-    They are the words of `loose` but for those in `without`.
-    """
-
-    loose: Regex
-    child: Expr
-    without: frozenset[str] = frozenset()
-
-    @cached_property
-    def keys(self) -> Regex:
-        """The keys."""
-        return intersect(self.loose, complement(words(self.without)))
-
-    @cached_property
-    def is_empty(self) -> bool:
-        """Whether there are none."""
-        word = shortest(self.loose)
-        return word is None or (word in self.without and self.keys.is_empty())
-
-    def split(self, language: Regex) -> list[Cell]:
-        """The keys in a language, and those that are not, if there are any."""
-        halves = (intersect(self.loose, part) for part in (language, complement(language)))
-        cells = [Cell(half, self.child, self.without) for half in halves]
-        return [cell for cell in cells if not cell.is_empty]
-
-
 class ObjectPlan:
     """One alternative of an object under one property order. Compared by identity."""
 
@@ -130,7 +100,7 @@ class ObjectPlan:
         """The keys that are not named, by child."""
         cells = [Cell(ANY, (), frozenset(self.names))]
         for group in self.alt.groups:
-            cells = [part for cell in cells for part in _split(cell, group)]
+            cells = [part for cell in cells for part in cell.split_by(group)]
         return tuple(cells)
 
     @cached_property
@@ -362,28 +332,6 @@ class ObjectPlan:
 def closing(members: list[int], opened: bool, gap: int) -> int:
     """Bytes of members with their commas and gaps, and of the closing bracket."""
     return sum(members) + len(members) * (1 + gap) - (opened and bool(members)) + gap + 1
-
-
-def _split(cell: Cell, group: Group) -> list[Cell]:
-    """The parts of a cell that `group` tells apart."""
-    inside = Cell(intersect(cell.loose, group.keys), cell.child, cell.without)
-    parts: list[tuple[Cell, list[Expr]]] = [] if inside.is_empty else [(inside, [])]
-    for pattern, child in group.patterns:
-        halves: list[tuple[Cell, list[Expr]]] = []
-        for part, found in parts:
-            for half, more in ((pattern, [child]), (complement(pattern), [])):
-                new = Cell(intersect(part.loose, half), cell.child, cell.without)
-                halves += [] if new.is_empty else [(new, [*found, *more])]
-        parts = halves
-        if len(parts) > 1000:
-            raise BudgetError(
-                "the patterns of 'patternProperties' overlap in more than 1000 ways",
-                hint="use fewer patterns, or patterns that exclude each other",
-            )
-    return [
-        Cell(part.loose, conjoin(cell.child, *(found or [group.rest])), cell.without)
-        for part, found in parts
-    ]
 
 
 def _count(keys: Regex, enough: int) -> int:

@@ -1,0 +1,61 @@
+"""In: the patterns of an object. Out: cells, the kinds of keys that have no name in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from structgen.automaton.regex import Regex, complement, intersect, shortest, words
+from structgen.errors import BudgetError
+from structgen.spec.json_exprs import Expr, conjoin
+from structgen.spec.json_nodes import Group
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Keys that are not named, and match the same patterns: they share a child.
+
+    They are the words of `loose` but for those in `without`.
+    """
+
+    loose: Regex
+    child: Expr
+    without: frozenset[str] = frozenset()
+
+    @cached_property
+    def keys(self) -> Regex:
+        """The keys."""
+        return intersect(self.loose, complement(words(self.without)))
+
+    @cached_property
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        word = shortest(self.loose)
+        return word is None or (word in self.without and self.keys.is_empty())
+
+    def split(self, language: Regex) -> list[Cell]:
+        """The keys in a language, and those that are not, if there are any."""
+        halves = (intersect(self.loose, part) for part in (language, complement(language)))
+        cells = [Cell(half, self.child, self.without) for half in halves]
+        return [cell for cell in cells if not cell.is_empty]
+
+    def split_by(self, group: Group) -> list[Cell]:
+        """The parts that the patterns of a group tell apart, with what they ask of the child."""
+        inside = Cell(intersect(self.loose, group.keys), self.child, self.without)
+        parts: list[tuple[Cell, list[Expr]]] = [] if inside.is_empty else [(inside, [])]
+        for pattern, child in group.patterns:
+            halves: list[tuple[Cell, list[Expr]]] = []
+            for part, found in parts:
+                for half, more in ((pattern, [child]), (complement(pattern), [])):
+                    new = Cell(intersect(part.loose, half), self.child, self.without)
+                    halves += [] if new.is_empty else [(new, [*found, *more])]
+            parts = halves
+            if len(parts) > 1000:
+                raise BudgetError(
+                    "the patterns of 'patternProperties' overlap in more than 1000 ways",
+                    hint="use fewer patterns, or patterns that exclude each other",
+                )
+        return [
+            Cell(part.loose, conjoin(self.child, *(found or [group.rest])), self.without)
+            for part, found in parts
+        ]
