@@ -210,8 +210,8 @@ def _plan(args: argparse.Namespace) -> Plan:
     for name in samplers:
         if name not in SAMPLERS:
             raise BenchError(f"there is no sampler {name!r}", expected=", ".join(SAMPLERS))
-    if not any(SAMPLERS[name] for name in samplers):
-        raise BenchError("none of the samplers is available yet", location=args.samplers)
+    if not samplers:
+        raise BenchError("no sampler is named", expected=", ".join(SAMPLERS))
     found, left_out = available(engine_names(args.engines))
     tasks, missing = _tasks(args)
     memory = args.memory_limit * 2**30 if args.memory_limit else 0.9 * psutil.virtual_memory().total

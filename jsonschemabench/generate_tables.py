@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jsonschemabench.generate_samplers import MEANING, SAMPLERS, UNCONSTRAINED
+from jsonschemabench.generate_samplers import MEANING, UNCONSTRAINED
 from jsonschemabench.outcomes import ACCEPTED_INVALID, CRASH, INCOMPLETE
 from jsonschemabench.times import merged, quantile
 
@@ -160,9 +160,6 @@ def quality(records: Sequence[Record], engines: Sequence[str], samplers: Sequenc
         return "## Quality\n\nThere is no task with a known answer: see --tasks and --demo-tasks."
     rows = []
     for sampler in samplers:
-        if SAMPLERS[sampler] is None:
-            rows.append([sampler, "not available yet", *[NONE] * 5])
-            continue
         for engine in engines:
             own = [r for r in judged if r["engine"] == engine and r["sampler"] == sampler]
             if own:
@@ -185,9 +182,6 @@ def quality(records: Sequence[Record], engines: Sequence[str], samplers: Sequenc
         "A field is a leaf value of the answer; missing and needless ones are wrong, and so are "
         f"all where the output is no JSON. {meaning}"
     )
-    missing = [name for name in samplers if SAMPLERS[name] is None]
-    if missing:
-        note += f" NOT AVAILABLE: {', '.join(missing)}; the library has no such sampler yet."
     return f"## Quality\n\n{_table(head, rows)}\n\n{note}"
 
 

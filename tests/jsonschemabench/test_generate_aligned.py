@@ -14,6 +14,7 @@ import structgen as sg
 from jsonschemabench.engines.engine import JSON_SCHEMA, Compiled, Spec
 from jsonschemabench.engines.structgen import StructgenEngine
 from jsonschemabench.generate_aligned import MatcherConstraint, write_aligned
+from jsonschemabench.generate_engines import GeneratingStructgen
 from jsonschemabench.generate_loop import Job, Session, Written, write
 from structgen.decode.loading import vocabulary_of
 from structgen.decode.sampling import Sampler
@@ -78,8 +79,11 @@ def test_the_matchers_masks_are_the_constraints(session: Session, compiled: Comp
     assert mine.steps
 
 
-def test_greedy_is_the_most_probable_text(session: Session, compiled: Compiled) -> None:
+def test_greedy_is_a_probable_text(session: Session) -> None:
     """Never less probable than what masking greedily writes, and it fits."""
+    engine = GeneratingStructgen()  # little white space, as `generate` measures it
+    engine.prepare(session.vocabulary)
+    compiled = engine.compile(Spec(JSON_SCHEMA, json.dumps(SCHEMA)))
     plain = write(session, job(0.0), compiled)
     aligned = write_aligned(session, job(0.0), compiled)
     assert aligned.finish == "end"
@@ -88,6 +92,11 @@ def test_greedy_is_the_most_probable_text(session: Session, compiled: Compiled) 
         assert probability(session, aligned) >= probability(session, plain) - 1e-3
     assert aligned.model > 0
     assert aligned.first_token == pytest.approx(aligned.total, rel=0.2)
+
+
+def test_a_narrow_beam_can_miss_every_text(session: Session, compiled: Compiled) -> None:
+    """A limit: white space of any length fills the beam, though `true` fits in two tokens."""
+    assert write_aligned(session, job(0.0), compiled).finish == "token budget"
 
 
 def test_draws_fit_and_follow_the_seed(session: Session, compiled: Compiled) -> None:
