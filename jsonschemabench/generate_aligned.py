@@ -1,6 +1,6 @@
 """In: a model, a prompt, a compiled spec of any engine. Out: a text by the model's own law.
 
-The arm "aligned" of the question of quality. At temperature 0 it is the most probable text that
+The arm "aligned" of the question of quality. At temperature 0 it is the best text of those that
 fits, as beam search finds it; else a draw from a population of particles. The engine's matcher is
 asked for masks alone, so that what differs from the arm "masked" is the sampler.
 """

@@ -33,7 +33,7 @@ SAMPLERS: dict[str, Writer] = {
 MEANING = {
     "off": "the model alone, without constraint",
     "masked": "tokens that cannot fit are masked, the others renormalised",
-    "aligned": "the model's own law, given that the text fits: its most probable text at "
+    "aligned": "the model's own law, given that the text fits: the best text found at "
     "temperature 0 (beam of 4), else a draw by particles (4)",
 }
 
