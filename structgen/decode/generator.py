@@ -127,8 +127,9 @@ class Generator:
         """
         if n is not None:
             check_count("n", n)
-        rows = self._rows(prompts, specs, n or 1, Settings.of(options))
-        for _ in decode(self.target, rows):
+        settings = Settings.of(options)
+        rows = self._rows(prompts, specs, n or 1, settings)
+        for _ in self._decode(rows, settings):
             pass
         results = [row.result() for row in rows]
         if n is None:
@@ -137,8 +138,17 @@ class Generator:
 
     def stream(self, prompt: Prompt, spec: Any, **options: Unpack[Options]) -> Stream:
         """Generate one text piece by piece; the Stream's `result` is there after the last piece."""
-        [row] = self._rows([prompt], [spec], 1, Settings.of(options))
-        return Stream(row, decode(self.target, [row]))
+        settings = Settings.of(options)
+        [row] = self._rows([prompt], [spec], 1, settings)
+        return Stream(row, self._decode([row], settings))
+
+    def _decode(self, rows: list[Row], settings: Settings) -> Iterator[tuple[int, str]]:
+        if settings.speculate is None:
+            return decode(self.target, rows)
+        from structgen.speculate.loop import decode as decode_with_drafts
+        from structgen.speculate.speculation import speculation_of
+
+        return decode_with_drafts(self.target, rows, speculation_of(settings.speculate))
 
     def _rows(self, prompts: Sequence[Prompt], specs: Any, n: int, settings: Settings) -> list[Row]:
         if isinstance(prompts, str) or not isinstance(prompts, Sequence) or not prompts:
@@ -185,6 +195,7 @@ class Generator:
             on_truncation=settings.on_truncation,
             label=label,
             weight=settings.weight,
+            transforms=tuple(settings.transforms),
         )
 
 

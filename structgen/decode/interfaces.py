@@ -26,6 +26,29 @@ Rows = npt.NDArray[np.int32]
 #: weigh the same, so drafts are verified against the same law.
 Weigh = Callable[[int, npt.NDArray[np.int64]], Doubles]
 
+#: Which of the tokens int64[k], with these log weights float64[k], is written: its index.
+Choose = Callable[[npt.NDArray[np.int64], Doubles, Sampler, np.random.Generator], int]
+
+
+class Path(Protocol):
+    """What a Transform remembers of one text."""
+
+    def log_weights(self, state: int, ids: npt.NDArray[np.int64]) -> Doubles:
+        """float64[k]: added to the logits of the tokens int64[k] allowed in `state`."""
+
+    def wrote(self, state: int, token: int) -> None:
+        """A token was written in `state`. Called once for each, in order."""
+
+
+class Transform(Protocol):
+    """Changes the law of the next token by the text so far, such as a penalty on repetitions.
+
+    It is asked token by token, so drafts are verified against the law of their own path.
+    """
+
+    def begin(self, prompt: Sequence[int], constraint: Constraint) -> Path:
+        """For one text."""
+
 
 class Constraint(Protocol):
     """The part of a compiled constraint that decoding uses. States are ints and never expire."""
@@ -66,6 +89,10 @@ class Constraint(Protocol):
 
 class Logits(Protocol):
     """One row of logits for each token of a forward pass, wherever the model keeps them."""
+
+    @property
+    def hidden(self) -> Sequence[Any] | None:
+        """The hidden states asked for: for each row of the cache [tokens, layers, d], or None."""
 
     def wait(self) -> None:
         """Return when the model has finished computing them."""
@@ -132,14 +159,20 @@ class Target(Protocol[CacheT]):
     def takes_trees(self) -> bool:
         """Whether `forward` takes `parents`, and `commit` may keep less than everything."""
 
-    def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[CacheT, Logits]:
-        """Read prompts of one token or more each. The logits have one row per prompt."""
+    def prefill(
+        self, prompts: Sequence[Sequence[int]], hidden: Sequence[int] = ()
+    ) -> tuple[CacheT, Logits]:
+        """Read prompts of one token or more each. The logits have one row per prompt.
+
+        hidden: layers (0: the embeddings, -1: the last) whose states `Logits.hidden` shall have.
+        """
 
     def forward(
         self,
         cache: CacheT,
         tokens: Sequence[Sequence[int]],
         parents: Sequence[Sequence[int]] | None = None,
+        hidden: Sequence[int] = (),
     ) -> Logits:
         """Read `tokens[r]` after row r; the logits have one row per token, row by row.
 

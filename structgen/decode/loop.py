@@ -26,19 +26,19 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
     ModelError) end the loop.
     """
     clock = Clock()
-    live = _leave(rows, range(len(rows)), clock)
+    live = leave(rows, range(len(rows)), clock)
     if not live:
         return
     cache, logits = target.prefill([rows[r].request.prompt for r in live])
     draws = isinstance(logits, DrawingLogits)  # asking takes microseconds, so once
-    draws &= all(row.request.weight is None for row in rows)  # weights are known here alone
+    draws &= not any(row.request.weight or row.request.transforms for row in rows)  # known here
     while True:
         clock.model += clock.lap()
         if draws:
             _write_there([rows[r] for r in live], cast(DrawingLogits, logits), clock)
         else:
             _write([rows[r] for r in live], logits, target.vocab_size, clock)
-        stay = _leave(rows, live, clock)
+        stay = leave(rows, live, clock)
         for r in live:
             if piece := rows[r].take_piece():
                 yield r, piece
@@ -91,7 +91,7 @@ def _fill(live: Sequence[Row], masks: Rows) -> None:
         row.request.constraint.fill_mask(row.state, mask)
 
 
-def _leave(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> list[int]:
+def leave(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> list[int]:
     """Positions in `live` of the rows that go on; those that do not get their times."""
     stay = []
     for position, r in enumerate(live):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from structgen.speculate.stats import Stats
 
 Doubles = npt.NDArray[np.float64]
 
@@ -52,6 +55,7 @@ class GenerationResult:
     finish_reason: "complete" (nothing more could follow), "eos" (the model chose to end) or
         "closed" (the token budget was ending, so the shortest way to a valid end was written).
     prompt_tokens: number of tokens of the prompt.
+    stats: what speculation did, or None without it.
     """
 
     text: str
@@ -65,6 +69,7 @@ class GenerationResult:
     finish_reason: FinishReason
     timings: Timings
     prompt_tokens: int
+    stats: Stats | None = None
 
 
 class Clock:

@@ -10,7 +10,7 @@ import codecs
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,14 @@ import numpy.typing as npt
 from structgen.automaton.automaton import DEAD
 from structgen.constraint import FINAL
 from structgen.decode.closing import Closer
-from structgen.decode.interfaces import Constraint, Drawn, Weigh
+from structgen.decode.interfaces import Choose, Constraint, Drawn, Transform, Weigh
 from structgen.decode.result import FinishReason, GenerationResult, Timings
 from structgen.decode.sampling import Sampler, log_sum_exp
 from structgen.errors import GenerationError, ModelError, NoTokenError, TruncatedError
 from structgen.mask import bitmask
+
+if TYPE_CHECKING:
+    from structgen.speculate.stats import Stats
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
@@ -35,6 +38,7 @@ class Request:
     where only whitespace could follow, "eos" waits for the model's end token. on_truncation: what
     happens when the budget ends first. label: says in errors which of several prompts it was.
     weight: log weights of tokens, which the law that is drawn from is multiplied by; or None.
+    transforms: what changes that law by the text so far.
     """
 
     prompt: tuple[int, ...]
@@ -46,6 +50,17 @@ class Request:
     on_truncation: Literal["close", "raise"] = "close"
     label: str = ""
     weight: Weigh | None = None
+    transforms: tuple[Transform, ...] = ()
+
+
+def sample_token(
+    _ids: npt.NDArray[np.int64],
+    logits: npt.NDArray[np.float64],
+    sampler: Sampler,
+    rng: np.random.Generator,
+) -> int:
+    """The plain `Choose`: a draw from the sampler's law."""
+    return sampler.choose(logits, rng)
 
 
 class Row:
@@ -58,6 +73,7 @@ class Row:
         self.tokens: list[int] = []
         self.finish: FinishReason | None = None
         self.timings: Timings | None = None
+        self.stats: Stats | None = None  # what speculation did
         self._rng = rng
         self._raw: list[float] = []
         self._masked: list[float] = []
@@ -67,6 +83,7 @@ class Row:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._pieces: list[str] = []
         self._given = 0  # pieces already taken
+        self._paths = [t.begin(request.prompt, request.constraint) for t in request.transforms]
         if request.on_truncation == "close":
             self._check_budget()
         if request.stop == "complete" and request.closer.complete(self.state):
@@ -82,24 +99,25 @@ class Row:
         """What has been written, up to the last whole character."""
         return "".join(self._pieces)
 
-    def step(self, logits: npt.NDArray[Any], log_raw: float) -> None:
+    @property
+    def planned(self) -> tuple[int, ...]:
+        """The tokens that close the text, once it is being closed."""
+        return tuple(self._plan)
+
+    def step(self, logits: npt.NDArray[Any], log_raw: float, choose: Choose = sample_token) -> None:
         """Write one more token, or end the text.
 
         `logits` float[V] are masked already (-inf); `log_raw` is the log of the sum of their
-        exponentials before that.
+        exponentials before that. `choose` takes a token by the law of the request's sampler.
         """
         if not math.isfinite(log_raw):
             self._fail_model(log_raw)
         allowed = np.flatnonzero(logits > -np.inf)
         values = logits[allowed].astype(np.float64)
         chosen = None
-        weighed, drawn = values, allowed
-        if self.request.weight is not None:
-            weighed = values + self.request.weight(self.state, allowed)
-            kept = weighed > -np.inf
-            weighed, drawn = weighed[kept], allowed[kept]
-        if not self._plan and len(drawn):
-            chosen = int(drawn[self.request.sampler.choose(weighed, self._rng)])
+        weighed, ids = self._weigh(values, allowed)
+        if not self._plan and len(ids):
+            chosen = int(ids[choose(ids, weighed, self.request.sampler, self._rng)])
         token = self._settle(chosen)
         if token is None:
             self._end("closed")
@@ -120,9 +138,24 @@ class Row:
             return
         self._write(token, drawn.logit(token), drawn.log_raw, drawn.log_masked)
 
+    def _weigh(
+        self, values: npt.NDArray[np.float64], ids: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Logits and ids of the tokens that weight and transforms leave, weighed by them."""
+        terms = [path.log_weights(self.state, ids) for path in self._paths]
+        if self.request.weight is not None:
+            terms.append(self.request.weight(self.state, ids))
+        if not terms:
+            return values, ids
+        weighed = values + sum(terms)
+        kept = weighed > -np.inf
+        return weighed[kept], ids[kept]
+
     def _write(self, token: int, logit: float, log_raw: float, log_masked: float) -> None:
         """Append a token; the numbers are as in `Drawn`."""
         self._record(token, logit, log_raw, log_masked)
+        for path in self._paths:
+            path.wrote(self.state, token)
         self.state = self.request.constraint.advance(self.state, token)
         if self.state == DEAD:
             self._fail_defect(token)
@@ -156,6 +189,7 @@ class Row:
             finish_reason=self.finish,
             timings=self.timings,
             prompt_tokens=len(self.request.prompt),
+            stats=self.stats,
         )
 
     def _settle(self, token: int | None) -> int | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
-from structgen.decode.interfaces import Weigh
+from structgen.decode.interfaces import Transform, Weigh
 from structgen.decode.prompts import Chat
 from structgen.decode.sampling import Sampler
 from structgen.errors import GenerationError
@@ -28,6 +28,8 @@ class Options(TypedDict, total=False):
     chat: Chat | None
     system: str | None
     weight: Weigh | None
+    transforms: Sequence[Transform]
+    speculate: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,9 @@ class Settings:
     chat: "auto", True or False; None takes the Generator's. system: a system message.
     weight: a function from a state of the constraint and the tokens allowed there, int64[k], to
         log weights float64[k], by which their law is multiplied; -inf refuses a token.
+    transforms: what changes the law by the text so far, such as penalties on repetitions.
+    speculate: None writes one token per forward pass; a drafter or a Speculation of
+        `structgen.speculate` drafts several, and the law of the text stays the same.
     """
 
     temperature: float = 1.0
@@ -58,6 +63,8 @@ class Settings:
     chat: Chat | None = None
     system: str | None = None
     weight: Weigh | None = None
+    transforms: Sequence[Transform] = ()
+    speculate: Any = None
 
     def __post_init__(self) -> None:
         if not _is_integer(self.max_tokens, 1):

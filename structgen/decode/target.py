@@ -27,8 +27,10 @@ from structgen.mask import bitmask
 class TorchLogits:
     """Logits float[n, V] on the model's device."""
 
-    def __init__(self, rows: torch.Tensor) -> None:
+    def __init__(self, rows: torch.Tensor, hidden: list[torch.Tensor] | None = None) -> None:
+        """`hidden`: for each row of the cache [tokens, layers, d], on the model's device."""
         self._rows = rows.contiguous()
+        self.hidden = hidden
 
     def wait(self) -> None:
         """Wait for the device; the CPU has finished already."""
@@ -58,8 +60,10 @@ class TorchLogits:
 class DeviceLogits(TorchLogits):
     """Logits on an accelerator, where tokens are drawn as well."""
 
-    def __init__(self, rows: torch.Tensor, table: RowTable) -> None:
-        super().__init__(rows)
+    def __init__(
+        self, rows: torch.Tensor, table: RowTable, hidden: list[torch.Tensor] | None = None
+    ) -> None:
+        super().__init__(rows, hidden)
         self._table = table
 
     def masks(self, constraints: Sequence[Constraint], states: Sequence[int]) -> DeviceMasks:
@@ -122,7 +126,9 @@ class HuggingFaceTarget:
         return device
 
     @torch.inference_mode()
-    def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[RowCache, TorchLogits]:
+    def prefill(
+        self, prompts: Sequence[Sequence[int]], hidden: Sequence[int] = ()
+    ) -> tuple[RowCache, TorchLogits]:
         """Read the prompts, equal ones once. ModelError when one is empty or too long."""
         self._check(prompts)
         unique = {prompt: i for i, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
@@ -135,12 +141,14 @@ class HuggingFaceTarget:
         ids, alive = ids.to(self.device), alive.to(self.device)
         cache = RowCache(DynamicCache(config=self.model.config), alive, width)
         positions = (alive.cumsum(1) - 1).clamp(min=0)
-        logits = self._run(cache, ids, alive, positions, last_only=True)[:, -1]
+        logits, layers = self._run(cache, ids, alive, positions, hidden, last_only=True)
+        states, logits = _by_row(layers, alive), logits[:, -1]
         if len(unique) < len(prompts):
             index = [unique[tuple(prompt)] for prompt in prompts]
             self.select(cache, index)
             logits = logits[torch.tensor(index, device=self.device)]
-        return cache, self._logits(logits)
+            states = None if states is None else [states[i] for i in index]
+        return cache, self._logits(logits, states)
 
     @torch.inference_mode()
     def forward(
@@ -148,6 +156,7 @@ class HuggingFaceTarget:
         cache: RowCache,
         tokens: Sequence[Sequence[int]],
         parents: Sequence[Sequence[int]] | None = None,
+        hidden: Sequence[int] = (),
     ) -> TorchLogits:
         """Read tokens after each row; rows may get different numbers of them."""
         width = max(map(len, tokens))
@@ -171,8 +180,8 @@ class HuggingFaceTarget:
         else:
             tree, levels = (torch.from_numpy(a).to(self.device) for a in _ancestors(parents, width))
             mask, depth = self._tree_mask(before, tree), levels
-        logits = self._run(cache, ids, mask, length + depth)
-        return self._logits(logits[:, 0] if width == 1 else logits[fresh])
+        logits, layers = self._run(cache, ids, mask, length + depth, hidden)
+        return self._logits(logits[:, 0] if width == 1 else logits[fresh], _by_row(layers, fresh))
 
     @torch.inference_mode()
     def commit(self, cache: RowCache, kept: Sequence[Sequence[int]]) -> None:
@@ -216,10 +225,14 @@ class HuggingFaceTarget:
         ids: torch.Tensor,
         mask: torch.Tensor,
         positions: torch.Tensor,
+        hidden: Sequence[int],
         *,
         last_only: bool = False,
-    ) -> torch.Tensor:
-        """Logits [rows, width, V]. mask: bool[rows, slots], or additive [rows, 1, width, slots]."""
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Logits [rows, width, V] and hidden states [rows, width, layers, d] where asked for.
+
+        mask: bool[rows, slots], or additive [rows, 1, width, slots].
+        """
         given: dict[str, Any] = {
             "input_ids": ids,
             "attention_mask": mask.long() if mask.ndim == 2 else mask,
@@ -233,21 +246,25 @@ class HuggingFaceTarget:
             given["position_ids"] = positions
         if last_only and "logits_to_keep" in self._accepts:
             given["logits_to_keep"] = 1
-        logits: torch.Tensor = self.model(**given).logits
+        if hidden:
+            given["output_hidden_states"] = True
+        output = self.model(**given)
+        logits: torch.Tensor = output.logits
         if logits.shape[-1] != self.vocab_size:
             raise ModelError(
                 f"{type(self.model).__name__} gave {logits.shape[-1]} logits",
                 expected=f"{self.vocab_size}, the size of its output layer",
             )
-        return logits
+        layers = [output.hidden_states[layer] for layer in hidden]
+        return logits, torch.stack(layers, 2) if layers else None
 
-    def _logits(self, rows: torch.Tensor) -> TorchLogits:
+    def _logits(self, rows: torch.Tensor, hidden: list[torch.Tensor] | None) -> TorchLogits:
         """The rows, with tokens drawn where they are if that is a GPU."""
         if rows.device.type != "cuda":
-            return TorchLogits(rows)
+            return TorchLogits(rows, hidden)
         if self._table is None or self._table.device != rows.device:
             self._table = RowTable(self.vocab_size, rows.device)
-        return DeviceLogits(rows, self._table)
+        return DeviceLogits(rows, self._table, hidden)
 
     def _tree_mask(self, alive: torch.Tensor, tree: torch.Tensor) -> torch.Tensor:
         """Additive mask [rows, 1, width, slots + width]: counted slots and own ancestors are 0."""
@@ -275,6 +292,13 @@ class HuggingFaceTarget:
                 f"the prompt contains token {highest} and the model knows {known} tokens",
                 hint="use the tokenizer that belongs to the model",
             )
+
+
+def _by_row(layers: torch.Tensor | None, counted: torch.Tensor) -> list[torch.Tensor] | None:
+    """Hidden states [rows, width, layers, d] as a list with those of each row's counted tokens."""
+    return (
+        None if layers is None else [row[kept] for row, kept in zip(layers, counted, strict=True)]
+    )
 
 
 def _ancestors(

@@ -25,7 +25,11 @@ PROMPTS = ["hello", "a longer prompt", ""]
 def draw_there(generator: Generator) -> Generator:
     """Treat the CPU as an accelerator: mask and draw by what is used on one."""
     table = RowTable(generator.target.vocab_size, "cpu")
-    generator.target._logits = lambda rows: DeviceLogits(rows, table)  # type: ignore[method-assign]
+
+    def drawing_logits(rows: Any, hidden: Any) -> DeviceLogits:
+        return DeviceLogits(rows, table, hidden)
+
+    generator.target._logits = drawing_logits  # type: ignore[method-assign]
     return generator
 
 

@@ -33,6 +33,8 @@ SCHEMA = {
 class TableLogits:
     """One row of logits."""
 
+    hidden = None
+
     def __init__(self, row: Any) -> None:
         self._rows = row[None].copy()
 
@@ -66,12 +68,16 @@ class TableTarget:
             self._table[position, token] = 100.0
         self.read: list[int] = []
 
-    def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[None, TableLogits]:
+    def prefill(
+        self, prompts: Sequence[Sequence[int]], hidden: Any = ()
+    ) -> tuple[None, TableLogits]:
         """Read the prompt."""
         self.read = [*prompts[0]]
         return None, TableLogits(self._table[0])
 
-    def forward(self, cache: None, tokens: Any, parents: Any = None) -> TableLogits:
+    def forward(
+        self, cache: None, tokens: Any, parents: Any = None, hidden: Any = ()
+    ) -> TableLogits:
         """Read one more token."""
         self.read += tokens[0]
         return TableLogits(self._table[len(self.read) - 1])

@@ -1,0 +1,1 @@
+"""In: a model, a drafter. Out: the same law of texts as without it, in fewer forward passes."""

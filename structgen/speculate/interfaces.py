@@ -1,0 +1,188 @@
+"""In: nothing. Out: how the speculative loop sees drafters, acceptance rules, length policies.
+
+    policy ── budget ──▶ drafter ── DraftTree ──▶ target.forward ── logits ──▶ rule ──▶ tokens
+       ▲                    ▲                                                   │
+       └────────────────────┴─────────────────── Round ◀────────────────────────┘
+
+A drafter guesses, the target decides: whatever is drafted, the tokens written have the law that
+they have without drafts (the masked law at each step; `weight` is there for other laws).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.decode.interfaces import Constraint
+from structgen.decode.sampling import Sampler
+
+if TYPE_CHECKING:
+    from structgen.speculate.tree import DraftTree
+
+Doubles = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+
+
+class Scheme(Enum):
+    """How the drawn children of a node were obtained from their law."""
+
+    IID = "independent draws, with replacement"
+    WOR = "draws without replacement, in the order drawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Children of a node that were drawn at random.
+
+    ids: int64[k], ascending, tokens that the constraint allows at the node. law: float64[k], their
+    probabilities, exactly as they were drawn from (masked, at the drafter's temperature). tokens:
+    what was drawn, in that order; IID draws may repeat.
+    """
+
+    scheme: Scheme
+    ids: Ids
+    law: Doubles
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """What an acceptance rule decides on: the k tokens that may come next at a node.
+
+    p: float64[k], the target's law, after mask, weights, temperature and truncation. q: float64[k],
+    the law that the drawn children come from; None when none were drawn. drawn: positions of the
+    drawn children, in the order drawn. points: positions of the children that were chosen without
+    chance. scheme: how `drawn` were obtained.
+    """
+
+    p: Doubles
+    q: Doubles | None
+    drawn: tuple[int, ...]
+    points: tuple[int, ...]
+    scheme: Scheme | None
+
+
+class Plan(NamedTuple):
+    """The probabilities of what happens at a fork; they sum to 1.
+
+    accept: float64[len(drawn) + len(points)], that this child is taken; residual: float64[k], that
+    this token is written instead. The law of the token written is the sum of both, by token.
+    """
+
+    accept: Doubles
+    residual: Doubles
+
+
+class AcceptRule(Protocol):
+    """Decides which child of a node is kept, as a plan: nothing here draws random numbers."""
+
+    @property
+    def schemes(self) -> frozenset[Scheme]:
+        """What drawn children it is right for; the loop refuses others."""
+
+    @property
+    def lossless(self) -> bool:
+        """Whether the law of the token written is `p` for every fork, averaged over the draws."""
+
+    def plan(self, fork: Fork) -> Plan:
+        """The probabilities of each outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How large a draft may be.
+
+    nodes: most draft tokens. depth: most of them in a row. width: most children of a node.
+    least: smallest estimated probability of reaching a node that is still worth a token.
+    """
+
+    nodes: int
+    depth: int = 16
+    width: int = 4
+    least: float = 0.0
+
+
+@dataclass(slots=True)
+class Context:
+    """What a drafter and a policy see of one text.
+
+    tokens: prompt and text so far; the last one is the root of the draft. state: the constraint's
+    after it. remaining: tokens that may still be written. rng: the drafter's own random numbers
+    (never those that the verifier draws from). chain: whether the target reads only chains.
+    ends(state): whether nothing needs to be drafted after a state, because the text ends there.
+    """
+
+    prompt: tuple[int, ...]
+    tokens: list[int]
+    state: int
+    remaining: int
+    constraint: Constraint
+    sampler: Sampler
+    rng: np.random.Generator
+    chain: bool
+    ends: Callable[[int], bool]
+
+    @property
+    def written(self) -> list[int]:
+        """The tokens of the text so far."""
+        return self.tokens[len(self.prompt) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What came of one draft.
+
+    tree: what was proposed (the root alone after the prompt was read, and where nothing was).
+    path: the nodes kept, from the root's child on. written: the tokens written, len(path) of them
+    and, unless the text ended, one more. logits: float[n, V], the target's, a row for each node,
+    masked by no constraint. hidden: what was asked of the target's hidden states: [n, layers, d];
+    after the prompt was read, a row for each of its tokens. draft_seconds, verify_seconds: spent on
+    the tree, and on the forward pass (shared by the rows of a batch).
+    """
+
+    tree: DraftTree
+    path: tuple[int, ...]
+    written: tuple[int, ...]
+    logits: npt.NDArray[Any]
+    hidden: Any
+    draft_seconds: float
+    verify_seconds: float
+
+
+class Session(Protocol):
+    """A drafter at work on one text."""
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        """A tree with `context.tokens[-1]` at its root; a root alone proposes nothing."""
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Learn from a round; `context` is as after it. Called for the prompt, too."""
+
+    def end(self, context: Context) -> None:
+        """The text is finished, or was given up."""
+
+
+class Drafter(Protocol):
+    """Makes drafts. What it learns across texts is its own; what belongs to one, its Session's."""
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Layers whose hidden states it needs (0: the embeddings, -1: the last); often none."""
+
+    def begin(self, context: Context) -> Session:
+        """Start on a text. May be called by several threads."""
+
+
+class LengthPolicy(Protocol):
+    """Decides how much to draft; it may be shared by all texts."""
+
+    def budget(self, context: Context) -> Budget:
+        """The size of the next draft. No nodes: none."""
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Learn from a round."""

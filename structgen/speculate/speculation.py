@@ -1,0 +1,63 @@
+"""In: what `speculate=` may be. Out: Speculation: a drafter, a rule, a length policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from structgen.errors import GenerationError
+from structgen.speculate.interfaces import AcceptRule, Budget, Context, Drafter, LengthPolicy, Round
+from structgen.speculate.rules import SampleCompare
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A length policy that always gives the same budget."""
+
+    size: Budget = field(default_factory=lambda: Budget(nodes=16))
+
+    def budget(self, context: Context) -> Budget:
+        """The budget given."""
+        return self.size
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Nothing is learned."""
+
+
+@dataclass(frozen=True)
+class Speculation:
+    """How to speculate.
+
+    drafter: what guesses. rule: what decides; SampleCompare is right for all drafters and writes
+    what would be written without them. policy: how much to draft. seed: of the drafter's random
+    numbers, which are apart from those that the text is drawn with. lossy: must be True for a rule
+    that changes the law of the text.
+    """
+
+    drafter: Drafter
+    rule: AcceptRule = field(default_factory=SampleCompare)
+    policy: LengthPolicy = field(default_factory=Fixed)
+    seed: int = 0
+    lossy: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.rule.lossless and not self.lossy:
+            raise GenerationError(
+                f"{type(self.rule).__name__} changes the law of the text",
+                hint="say lossy=True to use it, or take another rule",
+            )
+
+    @property
+    def name(self) -> str:
+        """The drafter's name."""
+        return getattr(self.drafter, "name", type(self.drafter).__name__)
+
+    def rng(self, number: int) -> np.random.Generator:
+        """The drafter's random numbers for one text of a batch."""
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, number, 1])))
+
+
+def speculation_of(wish: Speculation | Drafter) -> Speculation:
+    """What a `speculate=` argument means; a drafter alone goes with the rule for all drafters."""
+    return wish if isinstance(wish, Speculation) else Speculation(wish)

@@ -1,0 +1,53 @@
+"""In: rounds. Out: Stats: tokens per forward pass, acceptance by depth, where the time went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from structgen.speculate.interfaces import Round
+
+
+@dataclass(slots=True)
+class Stats:
+    """What speculation did for one text; forward passes and times are shared by a batch.
+
+    forwards: passes of the target, that over the prompt excluded. tokens: written, the first
+    included. drafted: draft tokens that were read. accepted: those of them that were kept.
+    tried, kept: by depth (the first entry is depth 1): rounds that drafted so deep, and rounds that
+    kept a token there. draft_seconds, verify_seconds, other_seconds: making drafts, forward passes
+    with the commit, and the rest (masks, acceptance, text). drafter: what drafted.
+    """
+
+    drafter: str = ""
+    forwards: int = 0
+    tokens: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    tried: list[int] = field(default_factory=list)
+    kept: list[int] = field(default_factory=list)
+    draft_seconds: float = 0.0
+    verify_seconds: float = 0.0
+    other_seconds: float = 0.0
+
+    @property
+    def tokens_per_forward(self) -> float:
+        """Tokens written per forward pass of the target, the first token not counted."""
+        return (self.tokens - 1) / self.forwards if self.forwards else 0.0
+
+    @property
+    def acceptance(self) -> list[float]:
+        """For each depth, the share of drafts reaching it of which a token was kept there."""
+        return [kept / tried for kept, tried in zip(self.kept, self.tried, strict=True)]
+
+    def add(self, seen: Round) -> None:
+        """Count a round; that of the prompt has no forward pass of its own."""
+        self.tokens += len(seen.written)
+        self.drafted += len(seen.tree) - 1
+        self.accepted += len(seen.path)
+        deepest = max(seen.tree.depths)
+        grown = deepest - len(self.tried)
+        self.tried += [0] * grown
+        self.kept += [0] * grown
+        for depth in range(deepest):
+            self.tried[depth] += 1
+            self.kept[depth] += depth < len(seen.path)

@@ -1,0 +1,104 @@
+"""In: a draft tree, the target's logits for its nodes. Out: tokens written, and the path kept.
+
+A node's law is worked out where the path really goes: mask of its state, weights, transforms of
+the tokens written so far, temperature, truncation. Then the rule's plan, and one random number.
+Whatever token comes of it, if a child has it, its logits are there already and the path goes on.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.decode.row import Row, sample_token
+from structgen.decode.sampling import Sampler, draw, log_sum_exp
+from structgen.errors import GenerationError
+from structgen.mask import bitmask
+from structgen.speculate.interfaces import AcceptRule, Doubles, Fork, Ids
+from structgen.speculate.tree import NONE, DraftTree
+
+
+def verify(row: Row, tree: DraftTree, logits: npt.NDArray[Any], rule: AcceptRule) -> list[int]:
+    """Write tokens to `row` until one was not drafted or the text ends; returns the nodes kept.
+
+    logits: float[n, V], one row for each node of the tree, masked by nothing. The law of what is
+    written is that of the plain loop for every lossless rule (Leviathan et al. 2023, section 3, at
+    each node; the tree by induction over its depth).
+    """
+    mask = bitmask.allocate(1, logits.shape[1])
+    node, kept = 0, [0]
+    while row.finish is None:
+        scores = logits[node].copy()
+        log_raw = log_sum_exp(scores.astype(np.float64))
+        row.request.constraint.fill_mask(row.state, mask[0])
+        bitmask.apply(scores[None], mask)
+        count = len(row.tokens)
+        row.step(scores, log_raw, _chooser(rule, tree, node))
+        if len(row.tokens) == count:
+            break  # the text ended without another token
+        node = tree.child(node, row.tokens[-1])
+        if node == NONE:
+            break
+        kept.append(node)
+    return kept
+
+
+def decide(rule: AcceptRule, fork: Fork, rng: np.random.Generator) -> int:
+    """The position of the token written at a fork: a draw from the rule's plan."""
+    accept, residual = rule.plan(fork)
+    index = draw(np.concatenate([accept, residual]), rng)
+    children = fork.drawn + fork.points
+    return children[index] if index < len(children) else index - len(children)
+
+
+def _chooser(rule: AcceptRule, tree: DraftTree, node: int) -> Any:
+    """How a token is chosen at a node. Without children that matter: as without a draft."""
+    if node not in tree.draws and (rule.lossless or not tree.children[node]):
+        return sample_token
+    draws = tree.draws.get(node)
+    if draws is not None and draws.scheme not in rule.schemes:
+        raise GenerationError(
+            f"{type(rule).__name__} is not right for {draws.scheme.value}",
+            expected=" or ".join(scheme.value for scheme in rule.schemes) or "no drawn children",
+            hint="give the drafter's own rule, or SampleCompare, which is right for all",
+        )
+    return partial(_choose, rule, tree, node)
+
+
+def _choose(
+    rule: AcceptRule,
+    tree: DraftTree,
+    node: int,
+    ids: Ids,
+    logits: Doubles,
+    sampler: Sampler,
+    rng: np.random.Generator,
+) -> int:
+    """A `Choose` that follows the rule; the laws are spread over the tokens of both."""
+    draws, children = tree.draws.get(node), tree.children[node]
+    law = sampler.distribution(logits)
+    support = np.union1d(ids, list(children))
+    if draws is not None:
+        support = np.union1d(support, draws.ids)
+    drawn = () if draws is None else draws.tokens
+    fork = Fork(
+        p=_spread(support, ids, law),
+        q=None if draws is None else _spread(support, draws.ids, draws.law),
+        drawn=tuple(np.searchsorted(support, drawn).tolist()),
+        points=tuple(np.searchsorted(support, [t for t in children if t not in drawn]).tolist()),
+        scheme=None if draws is None else draws.scheme,
+    )
+    token = support[decide(rule, fork, rng)]
+    return int(np.searchsorted(ids, token))
+
+
+def _spread(support: Ids, ids: Ids, law: Doubles) -> Doubles:
+    """A law over `ids` as one over `support`, which has them all."""
+    if len(support) == len(ids):
+        return law
+    spread = np.zeros(len(support))
+    spread[np.searchsorted(support, ids)] = law
+    return spread
