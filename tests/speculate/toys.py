@@ -95,3 +95,18 @@ class RandomDrafter:
         tokens = tuple(int(t) for t in drawn)
         draws = Draws(self.scheme, ids, law, tokens)
         return list(dict.fromkeys(tree.add_draws(node, draws, [1.0] * width)))
+
+
+def make_context(constraint: Any, prompt: Sequence[int] = (1,), remaining: int = 20) -> Context:
+    """A context at the start of a text that ends where the model says so."""
+    return Context(
+        prompt=tuple(prompt),
+        tokens=list(prompt),
+        state=constraint.start,
+        remaining=remaining,
+        constraint=constraint,
+        sampler=Sampler(),
+        rng=np.random.default_rng(0),
+        chain=False,
+        ends=lambda state: False,
+    )
