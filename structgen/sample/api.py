@@ -22,6 +22,8 @@ NEUTRAL = {
     "top_p": 1.0,
     "min_p": 0.0,
     "weight": None,
+    "transforms": (),
+    "speculate": None,
 }  # what cuts the law is not part of it
 
 
