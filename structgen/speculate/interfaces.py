@@ -11,9 +11,9 @@ they have without drafts (the masked law at each step; `weight` is there for oth
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -115,6 +115,8 @@ class Context:
     after it. remaining: tokens that may still be written. rng: the drafter's own random numbers
     (never those that the verifier draws from). chain: whether the target reads only chains.
     ends(state): whether nothing needs to be drafted after a state, because the text ends there.
+    keep_going: the policy's, if it has one (see StoppingPolicy); drafters need not ask it, because
+    the tree does. notes: what policies remember of this text, each under itself.
     """
 
     prompt: tuple[int, ...]
@@ -126,6 +128,8 @@ class Context:
     rng: np.random.Generator
     chain: bool
     ends: Callable[[int], bool]
+    keep_going: Callable[[DraftTree, int], bool] | None = None
+    notes: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def written(self) -> list[int]:
@@ -142,7 +146,8 @@ class Round:
     and, unless the text ended, one more. logits: float[n, V], the target's, a row for each node,
     masked by no constraint. hidden: what was asked of the target's hidden states: [n, layers, d];
     after the prompt was read, a row for each of its tokens. draft_seconds, verify_seconds: spent on
-    the tree, and on the forward pass (shared by the rows of a batch).
+    the tree, and on the forward pass and forgetting what was refused. rows, width: what that pass
+    read: texts, and tokens of the longest of them (the prompt's round has width 0).
     """
 
     tree: DraftTree
@@ -152,6 +157,8 @@ class Round:
     hidden: Any
     draft_seconds: float
     verify_seconds: float
+    rows: int = 1
+    width: int = 1
 
 
 class Session(Protocol):
@@ -186,3 +193,15 @@ class LengthPolicy(Protocol):
 
     def observe(self, context: Context, seen: Round) -> None:
         """Learn from a round."""
+
+
+@runtime_checkable
+class StoppingPolicy(LengthPolicy, Protocol):
+    """A length policy that is asked while the draft is being made, too."""
+
+    def keep_going(self, tree: DraftTree, node: int) -> bool:
+        """Whether children of `node` shall be drafted; asked before any of them is drawn.
+
+        It may use the path to `node`, never what its children would be: to leave out a drawn child
+        for what it is would change the law of the text (EAGLE-2's ranking does, with drawn ones).
+        """

@@ -21,7 +21,7 @@ from structgen.decode.interfaces import Logits, Target
 from structgen.decode.loop import leave
 from structgen.decode.result import Clock
 from structgen.decode.row import Row
-from structgen.speculate.interfaces import Context, LengthPolicy, Round, Session
+from structgen.speculate.interfaces import Context, LengthPolicy, Round, Session, StoppingPolicy
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.stats import Stats
 from structgen.speculate.tree import DraftTree
@@ -49,15 +49,20 @@ class _Speculating:
         self.stats = Stats(speculation.name)
         row.stats = self.stats
         self.session: Session = speculation.drafter.begin(self.context)
-        self._policy: LengthPolicy = speculation.policy
+        policy = speculation.policy
+        self._policy: LengthPolicy = policy
+        self._keep_going = policy.keep_going if isinstance(policy, StoppingPolicy) else None
         self._rule = speculation.rule
         self.tree = DraftTree(self.context)
         self._draft_seconds = 0.0
+        self._written: tuple[int, ...] = ()
+        self._path: tuple[int, ...] = ()
 
     def propose(self) -> None:
         """Make the next tree. A text that is being closed is drafted as it will be."""
         start = time.perf_counter()
         context = self.context
+        context.keep_going = None if self.row.planned else self._keep_going
         if self.row.planned:
             self.tree = DraftTree(context)
             self.tree.add_path(0, self.row.planned)
@@ -71,21 +76,33 @@ class _Speculating:
         self._draft_seconds = time.perf_counter() - start
         self.stats.draft_seconds += self._draft_seconds
 
-    def verify(self, scores: Any, hidden: Any, verify_seconds: float) -> list[int]:
-        """Write tokens, tell everybody; returns the nodes kept."""
+    def verify(self, scores: Any) -> list[int]:
+        """Write tokens; returns the nodes kept. scores: float[n, V], the target's."""
         before = len(self.row.tokens)
         kept = verify(self.row, self.tree, scores, self._rule)
-        written = tuple(self.row.tokens[before:])
+        self._written = tuple(self.row.tokens[before:])
+        self._path = tuple(kept[1:])
+        return kept
+
+    def learn(self, scores: Any, hidden: Any, verify_seconds: float, rows: int, width: int) -> None:
+        """Tell everybody what came of the last draft."""
         seen = Round(
-            self.tree, tuple(kept[1:]), written, scores, hidden, self._draft_seconds, verify_seconds
+            tree=self.tree,
+            path=self._path,
+            written=self._written,
+            logits=scores,
+            hidden=hidden,
+            draft_seconds=self._draft_seconds,
+            verify_seconds=verify_seconds,
+            rows=rows,
+            width=width,
         )
         context = self.context
-        context.tokens += written
+        context.tokens += seen.written
         context.state, context.remaining = self.row.state, self.row.remaining
         self.stats.add(seen)
         self.session.observe(context, seen)
         self._policy.observe(context, seen)
-        return kept
 
 
 def decode(
@@ -104,16 +121,11 @@ def decode(
     wanted = speculation.drafter.hidden
     try:
         cache, logits = target.prefill([rows[r].request.prompt for r in live], wanted)
-        sizes = [1] * len(live)
-        first = True
+        trees = 0
         while True:
             seconds = clock.lap()
             clock.model += seconds
-            kept = _verify_all([works[r] for r in live], logits, sizes, seconds, clock)
-            if not first and max(sizes) > 1:
-                target.commit(cache, kept)
-                clock.model += clock.lap()
-            first = False
+            _conclude(target, cache, [works[r] for r in live], logits, seconds, trees, clock)
             stay = leave(rows, live, clock)
             for r in live:
                 if piece := rows[r].take_piece():
@@ -127,7 +139,8 @@ def decode(
             for r in live:
                 works[r].propose()
             clock.other += clock.lap()
-            logits, sizes = _read(target, cache, [works[r].tree for r in live], wanted, chain)
+            logits = _read(target, cache, [works[r].tree for r in live], wanted, chain)
+            trees = max(len(works[r].tree) for r in live)
             for r in live:
                 works[r].stats.forwards += 1
     finally:
@@ -141,34 +154,46 @@ def _read(
     trees: Sequence[DraftTree],
     hidden: Sequence[int],
     chain: bool,
-) -> tuple[Logits, list[int]]:
-    """One forward pass over all trees, and how many tokens each has."""
-    sizes = list(map(len, trees))
+) -> Logits:
+    """One forward pass over all trees."""
     tokens = [tree.tokens for tree in trees]
-    parents = None if chain or max(sizes) == 1 else [tree.parents for tree in trees]
-    return target.forward(cache, tokens, parents, hidden), sizes
+    alone = max(map(len, trees)) == 1
+    parents = None if chain or alone else [tree.parents for tree in trees]
+    return target.forward(cache, tokens, parents, hidden)
 
 
-def _verify_all(
+def _conclude(
+    target: Target[Any],
+    cache: Any,
     works: Sequence[_Speculating],
     logits: Logits,
-    sizes: Sequence[int],
     seconds: float,
+    width: int,
     clock: Clock,
-) -> list[list[int]]:
+) -> None:
+    """Write what the logits say, keep that path in the cache, and let everybody learn from it.
+
+    seconds: spent on the forward pass so far. width: tokens it read of the longest row; 0 for the
+    prompt's, which has one row of logits for each text.
+    """
     logits.wait()
     waited = clock.lap()
     clock.model += waited
-    scores = logits.numpy()
-    hidden = logits.hidden
-    ends = np.cumsum(sizes).tolist()
-    kept = []
-    for i, (work, size, end) in enumerate(zip(works, sizes, ends, strict=True)):
-        its = None if hidden is None else hidden[i]
-        kept.append(work.verify(scores[end - size : end], its, seconds + waited))
-        work.stats.verify_seconds += seconds + waited
+    scores, hidden = logits.numpy(), logits.hidden
+    ends = np.cumsum([len(work.tree) for work in works]).tolist()
+    parts = [scores[end - len(w.tree) : end] for w, end in zip(works, ends, strict=True)]
+    kept = [work.verify(part) for work, part in zip(works, parts, strict=True)]
     passed = clock.lap()
     clock.other += passed
+    if width > 1:
+        target.commit(cache, kept)
+    commit = clock.lap()
+    clock.model += commit
+    spent = seconds + waited + commit
+    for i, (work, part) in enumerate(zip(works, parts, strict=True)):
+        work.learn(part, None if hidden is None else hidden[i], spent, len(works), width)
+        work.stats.verify_seconds += spent if width else 0.0
+    learnt = clock.lap()
+    clock.other += learnt
     for work in works:
-        work.stats.other_seconds += passed
-    return kept
+        work.stats.other_seconds += passed + learnt

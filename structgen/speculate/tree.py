@@ -45,7 +45,9 @@ class DraftTree:
         if context.chain and self.children[node]:
             return False
         # One token is written without being drafted.
-        return self.depths[node] + 1 < context.remaining and state >= 0 and not context.ends(state)
+        if self.depths[node] + 1 >= context.remaining or state < 0 or context.ends(state):
+            return False
+        return context.keep_going is None or context.keep_going(self, node)
 
     def add(self, parent: int, token: int, estimate: float = 1.0) -> int:
         """The child of `parent` with this token, made unless it is there; NONE if it is of no use.
