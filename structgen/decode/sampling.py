@@ -49,7 +49,7 @@ def with_top_k(logits: Doubles, top_k: int) -> Doubles:
     """Keep the `top_k` largest; among equals at the edge, those that come first."""
     if top_k >= len(logits):
         return logits
-    kept = _largest(logits, top_k)
+    kept = largest(logits, top_k)
     limited = np.full_like(logits, -np.inf)
     limited[kept] = logits[kept]
     return limited
@@ -62,7 +62,7 @@ def with_top_p(logits: Doubles, top_p: float) -> Doubles:
     probabilities = softmax(logits)
     look = min(_FIRST_LOOK, len(logits))
     while True:
-        order = _largest(logits, look)
+        order = largest(logits, look)
         mass = np.cumsum(probabilities[order])
         if mass[-1] >= top_p or look == len(logits):
             break
@@ -80,7 +80,7 @@ def with_min_p(logits: Doubles, min_p: float) -> Doubles:
     return np.where(logits >= logits.max() + math.log(min_p), logits, -np.inf)
 
 
-def _largest(logits: Doubles, count: int) -> npt.NDArray[np.int64]:
+def largest(logits: Doubles, count: int) -> npt.NDArray[np.int64]:
     """Indices of the `count` largest, largest first, equals in the order of their indices."""
     edge = np.partition(logits, len(logits) - count)[len(logits) - count]
     candidates = np.flatnonzero(logits >= edge)

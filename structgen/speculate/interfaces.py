@@ -33,6 +33,7 @@ class Scheme(Enum):
 
     IID = "independent draws, with replacement"
     WOR = "draws without replacement, in the order drawn"
+    ADAPTIVE = "draws without replacement, until those drawn were found to be enough"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,9 @@ class Draws:
 
     ids: int64[k], ascending, tokens that the constraint allows at the node. law: float64[k], their
     probabilities, exactly as they were drawn from (masked, at the drafter's temperature). tokens:
-    what was drawn, in that order; IID draws may repeat.
+    what was drawn, in that order; IID draws may repeat. How many there are was settled before the
+    first was drawn, unless the scheme is ADAPTIVE: then whether to draw once more may depend on
+    what was drawn so far and on other draws, but never on what comes.
     """
 
     scheme: Scheme
@@ -57,7 +60,8 @@ class Fork:
     p: float64[k], the target's law, after mask, weights, temperature and truncation. q: float64[k],
     the law that the drawn children come from; None when none were drawn. drawn: positions of the
     drawn children, in the order drawn. points: positions of the children that were chosen without
-    chance. scheme: how `drawn` were obtained.
+    chance. scheme: how `drawn` were obtained. ids: int64[k], the tokens themselves, and prefix, all
+    tokens before them, prompt included: for rules that ask somebody else.
     """
 
     p: Doubles
@@ -65,6 +69,13 @@ class Fork:
     drawn: tuple[int, ...]
     points: tuple[int, ...]
     scheme: Scheme | None
+    ids: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    prefix: tuple[int, ...] = ()
+
+    @property
+    def children(self) -> tuple[int, ...]:
+        """Positions of all children, in the order of `Plan.accept`."""
+        return self.drawn + self.points
 
 
 class Plan(NamedTuple):

@@ -6,7 +6,7 @@ disturb each other, and refusing a branch costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from structgen.automaton.automaton import DEAD
 from structgen.constraint import FINAL
@@ -22,7 +22,7 @@ class DraftTree:
     Lists with an entry for each node: `tokens`; `parents` (-1 for the root; a parent comes before
     its children); `depths`; `states`; `estimates`, the probability of reaching the node, in (0, 1];
     `children`, a dict from token to node, in the order added. `draws`: for nodes with children that
-    were drawn at random, how.
+    were drawn at random, how. `context`: what the tree grows in.
     """
 
     def __init__(self, context: Context) -> None:
@@ -34,14 +34,14 @@ class DraftTree:
         self.estimates = [1.0]
         self.children: list[dict[int, int]] = [{}]
         self.draws: dict[int, Draws] = {}
-        self._context = context
+        self.context = context
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def may_go_on(self, node: int) -> bool:
         """Whether children of this node could be of use: the text goes on, and there is room."""
-        context, state = self._context, self.states[node]
+        context, state = self.context, self.states[node]
         if context.chain and self.children[node]:
             return False
         # One token is written without being drafted.
@@ -60,7 +60,7 @@ class DraftTree:
             return node
         if not self.may_go_on(parent):
             return NONE
-        state = self._context.constraint.advance(self.states[parent], token)
+        state = self.context.constraint.advance(self.states[parent], token)
         if state in {DEAD, FINAL}:
             return NONE
         return self._append(parent, token, state, estimate)
@@ -73,7 +73,7 @@ class DraftTree:
         """
         if not draws.tokens or not self.may_go_on(parent):
             return []
-        if self._context.chain and len(set(draws.tokens)) > 1:
+        if self.context.chain and len(set(draws.tokens)) > 1:
             raise GenerationError(
                 f"{len(set(draws.tokens))} tokens were drafted in one place",
                 expected="one, for a model that reads no trees",
@@ -84,7 +84,7 @@ class DraftTree:
         for token, estimate in zip(draws.tokens, estimates, strict=True):
             node = self.children[parent].get(token)
             if node is None:
-                state = self._context.constraint.advance(self.states[parent], token)
+                state = self.context.constraint.advance(self.states[parent], token)
                 node = self._append(parent, token, state, estimate)
             nodes.append(node)
         return nodes
@@ -97,6 +97,30 @@ class DraftTree:
                 break
             parent = node
         return parent
+
+    def part(self, nodes: Iterable[int]) -> DraftTree:
+        """A tree of the root and these nodes, with their parents among them, in their order here.
+
+        GenerationError when it would leave out a child that was drawn at random.
+        """
+        wanted = {0, *nodes}
+        found = DraftTree(self.context)
+        place = {0: 0}
+        for node in sorted(wanted - {0}):
+            parent = self.parents[node]
+            place[node] = found._append(place[parent], self.tokens[node], self.states[node], 1.0)
+            found.estimates[-1] = self.estimates[node]
+        for node, draws in self.draws.items():
+            if node in wanted:
+                drawn = [self.children[node][token] for token in draws.tokens]
+                if not wanted.issuperset(drawn):
+                    raise GenerationError(
+                        "a draft token that was drawn at random was to be left out",
+                        expected="all that were drawn in one place",
+                        hint="this is a defect of the drafter: draw fewer to begin with",
+                    )
+                found.draws[place[node]] = draws
+        return found
 
     def child(self, node: int, token: int) -> int:
         """The child with this token, or NONE."""

@@ -50,7 +50,7 @@ def decide(rule: AcceptRule, fork: Fork, rng: np.random.Generator) -> int:
     """The position of the token written at a fork: a draw from the rule's plan."""
     accept, residual = rule.plan(fork)
     index = draw(np.concatenate([accept, residual]), rng)
-    children = fork.drawn + fork.points
+    children = fork.children
     return children[index] if index < len(children) else index - len(children)
 
 
@@ -90,6 +90,8 @@ def _choose(
         drawn=tuple(np.searchsorted(support, drawn).tolist()),
         points=tuple(np.searchsorted(support, [t for t in children if t not in drawn]).tolist()),
         scheme=None if draws is None else draws.scheme,
+        ids=support,
+        prefix=(*tree.context.tokens, *tree.path(node)),
     )
     token = support[decide(rule, fork, rng)]
     return int(np.searchsorted(ids, token))
