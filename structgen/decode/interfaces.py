@@ -159,6 +159,13 @@ class Target(Protocol[CacheT]):
     def takes_trees(self) -> bool:
         """Whether `forward` takes `parents`, and `commit` may keep less than everything."""
 
+    @property
+    def takes_drafts(self) -> bool:
+        """Whether `forward` takes several tokens of a row that was read before.
+
+        Where it does, but takes no trees, a deep copy of a cache is as good as the cache.
+        """
+
     def prefill(
         self, prompts: Sequence[Sequence[int]], hidden: Sequence[int] = ()
     ) -> tuple[CacheT, Logits]:

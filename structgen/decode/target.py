@@ -7,6 +7,7 @@ slots that no row counts are cut out. Positions are numbers of counted slots, ne
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,74 +18,9 @@ import numpy.typing as npt
 import torch
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
-from structgen.decode.interfaces import Constraint, Doubles, Drawn, Rows
-from structgen.decode.sampling import Sampler
-from structgen.device import NOTHING, DeviceMasks, RowTable, draw
+from structgen.decode.torch_logits import DeviceLogits, TorchLogits
+from structgen.device import RowTable
 from structgen.errors import ModelError
-from structgen.mask import bitmask
-
-
-class TorchLogits:
-    """Logits float[n, V] on the model's device."""
-
-    def __init__(self, rows: torch.Tensor, hidden: list[torch.Tensor] | None = None) -> None:
-        """`hidden`: for each row of the cache [tokens, layers, d], on the model's device."""
-        self._rows = rows.contiguous()
-        self.hidden = hidden
-
-    def wait(self) -> None:
-        """Wait for the device; the CPU has finished already."""
-        if self._rows.device.type == "cuda":
-            torch.cuda.synchronize(self._rows.device)
-        elif self._rows.device.type == "mps":
-            torch.mps.synchronize()
-
-    @torch.inference_mode()
-    def log_normalizers(self) -> Doubles:
-        """float64[n], computed in float64 on the device, or on the CPU where it has no doubles."""
-        rows = self._rows.cpu() if self._rows.device.type == "mps" else self._rows
-        found: Doubles = torch.logsumexp(rows.double(), dim=-1).cpu().numpy()
-        return found
-
-    @torch.inference_mode()
-    def apply(self, rows: Rows) -> None:
-        """Mask on the device; all mask rows travel in one copy."""
-        bitmask.apply(self._rows, rows)
-
-    def numpy(self) -> npt.NDArray[Any]:
-        """float32[n, V] (float64 if the model is), in the tensor's own memory where that can be."""
-        wide = self._rows if self._rows.dtype == torch.float64 else self._rows.float()
-        return wide.detach().cpu().numpy()
-
-
-class DeviceLogits(TorchLogits):
-    """Logits on an accelerator, where tokens are drawn as well."""
-
-    def __init__(
-        self, rows: torch.Tensor, table: RowTable, hidden: list[torch.Tensor] | None = None
-    ) -> None:
-        super().__init__(rows, hidden)
-        self._table = table
-
-    def masks(self, constraints: Sequence[Constraint], states: Sequence[int]) -> DeviceMasks:
-        """The masks of each row's state; what the device has not seen yet travels there."""
-        return self._table.masks(constraints, states)
-
-    def draw(
-        self, masks: DeviceMasks, samplers: Sequence[Sampler], uniforms: Sequence[float]
-    ) -> list[Drawn]:
-        """For each row what `Sampler.choose` draws of what is allowed, with this random number."""
-        found = draw(self._rows, masks, samplers, uniforms)
-        rows = zip(*(column.tolist() for column in found), strict=True)
-        return [self._drawn(i, *row) for i, row in enumerate(rows)]
-
-    def _drawn(
-        self, row: int, token: int, its_logit: float, log_raw: float, log_masked: float
-    ) -> Drawn:
-        def logit(other: int) -> float:
-            return its_logit if other == token else float(self._rows[row, other])
-
-        return Drawn(None if token == NOTHING else token, log_raw, log_masked, logit)
 
 
 @dataclass(slots=True)
@@ -94,6 +30,12 @@ class RowCache:
     past: Cache
     alive: torch.Tensor  # bool[rows, slots]
     fresh: int  # slots that the last forward added
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RowCache:
+        """A copy for another future; tensors that are replaced, never written to, are shared."""
+        past = copy.copy(self.past)
+        past.layers = [_copied(layer) for layer in self.past.layers]
+        return RowCache(past, self.alive, self.fresh)
 
 
 class HuggingFaceTarget:
@@ -110,7 +52,8 @@ class HuggingFaceTarget:
         self.takes_trees = "position_ids" in self._accepts and all(
             type(layer) is DynamicLayer for layer in layers
         )
-        self._stepwise = any(hasattr(layer, "update_recurrent_state") for layer in layers)
+        recurrent = any(hasattr(layer, "update_recurrent_state") for layer in layers)
+        self._several = None if recurrent else True  # None: not tried yet
         self._recurrent = "past_key_values" not in self._accepts
         self._table: RowTable | None = None  # mask rows on the GPU
         if self._recurrent and "cache_params" not in self._accepts:
@@ -124,6 +67,30 @@ class HuggingFaceTarget:
         """Where the model expects its input."""
         device: torch.device = self.model.get_input_embeddings().weight.device
         return device
+
+    @property
+    def takes_drafts(self) -> bool:
+        """Whether several tokens can be read after others; a recurrent model is tried, once.
+
+        Some of them forget what came before. So the error made by reading tokens together must be
+        small beside what they forget.
+        """
+        if self._several is None:
+            self._several = True  # so that `forward` lets the trial pass
+            self._several = self._reads_several()
+        return self._several
+
+    @torch.inference_mode()
+    def _reads_several(self) -> bool:
+        tokens = [(7 * i * i + 3 * i + 5) % self.vocab_size for i in range(48)]
+        old, new = tokens[:-8], tokens[-8:]
+        cache, _ = self.prefill([old])
+        together = self.forward(cache, [new]).numpy()[-1]
+        cache, _ = self.prefill([old])
+        for token in new:
+            expected = self.forward(cache, [[token]]).numpy()[-1]
+        forgetful = self.prefill([new])[1].numpy()[-1]
+        return bool(abs(together - expected).max() < 0.1 * abs(forgetful - expected).max())
 
     @torch.inference_mode()
     def prefill(
@@ -158,14 +125,14 @@ class HuggingFaceTarget:
         parents: Sequence[Sequence[int]] | None = None,
         hidden: Sequence[int] = (),
     ) -> TorchLogits:
-        """Read tokens after each row; rows may get different numbers of them."""
+        """Read tokens after each row; rows may get different numbers of them, if it takes trees."""
         width = max(map(len, tokens))
-        if (parents is not None and not self.takes_trees) or (width > 1 and self._stepwise):
-            raise ModelError(
-                f"{type(self.model).__name__} cannot read drafts",
-                expected="attention over all tokens, with positions that can be given",
-                hint="decode without drafts",
-            )
+        if parents is not None and not self.takes_trees:
+            raise self._refuses("trees", "attention over all tokens, with positions to be given")
+        if width > 1 and not self.takes_drafts:
+            raise self._refuses("drafts", "a model that reads several tokens after others")
+        if not self.takes_trees and min(map(len, tokens)) < width:
+            raise self._refuses("rows of several lengths", "as many tokens for each row")
         ids = torch.zeros((len(tokens), width), dtype=torch.int64)
         fresh = torch.zeros((len(tokens), width), dtype=torch.bool)
         for r, row in enumerate(tokens):
@@ -190,12 +157,13 @@ class HuggingFaceTarget:
         for r, row in enumerate(kept):
             alive[r, list(row)] = True
         alive = alive.to(self.device)
+        before = cache.alive[:, : -cache.fresh]
         if not self.takes_trees and not torch.equal(alive, cache.alive[:, -cache.fresh :]):
             raise ModelError(
                 f"the cache of {type(self.model).__name__} cannot take back tokens",
                 hint="decode without drafts",
             )
-        cache.alive[:, -cache.fresh :] = alive
+        cache.alive = torch.cat([before, alive], 1)
         self._compact(cache)
 
     @torch.inference_mode()
@@ -205,6 +173,13 @@ class HuggingFaceTarget:
         cache.past.reorder_cache(index)  # type: ignore[arg-type]  # takes any integer tensor
         cache.alive = cache.alive[index]
         self._compact(cache)
+
+    def _refuses(self, what: str, expected: str) -> ModelError:
+        return ModelError(
+            f"{type(self.model).__name__} cannot read {what}",
+            expected=expected,
+            hint="decode without drafts",
+        )
 
     def _compact(self, cache: RowCache) -> None:
         """Cut out the slots that count for no row."""
@@ -292,6 +267,20 @@ class HuggingFaceTarget:
                 f"the prompt contains token {highest} and the model knows {known} tokens",
                 hint="use the tokenizer that belongs to the model",
             )
+
+
+def _copied(layer: Any) -> Any:
+    """A cache layer that shares keys and values, which are replaced when they change.
+
+    Recurrent states are written to in place; they are kept in dicts. Who knows of other layers?
+    """
+    if type(layer).__module__ != DynamicLayer.__module__:
+        return copy.deepcopy(layer)
+    twin = copy.copy(layer)
+    for name, value in vars(layer).items():
+        if isinstance(value, dict):
+            setattr(twin, name, copy.deepcopy(value))
+    return twin
 
 
 def _by_row(layers: torch.Tensor | None, counted: torch.Tensor) -> list[torch.Tensor] | None:

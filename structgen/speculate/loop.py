@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from structgen.decode.interfaces import Logits, Target
+from structgen.decode.loop import decode as decode_plainly
 from structgen.decode.loop import leave
 from structgen.decode.result import Clock
 from structgen.decode.row import Row
+from structgen.speculate.chains import Chains
 from structgen.speculate.interfaces import Context, LengthPolicy, Round, Session, StoppingPolicy
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.stats import Stats
@@ -110,13 +112,19 @@ def decode(
 ) -> Iterator[tuple[int, str]]:
     """Yield (index of the row, new text) until every row is finished.
 
-    As `structgen.decode.loop.decode`, which says what a piece is and which errors there are.
+    As `structgen.decode.loop.decode`, which says what a piece is and which errors there are, and
+    which writes the texts of a model that reads one token at a time.
     """
+    if not target.takes_drafts:
+        yield from decode_plainly(target, rows)
+        return
     clock = Clock()
     live = leave(rows, range(len(rows)), clock)
     if not live:
         return
     chain = not target.takes_trees
+    if chain:
+        target = Chains(target)
     works = {r: _Speculating(rows[r], speculation, chain, r) for r in live}
     wanted = speculation.drafter.hidden
     try:

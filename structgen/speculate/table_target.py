@@ -4,36 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.decode.interfaces import Doubles, Rows
+from structgen.decode.sampling import log_sum_exp
 from structgen.mask import bitmask
 from structgen.sample.interfaces import Model
 
 
 class TableLogits:
-    """Log probabilities float64[n, V] in this process's memory."""
+    """Logits float[n, V] in this process's memory."""
 
-    hidden = None
-
-    def __init__(self, rows: Doubles) -> None:
+    def __init__(self, rows: npt.NDArray[Any], hidden: Sequence[Any] | None = None) -> None:
+        """`hidden`: what `Logits.hidden` is to be."""
         self._rows = rows
+        self.hidden = hidden
 
     def wait(self) -> None:
         """They are there."""
 
     def log_normalizers(self) -> Doubles:
         """float64[n]."""
-        found: Doubles = np.log(np.exp(self._rows).sum(1))
-        return found
+        return np.array([log_sum_exp(row.astype(np.float64)) for row in self._rows])
 
     def apply(self, rows: Rows) -> None:
         """Set what the masks do not allow to -inf."""
         bitmask.apply(self._rows, rows)
 
-    def numpy(self) -> npt.NDArray[np.float64]:
+    def numpy(self) -> npt.NDArray[Any]:
         """The rows themselves."""
         return self._rows
 
@@ -53,6 +54,7 @@ class TableTarget:
     """
 
     takes_trees = True
+    takes_drafts = True
 
     def __init__(self, model: Model) -> None:
         self._model = model

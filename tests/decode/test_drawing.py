@@ -12,7 +12,7 @@ from transformers import LogitsProcessorList
 from structgen.decode.generator import Generator
 from structgen.decode.interfaces import DrawingLogits
 from structgen.decode.result import GenerationResult
-from structgen.decode.target import DeviceLogits
+from structgen.decode.torch_logits import DeviceLogits
 from structgen.device import RowTable
 from structgen.errors import ModelError, NoTokenError, TruncatedError, VocabularyError
 from structgen.integrations import huggingface

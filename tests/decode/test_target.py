@@ -14,6 +14,14 @@ import torch
 
 from structgen.decode.target import HuggingFaceTarget
 from structgen.errors import ModelError
+from tests.decode.models import (
+    bloom_model,
+    gpt2_model,
+    hybrid_model,
+    mamba_model,
+    mixed_model,
+    sliding_model,
+)
 
 PROMPTS = [[5, 9, 33], [7], [40, 41, 42, 43, 44, 45, 46], [12, 12]]
 
@@ -170,30 +178,11 @@ def test_other_dtypes_are_served(model: Any, dtype: torch.dtype) -> None:
     assert np.abs(found - expected).max() < spread * np.abs(expected).max()
 
 
-def sliding_model() -> Any:
-    """A tiny model whose layers see the last few tokens only."""
-    from transformers import MistralConfig, MistralForCausalLM
-
-    torch.manual_seed(1)
-    config = MistralConfig(
-        vocab_size=64,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=8,
-        sliding_window=4,
-        initializer_range=0.5,
-    )
-    untyped: Any = MistralForCausalLM(config)
-    return untyped.eval()
-
-
-def test_a_sliding_window_is_batched_but_takes_no_drafts_back() -> None:
+@pytest.mark.parametrize("build", [sliding_model, mixed_model])
+def test_a_sliding_window_is_batched_but_takes_no_drafts_back(build: Any) -> None:
     """Padding and dropping rows are right beyond the window; trees are refused with a reason."""
-    target = HuggingFaceTarget(sliding_model())
-    assert not target.takes_trees
+    target = HuggingFaceTarget(build())
+    assert (target.takes_trees, target.takes_drafts) == (False, True)
     prompts = [[5, 6, 7, 8, 9, 10, 11], [12, 13]]
     cache, _ = target.prefill(prompts)
     rows = [list(prompt) for prompt in prompts]
@@ -203,22 +192,13 @@ def test_a_sliding_window_is_batched_but_takes_no_drafts_back() -> None:
     target.commit(cache, [[0], [0]])
     target.select(cache, [1])
     agree(target.forward(cache, [[30]]), [whole(target, [*rows[1], 30])])
-    with pytest.raises(ModelError, match="cannot read drafts"):
+    with pytest.raises(ModelError, match="cannot read trees"):
         target.forward(cache, [[3, 4]], [[-1, -1]])
     with pytest.raises(ModelError, match="cannot take back"):
         target.commit(cache, [[]])
-
-
-def gpt2_model() -> Any:
-    """A tiny model with learned positions, which padding must not shift."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    torch.manual_seed(2)
-    config = GPT2Config(
-        vocab_size=64, n_embd=16, n_layer=2, n_head=2, n_positions=32, initializer_range=0.5
-    )
-    untyped: Any = GPT2LMHeadModel(config)
-    return untyped.eval()
+    target.select(cache, [0, 0])
+    with pytest.raises(ModelError, match="cannot read rows of several lengths"):
+        target.forward(cache, [[3, 4], [5]])
 
 
 def test_learned_positions_are_not_shifted_by_padding() -> None:
@@ -234,32 +214,14 @@ def test_learned_positions_are_not_shifted_by_padding() -> None:
     )
 
 
-def bloom_model() -> Any:
-    """A tiny model without positions: its attention falls off with distance (ALiBi)."""
-    from transformers import BloomConfig, BloomForCausalLM
-
-    config = BloomConfig(
-        vocab_size=64, hidden_size=16, n_layer=2, n_head=2, initializer_range=0.5, use_cache=True
-    )
-    untyped: Any = BloomForCausalLM
-    return untyped(config)
-
-
-def mamba_model() -> Any:
-    """A tiny model that keeps a state of fixed size instead of keys and values."""
-    from transformers import MambaConfig, MambaForCausalLM
-
-    config = MambaConfig(vocab_size=64, hidden_size=16, num_hidden_layers=2, state_size=4)
-    untyped: Any = MambaForCausalLM
-    return untyped(config)
-
-
-@pytest.mark.parametrize("build", [bloom_model, mamba_model])
-def test_models_without_positions_are_decoded_one_token_at_a_time(build: Any) -> None:
-    """Padding and dropping rows are right for them too; drafts are refused."""
+@pytest.mark.parametrize(
+    ("build", "several"), [(bloom_model, True), (mamba_model, False), (hybrid_model, True)]
+)
+def test_models_without_trees_are_decoded_one_token_at_a_time(build: Any, several: bool) -> None:
+    """Padding and dropping rows are right for them too; trees are refused, and drafts by some."""
     torch.manual_seed(3)
     target = HuggingFaceTarget(build())
-    assert target.context is None
+    assert (target.takes_trees, target.takes_drafts) == (False, several)
     prompts = [[5, 6, 7, 8, 9, 10], [12, 13]]
     cache, logits = target.prefill([*prompts, prompts[0]])
     rows = [list(prompt) for prompt in [*prompts, prompts[0]]]
@@ -271,8 +233,14 @@ def test_models_without_positions_are_decoded_one_token_at_a_time(build: Any) ->
         stay = [i for i in range(len(rows)) if i != leaving]
         target.select(cache, stay)
         rows = [rows[i] for i in stay]
-    with pytest.raises(ModelError, match="cannot read drafts"):
+    with pytest.raises(ModelError, match="cannot read trees"):
         target.forward(cache, [[3, 4]], [[-1, -1]])
+    if several:
+        expected = [whole(target, [*rows[0], 3]), whole(target, [*rows[0], 3, 4])]
+        agree(target.forward(cache, [[3, 4]]), expected)
+    else:
+        with pytest.raises(ModelError, match="cannot read drafts"):
+            target.forward(cache, [[3, 4]])
 
 
 def test_a_model_without_a_cache_is_refused(model: Any) -> None:

@@ -60,6 +60,7 @@ class TableTarget:
     vocab_size = VOCABULARY.size
     context = None
     takes_trees = False
+    takes_drafts = False
 
     def __init__(self, seed: int, favoured: Sequence[int] = ()) -> None:
         rng = np.random.default_rng(seed)

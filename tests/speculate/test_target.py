@@ -1,0 +1,212 @@
+"""In: tiny random models. Out: proof that trees, commits and chains leave logits and cache exact.
+
+The oracle is the model itself, reading each path from its start, without a cache.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structgen.decode.generator import Generator
+from structgen.decode.target import HuggingFaceTarget
+from structgen.errors import GenerationError
+from structgen.speculate.chains import Chains
+from structgen.speculate.interfaces import Budget
+from structgen.speculate.speculation import Fixed, Speculation
+from tests.decode.models import (
+    bloom_model,
+    build_model,
+    build_tokenizer,
+    gpt2_model,
+    hybrid_model,
+    mamba_model,
+    mixed_model,
+    sliding_model,
+)
+from tests.decode.naive import NaiveConstraint
+from tests.speculate.toys import RandomDrafter
+
+Tree = tuple[list[int], list[int]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Any:
+    """Tiny matrices are slower on several threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def llama_model() -> Any:
+    """Rotary positions and shared keys."""
+    return build_model(build_tokenizer())
+
+
+def whole(model: Any, tokens: list[int]) -> Any:
+    """Logits behind a sequence that is read in one go."""
+    with torch.no_grad():
+        return model(torch.tensor([tokens])).logits[0, -1].numpy()
+
+
+def paths(prompt: list[int], tree: Tree) -> list[list[int]]:
+    """The sequence that each node of a tree stands for."""
+    found: list[list[int]] = []
+    for token, parent in zip(*tree, strict=True):
+        found.append([*(prompt if parent < 0 else found[parent]), token])
+    return found
+
+
+@st.composite
+def trees(draw: Any) -> Tree:
+    """A tree of up to nine nodes."""
+    size = draw(st.integers(1, 9))
+    parents = [draw(st.integers(-1, i - 1)) for i in range(size)]
+    return [draw(st.integers(3, 60)) for _ in range(size)], parents
+
+
+def line_of(tree: Tree, node: int) -> list[int]:
+    """The nodes from the top to this one."""
+    found: list[int] = []
+    while node >= 0:
+        found.append(node)
+        node = tree[1][node]
+    return found[::-1]
+
+
+MODELS = {
+    "llama32": (llama_model, torch.float32, 3e-5),
+    "llama64": (llama_model, torch.float64, 1e-11),
+    "gpt2": (gpt2_model, torch.float64, 1e-11),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def tree_target(request: Any) -> Any:
+    """A target that reads trees, and how exact it is."""
+    build, dtype, exact = MODELS[request.param]
+    return HuggingFaceTarget(build().to(dtype)), exact
+
+
+@settings(max_examples=12)
+@given(data=st.data())
+def test_trees_are_read_as_their_paths_round_after_round(tree_target: Any, data: Any) -> None:
+    """Logits of every node, keys and values of what is kept: as if read alone, from the start."""
+    target, exact = tree_target
+    rows = [[5, 9, 33], [7]]
+    cache, _ = target.prefill(rows)
+    for _ in range(2):
+        drafted = [data.draw(trees()) for _ in rows]
+        logits = target.forward(cache, *map(list, zip(*drafted, strict=True))).numpy()
+        wanted = [p for row, tree in zip(rows, drafted, strict=True) for p in paths(row, tree)]
+        expected = np.array([whole(target.model, path) for path in wanted])
+        np.testing.assert_allclose(logits, expected, rtol=exact, atol=exact * 10)
+        kept = [line_of(t, data.draw(st.integers(-1, len(t[0]) - 1))) for t in drafted]
+        target.commit(cache, kept)
+        rows = [
+            row + [tree[0][i] for i in line]
+            for row, tree, line in zip(rows, drafted, kept, strict=True)
+        ]
+    assert cache.alive.sum(1).tolist() == list(map(len, rows))
+    for r, row in enumerate(rows):
+        fresh, _ = target.prefill([row])
+        for kept_layer, layer in zip(cache.past.layers, fresh.past.layers, strict=True):
+            for name in ("keys", "values"):
+                found = getattr(kept_layer, name)[r][:, cache.alive[r]].numpy()
+                again = getattr(layer, name)[0].numpy()
+                np.testing.assert_allclose(found, again, rtol=exact, atol=exact * 10)
+
+
+CHAINS = [sliding_model, mixed_model, bloom_model, hybrid_model]
+
+
+@pytest.mark.parametrize("build", CHAINS)
+def test_chains_take_back_what_their_caches_cannot(build: Any) -> None:
+    """After drafts that were kept in part, wholly, or not at all, rows are as if read in order."""
+    rng = np.random.default_rng(1)
+    model = build()
+    target = Chains(HuggingFaceTarget(model))
+    rows = [[5, 9, 33, 40, 41, 42], [7]]
+    cache, logits = target.prefill(rows)
+    for counts in [(4, 2), (1, 3), (5, 1), (1, 1), (6, 6), (3, 9)]:
+        drafts = [rng.integers(3, 60, count).tolist() for count in counts]
+        logits = target.forward(cache, drafts)
+        wanted = [
+            row + draft[: i + 1]
+            for row, draft in zip(rows, drafts, strict=True)
+            for i in range(len(draft))
+        ]
+        expected = np.array([whole(model, row) for row in wanted])
+        np.testing.assert_allclose(logits.numpy(), expected, rtol=1e-4, atol=2e-4)
+        kept = [list(range(int(rng.integers(1, count + 1)))) for count in counts]
+        target.commit(cache, kept)
+        rows = [
+            row + draft[: len(keep)] for row, draft, keep in zip(rows, drafts, kept, strict=True)
+        ]
+    target.select(cache, [1, 0, 1])
+    logits = target.forward(cache, [[8], [9, 10], [11]])
+    ends = [[*rows[1], 8], [*rows[0], 9], [*rows[0], 9, 10], [*rows[1], 11]]
+    expected = np.array([whole(model, row) for row in ends])
+    np.testing.assert_allclose(logits.numpy(), expected, rtol=1e-4, atol=2e-4)
+    with pytest.raises(GenerationError, match="a tree was drafted"):
+        target.forward(cache, [[8]], [[-1]])
+
+
+def test_what_is_read_again_and_again_is_read_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every draft refused no pass reads more than a few tokens beside the draft."""
+    inner = HuggingFaceTarget(sliding_model())
+    target = Chains(inner)
+    cache, _ = target.prefill([[5, 6]])
+    row, longest = [5, 6], 0
+    read = inner.forward
+
+    def counted(cache: Any, tokens: Any, *rest: Any) -> Any:
+        nonlocal longest
+        longest = max(longest, len(tokens[0]))
+        return read(cache, tokens, *rest)
+
+    monkeypatch.setattr(inner, "forward", counted)
+    for i in range(40):
+        row.append(3 + i)
+        logits = target.forward(cache, [[row[-1], 50, 51]])
+        np.testing.assert_allclose(logits.numpy()[0], whole(inner.model, row), atol=2e-4)
+        target.commit(cache, [[0]])
+    assert 3 < longest <= 16 + 3
+
+
+@pytest.mark.parametrize("build", [*CHAINS, mamba_model])
+def test_models_without_trees_write_the_same_with_drafts(build: Any) -> None:
+    """Token for token; a model that reads one token at a time is given no drafts."""
+    tokenizer = build_tokenizer()
+    model = build()
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    generator = Generator(model, tokenizer)
+    words = NaiveConstraint(["abababab", "abbaabba", "aaaabbbb"], generator.vocabulary)
+    sizes = Fixed(Budget(nodes=4, depth=4, width=3))
+    speculate = Speculation(RandomDrafter(None), policy=sizes)
+    for options in ({"temperature": 0.0}, {"seed": 4}):
+        plain = generator.batch(["aa", "x", ""], words, **options)
+        fast = generator.batch(["aa", "x", ""], words, speculate=speculate, **options)
+        assert [a.tokens for a in plain] == [b.tokens for b in fast]
+        assert all((b.stats is None) == (build is mamba_model) for b in fast)
+        assert all(b.stats is None or b.stats.drafted for b in fast)
+
+
+def test_a_copied_cache_has_a_future_of_its_own() -> None:
+    """Reading on does not change the copy, with keys and values or with recurrent states."""
+    for build in (llama_model, sliding_model, hybrid_model, mamba_model):
+        target = HuggingFaceTarget(build())
+        cache, _ = target.prefill([[5, 6, 7]])
+        twin = copy.deepcopy(cache)
+        for token in (20, 21):
+            target.forward(cache, [[token]])
+        found = target.forward(twin, [[30]]).numpy()[0]
+        expected = whole(target.model, [5, 6, 7, 30])
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-4)
