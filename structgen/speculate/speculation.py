@@ -7,22 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from structgen.errors import GenerationError
-from structgen.speculate.interfaces import AcceptRule, Budget, Context, Drafter, LengthPolicy, Round
+from structgen.speculate.interfaces import AcceptRule, Drafter, LengthPolicy
+from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.rules import SampleCompare
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """A length policy that always gives the same budget."""
-
-    size: Budget = field(default_factory=lambda: Budget(nodes=16))
-
-    def budget(self, context: Context) -> Budget:
-        """The budget given."""
-        return self.size
-
-    def observe(self, context: Context, seen: Round) -> None:
-        """Nothing is learned."""
 
 
 @dataclass(frozen=True)

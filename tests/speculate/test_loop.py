@@ -11,7 +11,8 @@ from structgen.decode.generator import Generator
 from structgen.decode.loop import decode as decode_plainly
 from structgen.speculate.interfaces import Budget, Scheme
 from structgen.speculate.loop import decode
-from structgen.speculate.speculation import Fixed, Speculation
+from structgen.speculate.policies.fixed import Fixed
+from structgen.speculate.speculation import Speculation
 from structgen.speculate.table_target import TableTarget
 from tests.decode.models import build_model, build_tokenizer
 from tests.speculate.toys import RandomDrafter, make_row, toy_constraint, toy_model

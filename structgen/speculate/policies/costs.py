@@ -1,0 +1,170 @@
+"""In: the times of rounds. Out: CostTable: what a forward pass over n tokens costs on this machine.
+
+On a GPU, or with bfloat16, 16 tokens may cost little more than one; in float32 two may cost more
+than eight. So nobody guesses: policies and planners ask this table, which learns from every round.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from structgen.decode.interfaces import Target
+from structgen.speculate.interfaces import Round
+from structgen.speculate.policies.checks import check_share, check_some
+
+WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+FIRST, AGAIN = 3, 128  # plain passes to begin with, and wider ones between two of them later
+SLOPE = 0.03  # of T(1), for each further token, where nothing was measured (a bfloat16 model's)
+
+
+class _Times:
+    """The last times of one kind; their lower quartile, which a busy machine disturbs little."""
+
+    __slots__ = ("_kept", "typical")
+
+    def __init__(self, window: int) -> None:
+        self._kept: deque[float] = deque(maxlen=window)
+        self.typical = 0.0
+
+    def add(self, seconds: float) -> None:
+        self._kept.append(seconds)
+        self.typical = sorted(self._kept)[len(self._kept) // 4]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+class CostTable:
+    """Seconds of a forward pass by the number of tokens that it reads, and of making a draft.
+
+    A width is the tokens of one text that a pass reads: its draft and the root. Times are kept for
+    each number of texts read together, and only the last `window` of a width, so that they follow
+    the length of the contexts and the load of the machine. Threads may share a table.
+    """
+
+    def __init__(self, window: int = 32) -> None:
+        check_some("window", window)
+        self._window = window
+        self._passes: dict[int, dict[int, _Times]] = {}  # rows -> width -> times
+        self._drafts = _Times(window)
+        self._since: dict[int, int] = {}  # rows -> passes since the last of width 1
+        self._lock = threading.Lock()
+
+    def observe(self, seen: Round) -> None:
+        """Learn from a round; that of the prompt says nothing."""
+        if seen.width < 1:
+            return
+        self.add(seen.verify_seconds, seen.width, seen.rows)
+        if len(seen.tree) > 1:
+            with self._lock:
+                self._drafts.add(seen.draft_seconds / (len(seen.tree) - 1))
+
+    def add(self, seconds: float, width: int, rows: int = 1) -> None:
+        """A pass over `width` tokens of each of `rows` texts took `seconds`."""
+        check_some("tokens", width)
+        check_share("seconds", seconds, most=float("inf"))
+        with self._lock:
+            times = self._passes.setdefault(rows, {})
+            if width not in times:
+                self._passes[rows] = times = {**times, width: _Times(self._window)}
+            times[width].add(seconds)
+            self._since[rows] = 0 if width == 1 else self._since.get(rows, 0) + 1
+
+    def known(self, width: int, rows: int = 1) -> int:
+        """How many times of this width are kept."""
+        return len(self._passes.get(rows, {}).get(width, ()))
+
+    def plain_due(self, rows: int = 1) -> bool:
+        """Whether a pass without a draft is wanted, to know T(1): at first, and now and then."""
+        return self.known(1, rows) < FIRST or self._since.get(rows, 0) >= AGAIN
+
+    def ratio(self, width: int, rows: int = 1) -> float:
+        """T(width) / T(1): measured, between measured widths in proportion, beyond them by SLOPE.
+
+        It need not grow with the width: a wider pass may be the faster one.
+        """
+        times = self._passes.get(rows, {})
+        points = sorted((w, t.typical) for w, t in times.items())
+        if not points or points[0][0] != 1:
+            points = self._without_one(points)
+        unit = points[0][1]
+        i = bisect_left(points, (width, 0.0))
+        if i == len(points):
+            last, seconds = points[-1]
+            return seconds / unit + SLOPE * (width - last)
+        (right, after), (left, before) = points[i], points[max(i - 1, 0)]
+        if right == width:
+            return after / unit
+        return (before + (after - before) * (width - left) / (right - left)) / unit
+
+    def seconds(self, width: int, rows: int = 1) -> float:
+        """T(width) in seconds; 0.0 as long as nothing was measured."""
+        times = self._passes.get(rows, {})
+        if not times:
+            return 0.0
+        if width in times:
+            return times[width].typical
+        near = min(times, key=lambda w: (abs(w - width), w))
+        return times[near].typical * self.ratio(width, rows) / self.ratio(near, rows)
+
+    def draft_ratio(self, nodes: int, rows: int = 1) -> float:
+        """Making a draft of so many tokens, in units of T(1); the grammar's part is in it."""
+        unit = self.seconds(1, rows)
+        return nodes * self._drafts.typical / unit if unit else 0.0
+
+    def rate(self, expected: float, nodes: int, rows: int = 1) -> float:
+        """Tokens per time, plain decoding being 1: (expected + 1) / (T(nodes + 1) + draft).
+
+        expected: draft tokens that are kept (Chen et al. 2024, Sequoia, section 3.3).
+        """
+        return (expected + 1) / (self.ratio(nodes + 1, rows) + self.draft_ratio(nodes, rows))
+
+    def best_size(self, gains: Sequence[float], rows: int = 1) -> int:
+        """How many of the draft tokens to read, the first ones, so that `rate` is largest.
+
+        gains: for each its probability of being kept; in the order in which they are worth reading.
+        """
+        best, size, expected = self.rate(0.0, 0, rows), 0, 0.0
+        for nodes, gain in enumerate(gains, 1):
+            expected += gain
+            rate = self.rate(expected, nodes, rows)
+            if rate > best:
+                best, size = rate, nodes
+        return size
+
+    def measure(
+        self,
+        target: Target[Any],
+        widths: Sequence[int] = WIDTHS,
+        *,
+        context: int = 64,
+        repeats: int = 5,
+    ) -> None:
+        """Time passes of a target over chains of these widths, all widths in turn."""
+        check_some("repeats", repeats)
+        for _ in range(repeats):
+            cache, logits = target.prefill([[1] * context])
+            logits.wait()
+            for width in widths:
+                start = time.perf_counter()
+                parents = [[i - 1 for i in range(width)]] if target.takes_trees else None
+                target.forward(cache, [[1] * width], parents).wait()
+                if target.takes_trees:
+                    target.commit(cache, [[0]])
+                self.add(time.perf_counter() - start, width)
+
+    def table(self, rows: int = 1) -> dict[int, float]:
+        """T(n)/T(1) of the widths that were measured."""
+        return {width: self.ratio(width, rows) for width in sorted(self._passes.get(rows, {}))}
+
+    def _without_one(self, points: list[tuple[int, float]]) -> list[tuple[int, float]]:
+        """Points of the curve where T(1) was not measured: as if SLOPE led to the first one."""
+        if not points:
+            return [(1, 1.0)]
+        width, seconds = points[0]
+        return [(1, seconds / (1 + SLOPE * (width - 1))), *points]
