@@ -19,7 +19,8 @@ from structgen.decode.target import HuggingFaceTarget
 from structgen.errors import GenerationError
 from structgen.speculate.chains import Chains
 from structgen.speculate.interfaces import Budget
-from structgen.speculate.speculation import Fixed, Speculation
+from structgen.speculate.policies.fixed import Fixed
+from structgen.speculate.speculation import Speculation
 from tests.decode.models import (
     bloom_model,
     build_model,
