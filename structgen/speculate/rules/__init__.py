@@ -1,5 +1,29 @@
-"""In: forks of a draft tree. Out: acceptance rules, each a plan of what is kept there."""
+"""In: forks of a draft tree. Out: acceptance rules, each a plan of what is kept there.
 
+    SampleCompare       a draw from the law; right for any children
+    RecursiveRejection  speculative sampling, its multi-round form, and RSD without replacement
+    KSeq                SpecTr's rule for a settled number of independent draws
+    OptimalTransport    accepts most of all lossless rules; for forks with few tokens
+    Typical, Judge, Reflective   change the law of the text, and are refused unless that is wanted
+
+Children that were chosen without chance need no rule of their own: whatever token comes of a plan,
+a child with that token is kept, so what a rule leaves of the law falls on them.
+"""
+
+from structgen.speculate.rules.bound import optimal_acceptance
+from structgen.speculate.rules.k_seq import KSeq
+from structgen.speculate.rules.lossy import Judge, Reflective, Typical
+from structgen.speculate.rules.optimal import OptimalTransport
+from structgen.speculate.rules.recursive import RecursiveRejection
 from structgen.speculate.rules.sample_compare import SampleCompare
 
-__all__ = ["SampleCompare"]
+__all__ = [
+    "Judge",
+    "KSeq",
+    "OptimalTransport",
+    "RecursiveRejection",
+    "Reflective",
+    "SampleCompare",
+    "Typical",
+    "optimal_acceptance",
+]
