@@ -1,4 +1,9 @@
-"""In: nothing. Out: the `kernel` decorator, the one place where numba's compiler flags are set."""
+"""In: nothing. Out: decorators of kernels, the one place where numba's compiler flags are set.
+
+Compiling takes seconds and happens once on a machine. Numba copies whatever a kernel calls into
+that kernel and compiles the copy again; so small helpers are `inlined`, what is large and called in
+many places is called by its address (`called`), and only what Python calls gets wrappers for it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba import types
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
-_UNCOUNTED = {"_nrt": False}  # numba's own option, missing from its type hints
+# Some of numba's own options are missing from its type hints. Nobody uses the C wrappers.
+_ALWAYS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_UNCOUNTED = _ALWAYS | {"_nrt": False}
+_INNER = _UNCOUNTED | {"no_cpython_wrapper": True}
+
+_called: list[tuple[int, Any]] = []
 
 
 def kernel(signature: Any) -> Callable[[F], F]:
@@ -17,15 +29,8 @@ def kernel(signature: Any) -> Callable[[F], F]:
     The compilation happens when the module is imported, so kernel modules are imported only by
     `structgen.jit`, which tells the user when that takes long.
     """
-    decorated: Callable[[F], F] = numba.njit(signature, cache=True, nogil=True, error_model="numpy")
+    decorated: Callable[[F], F] = numba.njit(signature, cache=True, **_ALWAYS)
     return decorated
-
-
-def inlined(function: F) -> F:
-    """Compile a helper into each kernel that calls it."""
-    decorate: Any = numba.njit(inline="always", error_model="numpy")
-    compiled: F = decorate(function)
-    return compiled
 
 
 def lean(signature: Any) -> Callable[[F], F]:
@@ -33,20 +38,80 @@ def lean(signature: Any) -> Callable[[F], F]:
 
     Counting takes as long as the work where kernels with many arrays call each other.
     """
-    options: dict[str, Any] = _UNCOUNTED
-    decorated: Callable[[F], F] = numba.njit(
-        signature, cache=True, nogil=True, error_model="numpy", **options
-    )
+    decorated: Callable[[F], F] = numba.njit(signature, cache=True, **_UNCOUNTED)
+    return decorated
+
+
+def inner(signature: Any) -> Callable[[F], F]:
+    """`lean` for what only kernels call."""
+    decorated: Callable[[F], F] = numba.njit(signature, cache=True, **_INNER)
     return decorated
 
 
 def folded(signature: Any) -> Callable[[F], F]:
-    """`lean` for a helper that LLVM copies into each kernel that calls it.
+    """`inner` for a helper that LLVM copies into each kernel that calls it.
 
     A call passes each field of each array, which takes longer than short helpers do.
     """
-    options: dict[str, Any] = _UNCOUNTED | {"forceinline": True}
-    decorated: Callable[[F], F] = numba.njit(
-        signature, cache=True, nogil=True, error_model="numpy", **options
-    )
+    decorated: Callable[[F], F] = numba.njit(signature, cache=True, forceinline=True, **_INNER)
     return decorated
+
+
+def inlined(function: F) -> F:
+    """`folded` for whatever types it is called with.
+
+    LLVM copies them and not numba (`inline="always"`), which would infer the types of every copy.
+    """
+    compiled: F = numba.njit(forceinline=True, **_INNER)(function)
+    return compiled
+
+
+def called(function: Any, place: int) -> Any:
+    """What kernels call to have `function`, a kernel with tables `t` as its first argument.
+
+    It is called by the address that stands in `t.info[place]`, where Python writes those of
+    `addresses`, instead of being compiled again into each caller.
+    """
+    if getattr(numba.config, "DISABLE_JIT"):  # noqa: B009  made when numba is imported
+        return function
+    _called.append((place, function))
+    (signature,) = function.signatures
+    result = function.overloads[signature].signature.return_type
+
+    @intrinsic
+    def call(typing: Any, address: Any, arguments: Any) -> Any:  # noqa: ARG001  numba passes it
+        def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            kind = context.call_conv.get_function_type(result, signature)
+            at = builder.inttoptr(values[0], kind.as_pointer())
+            given = [
+                context.cast(builder, value, have, want)
+                for value, have, want in zip(
+                    _fields(builder, values[1]), arguments.types, signature, strict=True
+                )
+            ]
+            status, value = context.call_conv.call_function(builder, at, result, signature, given)
+            del status  # kernels raise nothing
+            return value
+
+        return result(types.int64, arguments), generate
+
+    @inlined
+    def by_address(t, *rest):  # type: ignore[no-untyped-def]
+        return call(t.info[place], (t, *rest))  # type: ignore[call-arg]
+
+    return by_address
+
+
+def _fields(builder: Any, value: Any) -> list[Any]:
+    """The members of a tuple."""
+    return [builder.extract_value(value, i) for i in range(len(value.type.elements))]
+
+
+def addresses() -> list[tuple[int, int]]:
+    """For each kernel that is `called`: the place in `info`, and its address."""
+    found = []
+    for place, function in _called:
+        (compiled,) = function.overloads.values()
+        name = compiled.fndesc.llvm_func_name
+        found.append((place, compiled.library.get_pointer_to_function(name)))
+    return found

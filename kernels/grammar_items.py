@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import folded, inlined, lean
+from structgen.kernels.flags import called, folded, inlined, inner
 from structgen.kernels.grammar_tables import (
     AFTER,
+    AT_BOTH_ITEMS,
     BOTH,
     BOTH_ITEMS,
     CALL_REST,
@@ -35,8 +36,8 @@ from structgen.kernels.grammar_tables import (
     STAMP,
     TERMINAL_COUNT,
     TERMINALS,
+    call_intern,
     fixed,
-    intern,
     key_of,
     lacks,
     recall,
@@ -50,7 +51,7 @@ from structgen.kernels.tables import UNKNOWN
 END_REST = 1
 
 
-@lean(INT(GRAMMAR, INT))
+@inner(INT(GRAMMAR, INT))
 def first_terminals(t, items):  # type: ignore[no-untyped-def]
     """The TERMINALS record of the terminals that rests can start with."""
     t.info[STAMP] += 1
@@ -75,13 +76,13 @@ def first_terminals(t, items):  # type: ignore[no-untyped-def]
                 t.work[base + count] = terminal
                 count += 1
     sort(t.work, base, count)
-    return intern(t, TERMINALS, base, count)
+    return call_intern(t, TERMINALS, base, count)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def items_of(t, base, count):  # type: ignore[no-untyped-def]
     """The ITEMS record of the sorted rests work[base:base + count], with its fields."""
-    items = intern(t, ITEMS, base, count)
+    items = call_intern(t, ITEMS, base, count)
     if items < 0 or t.rec[items, 6] >= 0:
         return items
     empty = count > 0 and t.work[base] == 0
@@ -92,7 +93,7 @@ def items_of(t, base, count):  # type: ignore[no-untyped-def]
     if empty:
         bare = numba.int64(-1)
         if count > 1:
-            bare = intern(t, ITEMS, base + 1, count - 1)
+            bare = call_intern(t, ITEMS, base + 1, count - 1)
             if bare < 0:
                 return bare
     terminals = first_terminals(t, items)
@@ -113,7 +114,7 @@ def items_of(t, base, count):  # type: ignore[no-untyped-def]
     return items
 
 
-@lean(INT(GRAMMAR, INT))
+@inner(INT(GRAMMAR, INT))
 def closure(t, count):  # type: ignore[no-untyped-def]
     """The closed set of the rests in region IN: an ITEMS record, or NEED_SPACE."""
     t.info[STAMP] += 1
@@ -143,7 +144,7 @@ def closure(t, count):  # type: ignore[no-untyped-def]
     return items_of(t, out, found)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def both_items(t, one, other):  # type: ignore[no-untyped-def]
     """The union of two sets of rests."""
     if one == other:
@@ -171,6 +172,9 @@ def both_items(t, one, other):  # type: ignore[no-untyped-def]
     if items < 0:
         return items
     return remember(t, key, items)
+
+
+call_both_items = called(both_items, AT_BOTH_ITEMS)
 
 
 @inlined
@@ -210,7 +214,7 @@ def entered(t, name, terminal):  # type: ignore[no-untyped-def]
     return remember(t, key, items)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def goto(t, items, terminal):  # type: ignore[no-untyped-def]
     """What a terminal does to a set of rests: a place in the heap, 0 when it does not fit.
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import lean
-from structgen.kernels.grammar_stacks import either, lexer_start, scan
+from structgen.kernels.flags import called, inner, lean
+from structgen.kernels.grammar_stacks import call_scan, described, either
 from structgen.kernels.grammar_tables import (
+    AT_LAID,
+    AT_SCAN_ANY,
+    AT_SCAN_LAID,
     C_COLUMNS,
     DEDENT,
     GRAMMAR,
@@ -32,8 +35,8 @@ from structgen.kernels.grammar_tables import (
     T_IGNORED,
     TERMINALS,
     WIDTHS,
+    call_intern,
     fixed,
-    intern,
     key_of,
     lacks,
     recall,
@@ -44,7 +47,7 @@ from structgen.kernels.grammar_tables import (
 from structgen.kernels.tables import DEAD, UNKNOWN
 
 
-@lean(INT(GRAMMAR, INT))
+@inner(INT(GRAMMAR, INT))
 def with_line_break(t, terminals):  # type: ignore[no-untyped-def]
     """The terminals and the line break, which may stand anywhere inside brackets."""
     base = region(t, SETS)
@@ -56,20 +59,20 @@ def with_line_break(t, terminals):  # type: ignore[no-untyped-def]
             return terminals
     t.work[base + count] = t.info[NEWLINE]
     sort(t.work, base, count + 1)
-    return intern(t, TERMINALS, base, count + 1)
+    return call_intern(t, TERMINALS, base, count + 1)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def ends_here(t, stacks, widths):  # type: ignore[no-untyped-def]
     """1 if the text may end where these lines are open, 0 if not, or NEED_SPACE."""
     for _ in range(t.rec[widths, 1] - 1):
-        stacks = scan(t, stacks, t.info[DEDENT])
+        stacks = call_scan(t, stacks, t.info[DEDENT])
         if stacks < 0:
             return numba.int64(0) if stacks == DEAD else stacks
     return numba.int64(t.rec[stacks, 4])
 
 
-@lean(INT(GRAMMAR, INT, INT, INT, INT))
+@inner(INT(GRAMMAR, INT, INT, INT, INT))
 def laid(t, stacks, widths, brackets, width):  # type: ignore[no-untyped-def]
     """The LAID record of stacks with their layout, its fields as those of stacks."""
     base = region(t, LAYOUT)
@@ -77,7 +80,7 @@ def laid(t, stacks, widths, brackets, width):  # type: ignore[no-untyped-def]
     t.work[base + 1] = widths
     t.work[base + 2] = brackets
     t.work[base + 3] = width
-    found = intern(t, LAID, base, 4)
+    found = call_intern(t, LAID, base, 4)
     if found < 0 or t.rec[found, 6] >= 0:
         return found
     ends = numba.int64(0)
@@ -90,20 +93,17 @@ def laid(t, stacks, widths, brackets, width):  # type: ignore[no-untyped-def]
         terminals = with_line_break(t, terminals)
         if terminals < 0:
             return terminals
-    lexer = lexer_start(t, terminals)
-    if lexer < 0:
-        return lexer
-    t.rec[found, 4] = ends
-    t.rec[found, 5] = terminals
-    t.rec[found, 6] = lexer
     t.rec[found, 7] = t.rec[stacks, 7]
-    return found
+    return described(t, found, ends, terminals)
 
 
-@lean(INT(GRAMMAR, INT, INT, INT))
+call_laid = called(laid, AT_LAID)
+
+
+@inner(INT(GRAMMAR, INT, INT, INT))
 def after_line_break(t, stacks, widths, width):  # type: ignore[no-untyped-def]
     """The LAID record after a line break that ends outside brackets, DEAD, or NEED_SPACE."""
-    stacks = scan(t, stacks, t.info[NEWLINE])
+    stacks = call_scan(t, stacks, t.info[NEWLINE])
     if stacks < 0:
         return stacks
     start = numba.int64(t.rec[widths, 0])
@@ -111,14 +111,14 @@ def after_line_break(t, stacks, widths, width):  # type: ignore[no-untyped-def]
     kept = count
     while kept > 1 and t.heap[start + kept - 1] > width:
         kept -= 1
-        stacks = scan(t, stacks, t.info[DEDENT])
+        stacks = call_scan(t, stacks, t.info[DEDENT])
         if stacks < 0:
             return stacks
     top = numba.int64(t.heap[start + kept - 1])
     if top < width:
         if kept < count:
             return numba.int64(DEAD)  # between the widths of two open lines
-        stacks = scan(t, stacks, t.info[INDENT])
+        stacks = call_scan(t, stacks, t.info[INDENT])
         if stacks < 0:
             return stacks
     base = region(t, WIDTHS)
@@ -129,17 +129,17 @@ def after_line_break(t, stacks, widths, width):  # type: ignore[no-untyped-def]
     if top < width:
         t.work[base + kept] = width
         kept += 1
-    open_lines = intern(t, INDENTS, base, kept)
+    open_lines = call_intern(t, INDENTS, base, kept)
     if open_lines < 0:
         return open_lines
-    return laid(t, stacks, open_lines, 0, 0)
+    return call_laid(t, stacks, open_lines, 0, 0)
 
 
 @lean(INT(GRAMMAR, INT, INT))
 def scan_laid(t, stacks, terminal):  # type: ignore[no-untyped-def]
     """`scan` for stacks with or without a layout."""
     if t.rec[stacks, 2] != LAID:
-        return scan(t, stacks, terminal)
+        return call_scan(t, stacks, terminal)
     key = key_of(SCAN, stacks, terminal)
     known = recall(t, key)
     if known != UNKNOWN:
@@ -149,20 +149,23 @@ def scan_laid(t, stacks, terminal):  # type: ignore[no-untyped-def]
     brackets, width = numba.int64(t.heap[start + 2]), numba.int64(t.heap[start + 3])
     if terminal == t.info[NEWLINE]:
         if brackets > 0:
-            after = laid(t, inner, widths, brackets, 0)
+            after = call_laid(t, inner, widths, brackets, 0)
         else:
             after = after_line_break(t, inner, widths, width)
     else:
         brackets += fixed(t, T_BRACKET, terminal)
-        after = scan(t, inner, terminal) if brackets >= 0 else numba.int64(DEAD)
+        after = call_scan(t, inner, terminal) if brackets >= 0 else numba.int64(DEAD)
         if after >= 0:
-            after = laid(t, after, widths, brackets, 0)
+            after = call_laid(t, after, widths, brackets, 0)
     if after < DEAD:
         return after
     return remember(t, key, after)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+call_scan_laid = called(scan_laid, AT_SCAN_LAID)
+
+
+@inner(INT(GRAMMAR, INT, INT))
 def one_of(t, one, other):  # type: ignore[no-untyped-def]
     """The union of two sets of stacks; with a layout there must be only one."""
     if t.info[NEWLINE] >= 0 and one >= 0 and other >= 0 and one != other:
@@ -176,7 +179,7 @@ def scan_any(t, stacks, terminals):  # type: ignore[no-untyped-def]
     start = numba.int64(t.rec[terminals, 0])
     size = numba.int64(t.rec[terminals, 1])
     if size == 1 and fixed(t, T_IGNORED, t.heap[start]) == 0:
-        return scan_laid(t, stacks, numba.int64(t.heap[start]))
+        return call_scan_laid(t, stacks, numba.int64(t.heap[start]))
     key = key_of(SCANS, stacks, terminals)
     known = recall(t, key)
     if known != UNKNOWN:
@@ -184,7 +187,7 @@ def scan_any(t, stacks, terminals):  # type: ignore[no-untyped-def]
     found = numba.int64(-1)
     for i in range(start, start + size):
         terminal = numba.int64(t.heap[i])
-        after = scan_laid(t, stacks, terminal)
+        after = call_scan_laid(t, stacks, terminal)
         if after < -1:
             return after
         if fixed(t, T_IGNORED, terminal) == 1:
@@ -195,7 +198,10 @@ def scan_any(t, stacks, terminals):  # type: ignore[no-untyped-def]
     return remember(t, key, found)
 
 
-@lean(INT(GRAMMAR, INT))
+call_scan_any = called(scan_any, AT_SCAN_ANY)
+
+
+@inner(INT(GRAMMAR, INT))
 def counts(t, lexer):  # type: ignore[no-untyped-def]
     """1 if a lexer state reads a line break, whose width counts, else 0."""
     if t.rec[lexer, 6] < 0:
@@ -209,7 +215,7 @@ def counts(t, lexer):  # type: ignore[no-untyped-def]
     return numba.int64(t.rec[lexer, 6])
 
 
-@lean(INT(GRAMMAR, INT, INT, INT))
+@inner(INT(GRAMMAR, INT, INT, INT))
 def counted(t, stacks, lexer, kind):  # type: ignore[no-untyped-def]
     """The stacks after one more byte of a lexeme, with the width of the line so far."""
     if t.rec[stacks, 2] != LAID or counts(t, lexer) == 0:
@@ -221,4 +227,4 @@ def counted(t, stacks, lexer, kind):  # type: ignore[no-untyped-def]
         return stacks
     columns = fixed(t, C_COLUMNS, kind)
     width = numba.int64(0) if columns < 0 else width + columns
-    return laid(t, inner, widths, brackets, min(width, 1 << 20))
+    return call_laid(t, inner, widths, brackets, min(width, 1 << 20))

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import lean
+from structgen.kernels.flags import called, inner, lean
 from structgen.kernels.grammar_tables import (
+    AT_ENDINGS,
+    AT_NEXT_LEXER,
+    AT_NEXT_WATCHES,
     BEFORE,
     ENDINGS,
     GRAMMAR,
@@ -33,8 +36,8 @@ from structgen.kernels.grammar_tables import (
     WATCHES,
     WITHIN,
     WITHIN_START,
+    call_intern,
     fixed,
-    intern,
     lacks,
     region,
     reserve,
@@ -45,7 +48,7 @@ from structgen.kernels.tables import DEAD
 FAR = 1 << 28
 
 
-@lean(INT(GRAMMAR, INT))
+@inner(INT(GRAMMAR, INT))
 def row_of(t, record):  # type: ignore[no-untyped-def]
     """The row of a lexer state or of watches, or NEED_SPACE."""
     row = numba.int64(t.rec[record, 3])
@@ -58,7 +61,7 @@ def row_of(t, record):  # type: ignore[no-untyped-def]
     return row
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
     """The place + 1 in a lexer state of a pattern that reads the literal of `state`, else 0."""
     terminal = fixed(t, S_TERMINAL, state)
@@ -76,7 +79,7 @@ def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def without_orphans(t, lexer, count):  # type: ignore[no-untyped-def]
     """Drop from region LEX the literals whose patterns have been shut out: the number left."""
     base = region(t, LEX)
@@ -96,7 +99,7 @@ def without_orphans(t, lexer, count):  # type: ignore[no-untyped-def]
     return kept
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
     """The lexer state after a byte of class `kind`, DEAD, or NEED_SPACE."""
     row = row_of(t, lexer)
@@ -132,14 +135,17 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
         if shut:
             count = without_orphans(t, lexer, count)
         sort(t.work, base, count)
-        found = intern(t, LEXER, base, count)
+        found = call_intern(t, LEXER, base, count)
         if found == NEED_SPACE:
             return found
     t.rows[row, kind] = found
     return found
 
 
-@lean(INT(GRAMMAR, INT, INT))
+call_next_lexer = called(next_lexer, AT_NEXT_LEXER)
+
+
+@inner(INT(GRAMMAR, INT, INT))
 def renamed(t, lexer, terminal):  # type: ignore[no-untyped-def]
     """The literal that a match of a pattern is, when it ends here too; else the pattern."""
     for j in range(fixed(t, RENAME_START, terminal), fixed(t, RENAME_START, terminal + 1)):
@@ -153,7 +159,7 @@ def renamed(t, lexer, terminal):  # type: ignore[no-untyped-def]
     return numba.int64(terminal)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def watches_of(t, base, count):  # type: ignore[no-untyped-def]
     """The WATCHES record of the states work[base:base + count] (sorted here), 0 for none."""
     if count == 0:
@@ -168,13 +174,13 @@ def watches_of(t, base, count):  # type: ignore[no-untyped-def]
             kept += 1
             if fixed(t, W_FAILS, watch) == 1:
                 fails = numba.int64(1)
-    watches = intern(t, WATCHES, base, kept)
+    watches = call_intern(t, WATCHES, base, kept)
     if watches >= 0:
         t.rec[watches, 4] = fails
     return watches
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def grouped_endings(t, lexer, count):  # type: ignore[no-untyped-def]
     """Write the (terminal, watches) pairs of region ENDINGS to the heap, terminals as sets."""
     found, base, out = region(t, ENDINGS), region(t, WATCH), region(t, BEFORE)
@@ -191,7 +197,7 @@ def grouped_endings(t, lexer, count):  # type: ignore[no-untyped-def]
                 if j > i:
                     t.work[found + 2 * j + 1] = -1
         sort(t.work, base, size)
-        terminals = intern(t, TERMINALS, base, size)
+        terminals = call_intern(t, TERMINALS, base, size)
         if terminals < 0:
             return terminals
         t.work[out + 2 * groups] = terminals
@@ -246,7 +252,10 @@ def endings(t, lexer):  # type: ignore[no-untyped-def]
     return grouped_endings(t, lexer, count)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+call_endings = called(endings, AT_ENDINGS)
+
+
+@inner(INT(GRAMMAR, INT, INT))
 def next_watches(t, watches, kind):  # type: ignore[no-untyped-def]
     """The watches after a byte, 0 when all have ended well, DEAD when one is broken."""
     if watches == 0:
@@ -277,7 +286,10 @@ def next_watches(t, watches, kind):  # type: ignore[no-untyped-def]
     return found
 
 
-@lean(INT(GRAMMAR, INT, INT))
+call_next_watches = called(next_watches, AT_NEXT_WATCHES)
+
+
+@inner(INT(GRAMMAR, INT, INT))
 def both_watches(t, one, other):  # type: ignore[no-untyped-def]
     """All watches of two sets."""
     if one == 0 or other == 0 or one == other:

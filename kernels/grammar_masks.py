@@ -5,11 +5,12 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import folded, lean
-from structgen.kernels.grammar_layout import counts, scan_any
-from structgen.kernels.grammar_parts import build
-from structgen.kernels.grammar_step import SEVERAL, known_beyond, packed, quick, step
+from structgen.kernels.flags import called, folded, inner, lean
+from structgen.kernels.grammar_layout import call_scan_any, counts
+from structgen.kernels.grammar_parts import call_build
+from structgen.kernels.grammar_step import SEVERAL, call_step, known_beyond, packed, quick
 from structgen.kernels.grammar_tables import (
+    AT_WALK_PLAIN,
     CLASS,
     GRAMMAR,
     INT,
@@ -18,8 +19,8 @@ from structgen.kernels.grammar_tables import (
     NEWLINE,
     REACHED,
     S_TERMINAL,
+    call_intern,
     fixed,
-    intern,
     region,
     reserve,
 )
@@ -27,7 +28,7 @@ from structgen.kernels.grammar_tries import CLUSTERED, PARTS_T, PLACES, SMALL, f
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 
 
-@lean(INT(GRAMMAR, types.uint8[:, ::1], INT))
+@inner(INT(GRAMMAR, types.uint8[:, ::1], INT))
 def clusters(t, tied, lexer):  # type: ignore[no-untyped-def]
     """A lexer state cut into states of terminals that have nothing to do with each other.
 
@@ -70,7 +71,7 @@ def clusters(t, tied, lexer):  # type: ignore[no-untyped-def]
                 t.work[done + j] = 1
                 t.work[base + members] = t.heap[start + j]
                 members += 1
-        cluster = intern(t, LEXER, base, members)
+        cluster = call_intern(t, LEXER, base, members)
         if cluster < 0:
             return cluster
         t.heap[place + 1 + count] = cluster
@@ -94,7 +95,7 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
             depth, byte, end = p.depth[i] - base, p.byte[i], numba.int64(p.end[i])
         after = quick(t, p.stack[depth - 1], fixed(t, CLASS, byte))
         if after == SEVERAL:
-            after = step(t, p.stack[depth - 1], numba.int64(byte))
+            after = call_step(t, p.stack[depth - 1], numba.int64(byte))
         if after == DEAD:
             i = end
             continue
@@ -108,6 +109,9 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
             set_bit(row, p.token[i])
         i += 1
     return numba.int64(0)
+
+
+call_walk_plain = called(walk_plain, AT_WALK_PLAIN)
 
 
 @lean(INT(GRAMMAR, INT, INT, INT))
@@ -143,7 +147,7 @@ def push_groups(t, p, part, stacks, height):  # type: ignore[no-untyped-def]
     for j in range(start, start + 3 * p.parts[part, 4], 3):
         beyond = known_beyond(t, stacks, numba.int64(p.lists[j]))
         if beyond == UNKNOWN:
-            beyond = scan_any(t, stacks, numba.int64(p.lists[j]))
+            beyond = call_scan_any(t, stacks, numba.int64(p.lists[j]))
         if beyond == DEAD:
             continue
         if beyond < 0:
@@ -164,7 +168,7 @@ def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyp
         place = place_of(t, lexer, stacks, watches)
         if place < 0:
             return place
-    return walk_plain(t, p, trie, place, row)
+    return call_walk_plain(t, p, trie, place, row)
 
 
 @folded(INT(GRAMMAR, PARTS_T, types.uint8[:, ::1], INT, INT))
@@ -213,7 +217,7 @@ def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
                 continue
             part = find(p.memo, (trie << 31) | cluster)
             if part == UNKNOWN:
-                part = build(t, p, trie, cluster)
+                part = call_build(t, p, trie, cluster)
                 if part < 0:
                     return part
             or_part(p, part, row)

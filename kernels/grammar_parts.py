@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import folded, inlined, lean
-from structgen.kernels.grammar_lexer import endings, next_lexer, next_watches
-from structgen.kernels.grammar_tables import CLASS, GRAMMAR, INT
+from structgen.kernels.flags import called, folded, inlined, inner, lean
+from structgen.kernels.grammar_lexer import call_endings, call_next_lexer, call_next_watches
+from structgen.kernels.grammar_tables import AT_BUILD, CLASS, GRAMMAR, INT
 from structgen.kernels.grammar_tries import (
     DENSE,
     GROUPS,
@@ -105,7 +105,7 @@ def note_ends(t, p, ends, kind, node_end, count):  # type: ignore[no-untyped-def
         terminals, watches = t.heap[ends + 1 + 2 * j], numba.int64(t.heap[ends + 2 + 2 * j])
         if not may_follow(t, p, terminals, kind):
             continue
-        after = next_watches(t, watches, kind)
+        after = call_next_watches(t, watches, kind)
         if after == DEAD:
             continue
         if after < 0:
@@ -123,7 +123,7 @@ def note_ends(t, p, ends, kind, node_end, count):  # type: ignore[no-untyped-def
     return count
 
 
-@lean(INT(GRAMMAR, PARTS_T, INT, INT))
+@inner(INT(GRAMMAR, PARTS_T, INT, INT))
 def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     """Walk a trie within a lexeme: set bits of tokens that stay in it, list where they leave it.
 
@@ -135,7 +135,7 @@ def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     stack = p.stack
     half = stack.shape[0] // 2
     stack[0] = lexer
-    stack[half] = endings(t, lexer)
+    stack[half] = call_endings(t, lexer)
     if stack[half] < 0:
         return stack[half]
     if p.sizes[LISTS] > p.lists.shape[0] - p.sizes[SPARSE]:
@@ -161,7 +161,7 @@ def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
         if t.rec[state, 3] >= 0:
             after = numba.int64(t.rows[t.rec[state, 3], kind])
         if after < DEAD:
-            after = next_lexer(t, state, kind)
+            after = call_next_lexer(t, state, kind)
         if after == DEAD:
             i = end
             continue
@@ -169,7 +169,7 @@ def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
             return after
         ends = numba.int64(t.rec[after, 4])
         if ends < 0:
-            ends = endings(t, after)
+            ends = call_endings(t, after)
             if ends < 0:
                 return ends
         stack[depth] = after
@@ -179,7 +179,7 @@ def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     return count
 
 
-@lean(INT(PARTS_T, INT, INT, INT))
+@inner(INT(PARTS_T, INT, INT, INT))
 def write_groups(p, trie, count, place):  # type: ignore[no-untyped-def]
     """Write the groups of p.segments, with their tries, to p.lists: their number, or NEED_ROOM."""
     merged = numba.int64(p.tries[trie, 0])
@@ -210,7 +210,7 @@ def write_groups(p, trie, count, place):  # type: ignore[no-untyped-def]
     return made
 
 
-@lean(INT(PARTS_T, INT, INT))
+@inner(INT(PARTS_T, INT, INT))
 def kept_row(p, new, most):  # type: ignore[no-untyped-def]
     """Keep the tokens of p.scratch for part `new`: where in p.lists they end, or NEED_ROOM.
 
@@ -275,3 +275,6 @@ def build(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     p.memo[slot, 1] = new
     p.sizes[MEMO] += 1
     return new
+
+
+call_build = called(build, AT_BUILD)

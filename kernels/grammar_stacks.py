@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import folded, lean
-from structgen.kernels.grammar_items import both_items, goto
+from structgen.kernels.flags import called, folded, inner
+from structgen.kernels.grammar_items import call_both_items, goto
 from structgen.kernels.grammar_tables import (
+    AT_CLOSED,
+    AT_SCAN,
     BEHIND,
     BOTH_STACKS,
     END_ITEMS,
@@ -32,8 +34,8 @@ from structgen.kernels.grammar_tables import (
     TERMINAL_COUNT,
     TERMINALS,
     VISITED,
+    call_intern,
     fixed,
-    intern,
     key_of,
     lacks,
     recall,
@@ -63,7 +65,7 @@ def joined(t, base, count):  # type: ignore[no-untyped-def]
     for i in range(count):
         items, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]
         if kept > 0 and t.work[base + 2 * kept - 1] == below:
-            both = both_items(t, t.work[base + 2 * kept - 2], items)
+            both = call_both_items(t, t.work[base + 2 * kept - 2], items)
             if both < 0:
                 return both
             t.work[base + 2 * kept - 2] = both
@@ -77,7 +79,7 @@ def joined(t, base, count):  # type: ignore[no-untyped-def]
 @folded(INT(GRAMMAR, INT, INT))
 def stacks_of(t, base, count):  # type: ignore[no-untyped-def]
     """The STACKS record of pairs that are joined, with its cost."""
-    stacks = intern(t, STACKS, base, 2 * count)
+    stacks = call_intern(t, STACKS, base, 2 * count)
     if stacks >= 0 and t.rec[stacks, 7] < 0:
         cost = numba.int64(1) << 28
         for i in range(count):
@@ -88,7 +90,7 @@ def stacks_of(t, base, count):  # type: ignore[no-untyped-def]
     return stacks
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def both_stacks(t, one, other):  # type: ignore[no-untyped-def]
     """The union of two sets of stacks."""
     if one == other:
@@ -204,7 +206,7 @@ def expected(t, stacks):  # type: ignore[no-untyped-def]
                 t.work[base + count] = terminal
                 count += 1
     sort(t.work, base, count)
-    return intern(t, TERMINALS, base, count)
+    return call_intern(t, TERMINALS, base, count)
 
 
 @folded(INT(GRAMMAR, INT))
@@ -218,13 +220,25 @@ def lexer_start(t, terminals):  # type: ignore[no-untyped-def]
     t.work[base] = -1
     for i in range(count):
         t.work[base + 1 + i] = fixed(t, T_START, t.heap[start + i])
-    lexer = intern(t, LEXER, base, count + 1)
+    lexer = call_intern(t, LEXER, base, count + 1)
     if lexer >= 0:
         t.rec[terminals, 3] = lexer
     return lexer
 
 
-@lean(INT(GRAMMAR, INT))
+@folded(INT(GRAMMAR, INT, INT, INT))
+def described(t, stacks, ends, terminals):  # type: ignore[no-untyped-def]
+    """A record of stacks, which gets what it allows: an end, terminals, and the lexer for them."""
+    lexer = lexer_start(t, terminals)
+    if lexer < 0:
+        return lexer
+    t.rec[stacks, 4] = ends
+    t.rec[stacks, 5] = terminals
+    t.rec[stacks, 6] = lexer
+    return stacks
+
+
+@inner(INT(GRAMMAR, INT))
 def closed(t, count):  # type: ignore[no-untyped-def]
     """The closed STACKS record of the pairs in region GROUPS, with its fields; -1 if none."""
     base = region(t, GROUPS)
@@ -248,17 +262,14 @@ def closed(t, count):  # type: ignore[no-untyped-def]
     terminals = expected(t, stacks)
     if terminals < 0:
         return terminals
-    lexer = lexer_start(t, terminals)
-    if lexer < 0:
-        return lexer
     t.rec[stacks, 3] = stacks
-    t.rec[stacks, 4] = ends
-    t.rec[stacks, 5] = terminals
-    t.rec[stacks, 6] = lexer
-    return stacks
+    return described(t, stacks, ends, terminals)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+call_closed = called(closed, AT_CLOSED)
+
+
+@inner(INT(GRAMMAR, INT, INT))
 def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
     """The closed stacks after a terminal of a closed set, -1 when it does not fit."""
     key = key_of(SCAN, stacks, terminal)
@@ -294,13 +305,16 @@ def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
             t.work[base + 2 * count] = t.heap[place + 2 + 2 * k]
             t.work[base + 2 * count + 1] = under
             count += 1
-    after = closed(t, count)
+    after = call_closed(t, count)
     if after < -1:
         return after
     return remember(t, key, after)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+call_scan = called(scan, AT_SCAN)
+
+
+@inner(INT(GRAMMAR, INT, INT))
 def either(t, one, other):  # type: ignore[no-untyped-def]
     """The union of two closed sets of stacks, each may be -1 for none, as a closed one."""
     if one < 0 or other < 0:
@@ -317,4 +331,4 @@ def either(t, one, other):  # type: ignore[no-untyped-def]
         for i in range(size):
             t.work[base + 2 * count + i] = t.heap[start + i]
         count += size >> 1
-    return closed(t, count)
+    return call_closed(t, count)

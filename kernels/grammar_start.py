@@ -6,8 +6,8 @@ import numba
 
 from structgen.kernels.flags import lean
 from structgen.kernels.grammar_items import END_REST, closure
-from structgen.kernels.grammar_layout import laid
-from structgen.kernels.grammar_stacks import closed, stacks_of
+from structgen.kernels.grammar_layout import call_laid
+from structgen.kernels.grammar_stacks import call_closed, stacks_of
 from structgen.kernels.grammar_tables import (
     END_ITEMS,
     GRAMMAR,
@@ -18,7 +18,7 @@ from structgen.kernels.grammar_tables import (
     NEWLINE,
     PAIRS,
     WIDTHS,
-    intern,
+    call_intern,
     region,
 )
 
@@ -42,15 +42,15 @@ def begin(t, top):  # type: ignore[no-untyped-def]
         return items
     t.work[region(t, GROUPS)] = items
     t.work[region(t, GROUPS) + 1] = bottom
-    stacks = closed(t, 1)
+    stacks = call_closed(t, 1)
     if stacks < 0:
         return stacks
     if t.info[NEWLINE] >= 0:
         t.work[region(t, WIDTHS)] = 0
-        widths = intern(t, INDENTS, region(t, WIDTHS), 1)
+        widths = call_intern(t, INDENTS, region(t, WIDTHS), 1)
         if widths < 0:
             return widths
-        stacks = laid(t, stacks, widths, 0, 0)
+        stacks = call_laid(t, stacks, widths, 0, 0)
         if stacks < 0:
             return stacks
     return (numba.int64(t.rec[stacks, 6]) << 31) | stacks

@@ -11,11 +11,18 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import inlined, lean
-from structgen.kernels.grammar_layout import counted, scan_any, scan_laid
-from structgen.kernels.grammar_lexer import both_watches, endings, next_lexer, next_watches
+from structgen.kernels.flags import called, inlined, inner, lean
+from structgen.kernels.grammar_layout import call_scan_any, call_scan_laid, counted
+from structgen.kernels.grammar_lexer import (
+    both_watches,
+    call_endings,
+    call_next_lexer,
+    call_next_watches,
+)
 from structgen.kernels.grammar_stacks import either
 from structgen.kernels.grammar_tables import (
+    AT_IS_ACCEPTING,
+    AT_STEP,
     CHECKED,
     CLASS,
     GRAMMAR,
@@ -32,8 +39,8 @@ from structgen.kernels.grammar_tables import (
     SCANS,
     T_IGNORED,
     THREADS,
+    call_intern,
     fixed,
-    intern,
     key_of,
     lacks,
     region,
@@ -63,7 +70,7 @@ def unpack(t, at):  # type: ignore[no-untyped-def]
     return size // 3
 
 
-@lean(INT(GRAMMAR, INT, INT, INT))
+@inner(INT(GRAMMAR, INT, INT, INT))
 def reach(t, count, lexer, stacks_watches):  # type: ignore[no-untyped-def]
     """Add a thread to region REACHED, or join it to one there: the number of threads now.
 
@@ -91,16 +98,16 @@ def reach(t, count, lexer, stacks_watches):  # type: ignore[no-untyped-def]
     return count + 1
 
 
-@lean(INT(GRAMMAR, INT, INT, INT))
+@inner(INT(GRAMMAR, INT, INT, INT))
 def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
     """Read a byte in a thread of region READ: the number of threads reached until now."""
     place = region(t, READ) + 3 * thread
     lexer = numba.int64(t.work[place])
     stacks = numba.int64(t.work[place + 1])
-    watches = next_watches(t, numba.int64(t.work[place + 2]), kind)
+    watches = call_next_watches(t, numba.int64(t.work[place + 2]), kind)
     if watches < 0:
         return count if watches == DEAD else watches
-    after = next_lexer(t, lexer, kind)
+    after = call_next_lexer(t, lexer, kind)
     if after >= 0:
         wider = counted(t, stacks, after, kind)
         if wider < 0:
@@ -110,21 +117,21 @@ def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
             return count
     elif after != DEAD:
         return after
-    ends = endings(t, lexer)
+    ends = call_endings(t, lexer)
     if ends < 0:
         return ends
     for i in range(t.heap[ends]):
-        own = next_watches(t, numba.int64(t.heap[ends + 2 + 2 * i]), kind)
+        own = call_next_watches(t, numba.int64(t.heap[ends + 2 + 2 * i]), kind)
         if own == DEAD:
             continue
         if own < 0:
             return own
-        beyond = scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * i]))
+        beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * i]))
         if beyond == DEAD:
             continue
         if beyond < 0:
             return beyond
-        first = next_lexer(t, numba.int64(t.rec[beyond, 6]), kind)
+        first = call_next_lexer(t, numba.int64(t.rec[beyond, 6]), kind)
         if first == DEAD:
             continue
         if first < 0:
@@ -141,7 +148,7 @@ def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
     return count
 
 
-@lean(INT(GRAMMAR, INT))
+@inner(INT(GRAMMAR, INT))
 def packed(t, count):  # type: ignore[no-untyped-def]
     """The position of the threads in region REACHED, DEAD if there are none."""
     base = region(t, REACHED)
@@ -167,7 +174,7 @@ def packed(t, count):  # type: ignore[no-untyped-def]
         return numba.int64(DEAD)
     if count == 1 and t.work[base + 2] == 0:
         return (numba.int64(t.work[base]) << 31) | numba.int64(t.work[base + 1])
-    record = intern(t, THREADS, base, 3 * count)
+    record = call_intern(t, THREADS, base, 3 * count)
     return record if record < 0 else record | SEVERAL
 
 
@@ -246,6 +253,9 @@ def step(t, at, byte):  # type: ignore[no-untyped-def]
     return packed(t, count)
 
 
+call_step = called(step, AT_STEP)
+
+
 @lean(INT(GRAMMAR, INT, BYTES, types.int64[::1]))
 def run(t, at, data, place):  # type: ignore[no-untyped-def]
     """Read data[place[0]:]. Returns a position, DEAD, or a NEED_* code.
@@ -256,7 +266,7 @@ def run(t, at, data, place):  # type: ignore[no-untyped-def]
         byte = numba.int64(data[place[0]])
         after = quick(t, at, fixed(t, CLASS, byte))
         if after == SEVERAL:
-            after = step(t, at, byte)
+            after = call_step(t, at, byte)
         if after < 0:
             place[1] = at
             return after
@@ -279,19 +289,22 @@ def is_accepting(t, at):  # type: ignore[no-untyped-def]
             continue
         if lexer == t.rec[stacks, 6] and t.rec[stacks, 4] == 1:
             return numba.int64(1)
-        ends = endings(t, lexer)
+        ends = call_endings(t, lexer)
         if ends < 0:
             return ends
         for j in range(t.heap[ends]):
             own = t.heap[ends + 2 + 2 * j]
             if own != 0 and t.rec[own, 4] == 1:
                 continue
-            beyond = scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
+            beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
             if beyond < DEAD:
                 return beyond
             if beyond >= 0 and t.rec[beyond, 4] == 1:
                 return numba.int64(1)
     return numba.int64(0)
+
+
+call_is_accepting = called(is_accepting, AT_IS_ACCEPTING)
 
 
 @lean(INT(GRAMMAR, INT))
@@ -311,7 +324,7 @@ def bound(t, at):  # type: ignore[no-untyped-def]
             if state < 0 or fixed(t, S_DISTANCE, state) >= least:
                 continue
             terminal = fixed(t, S_TERMINAL, state)
-            beyond = scan_laid(t, stacks, terminal)
+            beyond = call_scan_laid(t, stacks, terminal)
             if beyond < DEAD:
                 return beyond
             cost = numba.int64(FAR) if beyond < 0 else numba.int64(t.rec[beyond, 7])
@@ -328,7 +341,7 @@ def expand(t, at, data, out):  # type: ignore[no-untyped-def]
     Returns 0, or a NEED_* code.
     """
     for i in range(data.shape[0]):
-        after = step(t, at, numba.int64(data[i]))
+        after = call_step(t, at, numba.int64(data[i]))
         if after < DEAD:
             return after
         out[i, 0] = after

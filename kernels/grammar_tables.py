@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import folded, inlined, lean
+from structgen.kernels.flags import called, folded, inlined, lean
 from structgen.kernels.tables import find, slot_of
 
 NEED_SPACE = -4  #: `info[NEED]` says which array is full
@@ -33,7 +33,12 @@ INDENTS = 8  # widths of open lines
 RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = range(6)
 NEED, ORDERED, CHECKED, TERMINAL_COUNT, REGION, END_ITEMS, MANY_GROUPS = 6, 9, 10, 11, 12, 13, 14
 NEWLINE, INDENT, DEDENT = 15, 16, 17  # terminals of a layout, -1 without one
-INFO_SIZE = 18
+# ... and where the addresses of kernels stand that others call by them.
+(
+    AT_BOTH_ITEMS, AT_CLOSED, AT_SCAN, AT_LAID, AT_SCAN_LAID, AT_SCAN_ANY, AT_NEXT_LEXER,
+    AT_ENDINGS, AT_NEXT_WATCHES, AT_STEP, AT_IS_ACCEPTING, AT_WALK_PLAIN, AT_BUILD, AT_INTERN,
+    INFO_SIZE,
+) = range(18, 33)  # fmt: skip
 
 # Memo tables, all in one: key = tag << 60 | a << 30 | b.
 GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 1, 2, 3, 4, 5, 6, 7
@@ -131,7 +136,7 @@ def reserve(t, size, _):  # type: ignore[no-untyped-def]
     return start
 
 
-@folded(INT(GRAMMAR, INT, INT, INT))
+@lean(INT(GRAMMAR, INT, INT, INT))
 def intern(t, kind, base, count):  # type: ignore[no-untyped-def]
     """The number of the record work[base:base + count], or NEED_SPACE; new fields are -1."""
     h = numba.int64(kind) * 1000003 + count
@@ -174,6 +179,9 @@ def intern(t, kind, base, count):  # type: ignore[no-untyped-def]
     t.names[slot, 0] = h
     t.names[slot, 1] = new
     return new
+
+
+call_intern = called(intern, AT_INTERN)
 
 
 @lean(types.void(I64_2, I64_2))

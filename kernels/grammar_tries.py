@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import inlined, lean
+from structgen.kernels.flags import inlined, inner
 from structgen.kernels.grammar_tables import INT
 from structgen.kernels.tables import BYTES, HASH, I32, I64, INTS, U8, slot_of
 
@@ -90,7 +90,7 @@ def set_bit(row, token):  # type: ignore[no-untyped-def]
     row[token >> 5] |= numba.int32(numba.uint32(1) << numba.uint32(token & 31))
 
 
-@lean(INT(PARTS_T, INT, INT, INT, INT))
+@inner(INT(PARTS_T, INT, INT, INT, INT))
 def new_trie(p, merged, first, last, above):  # type: ignore[no-untyped-def]
     """The number of a trie, the same for the same nodes, or NEED_ROOM."""
     key = (
@@ -118,7 +118,7 @@ def new_trie(p, merged, first, last, above):  # type: ignore[no-untyped-def]
     return new
 
 
-@lean(INT(PARTS_T, INT, INT))
+@inner(INT(PARTS_T, INT, INT))
 def linked(p, group, merged):  # type: ignore[no-untyped-def]
     """Merge the short segments of a group into links: the number of links, 1 when there are none.
 
@@ -168,7 +168,7 @@ def linked(p, group, merged):  # type: ignore[no-untyped-def]
     return links
 
 
-@lean(INT(PARTS_T, INT))
+@inner(INT(PARTS_T, INT))
 def flattened(p, links):  # type: ignore[no-untyped-def]
     """The trie of the links, in depth-first order; or NEED_ROOM."""
     node, used = p.sizes[NODES], p.sizes[TOKENS]

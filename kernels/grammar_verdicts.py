@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import lean
-from structgen.kernels.grammar_lexer import endings, next_lexer, next_watches
+from structgen.kernels.flags import inner, lean
+from structgen.kernels.grammar_lexer import call_endings, call_next_lexer, call_next_watches
 from structgen.kernels.grammar_tables import (
     CHECKED,
     GRAMMAR,
@@ -18,7 +18,7 @@ from structgen.kernels.grammar_tables import (
     SEARCH,
     THREADS,
     VERDICT,
-    intern,
+    call_intern,
     key_of,
     lacks,
     recall,
@@ -38,15 +38,21 @@ def verdict_key(t, thread):  # type: ignore[no-untyped-def]
         return key_of(VERDICT, t.work[base], t.work[base + 2])
     if t.work[base + 2] == 0:
         return key_of(VERDICT, t.work[base], t.work[base + 1])
-    record = intern(t, THREADS, base, 3)
+    record = call_intern(t, THREADS, base, 3)
     return record if record < 0 else key_of(VERDICT, 0, record)
 
 
-@lean(INT(GRAMMAR, INT))
+@lean(INT(GRAMMAR, INT, INT))
+def decided(t, key, verdict):  # type: ignore[no-untyped-def]
+    """Keep a verdict (0 or 1) under the key of its thread. Returns it, or NEED_SPACE."""
+    return remember(t, key, verdict)
+
+
+@inner(INT(GRAMMAR, INT))
 def may_be_fine(t, watches):  # type: ignore[no-untyped-def]
     """1 if some byte leaves no watch, 0 if none does, or NEED_SPACE."""
     for kind in range(t.next.shape[1]):
-        after = next_watches(t, watches, kind)
+        after = call_next_watches(t, watches, kind)
         if after == 0:
             return numba.int64(1)
         if after < DEAD:
@@ -54,7 +60,7 @@ def may_be_fine(t, watches):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
     """1 if some bytes of the lexeme, or one behind it, leave no watch; 0 if not, or NEED_SPACE.
 
@@ -67,7 +73,7 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
     while i < count:
         lexer, watches = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
         i += 1
-        ends = endings(t, lexer)
+        ends = call_endings(t, lexer)
         if ends < 0:
             return ends
         if t.heap[ends] > 0:
@@ -75,8 +81,8 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
             if fine != 0:
                 return fine
         for kind in range(t.next.shape[1]):
-            after = next_lexer(t, lexer, kind)
-            beyond = next_watches(t, watches, kind)
+            after = call_next_lexer(t, lexer, kind)
+            beyond = call_next_watches(t, watches, kind)
             if after < DEAD or beyond < DEAD:
                 return numba.int64(NEED_SPACE)
             if after == DEAD or beyond == DEAD:
@@ -96,7 +102,7 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@lean(INT(GRAMMAR, INT))
+@inner(INT(GRAMMAR, INT))
 def finishable(t, count):  # type: ignore[no-untyped-def]
     """Keep the threads in region REACHED that some text finishes: their number."""
     base = region(t, REACHED)

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-NAMES = ("tables", "taken", "step", "walk", "rows", "below", "names", "saved", "scan")
+NAMES = ("flags", "tables", "taken", "step", "walk", "rows", "below", "names", "saved", "scan")
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_layout", "grammar_lexer",
     "grammar_verdicts", "grammar_step", "grammar_start", "grammar_walk", "grammar_tries",
@@ -33,12 +33,15 @@ def kernels(name: str) -> ModuleType:
     if name not in _modules:
         with _lock:
             if name not in _modules:
-                _load(GRAMMAR_NAMES if name in GRAMMAR_NAMES else NAMES)
+                if name in GRAMMAR_NAMES:
+                    _load(GRAMMAR_NAMES, "the kernels of grammars", 20)
+                else:
+                    _load(NAMES, "kernels", 10)
     return _modules[name]
 
 
-def _load(names: tuple[str, ...]) -> None:
-    message = "structgen: compiling kernels, once on this machine (about 20 s) ..."
+def _load(names: tuple[str, ...], what: str, seconds: int) -> None:
+    message = f"structgen: compiling {what}, once on this machine (about {seconds} s) ..."
     timer = threading.Timer(
         PATIENCE[_cached()], print, (message,), {"file": sys.stderr, "flush": True}
     )
@@ -74,8 +77,13 @@ def _cached() -> bool:
     return False
 
 
-def warmup() -> float:
-    """Compile every kernel now (or load them from the cache). Returns the seconds it took."""
+def warmup(*, grammars: bool = True) -> float:
+    """Compile every kernel now (or load them from the cache). Returns the seconds it took.
+
+    grammars: the kernels of grammars too. Those that run on a GPU are Triton's to compile.
+    """
     start = time.perf_counter()
     kernels(NAMES[0])
+    if grammars:
+        kernels(GRAMMAR_NAMES[0])
     return time.perf_counter() - start

@@ -34,7 +34,7 @@ class StructgenEngine(Engine):
         """Load the kernels."""
         from structgen import jit
 
-        jit.warmup()
+        jit.warmup(grammars=False)
         self._vocabulary = vocabulary
 
     def compile(self, spec: Spec) -> StructgenCompiled:

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from structgen import demo, jit
 
     terminal.progress("preparing the kernels and the model ...")
-    jit.warmup()
+    jit.warmup(grammars=False)
     generator = load_generator(None, terminal)
     examples = list(demo.EXAMPLES.items())
     for name, (prompt, schema) in examples if args.all else examples[:SHOWN]:

@@ -211,7 +211,7 @@ class GrammarMasks(Masks):
             code = self._walk.walk_below(tables, self._nodes, node, row, ends, stack)
             if code == 0:
                 return ends[: stack[-2]].copy()
-            if code == self._walk.ENDS_FULL:
+            if code == kernels("below").ENDS_FULL:
                 ends = np.concatenate((ends, np.zeros_like(ends)))
             else:
                 self._automaton.serve(int(code))

@@ -72,6 +72,7 @@ def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
     info[[k.RECORDS, k.HEAP]] = 1  # number 0 stands for nothing
     info[[k.ORDERED, k.TERMINAL_COUNT, k.MANY_GROUPS]] = ordered, len(terminals), MAX_GROUPS
     info[[k.NEWLINE, k.INDENT, k.DEDENT]] = laid_out
+    _with_addresses(info)
     info[k.REGION] = max(1024, len(syntax.first), len(after) + 2, len(terminals) + 2)
     tables = k.Tables(
         fixed=np.concatenate(listed),
@@ -88,6 +89,14 @@ def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
         mark=np.zeros(len(syntax.first) + len(terminals), np.int32),
     )
     return tables, syntax
+
+
+def _with_addresses(info: npt.NDArray[np.int64]) -> None:
+    """Write where kernels are that call each other by address. ValueError if `info` is no such."""
+    if info.shape != (kernels("grammar_tables").INFO_SIZE,) or info.dtype != np.int64:
+        raise ValueError("info")
+    for place, address in kernels("flags").addresses():
+        info[place] = address
 
 
 def _is_made_up(terminal: Terminal, grammar: Grammar) -> bool:
@@ -258,6 +267,7 @@ def tables_from(arrays: Arrays) -> Any:
     k = kernels("grammar_tables")
     marks = int(arrays.pop("marks")[0])
     given = {name: np.array(array, order="C") for name, array in arrays.items()}
+    _with_addresses(given["info"])
     given["info"][k.STAMP] = 0
     return k.Tables(
         **given,

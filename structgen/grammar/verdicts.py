@@ -58,4 +58,4 @@ class Verdicts:
         return automaton.ask(kernels("grammar_verdicts").verdict_key, 0)
 
     def _remember(self, thread: tuple[int, int, int], *, verdict: bool) -> None:
-        self._automaton.ask(self._k.remember, self._key(thread), int(verdict))
+        self._automaton.ask(kernels("grammar_verdicts").decided, self._key(thread), int(verdict))

@@ -153,12 +153,12 @@ class Walker(Masks):
         stack = np.zeros(self._depth + 4, np.int64)
         stack[0], stack[-3] = at, node + 1
         ends = np.zeros(64, np.int32)
-        walk = kernels("below").walk_below
+        k = kernels("below")
         while True:
-            code = walk(self._engine.tables, self._nodes, node, row, ends, stack)
+            code = k.walk_below(self._engine.tables, self._nodes, node, row, ends, stack)
             if code == 0:
                 return ends[: stack[-2]].copy()
-            if code == self._engine.NEED_SPACE and stack[-2] == len(ends):
+            if code == k.ENDS_FULL:
                 ends = np.concatenate((ends, np.zeros_like(ends)))
             else:
                 self._engine.serve(code)

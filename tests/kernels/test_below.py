@@ -55,11 +55,11 @@ def walk_below(
     served: Served, vocabulary: Vocabulary, pair: int, top: int
 ) -> tuple[Array, list[int]]:
     """The row and the ends; room for ends grows one by one."""
-    walk, row, ends = kernels("below").walk_below, vocabulary.row(), np.zeros(0, np.int32)
+    walk, row, ends = kernels("below").walk_below, vocabulary.row(), np.zeros(1, np.int32)
     stack = vocabulary.stack()
     stack[0], stack[-3] = pair, top + 1
     while (code := int(walk(served.tables, vocabulary.nodes, top, row, ends, stack))) != 0:
-        if code == served.k.NEED_SPACE and stack[-2] == len(ends):
+        if code == kernels("below").ENDS_FULL:
             ends = np.append(ends, np.int32(-1))
         else:
             served.serve(code)

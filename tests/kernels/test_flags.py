@@ -1,0 +1,84 @@
+"""In: kernels that call each other by address. Out: proof that they answer as called directly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from structgen.grammar.tables import tables_from
+from structgen.jit import GRAMMAR_NAMES, NAMES, kernels
+
+CALLS = """
+from typing import NamedTuple
+import numpy as np
+from numba import types
+from structgen.kernels.flags import addresses, called, inner, lean
+
+class T(NamedTuple):
+    info: object
+    values: object
+
+TABLES = types.NamedTuple([types.int64[::1], types.int32[::1]], T)
+
+@inner(types.int64(TABLES, types.int64, types.int64))
+def pick(t, i, by):
+    return t.values[i] * by
+
+call_pick = called(pick, 1)
+
+@lean(types.int64(TABLES, types.int64))
+def twice(t, i):
+    return call_pick(t, i, 2) + call_pick(t, t.values[i], 10)  # an int32 for an int64
+
+t = T(np.zeros(2, np.int64), np.array([1, 2, 3], np.int32))
+for place, address in addresses():
+    t.info[place] = address
+print(twice(t, 0), [place for place, _ in addresses()])
+"""
+
+
+@pytest.mark.parametrize("disabled", ["0", "1"])
+def test_a_kernel_is_called_by_its_address(
+    disabled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 * 2 + 2 * 10, compiled and as plain Python, where there is no address."""
+    script = tmp_path / "calls.py"
+    script.write_text(CALLS)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", disabled)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.stdout == ("22 [1]\n" if disabled == "0" else "22 []\n"), done.stderr
+
+
+def test_every_place_for_an_address_has_one() -> None:
+    """The places of `info` from the first address on, each once."""
+    k = kernels("grammar_tables")
+    names = [name for name in vars(k) if name.startswith("AT_")]
+    places = sorted(getattr(k, name) for name in names)
+    assert places == sorted(place for place, _ in kernels("flags").addresses())
+    assert places == list(range(min(places), k.INFO_SIZE))
+    assert all(address > 0 for _, address in kernels("flags").addresses())
+
+
+@pytest.mark.parametrize("info", [np.zeros(3, np.int64), np.zeros(99, np.int32)])
+def test_tables_without_room_for_addresses_are_refused(info: npt.NDArray[Any]) -> None:
+    """What a file says stands there is never called."""
+    with pytest.raises(ValueError, match="info"):
+        tables_from({"marks": np.ones(1, np.int32), "info": info})
+
+
+def test_warming_up_loads_all_kernels_or_those_without_grammars() -> None:
+    """In a process of its own, which has loaded none."""
+    code = (
+        "import sys; from structgen import jit; jit.warmup(grammars=False); "
+        "known = lambda names: sum(f'structgen.kernels.{n}' in sys.modules for n in names); "
+        "print(known(jit.NAMES), known(jit.GRAMMAR_NAMES)); jit.warmup(); "
+        "print(known(jit.NAMES), known(jit.GRAMMAR_NAMES))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [*map(str, (len(NAMES), 0, len(NAMES), len(GRAMMAR_NAMES)))]
