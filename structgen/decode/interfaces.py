@@ -185,7 +185,7 @@ class Target(Protocol[CacheT]):
 
         Without `parents` the tokens of a row follow one another. With it, `parents[r][i]` is the
         index in `tokens[r]` of the token that token i follows, -1 for what was kept before; a
-        parent stands before its children.
+        parent stands before its children. A tree must be followed by a `commit`.
         """
 
     def commit(self, cache: CacheT, kept: Sequence[Sequence[int]]) -> None:

@@ -11,7 +11,7 @@ import copy
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,19 +23,31 @@ from structgen.device import RowTable
 from structgen.errors import ModelError
 
 
+class OpenTree(NamedTuple):
+    """A tree that was read and not committed yet.
+
+    slots: for each row, the slots of its nodes, from the tree's first slot on. sees:
+    bool[rows, slots, slots], whether the second slot is the first or an ancestor of it.
+    """
+
+    slots: list[list[int]]
+    sees: npt.NDArray[np.bool_]
+
+
 @dataclass(slots=True)
 class RowCache:
     """What was read of each row: keys and values, and which of their slots count."""
 
     past: Cache
     alive: torch.Tensor  # bool[rows, slots]
-    fresh: int  # slots that the last forward added
+    fresh: int  # slots that may be taken back
+    tree: OpenTree | None = None  # how they hang together, if they are a tree
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RowCache:
         """A copy for another future; tensors that are replaced, never written to, are shared."""
         past = copy.copy(self.past)
         past.layers = [_copied(layer) for layer in self.past.layers]
-        return RowCache(past, self.alive, self.fresh)
+        return RowCache(past, self.alive, self.fresh, self.tree)
 
 
 class HuggingFaceTarget:
@@ -108,7 +120,7 @@ class HuggingFaceTarget:
         ids, alive = ids.to(self.device), alive.to(self.device)
         cache = RowCache(DynamicCache(config=self.model.config), alive, width)
         positions = (alive.cumsum(1) - 1).clamp(min=0)
-        logits, layers = self._run(cache, ids, alive, positions, hidden, last_only=True)
+        logits, layers = self._run(cache, ids, alive, positions, hidden, scored=1)
         states, logits = _by_row(layers, alive), logits[:, -1]
         if len(unique) < len(prompts):
             index = [unique[tuple(prompt)] for prompt in prompts]
@@ -124,8 +136,14 @@ class HuggingFaceTarget:
         tokens: Sequence[Sequence[int]],
         parents: Sequence[Sequence[int]] | None = None,
         hidden: Sequence[int] = (),
+        *,
+        scored: bool = True,
     ) -> TorchLogits:
-        """Read tokens after each row; rows may get different numbers of them, if it takes trees."""
+        """Read tokens after each row; rows may get different numbers of them, if it takes trees.
+
+        A tree that was read and not committed yet grows: `parents` then counts all of its nodes.
+        scored: False leaves out the output layer, and the logits, where the model can.
+        """
         width = max(map(len, tokens))
         if parents is not None and not self.takes_trees:
             raise self._refuses("trees", "attention over all tokens, with positions to be given")
@@ -139,23 +157,31 @@ class HuggingFaceTarget:
             ids[r, : len(row)] = torch.tensor(row, dtype=torch.int64)
             fresh[r, : len(row)] = True
         ids, fresh = ids.to(self.device), fresh.to(self.device)
-        length = cache.alive.sum(1, keepdim=True)
-        before, cache.alive = cache.alive, torch.cat([cache.alive, fresh], 1)
-        cache.fresh = width
-        if parents is None:
+        cache.tree = None if parents is None else _grown(cache.tree, parents, width)
+        cache.fresh = width if cache.tree is None else cache.tree.sees.shape[1]
+        cache.alive = torch.cat([cache.alive, fresh], 1)
+        before = cache.alive[:, : -cache.fresh]
+        if cache.tree is None:
             mask, depth = cache.alive, torch.arange(width, device=self.device)
         else:
-            tree, levels = (torch.from_numpy(a).to(self.device) for a in _ancestors(parents, width))
-            mask, depth = self._tree_mask(before, tree), levels
-        logits, layers = self._run(cache, ids, mask, length + depth, hidden)
-        return self._logits(logits[:, 0] if width == 1 else logits[fresh], _by_row(layers, fresh))
+            sees = torch.from_numpy(cache.tree.sees[:, -width:]).to(self.device)
+            mask, depth = self._tree_mask(before, sees), sees.sum(-1) - 1
+        positions = before.sum(1, keepdim=True) + depth
+        logits, layers = self._run(
+            cache, ids, mask, positions, hidden, scored=None if scored else 0
+        )
+        rows = logits[fresh] if width > 1 and logits.shape[1] else logits.flatten(0, 1)
+        return self._logits(rows, _by_row(layers, fresh))
 
     @torch.inference_mode()
     def commit(self, cache: RowCache, kept: Sequence[Sequence[int]]) -> None:
         """Forget the tokens of the last forward that are not in `kept`."""
         alive = torch.zeros_like(cache.alive[:, -cache.fresh :], device="cpu")
         for r, row in enumerate(kept):
-            alive[r, list(row)] = True
+            alive[r, list(row) if cache.tree is None else [cache.tree.slots[r][i] for i in row]] = (
+                True
+            )
+        cache.tree = None
         alive = alive.to(self.device)
         before = cache.alive[:, : -cache.fresh]
         if not self.takes_trees and not torch.equal(alive, cache.alive[:, -cache.fresh :]):
@@ -202,11 +228,12 @@ class HuggingFaceTarget:
         positions: torch.Tensor,
         hidden: Sequence[int],
         *,
-        last_only: bool = False,
+        scored: int | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Logits [rows, width, V] and hidden states [rows, width, layers, d] where asked for.
 
-        mask: bool[rows, slots], or additive [rows, 1, width, slots].
+        mask: bool[rows, slots], or additive [rows, 1, width, slots]. scored: so many of the last
+        tokens get logits, where the model can tell them apart; None: all.
         """
         given: dict[str, Any] = {
             "input_ids": ids,
@@ -219,8 +246,8 @@ class HuggingFaceTarget:
             given["cache_params"] = given.pop("past_key_values")
         if "position_ids" in self._accepts:
             given["position_ids"] = positions
-        if last_only and "logits_to_keep" in self._accepts:
-            given["logits_to_keep"] = 1
+        if scored is not None and "logits_to_keep" in self._accepts:
+            given["logits_to_keep"] = scored or torch.zeros(0, dtype=torch.int64)
         if hidden:
             given["output_hidden_states"] = True
         output = self.model(**given)
@@ -241,11 +268,11 @@ class HuggingFaceTarget:
             self._table = RowTable(self.vocab_size, rows.device)
         return DeviceLogits(rows, self._table, hidden)
 
-    def _tree_mask(self, alive: torch.Tensor, tree: torch.Tensor) -> torch.Tensor:
-        """Additive mask [rows, 1, width, slots + width]: counted slots and own ancestors are 0."""
-        rows, width = tree.shape[:2]
+    def _tree_mask(self, alive: torch.Tensor, sees: torch.Tensor) -> torch.Tensor:
+        """Additive mask [rows, 1, width, slots]: counted slots and own ancestors are 0."""
+        rows, width = sees.shape[:2]
         past = alive[:, None, None, :].expand(rows, 1, width, alive.shape[1])
-        seen = torch.cat([past, tree[:, None]], -1)
+        seen = torch.cat([past, sees[:, None]], -1)
         dtype = self.model.dtype
         mask = torch.zeros(seen.shape, dtype=dtype, device=self.device)
         return mask.masked_fill_(~seen, torch.finfo(dtype).min)
@@ -290,19 +317,20 @@ def _by_row(layers: torch.Tensor | None, counted: torch.Tensor) -> list[torch.Te
     )
 
 
-def _ancestors(
-    parents: Sequence[Sequence[int]], width: int
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-    """Whether j is i or an ancestor of i, bool[rows, width, width]; and how many are ancestors.
-
-    The latter, int64[rows, width], is the depth of i. Padding sees itself alone.
-    """
-    tree = np.tile(np.eye(width, dtype=np.bool_), (len(parents), 1, 1))
+def _grown(tree: OpenTree | None, parents: Sequence[Sequence[int]], width: int) -> OpenTree:
+    """The tree with a forward's nodes added; padding sees itself alone."""
+    first = 0 if tree is None else tree.sees.shape[1]
+    sees = np.tile(np.eye(first + width, dtype=np.bool_), (len(parents), 1, 1))
+    slots: list[list[int]] = [[] for _ in parents]
+    if tree is not None:
+        sees[:, :first, :first] = tree.sees
+        slots = [list(row) for row in tree.slots]
     for r, row in enumerate(parents):
-        for i, parent in enumerate(row):
+        for slot, parent in enumerate(row, first):
+            slots[r].append(slot)
             if parent >= 0:
-                tree[r, i] |= tree[r, parent]
-    return tree, tree.sum(-1) - 1
+                sees[r, slot] |= sees[r, slots[r][parent]]
+    return OpenTree(slots, sees)
 
 
 def _logits_size(model: Any) -> int:

@@ -26,12 +26,19 @@ def allowed_ids(context: Context, state: int) -> Ids:
 def masked_law(context: Context, state: int, logits: npt.NDArray[Any]) -> tuple[Ids, Doubles]:
     """The allowed tokens int64[k] with a finite logit, and their probabilities float64[k].
 
-    logits: float[V], a drafter's or the target's. The sampler is the context's; a greedy one gives
-    the law at temperature 1, so that estimates stay informative and draws stay varied. Empty where
-    nothing is allowed.
+    logits: float[V], a drafter's or the target's. Empty where nothing is allowed. See `law_over`.
     """
     ids = allowed_ids(context, state)
-    values = logits[ids].astype(np.float64)
+    return law_over(context, ids, logits[ids])
+
+
+def law_over(context: Context, ids: Ids, logits: npt.NDArray[Any]) -> tuple[Ids, Doubles]:
+    """Those of the tokens int64[k] that may be drawn, and their probabilities.
+
+    logits: float[k]. The sampler is the context's; a greedy one gives the law at temperature 1, so
+    that estimates stay informative and draws stay varied.
+    """
+    values = logits.astype(np.float64)
     finite = values > -np.inf
     ids, values = ids[finite], values[finite]
     if not len(ids):

@@ -37,15 +37,6 @@ from tests.speculate.toys import RandomDrafter
 Tree = tuple[list[int], list[int]]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Any:
-    """Tiny matrices are slower on several threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def llama_model() -> Any:
     """Rotary positions and shared keys."""
     return build_model(build_tokenizer())
@@ -82,6 +73,18 @@ def line_of(tree: Tree, node: int) -> list[int]:
     return found[::-1]
 
 
+def read_in_two(target: Any, cache: Any, drafted: list[Tree], first: int) -> Any:
+    """Logits of all nodes, row by row; the nodes from `first` on are read in a second pass."""
+    found: list[list[Any]] = [[] for _ in drafted]
+    for part in (slice(0, first), slice(first, None)):
+        tokens, parents = [t[part] for t, _ in drafted], [p[part] for _, p in drafted]
+        if any(tokens):
+            logits = iter(target.forward(cache, tokens, parents).numpy())
+            for mine, row in zip(found, tokens, strict=True):
+                mine += [next(logits) for _ in row]
+    return np.array([row for mine in found for row in mine])
+
+
 MODELS = {
     "llama32": (llama_model, torch.float32, 3e-5),
     "llama64": (llama_model, torch.float64, 1e-11),
@@ -105,7 +108,7 @@ def test_trees_are_read_as_their_paths_round_after_round(tree_target: Any, data:
     cache, _ = target.prefill(rows)
     for _ in range(2):
         drafted = [data.draw(trees()) for _ in rows]
-        logits = target.forward(cache, *map(list, zip(*drafted, strict=True))).numpy()
+        logits = read_in_two(target, cache, drafted, data.draw(st.integers(1, 9)))
         wanted = [p for row, tree in zip(rows, drafted, strict=True) for p in paths(row, tree)]
         expected = np.array([whole(target.model, path) for path in wanted])
         np.testing.assert_allclose(logits, expected, rtol=exact, atol=exact * 10)
@@ -198,6 +201,18 @@ def test_models_without_trees_write_the_same_with_drafts(build: Any) -> None:
         assert [a.tokens for a in plain] == [b.tokens for b in fast]
         assert all((b.stats is None) == (build is mamba_model) for b in fast)
         assert all(b.stats is None or b.stats.drafted for b in fast)
+
+
+def test_the_output_layer_can_be_left_out() -> None:
+    """Hidden states come without logits, where the model can."""
+    target = HuggingFaceTarget(llama_model())
+    cache, _ = target.prefill([[5, 6, 7]])
+    logits = target.forward(cache, [[8, 9]], [[-1, -1]], (-1,), scored=False)
+    assert logits.numpy().shape == (0, target.vocab_size)
+    assert logits.hidden is not None
+    rows = logits.hidden[0][:, 0].numpy() @ target.model.lm_head.weight.detach().numpy().T
+    expected = np.array([whole(target.model, [5, 6, 7, token]) for token in (8, 9)])
+    np.testing.assert_allclose(rows, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_copied_cache_has_a_future_of_its_own() -> None:
