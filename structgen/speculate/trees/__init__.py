@@ -1,6 +1,43 @@
-"""In: laws of the next token, asked for by the level. Out: ways to grow a draft tree from them."""
+"""In: laws of the next token, asked for by the level. Out: ways to grow a draft tree from them.
+
+    BestFirst        the most probable continuations (SpecExec); deterministic, for every rule
+    Static           a shape settled beforehand; its children picked, drawn, or both
+    Sequoia          Static with the shape that is best by what was seen, and by what passes cost
+    Dynamic          drawn where a draw has the best prospects (DySpec)
+    StochasticBeam   sequences without replacement (RSD)
+    Cape             a chain, wider where it is unsure
+    Lattice          from guesses for several positions, what fits together
+    merge            two trees as one
+
+Which rules are right for what is drawn: `Draws.scheme` says it, and the loop checks it.
+"""
 
 from structgen.speculate.trees.best_first import BestFirst
+from structgen.speculate.trees.cape import Cape
+from structgen.speculate.trees.drawing import Pick
+from structgen.speculate.trees.dynamic import Dynamic
 from structgen.speculate.trees.interfaces import Law, Laws, TreeBuilder
+from structgen.speculate.trees.lattice import Lattice
+from structgen.speculate.trees.merge import merge
+from structgen.speculate.trees.planner import Planned, Planner, RankRates, Sequoia
+from structgen.speculate.trees.static import Shape, Static
+from structgen.speculate.trees.stochastic_beam import StochasticBeam
 
-__all__ = ["BestFirst", "Law", "Laws", "TreeBuilder"]
+__all__ = [
+    "BestFirst",
+    "Cape",
+    "Dynamic",
+    "Lattice",
+    "Law",
+    "Laws",
+    "Pick",
+    "Planned",
+    "Planner",
+    "RankRates",
+    "Sequoia",
+    "Shape",
+    "Static",
+    "StochasticBeam",
+    "TreeBuilder",
+    "merge",
+]
