@@ -24,6 +24,7 @@ COMMANDS = {
     "suite": "run the official JSON Schema Test Suite",
     "masks": "measure masks on MaskBench cases, or on a grammar",
     "generate": "measure generation with a model, end to end",
+    "batches": "measure how masks that are made are handed out, by batch size and threads",
     "device": "measure masks and sampling where the logits are",
     "aligned": "measure samplers of the model's own law",
     "report": "make an HTML page and tables of results",

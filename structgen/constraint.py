@@ -20,7 +20,7 @@ from structgen.automaton.automaton import DEAD, Automaton, Completes, Masks
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.explore import explore
 from structgen.mask.bitmask import unpack
-from structgen.mask.rows import RowStore
+from structgen.mask.rows import MaskRows
 from structgen.mask.saved_rows import SavedRows, pack
 from structgen.mask.spellable import Spellable
 
@@ -68,7 +68,7 @@ class Constraint:
         self.max_bytes = max_bytes
         self.lock = threading.RLock()
         self._saved = None if saved is None else saved.rows
-        self._rows = RowStore(vocabulary.words, max_bytes // 2)
+        self._rows = MaskRows(vocabulary.words, max_bytes // 2, self._row, self.lock)
         self._pairs: list[int] = []
         self._came: list[tuple[int, bytes, bool]] = []  # from which state, by what, is it special
         self._state_of: dict[int, int] = {}
@@ -263,37 +263,43 @@ class Constraint:
         row: int32 or uint32, shape (ceil(V / 32),), V = `vocabulary.size`. All zeros for DEAD and
         FINAL, and only for those.
         """
-        store = self._rows
+        store = self._rows.current
         index = store.index.get(state)
         if index is None:
-            store, index = self._build(state)
+            store, index = self._rows.place(state)
         row[:] = store.table[index]
 
     def fill_masks(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
         """The same for a batch: rows has shape (len(states), ceil(V / 32))."""
-        index = np.empty(len(states), np.int32)
-        with self.lock:
-            store = self._rows
-            for i, state in enumerate(states):
-                at = store.index.get(state)
-                index[i] = self._add(store, state) if at is None else at
-        store.copy(store.table, index, rows)
+        self._rows.copy(states, rows)
 
-    def _build(self, state: int) -> tuple[RowStore, int]:
-        """Make the mask of a state now; returns where its row is."""
-        with self.lock:
-            if self._rows.full:
-                self._rows = self._rows.next()
-            return self._rows, self._add(self._rows, state)
+    def mask_view(self, state: int) -> npt.NDArray[np.int32]:
+        """The same without a copy: the row itself, int32[ceil(V / 32)], read-only.
 
-    def _add(self, store: RowStore, state: int) -> int:
-        with self.lock:
-            if state < 0:
-                return store.add(state, np.zeros(self.vocabulary.words, np.int32))
-            row = store.older(state)
-            if row is None and self._saved is not None:
-                row = self._saved.row(self._pair(state))
-            return store.add(state, self._made(state) if row is None else row)
+        It never changes, and keeps alive the table that it is a row of: copy what is kept long.
+        """
+        store = self._rows.current
+        index = store.index.get(state)
+        if index is None:
+            store, index = self._rows.place(state)
+        view: npt.NDArray[np.int32] = store.views[index]
+        return view
+
+    def mask_id(self, state: int) -> int:
+        """A number of 128 bits for the mask of a state: equal masks have equal ones.
+
+        It stays the same when rows are dropped for memory and made again, and is the same for other
+        constraints, so that whoever keeps rows elsewhere keeps each once.
+        """
+        store, index = self._rows.place(state)
+        return store.id_of(index)
+
+    def _row(self, state: int) -> npt.NDArray[np.int32]:
+        """The row of a state, as it was saved or worked out."""
+        if state < 0:
+            return np.zeros(self.vocabulary.words, np.int32)
+        row = None if self._saved is None else self._saved.row(self._pair(state))
+        return self._made(state) if row is None else row
 
     def _made(self, state: int) -> npt.NDArray[np.int32]:
         """The row of a state, worked out."""
@@ -351,7 +357,7 @@ class Constraint:
     @property
     def full(self) -> bool:
         """Whether rows take all the memory that they may, so that others are dropped for new."""
-        return self._rows.full
+        return self._rows.current.full
 
     @property
     def size(self) -> dict[str, int]:
@@ -360,8 +366,8 @@ class Constraint:
             built = self.automaton.size
             return built | {
                 "states": len(self._pairs),
-                "rows": len(self._rows),
-                "bytes": built["bytes"] + self._rows.nbytes,
+                "rows": len(self._rows.current),
+                "bytes": built["bytes"] + self._rows.current.nbytes,
             }
 
     # -- saving ---------------------------------------------------------------------------------
@@ -370,7 +376,7 @@ class Constraint:
         """What a file keeps of the rows: by position, as `saved_rows.pack` has it."""
         with self.lock:
             rows = {} if self._saved is None else dict(self._saved.items())
-            rows |= {self._pair(s): row for s, row in self._rows.items() if s >= 0}
+            rows |= {self._pair(s): row for s, row in self._rows.current.items() if s >= 0}
             return pack(self.vocabulary.words, rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -6,11 +6,10 @@ a row of V / 8 bytes: masks of a state never change, so a state keeps its row nu
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,6 +28,14 @@ class FillsMasks(Protocol):
 
     def fill_mask(self, state: int, row: npt.NDArray[np.int32]) -> None:
         """Write the allowed tokens of `state` into row int32[words]."""
+
+
+@runtime_checkable
+class NamesMasks(FillsMasks, Protocol):
+    """A constraint that knows its rows apart; of others the rows are digested."""
+
+    def mask_id(self, state: int) -> int:
+        """What `bitmask.row_id` says of the row of `state`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class RowTable:
     _table: torch.Tensor
     _count: int  # rows that have a number, those that wait included
     _waiting: list[npt.NDArray[np.int32]]  # rows that are not on the device yet
-    _known: dict[bytes, int]  # digest of a row -> its number
+    _known: dict[int, int]  # what `bitmask.row_id` says of a row -> its number
     _states: WeakKeyDictionary[FillsMasks, dict[int, int]]  # state -> row number
     _remembered: int  # states in all of these
 
@@ -97,21 +104,30 @@ class RowTable:
                 if self._count >= self._limit or self._remembered >= MAX_STATES:
                     self._forget()
                     return self._places(constraints, states)
-                row = np.zeros(self._words, np.int32)
-                constraint.fill_mask(state, row)
-                place = known[state] = self._place(row)
+                place = known[state] = self._place(constraint, state)
                 self._remembered += 1
             places.append(place)
         return places
 
-    def _place(self, row: npt.NDArray[np.int32]) -> int:
-        digest = hashlib.blake2b(row.data, digest_size=16).digest()
-        place = self._known.get(digest)
+    def _place(self, constraint: FillsMasks, state: int) -> int:
+        """The number of a row, which waits for `_upload` if it is new."""
+        row = None
+        if isinstance(constraint, NamesMasks):
+            name = constraint.mask_id(state)
+        else:
+            row = self._row(constraint, state)
+            name = bitmask.row_id(row)
+        place = self._known.get(name)
         if place is None:
-            place = self._known[digest] = self._count
-            self._waiting.append(row)
+            place = self._known[name] = self._count
+            self._waiting.append(self._row(constraint, state) if row is None else row)
             self._count += 1
         return place
+
+    def _row(self, constraint: FillsMasks, state: int) -> npt.NDArray[np.int32]:
+        row = np.zeros(self._words, np.int32)
+        constraint.fill_mask(state, row)
+        return row
 
     def _upload(self) -> None:
         """Send the rows that wait, in one copy.

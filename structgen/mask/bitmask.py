@@ -6,6 +6,7 @@ t // 32 is set. Bits at V and beyond mean nothing. `apply` takes numpy arrays an
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,11 @@ def pack(allowed: Bools) -> Rows:
     packed = np.packbits(allowed, axis=-1, bitorder="little")
     data[..., : packed.shape[-1]] = packed
     return data.view(_LITTLE).astype(np.uint32, copy=False).view(np.int32)
+
+
+def row_id(row: Rows) -> int:
+    """A number of 128 bits that stands for a row int32[words]: equal for equal rows, anywhere."""
+    return int.from_bytes(hashlib.blake2b(row.tobytes(), digest_size=16).digest())
 
 
 def apply(logits: npt.NDArray[Any] | torch.Tensor, rows: Rows) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -19,21 +19,25 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Row
 from structgen.jit import kernels
+from structgen.mask.bitmask import row_id
 
 LEAST = 32  # rows that every store has room for
-PARALLEL_FROM = 1 << 19  # words of a batch from which a second thread pays
+BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
+THREAD_FROM = 1 << 18  # words from which a thread of its own pays
 
 
 class RowStore:
     """Mask rows by state. `table`: int32[n, words]; `index`: state -> row of the table.
 
+    `views`: the table, read-only, so that its rows can be handed out.
     Rows once written never change, and the table only grows: a reader needs no lock. When the store
     is `full` its owner goes on with `next()`; rows dropped are made again when asked for.
     """
 
     def __init__(self, words: int, max_bytes: int, older: RowStore | None = None) -> None:
         """Room for `max_bytes` of rows, half of them here and half in the generation before."""
-        self.table: Row = np.zeros((8, words), np.int32)
+        self._grow(np.zeros((8, words), np.int32))
+        self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
         self.index: dict[int, int] = {}
         self._known: dict[int, int] = {}  # hash of a row -> its place
         self._count = 0
@@ -75,13 +79,25 @@ class RowStore:
                 size = 2 * len(self.table) if self.full else min(2 * len(self.table), self._limit)
                 larger = np.zeros((size, self.table.shape[1]), np.int32)
                 larger[: self._count] = self.table
-                self.table = larger
+                self._grow(larger)
             at = self._count
             self.table[at] = row
             self._known[key] = at
             self._count += 1
         self.index[state] = at
         return at
+
+    def _grow(self, table: Row) -> None:
+        self.table = table
+        self.views = table.view()
+        self.views.flags.writeable = False
+
+    def id_of(self, at: int) -> int:
+        """What tells the row at a place from all others."""
+        found = self.ids.get(at)
+        if found is None:
+            found = self.ids[at] = row_id(self.table[at])
+        return found
 
     def items(self) -> Iterator[tuple[int, Row]]:
         """The states whose rows are kept, and the rows."""
@@ -91,35 +107,112 @@ class RowStore:
         for state, at in self.index.items():
             yield state, self.table[at]
 
-    @staticmethod
-    def copy(table: Row, index: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> None:
-        """rows[i] = table[index[i]], without the GIL, on several threads when that pays."""
-        if not rows.flags.c_contiguous:
-            rows[:] = table[index]
+
+class MaskRows:
+    """The rows of one constraint: made when first asked for, and again when they were dropped.
+
+    `current` is the store of the rows used last. Safe to use from many threads: who finds a row
+    takes no lock, who makes one takes `lock`.
+    """
+
+    def __init__(
+        self, words: int, max_bytes: int, make: Callable[[int], Row], lock: threading.RLock
+    ) -> None:
+        """`make` gives the row of a state, for as many rows as `max_bytes` hold."""
+        self.current = RowStore(words, max_bytes)
+        self._make = make
+        self._lock = lock
+
+    def place(self, state: int) -> tuple[RowStore, int]:
+        """The store that has the row of a state, and its place there."""
+        store = self.current
+        at = store.index.get(state)
+        if at is not None:
+            return store, at
+        with self._lock:
+            if self.current.full:
+                self.current = self.current.next()
+            return self.current, self._add(self.current, state)
+
+    def _add(self, store: RowStore, state: int) -> int:
+        row = store.older(state)
+        return store.add(state, self._make(state) if row is None else row)
+
+    def copy(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
+        """rows[i] = the row of states[i]; rows: int32 or uint32[n, words]."""
+        store = self.current
+        if len(states) < BATCH:
+            for i, state in enumerate(states):
+                at = store.index.get(state)
+                if at is None:
+                    store, at = self.place(state)
+                rows[i] = store.table[at]
             return
-        out = rows.view(np.int32)
-        copy = kernels("rows").copy_rows
-        if rows.size < PARALLEL_FROM or _threads() < 2:
-            copy(table, index, out)
-            return
-        cuts = np.linspace(0, len(index), _threads() + 1).astype(int)
-        parts = [(index[a:b], out[a:b]) for a, b in pairwise(cuts)]
-        list(_pool().map(lambda part: copy(table, *part), parts))
+        first, *others = _parts(len(states), rows)
+        done = [_copied_elsewhere(*self._found(states[p]), rows[p]) for p in others]
+        _copy(*self._found(states[first]), rows[first])
+        for part in done:
+            part.get()
+
+    def _found(self, states: Sequence[int]) -> tuple[Row, npt.NDArray[np.int32]]:
+        """A table, and which of its rows are those of the states."""
+        store = self.current
+        try:
+            places = np.fromiter(map(store.index.__getitem__, states), np.int32, len(states))
+        except KeyError:
+            with self._lock:  # all in one store, which may take more than its share for that
+                store = self.current
+                found = [
+                    self._add(store, state) if (at := store.index.get(state)) is None else at
+                    for state in states
+                ]
+                places = np.array(found, np.int32)
+        return store.table, places
 
 
-_pools: dict[int, ThreadPoolExecutor] = {}
-_pool_lock = threading.Lock()
+def _copy(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> None:
+    """rows[i] = table[places[i]], without the GIL."""
+    if rows.flags.c_contiguous:
+        kernels("rows").copy_rows(table, places, rows.view(np.int32))
+    else:
+        rows[:] = table[places]
+
+
+def _parts(count: int, rows: npt.NDArray[Any]) -> list[slice]:
+    """A batch cut into parts for as many threads as pay."""
+    threads = min(_threads(), max(1, rows.size // THREAD_FROM))
+    cuts = [count * i // threads for i in range(threads + 1)]
+    return [slice(a, b) for a, b in pairwise(cuts)]
+
+
+_Done = SimpleQueue[None]
+_queues: dict[int, SimpleQueue[tuple[Any, Any, Any, _Done]]] = {}
+_queue_lock = threading.Lock()
 
 
 def _threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _pool() -> ThreadPoolExecutor:
-    """The copying threads of this process (a forked child gets its own)."""
-    with _pool_lock:
-        pid = os.getpid()
-        if pid not in _pools:
-            _pools.clear()
-            _pools[pid] = ThreadPoolExecutor(_threads(), thread_name_prefix="structgen-copy")
-        return _pools[pid]
+def _copied_elsewhere(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> _Done:
+    """`_copy` in another thread; the result has an item when that is done."""
+    pid = os.getpid()
+    if pid not in _queues:
+        with _queue_lock:
+            if pid not in _queues:  # a forked child gets threads of its own
+                queue = SimpleQueue[tuple[Any, Any, Any, _Done]]()
+                for _ in range(max(1, _threads() - 1)):
+                    threading.Thread(target=_serve, args=(queue,), daemon=True).start()
+                _queues.clear()
+                _queues[pid] = queue
+    done = _Done()
+    _queues[pid].put((table, places, rows, done))
+    return done
+
+
+def _serve(queue: SimpleQueue[tuple[Any, Any, Any, _Done]]) -> None:
+    """Copy what others want copied, for ever."""
+    while True:
+        table, places, rows, done = queue.get()
+        _copy(table, places, rows)
+        done.put(None)

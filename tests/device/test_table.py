@@ -101,6 +101,9 @@ def test_states_of_a_compiled_constraint() -> None:
     states = [c.start, sg.DEAD, c.advance_bytes(c.start, b"tr"), sg.FINAL, c.start]
     rows = bitmask.allocate(len(states), vocab.size)
     c.fill_masks(states, rows)
-    masks = device.RowTable(vocab.size, WHERE).masks([c] * len(states), states)
+    table = device.RowTable(vocab.size, WHERE)
+    masks = table.masks([c] * len(states), states)
     assert np.array_equal(allowed_by(masks), bitmask.unpack(rows, vocab.size))
     assert masks.ids.dtype == torch.int32
+    equal = Table(bitmask.unpack(rows, vocab.size))  # rows without ids
+    assert table.masks([equal] * len(states), range(len(states))).ids.tolist() == masks.ids.tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,52 @@ def test_masks_stay_right_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) 
         assert roomy.shortest_completion(one) == tight.shortest_completion(two)
         assert roomy.forced_bytes(one) == tight.forced_bytes(two)
         assert roomy.is_accepting(one) == tight.is_accepting(two)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_a_batch_may_be_copied_by_several_threads(
+    dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it is cut, and where rows have to be made first or lie apart."""
+    monkeypatch.setattr(rows, "_threads", lambda: 3)
+    monkeypatch.setattr(rows, "THREAD_FROM", 8)
+    made = np.random.default_rng(0).integers(0, 1 << 31, (200, 4), np.int32)
+    table = rows.MaskRows(4, 1 << 20, lambda state: made[state], threading.RLock())
+    for count in (1, rows.BATCH, 17, 200):
+        states = list(range(count))[::-1]
+        out: np.ndarray = np.zeros((count, 8), dtype)
+        table.copy(states, out[:, ::2])  # not contiguous
+        assert (out[:, ::2].view(dtype) == made[states].view(dtype)).all()
+        assert not out[:, 1::2].any()
+        out = np.zeros((count, 4), dtype)
+        table.copy(states, out)
+        assert (out == made[states].view(dtype)).all()
+
+
+@pytest.mark.parametrize("max_bytes", [1 << 28, 0])
+def test_views_and_ids_stay_what_they_are(max_bytes: int) -> None:
+    """Whatever is dropped: views are the masks, read-only, and ids are equal for equal masks."""
+    schema = {"properties": {"ab": {"type": "integer"}, "b": {"maxLength": 6}}, "maxProperties": 3}
+    c = sg.compile(sg.JsonSchema(schema), bytewise(), max_bytes=max_bytes)
+    states = [c.start, sg.DEAD, sg.FINAL]
+    for state in states:
+        for byte in sorted(c.allowed_bytes(state)):
+            after = c.advance_bytes(state, bytes((byte,)))
+            if len(states) < 400 and after not in states:
+                states.append(after)
+    expected = all_rows(c, states)
+    views = [c.mask_view(state) for state in states]
+    ids = [c.mask_id(state) for state in states]
+    for _ in range(2):
+        assert [c.mask_id(state) for state in states] == ids
+        assert all((v == e).all() for v, e in zip(views, expected, strict=True))
+    rows_of = dict(zip(ids, map(bytes, expected), strict=True))
+    assert len(rows_of) == len(set(map(bytes, expected))) > 20
+    assert [rows_of[i] for i in ids] == list(map(bytes, expected))
+    with pytest.raises(ValueError, match="read-only"):
+        views[0][0] = 1
+    other = sg.compile(sg.JsonSchema(schema), bytewise())
+    assert other.mask_id(other.start) == ids[0]
 
 
 @pytest.mark.parametrize("schema", [{"minLength": 2, "maxLength": 5}, {"maxLength": 3}])

@@ -1,0 +1,179 @@
+"""In: batch sizes. Out: microseconds to hand out masks that are made, one by one, and many at once.
+
+    python -m jsonschemabench batches --tokenizer llama3.tiktoken
+
+A copy of a row is the floor of `fill_mask`; `fill_masks` copies a batch without the GIL, on as many
+threads as the process may use when that pays. Each state has a row of its own, so that caches help
+no more than in a server. Every figure is the best of many runs: what else the machine does makes
+them longer, never shorter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import structgen as sg
+from jsonschemabench import vocab
+from jsonschemabench.errors import BenchError
+
+RUNS = 200
+SECONDS = 1.0  # for each figure, at least
+SINGLE = 1000  # calls in one run of what takes less than a microsecond
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command `batches`."""
+    parser = commands.add_parser(
+        "batches",
+        help="measure how masks that are made are handed out, by batch size and threads",
+        description="Time fill_mask, mask_view, mask_id and fill_masks on rows that are there.",
+    )
+    parser.add_argument("--batches", default="1,4,32,256", metavar="N,...", help="states at once")
+    vocab.add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, then print two tables."""
+    try:
+        sizes = [int(part) for part in args.batches.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 1:
+        raise BenchError("a batch size is not a positive number", expected="such as 1,4,32,256")
+    constraint, states = many_rows(vocab.load(args), max(sizes))
+    words = constraint.vocabulary.words
+    print(f"{constraint.vocabulary.size:,} tokens, rows of {4 * words:,} bytes, µs\n")
+    print("| one state | µs |\n|---|---|")
+    for name, took in one_by_one(constraint, states).items():
+        print(f"| {name} | {took:.2f} |")
+    cores = usable_cores()
+    print(f"\n| states | one thread | {cores} threads | ratio | two threads that call | ratio |")
+    print("|---|---|---|---|---|---|")
+    for size in sizes:
+        one, all_cores, two = batch(constraint, states[:size])
+        cells = f"{size} | {one:.1f} | {all_cores:.1f} | {one / all_cores:.2f}"
+        print(f"| {cells} | {two:.1f} | {one / two:.2f} |")
+    return 0
+
+
+def many_rows(vocabulary: sg.Vocabulary, count: int) -> tuple[sg.Constraint, list[int]]:
+    """A constraint, and `count` of its states, each with a mask of its own."""
+    begins = [f"{n:05d}" for n in range(count)]
+    bits = range(count.bit_length())
+    words = [  # after a begin, those letters may come whose bits are set in its number
+        begin + chr(ord("a") + bit)
+        for n, begin in enumerate(begins, 1)
+        for bit in bits
+        if n >> bit & 1
+    ]
+    constraint = sg.compile({"enum": words}, vocabulary)
+    return constraint, [
+        constraint.advance_bytes(constraint.start, f'"{begin}'.encode()) for begin in begins
+    ]
+
+
+def one_by_one(constraint: sg.Constraint, states: list[int]) -> dict[str, float]:
+    """Microseconds of a call for one state, the loop that calls included."""
+    row = np.zeros((1, constraint.vocabulary.words), np.int32)
+    single, state = row[0], states[0]
+    calls: dict[str, Callable[[], object]] = {
+        "fill_mask": lambda: constraint.fill_mask(state, single),
+        "fill_masks": lambda: constraint.fill_masks([state], row),
+        "mask_view": lambda: constraint.mask_view(state),
+        "mask_id": lambda: constraint.mask_id(state),
+    }
+
+    def repeated(call: Callable[[], object]) -> Callable[[], None]:
+        def many() -> None:
+            for _ in range(SINGLE):
+                call()
+
+        return many
+
+    return {name: best(repeated(call)) / SINGLE for name, call in calls.items()}
+
+
+def batch(constraint: sg.Constraint, states: list[int]) -> tuple[float, float, float]:
+    """Microseconds of a batch: on one thread, on all cores, and halves by two threads at once."""
+    rows = np.zeros((len(states), constraint.vocabulary.words), np.int32)
+    with one_core():
+        one = best(lambda: constraint.fill_masks(states, rows))
+    all_cores = best(lambda: constraint.fill_masks(states, rows))
+    middle = max(1, len(states) // 2)
+    other = Helper(lambda: constraint.fill_masks(states[middle:], rows[middle:]))
+
+    def halves() -> None:
+        other.begin()
+        constraint.fill_masks(states[:middle], rows[:middle])
+        other.end()
+
+    two = best(halves)
+    other.stop()
+    return one, all_cores, two
+
+
+class Helper:
+    """A thread that does one thing whenever it is told to."""
+
+    def __init__(self, task: Callable[[], None]) -> None:
+        self._task = task
+        self._go, self._done = threading.Semaphore(0), threading.Semaphore(0)
+        self._running = True
+        threading.Thread(target=self._loop, daemon=True).start()
+
+    def _loop(self) -> None:
+        while self._go.acquire() and self._running:
+            self._task()
+            self._done.release()
+
+    def begin(self) -> None:
+        """Let it begin."""
+        self._go.release()
+
+    def end(self) -> None:
+        """Wait until it has done it."""
+        self._done.acquire()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._running = False
+        self._go.release()
+
+
+def best(call: Callable[[], object]) -> float:
+    """Microseconds of the fastest of many calls."""
+    end = time.perf_counter() + SECONDS
+    least, done = float("inf"), 0
+    while done < RUNS or time.perf_counter() < end:
+        before = time.perf_counter()
+        call()
+        least = min(least, time.perf_counter() - before)
+        done += 1
+    return 1e6 * least
+
+
+def usable_cores() -> int:
+    """How many cores this thread may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+@contextlib.contextmanager
+def one_core() -> Iterator[None]:
+    """Let this thread use one core only, where the system can be told so."""
+    if not hasattr(os, "sched_getaffinity"):
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
