@@ -7,7 +7,7 @@ serve alike. Speculative decoding uses the same three calls: a draft tree is a `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -33,8 +33,12 @@ Choose = Callable[[npt.NDArray[np.int64], Doubles, Sampler, np.random.Generator]
 class Path(Protocol):
     """What a Transform remembers of one text."""
 
-    def log_weights(self, state: int, ids: npt.NDArray[np.int64]) -> Doubles:
-        """float64[k]: added to the logits of the tokens int64[k] allowed in `state`."""
+    def log_weights(self, state: int, ids: npt.NDArray[np.int64], logits: Doubles) -> Doubles:
+        """float64[k]: added to the logits float64[k] of the tokens int64[k] allowed in `state`.
+
+        -inf refuses a token, unless that would leave none. `logits` are the model's, so several
+        transforms do not depend on their order.
+        """
 
     def wrote(self, state: int, token: int) -> None:
         """A token was written in `state`. Called once for each, in order."""
@@ -85,6 +89,9 @@ class Constraint(Protocol):
 
     def shortest_completion(self, state: int) -> bytes:
         """A shortest byte string after which the text may end; b"" when it may end here."""
+
+    def core(self, state: int) -> Hashable:
+        """Equal for states that are known to have the same futures."""
 
 
 class Logits(Protocol):

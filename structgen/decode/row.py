@@ -142,12 +142,17 @@ class Row:
         self, values: npt.NDArray[np.float64], ids: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """Logits and ids of the tokens that weight and transforms leave, weighed by them."""
-        terms = [path.log_weights(self.state, ids) for path in self._paths]
+        weighed = values
+        for path in self._paths:
+            weights = path.log_weights(self.state, ids, values)
+            changed = weighed + weights
+            if not (changed > -np.inf).any():  # it refuses all that is left
+                changed = weighed + np.where(weights > -np.inf, weights, 0.0)
+            weighed = changed
         if self.request.weight is not None:
-            terms.append(self.request.weight(self.state, ids))
-        if not terms:
+            weighed = weighed + self.request.weight(self.state, ids)
+        if weighed is values:
             return values, ids
-        weighed = values + sum(terms)
         kept = weighed > -np.inf
         return weighed[kept], ids[kept]
 

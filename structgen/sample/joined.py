@@ -123,6 +123,10 @@ class Joined:
         """See `Constraint.shortest_completion`; the potential is not asked."""
         return self._constraint.shortest_completion(self._base(state))
 
+    def core(self, state: int) -> int:
+        """See `Constraint.core`; what the potential says may depend on the whole text."""
+        return state
+
     def _base(self, state: int) -> int:
         """The constraint's state; a joined state is even, one that only bytes reached is odd."""
         if state < 0:

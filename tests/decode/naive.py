@@ -87,6 +87,10 @@ class NaiveConstraint:
             b for b in range(256) if state >= 0 and self.advance_bytes(state, bytes([b])) != DEAD
         )
 
+    def core(self, state: int) -> int:
+        """A state is its prefix, which no other has."""
+        return state
+
     def shortest_completion(self, state: int) -> bytes:
         """What the shortest text with this prefix has behind it."""
         prefix = self.prefixes[state]
