@@ -32,7 +32,9 @@ def build_tokenizer() -> Any:
     return fast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
 
 
-def build_model(tokenizer: Any, *, extra: int = 21, context: int = 96, seed: int = 5) -> Any:
+def build_model(
+    tokenizer: Any, *, extra: int = 21, context: int = 96, seed: int = 5, layers: int = 2
+) -> Any:
     """A random float32 Llama with `extra` more logits than the tokenizer has tokens."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -41,7 +43,7 @@ def build_model(tokenizer: Any, *, extra: int = 21, context: int = 96, seed: int
         vocab_size=len(tokenizer) + extra,
         hidden_size=32,
         intermediate_size=48,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=context,

@@ -1,5 +1,8 @@
 """In: models smaller than the target, or parts of it. Out: drafters that ask them."""
 
+from structgen.speculate.models.clasp import Clasp
 from structgen.speculate.models.drafter import ModelDrafter
+from structgen.speculate.models.layer_skip import LayerSkipDrafter
+from structgen.speculate.models.selectors import EarlyExit, NearestPrompt, Swift
 
-__all__ = ["ModelDrafter"]
+__all__ = ["Clasp", "EarlyExit", "LayerSkipDrafter", "ModelDrafter", "NearestPrompt", "Swift"]
