@@ -255,7 +255,7 @@ def endings(t, lexer):  # type: ignore[no-untyped-def]
 call_endings = called(endings, AT_ENDINGS)
 
 
-@inner(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def next_watches(t, watches, kind):  # type: ignore[no-untyped-def]
     """The watches after a byte, 0 when all have ended well, DEAD when one is broken."""
     if watches == 0:

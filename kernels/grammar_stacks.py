@@ -314,7 +314,7 @@ def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
 call_scan = called(scan, AT_SCAN)
 
 
-@inner(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def either(t, one, other):  # type: ignore[no-untyped-def]
     """The union of two closed sets of stacks, each may be -1 for none, as a closed one."""
     if one < 0 or other < 0:

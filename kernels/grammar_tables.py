@@ -21,7 +21,7 @@ NEED_VERDICT = -6  #: whether the thread info[NEED:NEED + 3] can be finished is 
 
 # Kinds of records, and what the fields 3 to 7 of their rows in `rec` hold.
 ITEMS = 1  # rests of rules: may be empty, number without the empty one, terminals, cost
-TERMINALS = 2  # terminals: lexer state before any of them
+TERMINALS = 2  # terminals: lexer state before any of them, whether a spec inside is one
 STACKS = 3  # pairs (items, stacks below): closed form, may end, terminals, lexer state, cost
 LEXER = 4  # states of terminals' automata, after -1 at the start: row, endings, clusters, counts
 WATCHES = 5  # states of watches: row, fails if the text ends here
@@ -48,8 +48,8 @@ GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 1, 2, 3, 4, 5, 6, 7
     FIRST, AFTER, COST, SKIP_START, SKIP, CALL_START, CALL_TERMINAL, CALL_REST,
     CLASS, T_START, T_IGNORED, RENAME_START, RENAME, WITHIN_START, WITHIN,
     S_TERMINAL, S_ENDS, S_OWN, S_MATCH, S_DISTANCE, W_FAILS, T_BRACKET,
-    C_COLUMNS, FIXED_COUNT,
-) = range(24)  # fmt: skip
+    C_COLUMNS, T_INSIDE, FIXED_COUNT,
+) = range(25)  # fmt: skip
 
 # Regions of `work`, each info[REGION] ints long.
 (

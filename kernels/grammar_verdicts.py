@@ -76,7 +76,7 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
         ends = call_endings(t, lexer)
         if ends < 0:
             return ends
-        if t.heap[ends] > 0:
+        if t.heap[ends] > 0 or t.heap[t.rec[lexer, 0]] < 0:  # at or between ends of lexemes
             fine = may_be_fine(t, watches)
             if fine != 0:
                 return fine

@@ -9,7 +9,7 @@ positions are searched one by one (`verdicts`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,10 @@ class Adjacency:
         grammar: Grammar,
         terminals: list[Terminal],
         tables: Any,
-        contexts: Iterable[Iterable[int]] = (),
+        contexts: Iterable[Iterable[int]],
+        inside: Mapping[int, list[bytes]],
     ) -> None:
+        """inside: beginnings of the texts of specs inside, by their terminals."""
         k = kernels("grammar_tables")
         self._tables = tables
         names = ("CLASS", "T_START", "S_TERMINAL", "S_ENDS", "S_OWN", "S_MATCH", "W_FAILS")
@@ -45,6 +47,7 @@ class Adjacency:
         self._renames = self._pairs(k.RENAME_START, k.RENAME)
         self._within = self._pairs(k.WITHIN_START, k.WITHIN)
         numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
+        self._inside = inside
         self._ignored = [numbers[name] for name in grammar.ignore]
         self._follow, first = _follow(grammar, numbers)
         if grammar.layout is not None:
@@ -89,7 +92,10 @@ class Adjacency:
         spaces = [s for s in SEPARATORS if self._separates(s)] if self._ignored else []
         self._left = {space: self._left_by(space) for space in spaces}
         if self._ignored:
-            texts = [[x + s for x in found for s in (b"", *spaces)] for found in texts]
+            texts = [
+                found if i in self._inside else [x + s for x in found for s in (b"", *spaces)]
+                for i, found in enumerate(texts)
+            ]
         return all(self._ends_well(i, texts) for i in range(self._count))
 
     def _left_by(self, space: bytes) -> set[int]:
@@ -144,6 +150,16 @@ class Adjacency:
                 found[i] |= nexts[self._start[j]] >= 0
         return found
 
+    def last_bytes(self, behind: Iterable[int]) -> frozenset[int]:
+        """The bytes with which terminals end that may stand in front of any of some."""
+        wanted = sum(1 << terminal for terminal in behind)
+        nexts, found = self._tables.next, np.zeros(self._tables.next.shape[1], np.bool_)
+        for i, following in enumerate(self._follow):
+            if following & wanted or i in self._ignored:
+                mine = self._constant(kernels("grammar_tables").S_TERMINAL) == i
+                found |= ((nexts >= 0) & (self._ends[nexts] > 0) & mine[:, None]).any(axis=0)
+        return frozenset(np.flatnonzero(found[self._class]).tolist())
+
     def tied(self) -> npt.NDArray[np.uint8]:
         """uint8[terminals, terminals]: whether the lexer reads one otherwise beside the other."""
         found = np.zeros((max(1, self._count), max(1, self._count)), np.uint8)
@@ -193,7 +209,12 @@ class Adjacency:
         return False
 
     def _texts(self, terminal: int) -> list[bytes]:
-        """Some short texts that are read as the terminal wherever it may stand."""
+        """Some short texts that are read as the terminal wherever it may stand.
+
+        Of specs inside they are beginnings: their texts may end wherever they do.
+        """
+        if terminal in self._inside:
+            return self._inside[terminal]
         rivals: list[int] = []
         if self._ordered:
             latest = max([terminal, *self._within[terminal]])

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Automaton, Bytes, Masks, Stored
-from structgen.errors import ArtifactError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.adjacency import Adjacency
 from structgen.grammar.checks import trimmed
 from structgen.grammar.ir import Grammar
@@ -27,11 +27,13 @@ from structgen.grammar.tables import (
     tables_from,
     tables_of,
 )
+from structgen.grammar.tables_check import are_positions
 from structgen.grammar.verdicts import Verdicts
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.grammar.completions import Completions
+    from structgen.grammar.nested_reading import NestedReading
     from structgen.tokens.vocabulary import Vocabulary
 
 
@@ -43,21 +45,29 @@ class GrammarAutomaton(Automaton):
 
     follow: uint8[terminals, classes], the bytes that can follow a terminal; tied: uint8[terminals,
     terminals], whether the lexer reads one otherwise when it looks for the other too.
+    before_inside: bytes with which terminals may end that stand in front of a spec inside.
     """
 
     follow: npt.NDArray[np.uint8]
     tied: npt.NDArray[np.uint8]
+    before_inside: frozenset[int]
 
-    def __init__(self, grammar: Grammar) -> None:
-        """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large."""
+    def __init__(self, grammar: Grammar, inside: NestedReading | None = None) -> None:
+        """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large.
+
+        inside: the specs inside the grammar. The automaton itself reads nothing where these stand
+        (see `nesting`); it only knows that something can be read there.
+        """
         used = trimmed(grammar)
-        _refuse_nested(used)
-        tables, syntax = tables_of(used)
+        self.inside = inside
+        samples = {} if inside is None else inside.samples()
+        tables, syntax = tables_of(used, {t: min(map(len, x)) for t, x in samples.items()})
         terminals = in_larks_order(used)
         names = [used.written(name) for name in syntax.names]
         self._begin(tables, syntax.rule, list(map(str, terminals)), names)
         self.start = self.ask(kernels("grammar_start").begin, syntax.start)
-        adjacency = Adjacency(used, terminals, tables, self._contexts(used))
+        adjacency = Adjacency(used, terminals, tables, self._contexts(used), samples)
+        self.before_inside = adjacency.last_bytes(samples)
         self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
         if used.layout is not None:
             return
@@ -100,22 +110,44 @@ class GrammarAutomaton(Automaton):
         return Verdicts(self)
 
     @classmethod
-    def restored(cls, saved: Stored) -> GrammarAutomaton:
+    def restored(cls, saved: Stored, inside: NestedReading | None = None) -> GrammarAutomaton:
         """The automaton that `stored` described. Raises ArtifactError."""
         automaton = cls.__new__(cls)
+        automaton.inside = inside
         header, arrays = saved.header, dict(saved.arrays)
         try:
             rule = arrays.pop("rule")
             automaton.follow, automaton.tied = arrays.pop("follow"), arrays.pop("tied")
-            automaton._begin(tables_from(arrays), rule, header["terminals"], header["rules"])
+            names = [list(map(str, header[kind])) for kind in ("terminals", "rules")]
+            automaton._begin(tables_from(arrays), rule, *names)
             automaton.start = int(header["start"])
+            automaton.before_inside = frozenset(map(int, header["before_inside"]))
+            automaton._check()
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError("the file holds no automaton of a grammar") from error
         return automaton
 
+    def _check(self) -> None:
+        """Raise ValueError unless what is not in the tables fits them."""
+        t, terminals = self.tables, int(self.tables.info[self._k.TERMINAL_COUNT])
+        rests = self._k.FIRST, self._k.FIRST + 1
+        shapes = (
+            (self.follow, np.uint8, (max(1, terminals), t.next.shape[1])),
+            (self.tied, np.uint8, (max(1, terminals), max(1, terminals))),
+            (self._rule, np.int32, (int(t.offsets[rests[1]] - t.offsets[rests[0]]),)),
+        )
+        for array, dtype, shape in shapes:
+            if array.dtype != dtype or array.shape != shape:
+                raise ValueError("an array has another shape")
+        if len(self._terminals) != terminals or self._rule.max() >= len(self._rules):
+            raise ValueError("there are fewer names than are used")
+        if not are_positions(t, np.array([self.start])):
+            raise ValueError("the start is no position")
+
     def stored(self) -> Stored:
         """See `Automaton.stored`."""
-        header = {"start": self.start, "terminals": self._terminals, "rules": self._rules}
+        header = {"start": self.start, "terminals": self._terminals, "rules": self._rules,
+                  "before_inside": sorted(self.before_inside)}  # fmt: skip
         arrays: Arrays = {"rule": self._rule, "follow": self.follow, "tied": self.tied}
         return Stored(header, arrays | arrays_of(self.tables))
 
@@ -244,14 +276,3 @@ class GrammarAutomaton(Automaton):
             "records": int(t.info[self._k.RECORDS]),
             "bytes": sum(array.nbytes for array in t),
         }
-
-
-def _refuse_nested(grammar: Grammar) -> None:
-    for terminal in grammar.terminals.values():
-        if terminal.nested is not None:
-            raise UnsupportedSchemaError(
-                f"{terminal} is a spec of its own inside a grammar, which is not enforced yet",
-                location=str(terminal.place) if terminal.place else "",
-                expected="rules and terminals of the grammar itself",
-                hint="write it as rules, or put specs one after another with structgen.sequence",
-            )

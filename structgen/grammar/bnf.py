@@ -122,7 +122,7 @@ class Bnf:
             self._used.setdefault(expression.name, (self._written, expression.place))
             return expression.name
         if isinstance(expression, Nested):
-            return self._nested_symbol(expression.spec)
+            return self._nested_symbol(expression)
         if isinstance(expression, Difference):
             raise UnsupportedSchemaError(
                 f"a difference in rule {self._written!r} of what is not regular is not supported",
@@ -135,14 +135,18 @@ class Bnf:
             return alternatives[0][0]
         return self._helper(("is", alternatives), alternatives)
 
-    def _nested_symbol(self, spec: Spec) -> str:
+    def _nested_symbol(self, nested: Nested) -> str:
         """The symbol for a text of another spec."""
+        spec = nested.spec
         known = self._nested.get(id(spec))
         if known is None:
             name = f"{self._written}/{spec.kind}{len(self._nested)}"
             rules = spec.as_rules() if self._inlines else None
             if rules is None:
-                self.terminals[name] = Terminal(name, EMPTY, nested=spec, shown=f"{spec.kind} text")
+                shown = f"{spec.kind} text"
+                self.terminals[name] = Terminal(
+                    name, EMPTY, nested=spec, shown=shown, place=nested.place
+                )
             else:
                 name = self._inline(rules, f"{name}:")
             known = self._nested[id(spec)] = (spec, name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from structgen.automaton.automaton import Bytes
 from structgen.errors import BudgetError
@@ -14,6 +15,8 @@ from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
+
+Way = list[tuple[int, bytes]]  # positions, with what was read to get to each
 
 MAX_POSITIONS = 10_000  # looked at for one completion
 
@@ -35,12 +38,7 @@ class Completions:
     def __init__(self, automaton: GrammarAutomaton, alphabet: Bytes = range(256)) -> None:
         self._automaton = automaton
         self._step = kernels("grammar_step")
-        classes = automaton.byte_classes
-        chosen: dict[int, int] = {}
-        for byte in _ORDER:
-            if byte in alphabet:
-                chosen.setdefault(int(classes[byte]), byte)
-        self._bytes = np.array(list(chosen.values()), np.int32)
+        self._bytes = bytes_to_try(automaton, alphabet)
         self._after = np.zeros((len(self._bytes), 2), np.int64)
         # A width that no block has, behind a line break, has no bound: another line may follow.
         info, newline = automaton.tables.info, kernels("grammar_tables").NEWLINE
@@ -51,15 +49,16 @@ class Completions:
         found = self.search(at)
         if found is None:
             raise BudgetError("no completion was found that the alphabet can write")
-        return found
+        return b"".join(read for _, read in found)
 
-    def search(self, at: int, known: Callable[[int], bool] = _nothing) -> bytes | None:
-        """A shortest completion, None when there is none. Raises BudgetError.
+    def search(self, at: int, known: Callable[[int], bool] = _nothing) -> Way | None:
+        """A shortest way to an end, None when there is none. Raises BudgetError.
 
-        known: positions from which one is known to exist; the search ends there.
+        known: positions from which one is known to exist; the search ends there. A spec inside the
+        grammar is a step for which nothing is read.
         """
         automaton, far = self._automaton, self._far
-        origin: dict[int, tuple[int, int, int]] = {at: (0, -1, 0)}  # length, position, byte
+        origin: dict[int, tuple[int, int, bytes]] = {at: (0, -1, b"")}  # length, position, read
         queue = [(automaton.ask(self._step.bound, at), 0, at)]
         while queue:
             least, negative, here = heappop(queue)
@@ -69,27 +68,46 @@ class Completions:
             if length > origin[here][0]:
                 continue
             if automaton.is_accepting(here) or known(here):
-                return _path(origin, here)
+                return _way(origin, here)
             if len(origin) > MAX_POSITIONS:
                 raise BudgetError(
                     f"more than {MAX_POSITIONS} positions to look at for a completion",
                     hint="make the terminals easier to tell apart",
                 )
-            automaton.ask(self._step.expand, here, self._bytes, self._after)
-            for byte, (after, more) in zip(self._bytes.tolist(), self._after.tolist(), strict=True):
-                if after < 0 or (after in origin and origin[after][0] <= length + 1):
-                    continue
-                origin[after] = (length + 1, here, byte)
-                heappush(queue, (min(self._step.FAR, length + 1 + more), -length - 1, after))
+            for after, read, more in self._following(here):
+                longer = length + 1
+                if after not in origin or origin[after][0] > longer:
+                    origin[after] = (longer, here, read)
+                    heappush(queue, (min(self._step.FAR, longer + more), -longer, after))
         return None
 
+    def _following(self, at: int) -> Iterator[tuple[int, bytes, int]]:
+        """The positions one step from another, what is read for it, and a bound from there."""
+        automaton = self._automaton
+        automaton.ask(self._step.expand, at, self._bytes, self._after)
+        for byte, (after, more) in zip(self._bytes.tolist(), self._after.tolist(), strict=True):
+            if after >= 0:
+                yield after, bytes((byte,)), more
+        if automaton.inside is not None:
+            for after in automaton.inside.hops(automaton, at):
+                yield after, b"", automaton.ask(self._step.bound, after)
 
-def _path(origin: dict[int, tuple[int, int, int]], at: int) -> bytes:
-    """The bytes that led to a position."""
-    out = bytearray()
-    while origin[at][1] >= 0:
-        _, before, byte = origin[at]
-        out.append(byte)
+
+def bytes_to_try(automaton: GrammarAutomaton, alphabet: Bytes) -> npt.NDArray[np.int32]:
+    """One byte of the alphabet for each class that the terminals tell apart, best ones first."""
+    chosen: dict[int, int] = {}
+    for byte in _ORDER:
+        if byte in alphabet:
+            chosen.setdefault(int(automaton.byte_classes[byte]), byte)
+    return np.array(list(chosen.values()), np.int32)
+
+
+def _way(origin: dict[int, tuple[int, int, bytes]], at: int) -> Way:
+    """The positions up to one, each with what was read to get there."""
+    found: Way = []
+    while at >= 0:
+        _, before, read = origin[at]
+        found.append((at, read))
         at = before
-    out.reverse()
-    return bytes(out)
+    found.reverse()
+    return found

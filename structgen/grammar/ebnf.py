@@ -15,27 +15,25 @@ In both, `a - b` is a text of `a` that is none of `b`; neither may be recursive.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from typing import Literal
 
-from structgen.automaton.charset import ALL, CharSet, union_all
+from structgen.automaton.charset import CharSet
 from structgen.automaton.regex import chars, literal
-from structgen.errors import BudgetError, GrammarError, SpecError, UnsupportedSchemaError
-from structgen.grammar.bnf import Bnf
+from structgen.errors import SpecError, UnsupportedSchemaError
 from structgen.grammar.expressions import (
     NOTHING,
     Difference,
     Expression,
-    Name,
     Text,
     choice,
     repeated,
     sequence,
 )
-from structgen.grammar.folding import folded
 from structgen.grammar.ir import Grammar, Place
 from structgen.grammar.python_language import language_of
 from structgen.grammar.python_regex import parse
-from structgen.grammar.sources import Scanner
+from structgen.grammar.rule_reader import QUANTIFIERS, ClassReader, RuleReader
 
 Style = Literal["auto", "iso", "w3c"]
 STYLES: tuple[Style, ...] = ("auto", "iso", "w3c")
@@ -48,7 +46,6 @@ _ISO_NAME = re.compile(r"[^\W\d_]\w*(?:\s+\w+)*")
 _W3C_NAME = re.compile(r"[^\W\d][\w.-]*")
 _W3C_HEAD = re.compile(r"(?:\[\s*\d+\w*\s*\]\s*)?([^\W\d][\w.-]*)\s*::=")
 _CODE = re.compile(r"#x([0-9A-Fa-f]{1,6})")
-_QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
 def read(text: str, start: str | None = None, style: Style = "auto") -> Grammar:
@@ -59,64 +56,28 @@ def read(text: str, start: str | None = None, style: Style = "auto") -> Grammar:
     if style not in STYLES:
         raise SpecError(f"style is {style!r}", expected=" or ".join(STYLES))
     w3c = style == "w3c" or (style == "auto" and _IS_W3C.match(text) is not None)
-    reader = _W3c(text) if w3c else _Iso(text)
-    try:
-        reader.read()
-        rules = folded(reader.rules)
-    except RecursionError as error:
-        raise BudgetError(
-            "the grammar is nested too deeply", hint="give inner groups rules of their own"
-        ) from error
-    if not rules:
-        raise GrammarError("the grammar has no rules", expected="rules")
-    bnf = Bnf()
-    for name, expression in rules.items():
-        bnf.add(name, expression, reader.places[name])
-    return bnf.grammar(next(iter(rules)) if start is None else start)
+    return (_W3c(text) if w3c else _Iso(text)).grammar(start)
 
 
-class _Reader(Scanner):
-    """Recursive descent over one text: what both styles have."""
+class _Reader(RuleReader):
+    """What both styles have."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.rules: dict[str, Expression] = {}
-        self.places: dict[str, Place] = {}
-        self.uses: dict[str, tuple[Place, str]] = {}
-
-    def read(self) -> None:
-        """Read all rules."""
-        self.space()
-        while self.at < len(self.text):
-            self.definition()
-            self.space()
-        for name, (place, rule) in self.uses.items():
-            if name not in self.rules:
-                raise self.error(f"the rule {name!r} is used but not defined", place, rule=rule)
-
-    def definition(self) -> None:
-        """Read one rule."""
-        raise NotImplementedError
-
+    @abstractmethod
     def alternatives(self) -> Expression:
         """What may stand on the right of a rule or in brackets."""
-        raise NotImplementedError
 
+    @abstractmethod
     def space(self) -> None:
         """Skip blanks and comments."""
-        raise NotImplementedError
+
+    def skip(self) -> None:
+        self.space()
 
     def defined(self, name: str, place: Place, expression: Expression) -> None:
-        """Add a rule."""
+        """Add a rule; there must not be two of one name."""
         if name in self.rules:
             raise self.error(f"the rule {name!r} is defined twice", place, rule=name)
-        self.rules[name] = expression
-        self.places[name] = place
-
-    def used(self, name: str, place: Place) -> Name:
-        """A rule by its name."""
-        self.uses.setdefault(name, (place, self.rule))
-        return Name(name, place)
+        super().defined(name, place, expression)
 
     def quoted(self) -> Expression:
         """A string in quotes of either kind; there are no escapes."""
@@ -247,7 +208,7 @@ class _Iso(_Reader):
             raise self.error(error.problem, place, rule=self.rule) from error
 
 
-class _W3c(_Reader):
+class _W3c(_Reader, ClassReader):
     """The EBNF of the W3C's recommendations."""
 
     def space(self) -> None:
@@ -312,30 +273,12 @@ class _W3c(_Reader):
             found = self.used(name[0], self.place(start))
         else:
             return None
-        while self.peek() in _QUANTIFIERS:
-            found = repeated(found, *_QUANTIFIERS[self.peek()])
+        while self.peek() in QUANTIFIERS:
+            found = repeated(found, *QUANTIFIERS[self.peek()])
             self.at += 1
         return found
 
-    def char_class(self) -> Expression:
-        """A class in square brackets."""
-        start = self.at
-        self.at += 1
-        negated = self.take("^")
-        sets: list[CharSet] = []
-        while not self.take("]"):
-            first = last = self.character(start)
-            if self.peek() == "-" and not self.text.startswith("-]", self.at):
-                self.at += 1
-                last = self.character(start)
-            if last < first:
-                raise self.error("a range out of order", self.place(start), rule=self.rule)
-            sets.append(CharSet.of([(first, last)]))
-        members = union_all(sets)
-        return Text(chars(ALL - members if negated else members), self.text[start : self.at])
-
     def character(self, start: int) -> int:
-        """One character of the class that begins at `start`."""
         code = _CODE.match(self.text, self.at)
         if code is not None:
             self.at = code.end()

@@ -42,6 +42,7 @@ class Nested:
     """A text of another spec."""
 
     spec: Spec
+    place: Place | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -11,22 +11,19 @@ from __future__ import annotations
 
 import re
 
-from structgen.automaton.charset import ALL, CharSet, union_all
+from structgen.automaton.charset import ALL
 from structgen.automaton.regex import chars, literal
-from structgen.errors import BudgetError, GrammarError, UnsupportedSchemaError
-from structgen.grammar.bnf import Bnf
+from structgen.errors import UnsupportedSchemaError
 from structgen.grammar.expressions import (
     NOTHING,
     Expression,
-    Name,
     Text,
     choice,
     repeated,
     sequence,
 )
-from structgen.grammar.folding import folded
-from structgen.grammar.ir import Grammar, Place
-from structgen.grammar.sources import Scanner
+from structgen.grammar.ir import Grammar
+from structgen.grammar.rule_reader import QUANTIFIERS, ClassReader
 
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
@@ -34,7 +31,6 @@ _NAME = re.compile(r"[a-zA-Z0-9-]+")
 _DIGITS = re.compile(r"[0-9]+")
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
 _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
-_QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
 def read(text: str, root: str = "root") -> Grammar:
@@ -42,41 +38,16 @@ def read(text: str, root: str = "root") -> Grammar:
 
     Raises GrammarError (with line, column, rule), UnsupportedSchemaError for tokens, BudgetError.
     """
-    reader = _Reader(text)
-    try:
-        reader.read()
-        rules = folded(reader.rules)
-    except RecursionError as error:
-        raise BudgetError(
-            "the grammar is nested too deeply", hint="give inner groups rules of their own"
-        ) from error
-    if root not in rules:
-        raise GrammarError(
-            f"there is no rule {root!r}", expected=f"a rule {root!r} to start from", rule=root
-        )
-    bnf = Bnf()
-    for name, expression in rules.items():
-        bnf.add(name, expression, reader.places[name])
-    return bnf.grammar(root)
+    return _Reader(text).grammar(root)
 
 
-class _Reader(Scanner):
+class _Reader(ClassReader):
     """Recursive descent over one text."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.rules: dict[str, Expression] = {}
-        self.places: dict[str, Place] = {}
-        self.uses: dict[str, tuple[Place, str]] = {}
+    lenient = True
 
-    def read(self) -> None:
-        """Read all rules."""
+    def skip(self) -> None:
         self.space(lines=True)
-        while self.at < len(self.text):
-            self.definition()
-        for name, (place, rule) in self.uses.items():
-            if name not in self.rules:
-                raise self.error(f"the rule {name!r} is used but not defined", place, rule=rule)
 
     def definition(self) -> None:
         """Read `name ::= alternatives` up to the end of its line."""
@@ -97,9 +68,7 @@ class _Reader(Scanner):
                 "a piece, '|', or the end of the line",
                 "a rule goes on in the next line only within parentheses or after '|'",
             )
-        self.space(lines=True)
-        self.rules[name] = expression
-        self.places[name] = place
+        self.defined(name, place, expression)
 
     def alternatives(self, *, nested: bool) -> Expression:
         """Sequences with `|` between them."""
@@ -157,14 +126,12 @@ class _Reader(Scanner):
             )
         if _NAME.match(self.text, self.at):
             place = self.place(start)
-            name = self.rule_name()
-            self.uses.setdefault(name, (place, self.rule))
-            return Name(name, place)
+            return self.used(self.rule_name(), place)
         return None
 
     def counts(self, *, nested: bool) -> tuple[int, int | None] | None:
         """A quantifier, if there is one here."""
-        found = _QUANTIFIERS.get(self.peek())
+        found = QUANTIFIERS.get(self.peek())
         start = self.at
         if found is not None:
             self.at += 1
@@ -210,25 +177,7 @@ class _Reader(Scanner):
         text = "".join(letters)
         return Text(literal(text), self.text[start : self.at]) if text else NOTHING
 
-    def char_class(self) -> Expression:
-        """A class in square brackets."""
-        start = self.at
-        self.at += 1
-        negated = self.take("^")
-        sets: list[CharSet] = []
-        while not self.take("]"):
-            first = last = self.character(start)
-            if self.peek() == "-" and not self.text.startswith("-]", self.at):
-                self.at += 1
-                last = self.character(start)
-            sets.append(CharSet.of([(first, last)] if first <= last else []))
-        if not sets:
-            return NOTHING
-        found = union_all(sets)
-        return Text(chars(ALL - found if negated else found), self.text[start : self.at])
-
     def character(self, start: int) -> int:
-        """One character of the string or class that begins at `start`, as its code point."""
         letter = self.peek()
         if not letter:
             raise self.error("this has no end", self.place(start), rule=self.rule)

@@ -164,7 +164,10 @@ class _Reader:
         name = str(symbol.name)
         if isinstance(symbol, NonTerminal) or name not in self.declared:
             return Name(name)
-        return Nested(self.nested[name]) if name in self.nested else Name(name)
+        if name not in self.nested:
+            return Name(name)
+        place = self.text.places.get(name) or self.text.used(name)
+        return Nested(self.nested[name], place)
 
     def _repeat(self, body: Expression, operator: list[str]) -> Expression:
         match operator:

@@ -38,12 +38,16 @@ _TERMINAL_SIZE = 20_000  # terminals inside one another that may be written out
 
 
 class LarkText(Source):
-    """A Lark grammar with what it nests. lark: the text for Lark. schemas: by terminal."""
+    """A Lark grammar with what it nests. lark: the text for Lark. schemas: by terminal.
+
+    places: where these stand.
+    """
 
     def __init__(self, text: str, name: str = "") -> None:
         super().__init__(text, name)
         self._definitions = [(m.start(1), m[1]) for m in _DEFINITION.finditer(text)]
         self.schemas: dict[str, Any] = {}
+        self.places: dict[str, Place] = {}
         self.lark = self._without_schemas() if "%json" in text else text
 
     def tokens(self) -> Iterator[re.Match[str]]:
@@ -128,6 +132,7 @@ class LarkText(Source):
         for nested in self._nested():
             name = self._free_name()
             self.schemas[name] = nested.schema
+            self.places[name] = self.place(nested.start)
             lines = self.text[nested.start : nested.end].split("\n")
             last = " " * (len(lines[-1]) - (0 if lines[1:] else len(name)))
             pieces += [self.text[at : nested.start], name, " \\\n" * len(lines[1:]), last]

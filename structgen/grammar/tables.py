@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.errors import BudgetError
+from structgen.grammar import tables_check as checks
 from structgen.grammar.ir import Grammar, Terminal
 from structgen.grammar.lexemes import Automata, distinct_columns, of_terminal
 from structgen.grammar.syntax import Syntax, syntax_of
@@ -29,16 +30,18 @@ def in_larks_order(grammar: Grammar) -> list[Terminal]:
     )
 
 
-def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
-    """The tables of a trimmed grammar with nothing read yet, and its syntax."""
+def tables_of(grammar: Grammar, inside: Mapping[int, int]) -> tuple[Any, Syntax]:
+    """The tables of a trimmed grammar with nothing read yet, and its syntax.
+
+    inside: for the terminals of specs inside it, by number, the bytes of their shortest texts.
+    """
     k = kernels("grammar_tables")
     ordered = grammar.lexing == "longest"
     terminals = in_larks_order(grammar)
     automata = [of_terminal(terminal, ordered) for terminal in terminals]
-    widths = [
-        0 if _is_made_up(t, grammar) else a.width for t, a in zip(terminals, automata, strict=True)
-    ]
-    syntax = syntax_of(grammar, [t.name for t in terminals], widths)
+    widths = {i: a.width for i, a in enumerate(automata)} | dict(inside)
+    widths |= {i: 0 for i, t in enumerate(terminals) if _is_made_up(t, grammar)}
+    syntax = syntax_of(grammar, [t.name for t in terminals], list(widths.values()))
     after, watch, classes, states = _joined(automata, grammar.layout is not None)
     ignored = [int(t.name in grammar.ignore) for t in terminals]
     renames, withins = _literals(terminals, automata) if ordered else ([], [])
@@ -64,10 +67,10 @@ def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
         k.W_FAILS: states["fails"],
         k.T_BRACKET: np.zeros(len(terminals), np.int32),
         k.C_COLUMNS: states["columns"],
+        k.T_INSIDE: np.array([int(i in inside) for i in range(len(terminals))], np.int32),
     }
     laid_out = _layout(grammar, terminals, fixed) if grammar.layout is not None else [-1] * 3
     listed = [fixed[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
-    offsets = np.cumsum([0, *map(len, listed)]).astype(np.int64)
     info = np.zeros(k.INFO_SIZE, np.int64)
     info[[k.RECORDS, k.HEAP]] = 1  # number 0 stands for nothing
     info[[k.ORDERED, k.TERMINAL_COUNT, k.MANY_GROUPS]] = ordered, len(terminals), MAX_GROUPS
@@ -76,7 +79,7 @@ def tables_of(grammar: Grammar) -> tuple[Any, Syntax]:
     info[k.REGION] = max(1024, len(syntax.first), len(after) + 2, len(terminals) + 2)
     tables = k.Tables(
         fixed=np.concatenate(listed),
-        offsets=offsets,
+        offsets=np.cumsum([0, *map(len, listed)]).astype(np.int64),
         next=after,
         watch=watch,
         rec=np.zeros((256, 8), np.int32),
@@ -234,7 +237,7 @@ def grown(tables: Any, what: int) -> Any:
 
 
 def _doubled(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
-    larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
+    larger = np.full((2 * max(len(array), 32), *array.shape[1:]), fill, array.dtype)
     larger[: len(array)] = array
     return larger
 
@@ -263,14 +266,19 @@ def arrays_of(tables: Any) -> Arrays:
 
 
 def tables_from(arrays: Arrays) -> Any:
-    """The tables of which `arrays_of` kept the arrays. Raises KeyError, TypeError or ValueError."""
+    """The tables of which `arrays_of` kept the arrays. Raises KeyError, TypeError or ValueError.
+
+    Whatever the arrays hold, kernels read no more than is there: see `tables_check`.
+    """
     k = kernels("grammar_tables")
-    marks = int(arrays.pop("marks")[0])
+    marks = arrays.pop("marks").tolist()
     given = {name: np.array(array, order="C") for name, array in arrays.items()}
     _with_addresses(given["info"])
-    given["info"][k.STAMP] = 0
-    return k.Tables(
-        **given,
-        work=np.zeros(k.REGIONS * int(given["info"][k.REGION]), np.int32),
-        mark=np.zeros(marks, np.int32),
+    nothing = np.zeros(0, np.int32)
+    tables = k.Tables(**given, work=nothing, mark=nothing)
+    checks.run(tables, *marks)
+    tables.info[k.STAMP] = 0
+    return tables._replace(
+        work=np.zeros(k.REGIONS * int(tables.info[k.REGION]), np.int32),
+        mark=np.zeros(marks[0], np.int32),
     )

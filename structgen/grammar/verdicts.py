@@ -19,7 +19,6 @@ class Verdicts:
         self._automaton = automaton
         self._completions = Completions(automaton)
         self._k = kernels("grammar_tables")
-        self._step = kernels("grammar_step")
 
     def decide(self, thread: tuple[int, int, int]) -> bool:
         """Whether some text finishes a thread; it and all on the way are remembered.
@@ -31,17 +30,14 @@ class Verdicts:
         mode = int(automaton.tables.info[self._k.CHECKED])
         automaton.tables.info[self._k.CHECKED] = kernels("grammar_verdicts").NEVER
         try:
-            text = self._completions.search(at, self._is_known)
-            on_the_way = [at]
-            for byte in text or b"":
-                on_the_way.append(automaton.ask(self._step.step, on_the_way[-1], byte))
+            way = self._completions.search(at, self._is_known)
         finally:
             automaton.tables.info[self._k.CHECKED] = mode
-        for place in on_the_way:
+        for place, _ in way or [(at, b"")]:
             threads = automaton.threads(place)
             if len(threads) == 1:
-                self._remember(threads[0], verdict=text is not None)
-        return text is not None
+                self._remember(threads[0], verdict=way is not None)
+        return way is not None
 
     def _is_known(self, at: int) -> bool:
         """Whether a position has a thread that is known to be finishable."""

@@ -52,6 +52,7 @@ def _listed(names: object) -> str:
 def _inside(automaton: GrammarAutomaton, sets: list[int]) -> str:
     """The rules that are open, the innermost first."""
     rules: dict[str, None] = {}
+    seen = set(sets)
     while sets and len(rules) < MOST_RULES:
         below: list[int] = []
         for stacks in sets:
@@ -61,7 +62,8 @@ def _inside(automaton: GrammarAutomaton, sets: list[int]) -> str:
                     name = automaton.rule_of(rest)
                     if name:
                         rules[name] = None
-                if under and under not in below:
+                if under and under not in seen:
+                    seen.add(under)
                     below.append(under)
         sets = below
     names = list(rules)[:MOST_RULES]

@@ -53,10 +53,15 @@ class GrammarSpec(Spec):
         """See `Spec.automaton`. Raises UnsatisfiableSchemaError when no text fits the start."""
         from structgen.grammar.automaton import GrammarAutomaton
         from structgen.grammar.checks import trimmed
+        from structgen.grammar.nested_specs import has_specs
+        from structgen.grammar.nesting import NestingAutomaton
 
         if saved is not None:
+            if "nested" in saved.header:
+                return NestingAutomaton.restored(self.rules(), saved)
             return GrammarAutomaton.restored(saved)
-        return GrammarAutomaton(trimmed(self.rules()))
+        grammar = trimmed(self.rules())
+        return NestingAutomaton(grammar) if has_specs(grammar) else GrammarAutomaton(grammar)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ point. Nothing of the automata is used, and of the regular expressions only whet
 
 from __future__ import annotations
 
+import json
 import signal
 from functools import cache
 from types import FrameType
@@ -13,8 +14,10 @@ from types import FrameType
 from lark import Lark
 from lark.exceptions import UnexpectedInput
 
+from structgen.automaton.automaton import Automaton
 from structgen.automaton.regex import matches
 from structgen.grammar.ir import Grammar, Terminal
+from structgen.spec.specs import Spec, spec_of
 
 
 def accepts(grammar: Grammar, text: str) -> bool:
@@ -59,11 +62,26 @@ def accepts(grammar: Grammar, text: str) -> bool:
 
 
 def ends_of(terminal: Terminal, text: str, start: int) -> list[int]:
-    """Where a terminal may end by itself."""
+    """Where a terminal may end by itself; a spec's texts may end anywhere, and may be empty."""
+    if terminal.nested is not None:
+        places = range(start, len(text) + 1)
+        return [end for end in places if fits(terminal.nested, text[start:end])]
     pieces = {end: text[start:end] for end in range(start + 1, len(text) + 1)}
     inside = [end for end, piece in pieces.items() if matches(terminal.language, piece)]
     last = max((end for end, piece in pieces.items() if matches(terminal.longer, piece)), default=0)
     return [end for end in inside if end >= last]
+
+
+def fits(spec: Spec, text: str) -> bool:
+    """Whether a spec by itself takes a text."""
+    automaton = _automaton(spec.kind, json.dumps(spec.to_json()))
+    at, _ = automaton.run(automaton.start, text.encode())
+    return at >= 0 and automaton.is_accepting(at)
+
+
+@cache
+def _automaton(kind: str, written: str) -> Automaton:
+    return spec_of({"kind": kind, **json.loads(written)}).automaton()
 
 
 class _TooLongError(Exception):

@@ -1,0 +1,115 @@
+"""In: the text of a grammar in some EBNF. Out: its rules; what the readers of all of them share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from structgen.automaton.charset import ALL, CharSet, union_all
+from structgen.automaton.regex import chars
+from structgen.errors import BudgetError, GrammarError
+from structgen.grammar.bnf import Bnf
+from structgen.grammar.expressions import NOTHING, Expression, Name, Text
+from structgen.grammar.folding import folded
+from structgen.grammar.ir import Grammar, Place
+from structgen.grammar.sources import Scanner
+
+QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+
+
+class RuleReader(Scanner, ABC):
+    """Recursive descent over one text. rules, places: what has been read, and where."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.rules: dict[str, Expression] = {}
+        self.places: dict[str, Place] = {}
+        self.uses: dict[str, tuple[Place, str]] = {}
+
+    @abstractmethod
+    def definition(self) -> None:
+        """Read one rule."""
+
+    @abstractmethod
+    def skip(self) -> None:
+        """Skip what may stand between rules."""
+
+    def grammar(self, start: str | None = None) -> Grammar:
+        """The grammar that the text says. start: the rule to start from, by default the first.
+
+        Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
+        """
+        try:
+            self.read()
+            rules = folded(self.rules)
+        except RecursionError as error:
+            raise BudgetError(
+                "the grammar is nested too deeply", hint="give inner groups rules of their own"
+            ) from error
+        if start is None:
+            start = next(iter(rules), None)
+        if start is None:
+            raise GrammarError("the grammar has no rules", expected="rules")
+        if start not in rules:
+            raise GrammarError(
+                f"there is no rule {start!r}",
+                expected=f"a rule {start!r} to start from",
+                rule=start,
+            )
+        bnf = Bnf()
+        for name, expression in rules.items():
+            bnf.add(name, expression, self.places[name])
+        return bnf.grammar(start)
+
+    def read(self) -> None:
+        """Read all rules."""
+        self.skip()
+        while self.at < len(self.text):
+            self.definition()
+            self.skip()
+        for name, (place, rule) in self.uses.items():
+            if name not in self.rules:
+                raise self.error(f"the rule {name!r} is used but not defined", place, rule=rule)
+
+    def defined(self, name: str, place: Place, expression: Expression) -> None:
+        """Add a rule; of two of one name the later counts."""
+        self.rules[name] = expression
+        self.places[name] = place
+
+    def used(self, name: str, place: Place) -> Name:
+        """A rule by its name."""
+        self.uses.setdefault(name, (place, self.rule))
+        return Name(name, place)
+
+
+class ClassReader(RuleReader):
+    """A reader of languages with classes of characters in square brackets.
+
+    lenient: whether a class without members stands for the empty text, and a range out of order for
+    no character, as in llama.cpp.
+    """
+
+    lenient: ClassVar[bool] = False
+
+    @abstractmethod
+    def character(self, start: int) -> int:
+        """One character of the class (or string) that begins at `start`, as its code point."""
+
+    def char_class(self) -> Expression:
+        """A class in square brackets."""
+        start = self.at
+        self.at += 1
+        negated = self.take("^")
+        sets: list[CharSet] = []
+        while not self.take("]"):
+            first = last = self.character(start)
+            if self.peek() == "-" and not self.text.startswith("-]", self.at):
+                self.at += 1
+                last = self.character(start)
+            if last < first and not self.lenient:
+                raise self.error("a range out of order", self.place(start), rule=self.rule)
+            sets.append(CharSet.of([(first, last)] if first <= last else []))
+        if not sets and self.lenient:
+            return NOTHING
+        members = union_all(sets)
+        return Text(chars(ALL - members if negated else members), self.text[start : self.at])
