@@ -19,6 +19,7 @@ from typing import Any
 from jsonschemabench.engines.engine import GBNF, JSON_SCHEMA, LARK
 from jsonschemabench.errors import BenchError
 from jsonschemabench.features import features
+from structgen.grammar.ir import Lexing
 
 DIALECTS = {".lark": LARK, ".gbnf": GBNF, ".ebnf": GBNF}
 
@@ -34,13 +35,17 @@ class Instance:
 
 @dataclass(frozen=True)
 class Case:
-    """A spec, in one dialect or several (`texts` by kind), with instances."""
+    """A spec, in one dialect or several (`texts` by kind), with instances.
+
+    lexing: how Lark texts are cut into terminals, for engines that leave the choice.
+    """
 
     id: str
     dataset: str
     texts: dict[str, str]
     instances: list[Instance]
     features: list[str]
+    lexing: Lexing = "free"
 
 
 @dataclass
@@ -95,11 +100,23 @@ def read_pack(path: Path, every: int = 1, limit: int | None = None) -> Pack:
     return Pack(path.name, digest.hexdigest(), found[::every][:limit])
 
 
-def read_grammars(grammars: Sequence[Path], texts: Path) -> tuple[Case, str]:
-    """One case of a grammar, given in one dialect or several, and a digest of the files.
+def read_grammars(
+    grammars: Sequence[Path], texts: Path, lexing: Lexing = "free"
+) -> tuple[Case, str]:
+    """One case of a grammar, given in one dialect or several, and a digest of it.
 
     Each line of `texts` is a text of the language.
     """
+    lines = [line for line in _text(texts).split("\n") if line]
+    if not lines:
+        raise BenchError("there are no texts", location=str(texts), expected="one a line")
+    case = grammar_case(grammars, lines, lexing)
+    told = "\0".join([*case.texts.values(), *lines, lexing])
+    return case, blake2b(told.encode(), digest_size=8).hexdigest()
+
+
+def grammar_case(grammars: Sequence[Path], texts: Sequence[str], lexing: Lexing) -> Case:
+    """The case of a grammar and texts of its language. Raises BenchError."""
     sources = {}
     for path in grammars:
         if path.suffix not in DIALECTS:
@@ -109,12 +126,8 @@ def read_grammars(grammars: Sequence[Path], texts: Path) -> tuple[Case, str]:
                 expected="a file name that ends in " + ", ".join(DIALECTS),
             )
         sources[DIALECTS[path.suffix]] = _text(path)
-    lines = [line for line in _text(texts).split("\n") if line]
-    if not lines:
-        raise BenchError("there are no texts", location=str(texts), expected="one a line")
-    digest = blake2b("\0".join([*sources.values(), *lines]).encode(), digest_size=8).hexdigest()
-    instances = [Instance(line, valid=True) for line in lines]
-    return Case(grammars[0].stem, "grammar", sources, instances, []), digest
+    instances = [Instance(text, valid=True) for text in texts]
+    return Case(grammars[0].stem, "grammar", sources, instances, [], lexing)
 
 
 def _text(path: Path) -> str:

@@ -23,6 +23,7 @@ NO_READER = 141
 COMMANDS = {
     "suite": "run the official JSON Schema Test Suite",
     "masks": "measure masks on MaskBench cases, or on a grammar",
+    "growth": "measure whether a token costs more in a longer text of a grammar",
     "generate": "measure generation with a model, end to end",
     "batches": "measure how masks that are made are handed out, by batch size and threads",
     "device": "measure masks and sampling where the logits are",

@@ -23,6 +23,7 @@ from jsonschemabench.results import Writer, header
 from jsonschemabench.runner import Runner, say_left_out
 from jsonschemabench.workers import Limits
 from structgen import Vocabulary
+from structgen.grammar.ir import LEXINGS
 
 DEFAULT_ENGINES = "structgen,llguidance"
 SCHEMA_BYTES = 64_000  # longer schemas are not copied into results
@@ -51,8 +52,20 @@ def add_parser(commands: Any) -> None:
         "engine takes the one it reads",
     )
     work.add_argument("--texts", type=Path, metavar="FILE", help="texts of the grammar, one a line")
+    add_lexing(work)
     vocab.add_options(parser)
     add_run_options(parser, DEFAULT_ENGINES, "masks.jsonl")
+
+
+def add_lexing(group: Any) -> None:
+    """`--lexing`."""
+    group.add_argument(
+        "--lexing",
+        choices=LEXINGS,
+        default=LEXINGS[0],
+        help="how structgen cuts texts of a .lark file into terminals: as Lark's dynamic lexer, or "
+        "as its contextual one (default: free)",
+    )
 
 
 def add_run_options(parser: argparse.ArgumentParser, engines: str, out: str) -> None:
@@ -139,7 +152,7 @@ class Jobs:
         if self._case is not case:
             self._tokens = [vocab.encode(self._vocabulary, i.text) for i in case.instances]
             self._case = case
-        return MaskJob(Spec(kind, case.texts[kind]), self._tokens)
+        return MaskJob(Spec(kind, case.texts[kind], lexing=case.lexing), self._tokens)
 
 
 def dialect(case: Case, engine: type[Engine]) -> str | None:
@@ -207,7 +220,7 @@ def _work(args: argparse.Namespace) -> tuple[cases.Pack | list[Case], str]:
         pack = cases.read_pack(args.cases, args.every, args.limit)
         return pack, pack.digest
     if args.cases is None and args.grammar and args.texts is not None:
-        case, digest = cases.read_grammars(args.grammar, args.texts)
+        case, digest = cases.read_grammars(args.grammar, args.texts, args.lexing)
         return [case], digest
     raise BenchError(
         "it is not clear what to measure", expected="--cases, or --grammar and --texts"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import called, folded, inner
+from structgen.kernels.flags import called, folded, inner, lean
 from structgen.kernels.grammar_items import call_both_items, goto
 from structgen.kernels.grammar_tables import (
     AT_CLOSED,

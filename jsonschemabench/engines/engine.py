@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen import Vocabulary
+from structgen.grammar.ir import Lexing
 
 Row = npt.NDArray[np.int32]
 
@@ -28,13 +29,14 @@ class Spec:
     kind: "json_schema", "lark" or "gbnf". text: the schema as JSON text (every engine parses it by
     itself, within the measured time), or the grammar. documents: further JSON documents by URI,
     for references; engines that take none ignore them. formats: "assert" or "annotate", for
-    engines that leave the choice.
+    engines that leave the choice. lexing: of a Lark grammar "free" or "longest", likewise.
     """
 
     kind: str
     text: str
     documents: Mapping[str, Any] = field(default_factory=dict)
     formats: str = "assert"
+    lexing: Lexing = "free"
 
 
 class Refused(Exception):  # noqa: N818  a refusal is an answer of the engine, not a failure of ours

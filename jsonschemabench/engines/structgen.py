@@ -57,10 +57,9 @@ class StructgenEngine(Engine):
                 formats=spec.formats,
                 registry=_registry(spec.documents) if spec.documents else None,
             )
-        grammar = getattr(structgen, {LARK: "Lark", GBNF: "Gbnf"}[spec.kind], None)
-        if grammar is None:
-            raise Refused("unsupported", f"this version of structgen reads no {spec.kind} grammars")
-        return grammar(spec.text)
+        if spec.kind == LARK:
+            return structgen.Lark(spec.text, lexing=spec.lexing)
+        return structgen.Gbnf(spec.text)
 
 
 class StructgenCompiled:

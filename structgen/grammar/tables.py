@@ -71,12 +71,8 @@ def tables_of(grammar: Grammar, inside: Mapping[int, int]) -> tuple[Any, Syntax]
     }
     laid_out = _layout(grammar, terminals, fixed) if grammar.layout is not None else [-1] * 3
     listed = [fixed[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
-    info = np.zeros(k.INFO_SIZE, np.int64)
-    info[[k.RECORDS, k.HEAP]] = 1  # number 0 stands for nothing
-    info[[k.ORDERED, k.TERMINAL_COUNT, k.MANY_GROUPS]] = ordered, len(terminals), MAX_GROUPS
-    info[[k.NEWLINE, k.INDENT, k.DEDENT]] = laid_out
-    _with_addresses(info)
-    info[k.REGION] = max(1024, len(syntax.first), len(after) + 2, len(terminals) + 2)
+    region = max(1024, len(syntax.first), len(after) + 2, len(terminals) + 2)
+    info = _info(ordered, len(terminals), region, laid_out)
     tables = k.Tables(
         fixed=np.concatenate(listed),
         offsets=np.cumsum([0, *map(len, listed)]).astype(np.int64),
@@ -88,10 +84,22 @@ def tables_of(grammar: Grammar, inside: Mapping[int, int]) -> tuple[Any, Syntax]
         memo=_empty(1024),
         names=_empty(512),
         info=info,
-        work=np.zeros(k.REGIONS * info[k.REGION], np.int32),
+        work=np.zeros(k.REGIONS * region, np.int32),
         mark=np.zeros(len(syntax.first) + len(terminals), np.int32),
     )
     return tables, syntax
+
+
+def _info(ordered: bool, terminals: int, region: int, laid_out: list[int]) -> npt.NDArray[np.int64]:
+    """The numbers that kernels keep beside the arrays, with nothing read yet."""
+    k = kernels("grammar_tables")
+    info = np.zeros(k.INFO_SIZE, np.int64)
+    info[[k.RECORDS, k.HEAP]] = 1  # number 0 stands for nothing
+    info[[k.ORDERED, k.TERMINAL_COUNT, k.MANY_GROUPS]] = ordered, terminals, MAX_GROUPS
+    info[[k.NEWLINE, k.INDENT, k.DEDENT]] = laid_out
+    info[k.REGION] = region
+    _with_addresses(info)
+    return info
 
 
 def _with_addresses(info: npt.NDArray[np.int64]) -> None:

@@ -96,7 +96,8 @@ class _Check:
             k.S_TERMINAL: (states, 0, terminals), k.S_ENDS: (states, 0, 2),
             k.S_OWN: (states, 0, watches), k.S_MATCH: (states, 0, watches),
             k.S_DISTANCE: (states, 0, 1 << 30), k.W_FAILS: (watches, 0, 2),
-            k.T_BRACKET: (terminals, -1, 2), k.T_INSIDE: (terminals, 0, 2), k.C_COLUMNS: (t.next.shape[1], -1, 1 << 20),
+            k.T_BRACKET: (terminals, -1, 2), k.T_INSIDE: (terminals, 0, 2),
+            k.C_COLUMNS: (t.next.shape[1], -1, 1 << 20),
         }  # fmt: skip
         for name, (size, low, high) in of.items():
             part = self._part(name)

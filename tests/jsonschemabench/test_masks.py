@@ -221,6 +221,20 @@ def test_a_grammar_without_a_reader_is_refused(
     assert read(out).records[0]["error"]["message"] == "outlines-core reads json_schema, not lark"
 
 
+@pytest.mark.parametrize(("lexing", "outcome"), [("free", "pass"), ("longest", "rejected valid")])
+def test_grammars_are_cut_into_terminals_as_asked(
+    lexing: str, outcome: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`aa` is two terminals of one letter, or one longer terminal for which there is no place."""
+    files = {"g.lark": 'start: "a" "a" | LONG "b"\nLONG: "aa"', "texts": "aa\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    command = ["masks", "--grammar", str(tmp_path / "g.lark"), "--texts", str(tmp_path / "texts")]
+    command += ["--engines", "structgen", "--tokenizer", "bytes", "--lexing", lexing]
+    assert main([*command, "--out", str(tmp_path / "out.jsonl")]) == 0
+    assert f"| {outcome} | 1 (100.0%) |" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
