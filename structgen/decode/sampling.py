@@ -82,6 +82,8 @@ def with_min_p(logits: Doubles, min_p: float) -> Doubles:
 
 def largest(logits: Doubles, count: int) -> npt.NDArray[np.int64]:
     """Indices of the `count` largest, largest first, equals in the order of their indices."""
+    if not count:
+        return np.zeros(0, np.int64)
     edge = np.partition(logits, len(logits) - count)[len(logits) - count]
     candidates = np.flatnonzero(logits >= edge)
     order = np.argsort(-logits[candidates], kind="stable")[:count]

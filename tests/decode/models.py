@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,11 +12,14 @@ MERGES = [
     ("{", '"'), ('"', ":"), ('":', "Ġ"), ('{"', "k"), ('{"k', '":Ġ'), ('"', "}"), ("[", "true"),
     ("Ã", "©"), ("©", "a"), ("b", "Ã"), ("©", "Ã"), ("Ġ", "Ġ"), (",", "Ġ"), ("Ġ", '"'),
 ]  # fmt: skip
+OTHER_MERGES = [("a", "b"), ("b", "a"), ("t", "r"), ("u", "e"), ('"', ":"), ("k", '"')]
 SPECIAL = ["<s>", "</s>", "<pad>"]
 
 
-def build_tokenizer() -> Any:
+def build_tokenizer(merges: Sequence[tuple[str, str]] = MERGES, before: Sequence[str] = ()) -> Any:
     """A transformers tokenizer of all bytes, some merges that cut characters, and special tokens.
+
+    before: more tokens, which shift the ids of the others.
 
     In the byte-level alphabet "Ġ" is the space and "Ã©" is "é".
     """
@@ -23,8 +27,8 @@ def build_tokenizer() -> Any:
     from transformers import PreTrainedTokenizerFast
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    pieces = [*SPECIAL, *alphabet, *(a + b for a, b in MERGES)]
-    bpe = models.BPE({piece: i for i, piece in enumerate(pieces)}, MERGES)
+    pieces = [*before, *SPECIAL, *alphabet, *(a + b for a, b in merges)]
+    bpe = models.BPE({piece: i for i, piece in enumerate(pieces)}, list(merges))
     backend = Tokenizer(bpe)
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     backend.decoder = decoders.ByteLevel()

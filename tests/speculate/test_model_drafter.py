@@ -17,7 +17,13 @@ from structgen.speculate.models import ModelDrafter
 from structgen.speculate.models.token_map import TokenMap
 from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.speculation import Speculation
-from tests.decode.models import build_model, build_tokenizer, mamba_model, sliding_model
+from tests.decode.models import (
+    OTHER_MERGES,
+    build_model,
+    build_tokenizer,
+    mamba_model,
+    sliding_model,
+)
 
 SIZES = Fixed(Budget(nodes=7, depth=4, width=2))
 SPEC = sg.JsonSchema(
@@ -116,35 +122,20 @@ def test_a_drafter_may_read_a_shorter_prompt(generator: Generator) -> None:
     assert len(seen) == len(PROMPTS)
 
 
-def other_tokenizer() -> Any:
-    """One with fewer and other merges, and other ids."""
-    from tests.decode import models
-
-    before = models.MERGES, models.SPECIAL
-    models.MERGES = [("a", "b"), ("b", "a"), ("t", "r"), ("u", "e"), ('"', ":"), ("k", '"')]
-    models.SPECIAL = ["<start>", "<s>", "</s>", "<pad>"]
-    try:
-        return build_tokenizer()
-    finally:
-        models.MERGES, models.SPECIAL = before
-
-
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"seed": 5}])
 def test_a_model_with_other_tokens_drafts_those_that_both_have(
     generator: Generator, options: dict[str, Any]
 ) -> None:
     """The text is spelled for it in its own tokens; drafts are the target's."""
-    tokenizer = other_tokenizer()
+    tokenizer = build_tokenizer(OTHER_MERGES, ["<start>"])
     drafter = ModelDrafter(build_model(tokenizer, seed=3), tokenizer)
     assert all(found.drafted for found in assert_same(generator, drafter, **options))
 
 
 def test_token_maps_agree_byte_by_byte(generator: Generator) -> None:
     """Equal ids are equal bytes; whatever is read spells the same text."""
-    ours, theirs = (
-        generator.vocabulary,
-        Generator(build_model(other_tokenizer()), other_tokenizer()).vocabulary,
-    )
+    ours = generator.vocabulary
+    theirs = sg.Vocabulary.from_transformers(build_tokenizer(OTHER_MERGES, ["<start>"]))
     tokens = TokenMap.shared(ours, theirs)
     assert 0 < (tokens.ids < 0).sum() < ours.size
     for token in ours.text_ids.tolist():

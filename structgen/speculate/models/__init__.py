@@ -4,5 +4,16 @@ from structgen.speculate.models.clasp import Clasp
 from structgen.speculate.models.drafter import ModelDrafter
 from structgen.speculate.models.layer_skip import LayerSkipDrafter
 from structgen.speculate.models.selectors import EarlyExit, NearestPrompt, Swift
+from structgen.speculate.models.text_drafter import NgramCache, Retokenizer, TextDrafter
 
-__all__ = ["Clasp", "EarlyExit", "LayerSkipDrafter", "ModelDrafter", "NearestPrompt", "Swift"]
+__all__ = [
+    "Clasp",
+    "EarlyExit",
+    "LayerSkipDrafter",
+    "ModelDrafter",
+    "NearestPrompt",
+    "NgramCache",
+    "Retokenizer",
+    "Swift",
+    "TextDrafter",
+]

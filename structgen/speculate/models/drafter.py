@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from structgen.decode.loading import load_target, vocabulary_of
 from structgen.decode.target import HuggingFaceTarget
-from structgen.demo import draft_path
 from structgen.speculate.interfaces import Budget, Context, Round
 from structgen.speculate.laws import allowed_ids, law_over
+from structgen.speculate.models.load import load_draft_model
 from structgen.speculate.models.reader import Answer, reader_of
 from structgen.speculate.models.token_map import TokenMap
 from structgen.speculate.models.trim import Head
@@ -56,8 +55,7 @@ class ModelDrafter:
         """
         self.name = name
         self.builder = BestFirst() if builder is None else builder
-        self._vocabulary: Vocabulary | None = None
-        self.target = self._load(draft_path() if model is None else model, tokenizer, device, dtype)
+        self.target, self._vocabulary = load_draft_model(model, tokenizer, device, dtype)
         self._head = Head(self.target, trim)
         self._shorten = shorten
         self._maps: dict[str, TokenMap] = {}
@@ -73,15 +71,6 @@ class ModelDrafter:
             self._map(context.constraint.vocabulary),
             self._shorten,
         )
-
-    def _load(self, model: Any, tokenizer: Any, device: Any, dtype: Any) -> HuggingFaceTarget:
-        if isinstance(model, HuggingFaceTarget):
-            return model
-        if tokenizer is None and hasattr(model, "get_output_embeddings"):
-            return HuggingFaceTarget(model.to(device=device, dtype=dtype))
-        target, tokenizer = load_target(model, tokenizer, device, dtype)
-        self._vocabulary = vocabulary_of(target, tokenizer)
-        return target
 
     def _map(self, vocabulary: Vocabulary) -> TokenMap:
         with self._lock:

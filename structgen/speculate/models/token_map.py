@@ -16,12 +16,13 @@ class TokenMap:
 
     Attribute `ids`: int64[V], for each of the target's tokens the draft model's that is the same
     bytes, -1 where there is none. Drafts are made of the others, the intersection of both
-    vocabularies (Timor et al. 2025, token-level intersection).
+    vocabularies (Timor et al. 2025, token-level intersection). `back`: the same the other way.
     """
 
     def __init__(self, ids: Ids, spelled: dict[int, tuple[int, ...]]) -> None:
         """`spelled`: how tokens without an equal are read by the draft model; else not at all."""
         self.ids = ids
+        self.back = {int(own): token for token, own in enumerate(ids) if own >= 0}
         self._spelled = spelled
 
     @classmethod

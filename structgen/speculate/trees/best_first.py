@@ -68,8 +68,6 @@ class Best:
 def expand(tree: DraftTree, node: int, law: Law, width: int, best: Best) -> list[int]:
     """Add the most probable children of a node, as long as they are among the best."""
     ids, probabilities = law
-    if not len(ids):
-        return []
     ends = len(tree.context.constraint.vocabulary.eos_ids)  # what the tree may refuse
     added: list[int] = []
     for i in largest(probabilities, min(width + ends, len(ids))).tolist():

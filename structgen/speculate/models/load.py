@@ -1,0 +1,27 @@
+"""In: what a user gives as a draft model. Out: it as a target, with its vocabulary if known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structgen.decode.loading import load_target, vocabulary_of
+from structgen.decode.target import HuggingFaceTarget
+from structgen.demo import draft_path
+from structgen.tokens.vocabulary import Vocabulary
+
+
+def load_draft_model(
+    model: Any, tokenizer: Any, device: Any, dtype: Any
+) -> tuple[HuggingFaceTarget, Vocabulary | None]:
+    """`model` and `tokenizer` as for `Generator`; None is the shipped small demo model.
+
+    The vocabulary is None where there is no tokenizer: for a model object alone, and for a
+    HuggingFaceTarget. Errors are those of `load_target` and `vocabulary_of`.
+    """
+    if isinstance(model, HuggingFaceTarget):
+        return model, None
+    if tokenizer is None and hasattr(model, "get_output_embeddings"):
+        return HuggingFaceTarget(model.to(device=device, dtype=dtype)), None
+    found = draft_path() if model is None else model
+    target, tokenizer = load_target(found, tokenizer, device, dtype)
+    return target, vocabulary_of(target, tokenizer)
