@@ -91,6 +91,11 @@ class MatcherConstraint:
         del state
         return frozenset(range(256))
 
+    def forced_bytes(self, state: int) -> bytes:
+        """None known: engines do not say."""
+        del state
+        return b""
+
     def shortest_completion(self, state: int) -> bytes:
         """A lower bound, b"": engines do not say."""
         del state

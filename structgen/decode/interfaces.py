@@ -87,6 +87,9 @@ class Constraint(Protocol):
     def allowed_bytes(self, state: int) -> frozenset[int]:
         """The bytes that may come next."""
 
+    def forced_bytes(self, state: int) -> bytes:
+        """Bytes that every text that goes on from here has next; b"" where there is a choice."""
+
     def shortest_completion(self, state: int) -> bytes:
         """A shortest byte string after which the text may end; b"" when it may end here."""
 

@@ -119,6 +119,10 @@ class Joined:
         """See `Constraint.allowed_bytes`; the potential is not asked."""
         return self._constraint.allowed_bytes(self._base(state))
 
+    def forced_bytes(self, state: int) -> bytes:
+        """See `Constraint.forced_bytes`."""
+        return self._constraint.forced_bytes(self._base(state))
+
     def shortest_completion(self, state: int) -> bytes:
         """See `Constraint.shortest_completion`; the potential is not asked."""
         return self._constraint.shortest_completion(self._base(state))

@@ -7,7 +7,7 @@
     StochasticBeam   sequences without replacement (RSD)
     Cape             a chain, wider where it is unsure
     Lattice          from guesses for several positions, what fits together
-    merge            two trees as one
+    merge            several trees as one
 
 Which rules are right for what is drawn: `Draws.scheme` says it, and the loop checks it.
 """

@@ -1,0 +1,1 @@
+"""In: the text so far. Out: drafts of what comes next, made without a second model."""

@@ -1,0 +1,248 @@
+"""In: model-free drafters. Out: proof that they change nothing but the number of forward passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import structgen as sg
+from structgen.automaton.automaton import DEAD
+from structgen.decode.generator import Generator
+from structgen.decode.loop import decode as decode_plainly
+from structgen.speculate.drafters.copy import CopyDrafter
+from structgen.speculate.drafters.forced import ForcedDrafter
+from structgen.speculate.drafters.hybrid import HybridDrafter
+from structgen.speculate.drafters.jacobi import JacobiDrafter
+from structgen.speculate.drafters.lookahead import LookaheadDrafter
+from structgen.speculate.drafters.recycling import RecyclingDrafter
+from structgen.speculate.drafters.retrieval import RetrievalDrafter
+from structgen.speculate.drafters.stand import StandDrafter
+from structgen.speculate.drafters.suffix import SuffixDrafter
+from structgen.speculate.drafters.suffix_index import SuffixIndex
+from structgen.speculate.drafters.trigram import TrigramDrafter
+from structgen.speculate.interfaces import Budget, Context, Round
+from structgen.speculate.loop import decode
+from structgen.speculate.policies.fixed import Fixed
+from structgen.speculate.speculation import Speculation
+from structgen.speculate.table_target import TableTarget
+from structgen.speculate.tree import DraftTree
+from tests.decode.models import build_model, build_tokenizer
+from tests.speculate.toys import make_context, make_row, toy_constraint, toy_model
+
+DRAFTERS: dict[str, Callable[[], Any]] = {
+    "forced": ForcedDrafter,
+    "suffix": SuffixDrafter,
+    "suffix, tree": lambda: SuffixDrafter(SuffixIndex(), mode="tree", classes=()),
+    "suffix, path": lambda: SuffixDrafter(SuffixIndex(), mode="path", across=False),
+    "copy": CopyDrafter,
+    "copy, tokens": lambda: CopyDrafter("tokens"),
+    "recycling": RecyclingDrafter,
+    "recycling, by token": lambda: RecyclingDrafter(classes=None),
+    "trigram": TrigramDrafter,
+    "stand": StandDrafter,
+    "lookahead": LookaheadDrafter,
+    "jacobi": JacobiDrafter,
+    "best": lambda: HybridDrafter([SuffixDrafter(), CopyDrafter()], "best", ForcedDrafter()),
+    "merge": lambda: HybridDrafter(
+        [SuffixDrafter(), StandDrafter(), JacobiDrafter()], forced=ForcedDrafter()
+    ),
+    "retrieval": lambda: RetrievalDrafter(SuffixDrafter(), StandDrafter()),
+}
+
+CONSTRAINT, MODEL = toy_constraint(), toy_model()
+
+every = pytest.mark.parametrize("name", DRAFTERS)
+
+
+@dataclass
+class Watched:
+    """A drafter whose every draft is checked and kept."""
+
+    inner: Any
+    drafts: list[tuple[Context, DraftTree]] = field(default_factory=list)
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The inner drafter's."""
+        layers: tuple[int, ...] = self.inner.hidden
+        return layers
+
+    def begin(self, context: Context) -> WatchedSession:
+        """Watch a text."""
+        return WatchedSession(self.inner.begin(context), self.drafts)
+
+
+@dataclass
+class WatchedSession:
+    """A session whose every draft is checked and kept."""
+
+    inner: Any
+    drafts: list[tuple[Context, DraftTree]]
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        """The draft; it must be within the budget, and legal all through."""
+        tree: DraftTree = self.inner.propose(context, budget)
+        check(tree, context, budget)
+        self.drafts.append((replace(context, tokens=list(context.tokens)), tree))
+        return tree
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Pass it on."""
+        self.inner.observe(context, seen)
+
+    def end(self, context: Context) -> None:
+        """Pass it on."""
+        self.inner.end(context)
+
+
+def check(tree: DraftTree, context: Context, budget: Budget) -> None:
+    """What must be so for every draft."""
+    assert len(tree) - 1 <= budget.nodes
+    assert max(tree.depths) <= budget.depth
+    assert tree.tokens[0] == context.tokens[-1]
+    for node in range(1, len(tree)):
+        parent, token = tree.parents[node], tree.tokens[node]
+        assert parent < node
+        assert tree.states[node] == context.constraint.advance(tree.states[parent], token)
+        assert tree.states[node] != DEAD
+        assert tree.depths[node] < context.remaining
+        assert 0.0 < tree.estimates[node] <= tree.estimates[parent] + 1e-12
+    for node, children in enumerate(tree.children):
+        drawn = tree.draws[node].tokens if node in tree.draws else ()
+        if context.chain:
+            assert len(children) <= 1
+        assert len(set(children) - set(drawn)) <= budget.width
+
+
+def texts(rows: list[Any]) -> list[tuple[Any, ...]]:
+    """What became of each row."""
+    return [(row.text, tuple(row.tokens), row.finish) for row in rows]
+
+
+@every
+@settings(max_examples=10, deadline=None)
+@given(
+    nodes=st.integers(0, 12),
+    depth=st.integers(1, 6),
+    width=st.integers(1, 4),
+    least=st.sampled_from([0.0, 0.2]),
+    seed=st.integers(0, 1000),
+    greedy=st.booleans(),
+    chain=st.booleans(),
+)
+def test_the_same_is_written_within_any_budget(
+    name: str,
+    nodes: int,
+    depth: int,
+    width: int,
+    least: float,
+    seed: int,
+    greedy: bool,
+    chain: bool,
+) -> None:
+    """Token for token; drafts are legal and small enough, also where they are chains."""
+    constraint, target = CONSTRAINT, TableTarget(MODEL)
+    sampler: dict[str, Any] = {"temperature": 0.0 if greedy else 0.8}
+    plain = [make_row(constraint, seed, i, **sampler) for i in range(6)]
+    list(decode_plainly(target, plain))
+    target.takes_trees = not chain
+    fast = [make_row(constraint, seed, i, **sampler) for i in range(6)]
+    policy = Fixed(Budget(nodes, depth, width, least))
+    list(decode(target, fast, Speculation(Watched(DRAFTERS[name]()), policy=policy)))
+    assert texts(fast) == texts(plain)
+
+
+SPEC = sg.JsonSchema(
+    {
+        "type": "object",
+        "properties": {"k": {"enum": ["ab", "abab", "true"]}, "n": {"type": "array"}},
+        "required": ["k"],
+    }
+)
+
+
+PROMPTS = ["true", '{"k": "ab"} {"k": "abab"}', "k ab ab ab"]
+OPTIONS: list[Any] = [{"temperature": 0.0}, {"seed": 1, "top_p": 0.8}]
+
+
+@pytest.fixture(scope="module")
+def double() -> Generator:
+    """A tiny random Llama in float64."""
+    tokenizer = build_tokenizer()
+    return Generator(build_model(tokenizer).double(), tokenizer)
+
+
+@pytest.fixture(scope="module")
+def plainly(double: Generator) -> list[Any]:
+    """What it writes without drafts."""
+    return [double.batch(PROMPTS, SPEC, max_tokens=24, **options) for options in OPTIONS]
+
+
+@every
+def test_a_transformers_model_writes_the_same(
+    double: Generator, plainly: list[Any], name: str
+) -> None:
+    """Token for token, text after text with one drafter, in a batch, closed in time."""
+    watched = Watched(DRAFTERS[name]())
+    speculate = Speculation(watched, policy=Fixed(Budget(nodes=9, depth=5)))
+    for options, plain in zip(OPTIONS, plainly, strict=True):
+        fast = double.batch(PROMPTS, SPEC, max_tokens=24, speculate=speculate, **options)
+        assert [r.tokens for r in fast] == [r.tokens for r in plain]
+        assert [r.text for r in fast] == [r.text for r in plain]
+    assert any(len(tree) > 1 for _, tree in watched.drafts)
+
+
+@pytest.mark.parametrize(
+    "drafter",
+    [CopyDrafter(), CopyDrafter("tokens"), LookaheadDrafter(), SuffixDrafter(across=False)],
+    ids=["copy", "copy, tokens", "lookahead", "suffix"],
+)
+def test_nothing_of_one_text_is_drafted_in_another(drafter: Any) -> None:
+    """Two texts are written side by side, then a third; each sees its own letters only."""
+    vocabulary = sg.Vocabulary([b"<end>", *(bytes([c]) for c in b"abcdefgh")], eos_ids=[0])
+    constraint = sg.compile(sg.Regex("[a-h]{1,30}"), vocabulary)
+    own = [(1, 2, 1, 2), (3, 4, 3, 4), (5, 6, 5, 6)]  # ab, cd, ef
+
+    class Alternating:
+        """Goes on with the letters of the prompt."""
+
+        def __init__(self, prompt: tuple[int, ...]) -> None:
+            self.prompt = prompt
+
+        def row(self, tokens: list[int]) -> Any:
+            """Logits float64[V]: the letter that is not the last one."""
+            logits = np.full(9, -50.0)
+            logits[self.prompt[0] if tokens[-1] == self.prompt[1] else self.prompt[1]] = 0.0
+            return logits
+
+    def context_of(prompt: tuple[int, ...]) -> Context:
+        return make_context(constraint, prompt)
+
+    def turn(session: Any, context: Context, model: Alternating) -> None:
+        tree = session.propose(context, Budget(nodes=8, depth=4))
+        assert set(tree.tokens) <= set(model.prompt), tree.tokens
+        logits = np.stack([model.row([*context.tokens, *tree.path(n)]) for n in range(len(tree))])
+        token = int(logits[0].argmax())
+        context.tokens.append(token)
+        context.state = constraint.advance(context.state, token)
+        session.observe(context, Round(tree, (), (token,), logits, None, 0.0, 0.0))
+
+    first, second, third = (context_of(prompt) for prompt in own)
+    models = [Alternating(prompt) for prompt in own]
+    sessions = [drafter.begin(first), drafter.begin(second)]
+    for _ in range(5):
+        turn(sessions[0], first, models[0])
+        turn(sessions[1], second, models[1])
+    sessions[0].end(first)
+    last = drafter.begin(third)
+    for _ in range(5):
+        turn(sessions[1], second, models[1])
+        turn(last, third, models[2])
+    sessions[1].end(second)
+    last.end(third)
