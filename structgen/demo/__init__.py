@@ -21,6 +21,11 @@ def draft_path() -> Path:
     return Path(__file__).parent / "draft"
 
 
+def heads_path(name: str) -> Path:
+    """The file of the "medusa" or "eagle" heads that were trained on the demo model."""
+    return Path(__file__).parent / "heads" / f"{name}.safetensors"
+
+
 def _object(optional: tuple[str, ...] = (), /, **properties: Any) -> dict[str, Any]:
     return {
         "type": "object",

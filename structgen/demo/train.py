@@ -143,7 +143,7 @@ def train(settings: Settings, report: Callable[[str], None] = print) -> None:
     settings.out.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer(settings)
     model = build_model(tokenizer, settings.draft, settings.seed)
-    optimizers = _optimizers(model, settings.rate)
+    optimizers = optimizers_of(model, settings.rate)
     state = settings.out / "training.pt"
     step, tokens, spent, history = 0, 0, 0.0, list[list[float]]()
     if settings.resume and state.exists():
@@ -174,7 +174,7 @@ def train(settings: Settings, report: Callable[[str], None] = print) -> None:
             window.clear()
             if done:
                 break
-        factor = _rate_factor(step, share)
+        factor = rate_factor(step, share)
         batch = next(early if share < RECORDS_FIRST else later)
         window.append(_update(model, optimizers, batch, factor * settings.rate))
         step, tokens = step + 1, tokens + int((batch.ids != tokenizer.pad_token_id).sum())
@@ -194,7 +194,7 @@ def _tokenizer(settings: Settings) -> Any:
     return AutoTokenizer.from_pretrained(settings.tokenizer_from, local_files_only=True)
 
 
-def _optimizers(model: Any, rate: float) -> list[Any]:
+def optimizers_of(model: Any, rate: float) -> list[Any]:
     """Muon for the matrices inside the layers, AdamW for the embedding and the norms."""
     import torch
 
@@ -206,7 +206,8 @@ def _optimizers(model: Any, rate: float) -> list[Any]:
     ]
 
 
-def _rate_factor(step: int, share: float) -> float:
+def rate_factor(step: int, share: float) -> float:
+    """What the peak rate is multiplied by: warm up, stay, fall to zero."""
     return min(1.0, (step + 1) / WARMUP_STEPS, max(0.0, (1 - share) / (1 - DECAY_FROM)))
 
 

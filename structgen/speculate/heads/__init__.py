@@ -1,0 +1,1 @@
+"""In: hidden states of the target. Out: drafts from heads that were trained on them."""
