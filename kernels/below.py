@@ -10,9 +10,10 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.step import ending, read
-from structgen.kernels.tables import DEAD, I32, I64, NEED_ROW, TABLES
-from structgen.kernels.walk import NODES, allow
+from structgen.kernels.names import call_provide
+from structgen.kernels.step import ending, lets_through, move, read
+from structgen.kernels.tables import DEAD, I32, I64, REST, TABLES
+from structgen.kernels.walk import NODES, allow, forbid
 
 ENDS_FULL = -9  #: the array of ends is full
 
@@ -72,6 +73,63 @@ def walk_below(t, nodes, top, row, ends, stack):  # type: ignore[no-untyped-def]
     return walk_tree(t, nodes, top, row, ends, stack, read, ending)
 
 
+@lean(types.int64(TABLES, NODES, types.int32[::1], I64))
+def walk_listed(t, nodes, row, stack):  # type: ignore[no-untyped-def]
+    """Set and clear bits of the tokens that begin within listed words, read from `stack[0]`.
+
+    row: int32[words], comes in with the tokens of any other text that may be read in the place of
+    the words. stack: int64[2 * (depth + 3)]: a pair per depth; from half of it on, 1 per depth
+    where that pair is still within the words; the last entry is the node to go on from. The state
+    that `stack[0]` has must be within listed words. Returns 0 when done or a NEED_* code; call
+    again with the same arguments.
+    """
+    place = stack.shape[0] - 1
+    half = stack.shape[0] // 2 - 2
+    i = stack[place]
+    code = numba.int64(0)
+    while i < nodes.byte.shape[0]:
+        depth = nodes.depth[i]
+        byte = numba.int64(nodes.byte[i])
+        pair = stack[depth - 1]
+        stack[half + depth] = 0
+        if stack[half + depth - 1] == 0:
+            pair = read(t, pair, byte)
+        else:
+            q = pair >> 32
+            if t.filled[q] == 0:
+                code = call_provide(t, q)
+                if code < 0:
+                    break
+            rest = numba.int64(t.within[q, REST])
+            if rest >= 0 and t.filled[rest] == 0:
+                code = call_provide(t, rest)
+                if code < 0:
+                    break
+            target = numba.int64(t.rows[q, byte])
+            if target == (t.rows[rest, byte] if rest >= 0 else DEAD):
+                i = nodes.end[i]
+                continue
+            if target < 0:
+                forbid(nodes, row, i, nodes.end[i])
+                pair = move(t, pair & 0xFFFFFFFF, -target - 2, False)
+            elif lets_through(t, pair & 0xFFFFFFFF, target):
+                stack[half + depth] = 1
+                pair = (target << 32) | (pair & 0xFFFFFFFF)
+            else:
+                pair = numba.int64(DEAD)
+        if pair >= 0:
+            stack[depth] = pair
+            allow(nodes, row, i)
+            i += 1
+        elif pair == DEAD:
+            i = nodes.end[i]
+        else:
+            code = pair
+            break
+    stack[place] = i
+    return code
+
+
 @lean(types.int64(TABLES, NODES, types.int64, types.int32[::1], I64))
 def walk_along(t, nodes, own, row, stack):  # type: ignore[no-untyped-def]
     """Set bits of all tokens that can be read from the pair `stack[0]`, byte by byte.
@@ -84,8 +142,9 @@ def walk_along(t, nodes, own, row, stack):  # type: ignore[no-untyped-def]
     place = stack.shape[0] - 3
     q = stack[0] >> 32
     if t.filled[q] == 0:
-        t.need[0] = q
-        return numba.int64(NEED_ROW)
+        code = call_provide(t, q)
+        if code < 0:
+            return code
     early = t.accept[q] > 0 and own == 0
     i = stack[place]
     while i < nodes.byte.shape[0]:

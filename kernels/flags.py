@@ -107,11 +107,13 @@ def _fields(builder: Any, value: Any) -> list[Any]:
     return [builder.extract_value(value, i) for i in range(len(value.type.elements))]
 
 
-def addresses() -> list[tuple[int, int]]:
-    """For each kernel that is `called`: the place in `info`, and its address."""
+def addresses(tables: type) -> list[tuple[int, int]]:
+    """For each kernel of such tables that is `called`: the place in `info`, and its address."""
     found = []
     for place, function in _called:
         (compiled,) = function.overloads.values()
+        if compiled.signature.args[0].instance_class is not tables:
+            continue
         name = compiled.fndesc.llvm_func_name
         found.append((place, compiled.library.get_pointer_to_function(name)))
     return found

@@ -11,17 +11,33 @@ from numba import types
 
 from structgen.kernels.flags import inlined, lean
 from structgen.kernels.tables import (
+    ALLOWED,
     BASE,
+    BEGIN,
+    BYTE,
+    CAME,
+    CHILD,
     DEAD,
+    DEPTH,
+    END,
     ENTRY,
+    FIRST,
     FRAME,
     GOTO,
     GRID,
+    HIGH,
     I32,
+    IN_BACKSLASH,
+    KIND,
+    LABEL,
+    LAST,
+    LEFT,
     LEXEME,
     ONCE,
+    OWNER,
     PARENT,
     POP,
+    REST,
     TABLES,
     TAKEN,
     U8,
@@ -43,11 +59,11 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         if t.events[k, 0] != -1:
             used += 1
             if pair < -1 or (pair >= 0 and not (pair >> 32 < states)):
-                return numba.int64(14)
+                return numba.int64(18)
             if pair >= 0 and not ((pair & 0xFFFFFFFF) < contexts):
-                return numba.int64(14)
+                return numba.int64(18)
     if not is_hash(used, t.events.shape[0], t.sizes[2]):
-        return numba.int64(14)
+        return numba.int64(18)
     used = 0
     for k in range(t.moves.shape[0]):
         code = t.moves[k, 1]
@@ -58,12 +74,51 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         if code == DEAD:
             continue
         if not GOTO <= kind <= ONCE or second >= frames:
-            return numba.int64(9)
+            return numba.int64(13)
         if first >= (labels if kind == POP else frames):
-            return numba.int64(9)
+            return numba.int64(13)
     if not is_hash(used, t.moves.shape[0], t.sizes[4]):
-        return numba.int64(9)
+        return numba.int64(13)
     return numba.int64(0)
+
+
+@lean(types.int64(TABLES, types.int64))
+def _unsound_words(t, labels):  # type: ignore[no-untyped-def]
+    if not 0 <= t.sizes[5] <= min(t.order.shape[0], t.words.shape[0]) or t.order.shape[0] == 0:
+        return numba.int64(19)
+    if not 0 <= t.sizes[7] <= t.letters.shape[0] or not 0 <= t.sizes[8] <= t.allowed.shape[0]:
+        return numba.int64(19)
+    for k in range(t.sizes[5]):
+        if t.order[k] < 0:
+            return numba.int64(7)
+        if not 0 <= t.words[k, BEGIN] <= t.words[k, END] <= t.sizes[7]:
+            return numba.int64(9)
+        if not 0 <= t.words[k, LABEL] < labels:
+            return numba.int64(9)
+    for k in range(t.sizes[7]):
+        if not 0 <= t.letters[k] <= 0x10FFFF:
+            return numba.int64(10)
+    return numba.int64(0)
+
+
+@inlined
+def is_within(t, q, states):  # type: ignore[no-untyped-def]
+    """Whether what is said of a state within listed words leads to no place outside the tables."""
+    kind, rest = t.within[q, KIND], t.within[q, REST]
+    if kind == 0:
+        return t.within[q, OWNER] < 0
+    return (
+        0 < kind <= IN_BACKSLASH
+        and -1 <= t.within[q, OWNER] < q
+        and 0 <= t.within[q, FIRST] < t.within[q, LAST] <= t.sizes[5]
+        and t.within[q, DEPTH] >= 0
+        and -1 <= rest < states
+        and (rest < 0 or t.within[rest, KIND] == 0)
+        and 0 <= t.within[q, LEFT] <= 4
+        and 0 <= t.within[q, CHILD] <= states
+        and -1 <= t.within[q, CAME] < q
+        and 0 <= t.within[q, BYTE] < 256
+    )
 
 
 @lean(types.int64(TABLES, types.int64))
@@ -74,33 +129,41 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
     """
     states, frames, contexts = t.filled.shape[0], t.frames.shape[0], t.contexts.shape[0]
     if t.sizes[0] != contexts or t.origin.shape[0] != contexts:
-        return numba.int64(15)
-    if not 0 <= t.sizes[5] <= t.order.shape[0] or t.order.shape[0] == 0 or t.sizes[1] != 0:
-        return numba.int64(15)
+        return numba.int64(19)
+    if t.sizes[6] != states or t.sizes[1] != 0:
+        return numba.int64(19)
+    fault = _unsound_words(t, labels)
+    if fault != 0:
+        return fault
     for q in range(states):
         if not -1 <= t.accept[q] < labels:
             return numba.int64(3)
         if t.guard[q, 0] < -1 or t.guard[q, 1] > t.sizes[5]:
             return numba.int64(6)
+        if not is_within(t, q, states):
+            return numba.int64(8)
     for f in range(frames):
         if not -1 <= t.frames[f, ENTRY] < states or not -1 <= t.frames[f, LEXEME] < states:
-            return numba.int64(8)
+            return numba.int64(12)
         if t.frames[f, ENTRY] >= 0 and t.frames[f, LEXEME] < 0:
-            return numba.int64(8)
+            return numba.int64(12)
+        bits, high = t.frames[f, ALLOWED], t.frames[f, HIGH]
+        if bits < -1 or (bits >= 0 and bits + (max(high, 1) + 7 >> 3) > t.sizes[8]):
+            return numba.int64(12)
     for c in range(contexts):
         if not 0 <= t.contexts[c, FRAME] < frames or not -1 <= t.contexts[c, PARENT] < c:
-            return numba.int64(10)
+            return numba.int64(14)
         if t.contexts[c, TAKEN] >= c or not 0 <= t.contexts[c, BASE] <= c:
-            return numba.int64(10)
+            return numba.int64(14)
         if t.origin[c] < -1 or t.origin[c] >> 8 >= c:
-            return numba.int64(11)
+            return numba.int64(15)
     used = 0
     for k in range(t.interned.shape[0]):
         if not -1 <= t.interned[k] < contexts:
-            return numba.int64(12)
+            return numba.int64(16)
         used += t.interned[k] >= 0
     if not is_hash(used, t.interned.shape[0], t.sizes[3]):
-        return numba.int64(12)
+        return numba.int64(16)
     return _unsound_hashes(t, labels)
 
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import inlined, lean
+from structgen.kernels.flags import called, inlined, lean
+from structgen.kernels.names import call_provide, is_escapable, letter_at
 from structgen.kernels.tables import (
+    ALLOWED,
+    AT_HAS_ALLOWED,
     BASE,
     BYTES,
     DEAD,
+    DEPTH,
     END_LABEL,
     ENTRY,
+    FLAGS,
     FRAME,
     HIGH,
+    IN_ESCAPE,
+    IN_HEX,
+    KIND,
     LEXEME,
     LOOKED_AT,
     LOW,
@@ -21,7 +29,6 @@ from structgen.kernels.tables import (
     NEED_EXACT,
     NEED_LEXEME,
     NEED_MOVE,
-    NEED_ROW,
     NEED_SPACE,
     ONCE,
     PARENT,
@@ -156,19 +163,34 @@ def fire(t, ctx, label):  # type: ignore[no-untyped-def]
     return move(t, ctx, label, False)
 
 
+@lean(types.boolean(TABLES, types.int64, types.int64))
+def has_allowed(t, ctx, q):  # type: ignore[no-untyped-def]
+    """Whether the frame of a context allows one of the names that lexer state `q` begins."""
+    frame = t.contexts[ctx, FRAME]
+    low, high, bits = t.frames[frame, LOW], t.frames[frame, HIGH], t.frames[frame, ALLOWED]
+    within_escape = t.within[q, KIND] == IN_ESCAPE or t.within[q, KIND] == IN_HEX
+    for k in range(t.guard[q, 0], t.guard[q, 1]):
+        at = t.order[k]
+        if (
+            low <= at < high
+            and (bits < 0 or (t.allowed[bits + (at >> 3)] >> (at & 7)) & 1)
+            and (
+                not within_escape
+                or is_escapable(t.within[q, FLAGS], letter_at(t, k, t.within[q, DEPTH]))
+            )
+        ):
+            return True
+    return False
+
+
+call_has_allowed = called(has_allowed, AT_HAS_ALLOWED)
+
+
 @inlined
 def lets_through(t, ctx, q):  # type: ignore[no-untyped-def]
     """Whether one of the names that lexer state `q` begins may come in the frame of a context."""
     first = t.guard[q, 0]
-    if first < 0:
-        return True
-    frame = t.contexts[ctx, FRAME]
-    low = t.frames[frame, LOW]
-    high = t.frames[frame, HIGH]
-    for k in range(first, t.guard[q, 1]):  # noqa: SIM110  kernels have no generators
-        if low <= t.order[k] < high:
-            return True
-    return False
+    return True if first < 0 else call_has_allowed(t, ctx, q)
 
 
 @inlined
@@ -178,8 +200,9 @@ def read(t, pair, byte):  # type: ignore[no-untyped-def]
     ctx = pair & 0xFFFFFFFF
     for _ in range(MAX_ENDS):
         if t.filled[q] == 0:
-            t.need[0] = q
-            return numba.int64(NEED_ROW)
+            code = call_provide(t, q)
+            if code < 0:
+                return code
         target = numba.int64(t.rows[q, byte])
         if target != DEAD:
             break
@@ -237,8 +260,9 @@ def ending(t, pair):  # type: ignore[no-untyped-def]
     ctx = pair & 0xFFFFFFFF
     for _ in range(MAX_ENDS):
         if t.filled[q] == 0:
-            t.need[0] = q
-            return numba.int64(NEED_ROW)
+            code = call_provide(t, q)
+            if code < 0:
+                return code
         label = numba.int64(t.accept[q])
         if label == END_LABEL:
             return numba.int64(1)

@@ -29,6 +29,7 @@ NEED_MOVE = -6  #: `(need[0], need[1])` is a (frame, label) pair nobody has eval
 NEED_LEXEME = -7  #: `need[0]` is a frame whose lexer state is not known yet
 
 NEED_EXACT = -8  #: whether a text was taken before is not known in a context made for masks only
+NEED_STATES = -10  #: there is no room for `need[0]` more lexer states
 
 UNUSED, LOOKED_AT, COMPARED = 0, 1, 2  # values of `needs_text`
 
@@ -43,7 +44,39 @@ ONCE = 3  #: as GOTO, and the text remembered must not have been taken before in
 
 FRAME, PARENT, TAKEN, BASE = 0, 1, 2, 3  # columns of `contexts`
 SOME = -2  #: in column TAKEN, some text that nobody asks for: a context made for masks only
-ENTRY, LEXEME, LOW, HIGH = 0, 1, 2, 3  # columns of `frames`
+ENTRY, LEXEME, LOW, HIGH, ALLOWED = 0, 1, 2, 3, 4  # columns of `frames`
+
+BEGIN, END, LABEL = 0, 1, 2  # columns of `words`
+
+# Columns of `within`: what kind of place a state within listed words is (0 for other states), ...
+KIND = 0
+OWNER = 1  #: the state before the letter that is being read, or before the last letter; -1 if none
+FIRST, LAST = 2, 3  #: words `first` to `last` - 1 begin so
+DEPTH = 4  #: how many letters of them have been read in whole
+REST = 5  #: the state in which other texts would be, or -1
+LEFT = 6  #: how many digits of the letter are still to be read
+HALF = 7  #: the first half of the letter, read as an escape before; or 0
+CHILD = 8  #: the state behind the letter of the first word; those of the others follow it
+CAME, BYTE = 9, 10  #: the state from which this one was met, and by which byte
+FLAGS = 11  #: of the list: QUOTED, ESCAPES, GUARDED, OPEN, KEYS
+DONE = 12  #: 1 when the row has been filled once
+COLUMNS = 13
+
+AT_PROVIDE, AT_HAS_ALLOWED = 0, 1  # places of `info`
+INFO_SIZE = 2
+
+IN_WORD = 1  #: between two letters
+IN_DIGITS = 2  #: within a letter in UTF-8
+IN_ESCAPE = 3  #: behind a backslash
+IN_HEX = 4  #: within the digits of an escape
+IN_HIGH = 5  #: behind the escaped first half of a letter
+IN_BACKSLASH = 6  #: behind the backslash that follows
+
+QUOTED = 1  #: spelled inside a JSON string
+ESCAPES = 2  #: with escapes that need not be
+GUARDED = 4  #: frames say which of the words they let through
+OPEN = 8  #: any other text may be read too
+KEYS = 16  #: the words are keys
 
 
 class Tables(NamedTuple):
@@ -55,11 +88,15 @@ class Tables(NamedTuple):
     recorded: uint8[Q], whether bytes read in this state are remembered in the context.
     needs_text: uint8[L], what the remembered bytes are for when a label happens: UNUSED, LOOKED_AT
     (the event depends on them), or COMPARED (with those taken before).
-    guard: int32[Q, 2], of states within one of several names: names `order[guard[q, 0]]` to
-    `order[guard[q, 1] - 1]` begin with what was read; -1 for other states.
-    order: int32[n], positions of names; a frame lets those through in its range.
-    frames: int32[F, 4], the lexer state with which a frame begins (-1 not known yet), the one to
-    which SKIP leads, and the range of positions of names, of which the end does not belong to it.
+    guard: int32[Q, 2], of states within one of several names: `words` guard[q, 0] to
+    guard[q, 1] - 1 begin with what was read; -1 for other states.
+    order: int32[W], the position of each of `words`; a frame lets those through in its range.
+    within: int32[Q, 13], of states within listed words, what `names` has to know of them.
+    words: int32[W, 3], listed words: where the letters of each begin and end, and its label.
+    letters: int32[n], code points. allowed: uint8[n], bits of positions.
+    frames: int32[F, 5], the lexer state with which a frame begins (-1 not known yet), the one to
+    which SKIP leads, the range of positions of names, of which the end does not belong to it, and
+    where its bits in `allowed` begin (-1 when all in the range are allowed).
     moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there.
     contexts: int32[C, 4], the frame; the context below it, or -1; the last text taken (a context
     that remembers it), or -1; the context in which the remembered bytes began (itself if none).
@@ -67,9 +104,10 @@ class Tables(NamedTuple):
     interned: int32[H], hash table over the first three columns of `contexts`; -1 empty.
     remembered: int64[H, 2], hash table: ctx << 8 | byte -> context that also remembers byte.
     events: int64[H, 2], hash table: ctx << 32 | label -> pair after the event, or DEAD.
-    sizes: int64[6], contexts in use, entries of `remembered`, of `events`, of `interned`, of
-    `moves`, of `order`.
+    sizes: int64[9], contexts in use, entries of `remembered`, of `events`, of `interned`, of
+    `moves`, of `order` and `words`, lexer states, `letters`, bytes of `allowed`.
     need: int64[8], what a kernel that stopped is waiting for, and where it stopped.
+    info: int64[2], the addresses of kernels that others call by them.
     """
 
     rows: npt.NDArray[np.int32]
@@ -79,6 +117,10 @@ class Tables(NamedTuple):
     needs_text: npt.NDArray[np.uint8]
     guard: npt.NDArray[np.int32]
     order: npt.NDArray[np.int32]
+    within: npt.NDArray[np.int32]
+    words: npt.NDArray[np.int32]
+    letters: npt.NDArray[np.int32]
+    allowed: npt.NDArray[np.uint8]
     frames: npt.NDArray[np.int32]
     moves: npt.NDArray[np.int64]
     contexts: npt.NDArray[np.int32]
@@ -88,6 +130,7 @@ class Tables(NamedTuple):
     events: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
     need: npt.NDArray[np.int64]
+    info: npt.NDArray[np.int64]
 
 
 I32 = types.int32[::1]
@@ -98,9 +141,12 @@ GRID = types.int32[:, ::1]
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTS = types.Array(types.int32, 1, "C", readonly=True)
 TABLES = types.NamedTuple(
-    [GRID, U8, I32, U8, U8, GRID, I32, GRID, HASH, GRID, I64, I32, HASH, HASH, I64, I64],
+    [
+        GRID, U8, I32, U8, U8, GRID, I32, GRID, GRID, I32, U8,
+        GRID, HASH, GRID, I64, I32, HASH, HASH, I64, I64, I64,
+    ],
     Tables,
-)
+)  # fmt: skip
 
 
 @inlined

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
+from structgen.kernels.names import call_provide
 from structgen.kernels.step import move, read, remember
 from structgen.kernels.tables import (
     BYTES,
@@ -23,7 +24,6 @@ from structgen.kernels.tables import (
     I64,
     INTS,
     NEED_EXACT,
-    NEED_ROW,
     NEED_SPACE,
     TABLES,
     TAKEN,
@@ -176,15 +176,15 @@ def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
     i = stack[place]
     count = stack[place + 1]
     used = stack[place + 2]
-    status = 0
+    status = numba.int64(0)
     n = nodes.byte.shape[0]
     while i < n:
         depth = nodes.depth[i]
         q = stack[depth - 1] & 0xFFFFFFFF
         if t.filled[q] == 0:
-            t.need[0] = q
-            status = NEED_ROW
-            break
+            status = call_provide(t, q)
+            if status < 0:
+                break
         target = t.rows[q, nodes.byte[i]]
         if target >= 0:
             stack[depth] = (numba.int64(nodes.byte[i]) << 32) | target
@@ -193,7 +193,7 @@ def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
             continue
         if target != DEAD or t.accept[q] > 0:
             if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
-                status = NEED_SPACE
+                status = numba.int64(NEED_SPACE)
                 break
             used = cross(t, nodes, out, stack, i, count, used)
             count += 1
@@ -201,7 +201,7 @@ def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
     stack[place] = i
     stack[place + 1] = count
     stack[place + 2] = used
-    return numba.int64(status)
+    return status
 
 
 @lean(types.int64(TABLES, NODES, CROSSINGS, CROSSINGS, types.int32[::1], I64))
@@ -219,15 +219,15 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
     i = stack[place]
     count = stack[place + 1]
     used = stack[place + 2]
-    status = 0
+    status = numba.int64(0)
     n = nodes.byte.shape[0]
     while i < n:
         depth = nodes.depth[i]
         q = stack[depth - 1] & 0xFFFFFFFF
         if t.filled[q] == 0:
-            t.need[0] = q
-            status = NEED_ROW
-            break
+            status = call_provide(t, q)
+            if status < 0:
+                break
         target = t.rows[q, nodes.byte[i]]
         end = nodes.end[i]
         while k < common.node.shape[0] and common.node[k] < i:
@@ -236,7 +236,7 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
             while k < common.node.shape[0] and common.node[k] < end:
                 size = common.start[k + 1] - common.start[k]
                 if count + 1 >= out.node.shape[0] or used + size > out.text.shape[0]:
-                    status = NEED_SPACE
+                    status = numba.int64(NEED_SPACE)
                     break
                 used = copy_crossing(common, out, k, count, used)
                 count += 1
@@ -252,7 +252,7 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
             continue
         if target != DEAD or t.accept[q] > 0:
             if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
-                status = NEED_SPACE
+                status = numba.int64(NEED_SPACE)
                 break
             used = cross(t, nodes, out, stack, i, count, used)
             count += 1
@@ -262,7 +262,7 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
     stack[place] = i
     stack[place + 1] = count
     stack[place + 2] = used
-    return numba.int64(status)
+    return status
 
 
 @lean(types.int64(TABLES, NODES, CROSSINGS, RESTS, types.int64, types.int32[::1], I64))
@@ -342,9 +342,10 @@ def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
         depth = nodes.depth[i]
         q = stack[depth - 1] & 0xFFFFFFFF
         if t.filled[q] == 0:
-            t.need[0] = q
-            stack[place] = i
-            return numba.int64(NEED_ROW)
+            code = call_provide(t, q)
+            if code < 0:
+                stack[place] = i
+                return code
         before = stack[depth - 1] >> 32
         target = t.rows[q, nodes.byte[i]]
         if target >= 0:

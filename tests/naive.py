@@ -54,7 +54,8 @@ class Move(NamedTuple):
 class TwinFrame(NamedTuple):
     """Where a frame begins, where its lexeme does, and which names it lets through.
 
-    inner: whether there is always a frame below, so that this one may close.
+    inner: whether there is always a frame below, so that this one may close. allowed: of the names
+    from `low` to `high` those that count, None for all.
     """
 
     entry: int
@@ -62,6 +63,7 @@ class TwinFrame(NamedTuple):
     low: int
     high: int
     inner: bool
+    allowed: frozenset[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,10 @@ class TwinMachine:
     def lets_through(self, place: Place, q: int) -> bool:
         """Whether one of the names that lead to a state may come in the innermost frame."""
         names, frame = self.guard[q], self.frames[place.stack[-1].frame]
-        return names is None or any(frame.low <= name < frame.high for name in names)
+        if names is None:
+            return True
+        chosen = range(NAMES) if frame.allowed is None else frame.allowed
+        return any(frame.low <= name < frame.high for name in names if name in chosen)
 
     def run(self, place: Place | None, data: bytes) -> Place | None:
         """The place after all bytes, or None."""
@@ -267,7 +272,9 @@ def random_machine(seed: int) -> TwinMachine:
             lexeme = rng.choice([q for q in states if q not in entries and levels[q] > 1])
         entry = rng.choice([lexeme, *entries, rng.choice(plain)]) if number % 4 else lexeme
         low = rng.randrange(NAMES)
-        frames.append(TwinFrame(entry, lexeme, low, rng.randint(low, NAMES), number >= 4))
+        high, inner = rng.randint(low, NAMES), number >= 4
+        allowed = frozenset(rng.sample(range(NAMES), rng.randrange(NAMES)))
+        frames.append(TwinFrame(entry, lexeme, low, high, inner, allowed if number % 2 else None))
     return TwinMachine(
         seed, rows, accept, recorded, guard, needs_text, levels, plain[-1] + 1, frames
     )

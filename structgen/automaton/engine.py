@@ -161,6 +161,8 @@ class Engine(Numbering, Automaton):
             self._event(int(need[0]), int(need[1]))
         elif code == k.NEED_LEXEME:
             self._describe(int(need[0]))
+        elif code == k.NEED_STATES:
+            self._make_room(int(need[0]))
         else:
             self._grow_contexts()
 
@@ -182,7 +184,8 @@ class Engine(Numbering, Automaton):
         entry = lexeme
         if frame.entry is not None:
             entry = self.state_id(frame.entry, -2 - 2 * number)
-        self.tables.frames[number] = (entry, lexeme, frame.low, frame.high)
+        bits = -1 if frame.allowed is None else self.bits_id(frame.allowed)
+        self.tables.frames[number] = (entry, lexeme, frame.low, frame.high, bits)
 
     def _move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Stored
 from structgen.automaton.origins import Origins
-from structgen.automaton.tables import hash_table
+from structgen.automaton.tables import addresses, hash_table
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 
@@ -26,10 +26,15 @@ Arrays = dict[str, npt.NDArray[Any]]
 AT_ONCE = 32  # rows that are put into the tables together
 
 # The tables that are stored as they are, cut to what is used.
-_STATES = ("accept", "recorded", "guard")
+_STATES = ("accept", "recorded", "guard", "within")
 _CONTEXTS = ("contexts", "origin")
-_WHOLE = ("needs_text", "order", "frames", "moves", "interned", "events", "sizes")
-_COLUMNS = {"guard": 2, "frames": 4, "contexts": 4, "moves": 2, "events": 2}
+_WHOLE = (
+    "needs_text", "order", "words", "letters", "allowed",
+    "frames", "moves", "interned", "events", "sizes",
+)  # fmt: skip
+_COLUMNS = {
+    "guard": 2, "within": 13, "words": 3, "frames": 5, "contexts": 4, "moves": 2, "events": 2,
+}  # fmt: skip
 _RUNS = {"run_starts": np.int32, "run_bytes": np.uint8, "run_targets": np.int32}
 _ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")
 
@@ -95,6 +100,7 @@ class Saved:
         tables["filled"] = np.zeros(states, np.uint8)
         tables["remembered"] = hash_table(256)
         tables["need"] = np.zeros(8, np.int64)
+        tables["info"] = addresses()
         self.tables = kernels("tables").Tables(**tables)
         self.labels, self.frames = len(tables["needs_text"]), len(tables["frames"])
         fault = kernels("saved").unsound(self.tables, self.labels)

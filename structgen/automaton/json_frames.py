@@ -38,7 +38,7 @@ class JsonFrame(Frame):
     __slots__ = ("built", "kind", "others", "stage", "threads", "vector", "watched")
 
     def __init__(self, kind: str, stage: str) -> None:
-        self.entry, self.low, self.high = None, 0, 0
+        self.entry, self.low, self.high, self.allowed = None, 0, 0, None
         self.kind = kind
         self.stage = stage
         self.threads: tuple[Thread, ...] = ()

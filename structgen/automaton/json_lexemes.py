@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from structgen.automaton.lexer import End, Fixed, LexState, Target, Text, Vector
 from structgen.automaton.lexer_joints import Either, Fork, gap
@@ -20,7 +20,7 @@ from structgen.automaton.machine import END_OF_TEXT, SKIP
 from structgen.automaton.number_sets import number_intersection
 from structgen.automaton.numbers import spellings
 from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
-from structgen.automaton.words import WordRange, WordTable
+from structgen.automaton.words import WordRange
 from structgen.spec.json_nodes import Node
 
 
@@ -139,24 +139,6 @@ def comparable(number: Regex) -> Regex:
     return number_intersection(number, spellings(minimum=1))
 
 
-class Names(Text):
-    """The start of a key: names that can be spelled in one way, and perhaps all other keys."""
-
-    __slots__ = ()
-
-    @property
-    def table(self) -> WordTable:
-        """The names."""
-        names: Any = self.vector[0]
-        table: WordTable = names.table
-        return table
-
-    def others(self) -> Text | None:
-        """What reads any other key, whatever the names are; None if there is no other."""
-        rest = self.vector[1:]
-        return Text((EMPTY, *rest), self.role) if rest else None
-
-
 def key_start(
     names: WordRange | None, others: tuple[Regex, ...], layout: Layout, closing: bool, takes: bool
 ) -> LexState:
@@ -166,12 +148,9 @@ def key_start(
     may have the names too.
     """
     vector: Vector = (EMPTY if names is None else names, *others)
-    role = Key(bool(others), layout, takes)
     targets: list[tuple[int, LexState | End]] = []
     if names is not None or others:
-        listed = names is not None and layout.natural and names.table.plain
-        apart = listed and (takes or not others)
-        targets.append((ord('"'), (Names if apart else Text)(vector, role)))
+        targets.append((ord('"'), Text(vector, Key(bool(others), layout, takes))))
     if closing:
         targets.append((ord("}"), End("}")))
     return Fork(tuple(targets))

@@ -12,6 +12,8 @@ import json
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
+import numpy as np
+
 from structgen.automaton.json_frames import JsonFrame, Thread, least_behind, remaining, settled
 from structgen.automaton.json_lexemes import (
     Layout,
@@ -38,7 +40,8 @@ from structgen.automaton.machine import (
     Stack,
 )
 from structgen.automaton.regex import Regex
-from structgen.automaton.words import word_range
+from structgen.automaton.words import WordRange, word_range
+from structgen.spec.json_cells import Cell
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
@@ -66,6 +69,7 @@ class JsonMachine(Machine[JsonFrame]):
         self._costs = costs
         self._layout = layout
         self._frames: dict[Hashable, JsonFrame] = {}
+        self._names: dict[frozenset[str], WordRange | None] = {}  # lists of names in use
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())
 
@@ -238,28 +242,44 @@ class JsonMachine(Machine[JsonFrame]):
                 self._begin_key(frame, closing and frame.stage == "open")
 
     def _begin_key(self, frame: JsonFrame, closing: bool) -> None:
-        """Say which keys may come next."""
-        layout, threads = self._layout, frame.threads
+        """Say which keys may come next.
+
+        The lexeme lists all names of the plans, so that it is the same for all frames of them; each
+        frame says which it allows.
+        """
+        threads = frame.threads
         plan, progress = threads[0].plan, threads[0].progress
         takes = frame.built is None and all(t.plan.is_by_cell(t.progress) for t in threads)
         cells = [cell for t in threads for cell, _ in t.plan.next_cells(t.progress)] * takes
         if len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
+            takes = True
             frame.low, frame.high = plan.span(progress)
             names = plan.named if cells or frame.low < frame.high else None
-        elif takes:
-            listed, _ = self._next_keys(frame)
-            frame.high = len(listed)
-            known = [name for cell in cells for name in sorted(cell.without)]
-            known += [key for t in threads for key in sorted(t.progress.seen)] * bool(cells)
-            names = word_range({n: i for i, n in enumerate(dict.fromkeys((*listed, *known)))})
         else:
             listed, frame.others = self._next_keys(frame)
-            frame.high = len(listed)
-            names = word_range({name: i for i, name in enumerate(listed)})
-            frame.lexeme = key_start(names, frame.others, layout, closing, takes=False)
-            return
-        frame.others = tuple(dict.fromkeys(cell.loose for cell in cells))
-        frame.lexeme = key_start(names, frame.others, layout, closing, takes=True)
+            names = self._listed(frame, listed, cells)
+        if takes:
+            frame.others = tuple(dict.fromkeys(cell.loose for cell in cells))
+        frame.lexeme = key_start(names, frame.others, self._layout, closing, takes)
+
+    def _listed(self, frame: JsonFrame, names: list[str], cells: list[Cell]) -> WordRange | None:
+        """All names of a frame's plans, and what `cells` leave out; the frame allows `names`."""
+        if not names and not cells:
+            return None
+        known = {name for t in frame.threads for name in t.plan.names}
+        known.update(names, *(cell.without for cell in cells))
+        if cells:
+            known.update(*(t.progress.seen for t in frame.threads))
+        key = frozenset(known)
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = word_range({n: i for i, n in enumerate(sorted(known))})
+        frame.high = len(known)
+        if found is not None and len(names) < len(known):
+            chosen = set(names)
+            bits = [name in chosen for name in found.table.words]
+            frame.allowed = np.packbits(bits, bitorder="little").tobytes()
+        return found
 
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
         vector = frame.vector

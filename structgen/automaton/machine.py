@@ -29,16 +29,18 @@ class Frame:
 
     lexeme: what comes next. entry: what is read before (white space, a colon); it ends early with
     SKIP, and belongs to no frame in particular, so that frames share its states; None if nothing.
-    low, high: of a lexeme that is one of several names, those with a position in this range count.
+    low, high: of a lexeme that is one of several names, those with a position in this range count;
+    allowed: and whose bit is set in these bytes, None for all.
     """
 
-    __slots__ = ("entry", "high", "lexeme", "low")
+    __slots__ = ("allowed", "entry", "high", "lexeme", "low")
 
     def __init__(self, lexeme: LexState, entry: LexState | None = None) -> None:
         self.lexeme = lexeme
         self.entry = entry
         self.low = 0
         self.high = 0
+        self.allowed: bytes | None = None
 
 
 class Goto(NamedTuple):

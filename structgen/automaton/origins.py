@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-STATE, FRAME, LABEL, NAMES = 0, 1, 2, 3  # kinds of births
+STATE, FRAME, LABEL = 0, 1, 2  # kinds of births
 BEFORE, REST, FREE, NAMED = 256, 510, 511, 512  # places that no byte stands for
 OPEN, WAITING, TEXT = 0, 1, -1  # how a frame was met: a move led to it, or left it waiting below
 
@@ -17,13 +17,13 @@ OPEN, WAITING, TEXT = 0, 1, -1  # how a frame was met: a move led to it, or left
 class Origins:
     """How each number was first met, from which Python's side of the tables can be made again.
 
-    states: parent << 9 | byte (FREE: the free form of the parent, REST:
-    what reads other keys), -1 - 2 * frame for the lexeme
-    of a frame, -2 - 2 * frame for its entry; for NAMES the start of a key, all states within which
-    were numbered at once. frames: (OPEN or WAITING, frame, label), the event that led to it; (TEXT,
-    context, label) for an event that needed the text of a context; a frame of -1 for the start.
-    labels: (lexer state, byte), or BEFORE for `accept`, NAMED + i for name i; (-1 - frame, label)
-    for one that an event in that frame popped. births: which of the kinds was numbered, in order.
+    states: those that Python describes: parent << 9 | byte (FREE: the free form of the parent,
+    REST: what reads other texts than the listed ones), -1 - 2 * frame for the lexeme of a frame,
+    -2 - 2 * frame for its entry. frames: (OPEN or WAITING, frame, label), the event that led to it;
+    (TEXT, context, label) for an event that needed the text of a context; a frame of -1 for the
+    start. labels: (lexer state, byte), or BEFORE for `accept`, NAMED + i for listed word i; (-1 -
+    frame, label) for one that an event in that frame popped. births: which of the kinds was
+    numbered, in order.
     """
 
     states: list[int] = field(default_factory=list)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import Frame, Goto, Move, Once, Push
 from structgen.errors import ArtifactError
+from structgen.jit import kernels
 
 Int64s = npt.NDArray[np.int64]
 
@@ -26,20 +27,36 @@ def fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
         "needs_text": np.zeros(max(64, 2 * len(lexicon.labels)), np.uint8),
         "guard": np.full((room, 2), -1, np.int32),
         "order": np.zeros(64, np.int32),
-        "frames": np.full((64, 4), -1, np.int32),
+        "within": np.full((room, 13), -1, np.int32),
+        "words": np.zeros((64, 3), np.int32),
+        "letters": np.zeros(256, np.int32),
+        "allowed": np.zeros(64, np.uint8),
+        "frames": np.full((64, 5), -1, np.int32),
         "moves": hash_table(256),
         "contexts": np.zeros((256, 4), np.int32),
         "origin": np.full(256, -1, np.int64),
         "interned": np.full(512, -1, np.int32),
         "remembered": hash_table(256),
         "events": hash_table(16),
-        "sizes": np.zeros(6, np.int64),
+        "sizes": np.zeros(9, np.int64),
         "need": np.zeros(8, np.int64),
+        "info": addresses(),
     }
     for name in ("rows", "accept", "recorded"):
         tables[name][:states] = getattr(lexicon, name)
     tables["filled"][:states] = 1
+    tables["within"][:, 0] = 0
+    tables["sizes"][6] = states
     return tables
+
+
+def addresses() -> Int64s:
+    """Where the kernels are that others call by their address."""
+    k = kernels("tables")
+    info = np.zeros(k.INFO_SIZE, np.int64)
+    for place, address in kernels("flags").addresses(k.Tables):
+        info[place] = address
+    return info
 
 
 def hash_table(size: int) -> Int64s:
@@ -53,6 +70,16 @@ def grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
     """A copy with twice the room."""
     larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
     larger[: len(array)] = array
+    return larger
+
+
+def with_room(array: npt.NDArray[Any], count: int, fill: Any = 0) -> npt.NDArray[Any]:
+    """The array, or a copy with at least twice the room, so that it has `count` entries."""
+    if count <= len(array):
+        return array
+    larger = np.empty((max(count, 2 * len(array)), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    larger[len(array) :] = fill
     return larger
 
 

@@ -6,29 +6,24 @@ so ten thousand property names cost two bisections per character.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from structgen.automaton.charset import CharSet
 
-_SPELLED = re.compile(r"[ !#-\[\]-\ud7ff\ue000-\U0010ffff]*")
-
 
 class WordTable:
     """Sorted words with a number for each; compared by identity.
 
-    positions: the numbers, in the order of the words. plain: whether a JSON string
-    can spell each of them without escapes.
+    positions: the numbers, in the order of the words.
     """
 
-    __slots__ = ("plain", "positions", "words")
+    __slots__ = ("positions", "words")
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self.words = tuple(sorted(places))
         self.positions = tuple(places[word] for word in self.words)
-        self.plain = all(map(_SPELLED.fullmatch, self.words))
 
 
 @dataclass(frozen=True, slots=True)

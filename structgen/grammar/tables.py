@@ -106,7 +106,7 @@ def _with_addresses(info: npt.NDArray[np.int64]) -> None:
     """Write where kernels are that call each other by address. ValueError if `info` is no such."""
     if info.shape != (kernels("grammar_tables").INFO_SIZE,) or info.dtype != np.int64:
         raise ValueError("info")
-    for place, address in kernels("flags").addresses():
+    for place, address in kernels("flags").addresses(kernels("grammar_tables").Tables):
         info[place] = address
 
 

@@ -39,6 +39,7 @@ class Way(Enum):
     WIDE = 0  # many fit: those inside the lexeme are found once, those that cross its end each time
     NARROW = 1  # few fit: byte by byte
     ENTRY = 2  # those of the frame's lexeme, and those that begin with white space
+    LISTED = 3  # those within listed words, and those of any other text
 
 
 class Common:
@@ -119,15 +120,26 @@ class Walker(Masks):
         elif way is Way.NARROW:
             row = np.zeros(self._words, np.int32)
             self._walk_along(at, 0, row)
+        elif way is Way.LISTED:
+            rest = int(self._engine.tables.within[q, self._engine.kernel_tables.REST])
+            row = np.zeros(self._words, np.int32) if rest < 0 else self._wide(rest, ctx)
+            stack = np.zeros(2 * self._depth + 6, np.int64)
+            stack[0], stack[self._depth + 1] = at, 1
+            self._engine.ask(kernels("below").walk_listed, self._nodes, row, stack)
         else:
-            inside = self._inside_of(q)
-            row = inside.row.copy()
-            if len(inside.crossings.node):
-                stack = np.zeros(self._depth + 4, np.int64)
-                stack[-2] = -1
-                given = (self._nodes, inside.crossings, self._rests, ctx, row, stack)
-                self._engine.ask(self._walk.walk_crossing, *given)
+            row = self._wide(q, ctx)
         self._walk.spread(self._nodes, row)
+        return row
+
+    def _wide(self, q: int, ctx: int) -> Row:
+        """The tokens inside the lexeme, and those that cross its end."""
+        inside = self._inside_of(q)
+        row = inside.row.copy()
+        if len(inside.crossings.node):
+            stack = np.zeros(self._depth + 4, np.int64)
+            stack[-2] = -1
+            given = (self._nodes, inside.crossings, self._rests, ctx, row, stack)
+            self._engine.ask(self._walk.walk_crossing, *given)
         return row
 
     def _walk_along(self, at: int, own: int, row: Row) -> None:
@@ -137,16 +149,18 @@ class Walker(Masks):
 
     def _way(self, q: int) -> Way:
         """How to find the tokens of a lexer state."""
-        self._engine.targets(q)
-        if self._engine.tables.accept[q] == SKIP_LABEL:
+        engine, k = self._engine, self._engine.kernel_tables
+        targets = engine.targets(q)
+        if engine.tables.accept[q] == SKIP_LABEL:
             return Way.ENTRY
-        engine = self._engine
-        if engine.rest_of_names(q) is None:
-            if engine.state(q).narrow:
-                return Way.NARROW
-            for target in engine.names_behind(q):
-                engine.targets(target)
-        return Way.NARROW if engine.is_guarded(q) else Way.WIDE
+        within = engine.tables.within
+        if within[q, k.KIND]:
+            return Way.LISTED if within[q, k.FLAGS] & k.KEYS else Way.NARROW
+        if engine.state(q).narrow:
+            return Way.NARROW
+        behind = within[targets[targets >= 0]]
+        guarded = (behind[:, k.KIND] > 0) & (behind[:, k.FLAGS] & k.GUARDED > 0)
+        return Way.NARROW if guarded.any() else Way.WIDE
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
@@ -181,12 +195,10 @@ class Walker(Masks):
 
     def _compute(self, q: int) -> Inside:
         """Walk the whole trie, or only where `q` differs from a free string that it leads to."""
-        rest = self._engine.rest_of_names(q)
-        if rest is None:
-            bounds = bounds_of(self._engine.state(q))
-            if bounds is not None:
-                return self._bounded(q, *bounds)
-        looping = rest if rest is not None and self._is_free(rest) else self._looping(q)
+        bounds = bounds_of(self._engine.state(q))
+        if bounds is not None:
+            return self._bounded(q, *bounds)
+        looping = self._looping(q)
         stack = np.zeros(self._depth + 6, np.int64)
         stack[0] = q
         if looping is None:
@@ -195,9 +207,6 @@ class Walker(Masks):
         common = self._inside_of(looping)
         stack[-4] = looping
         return self._walked(common.row.copy(), stack, self._walk.walk_apart, common.crossings)
-
-    def _is_free(self, q: int) -> bool:
-        return is_free(self._engine.state(q))
 
     def _bounded(self, q: int, low: int, high: int) -> Inside:
         """The part of a free string in which `low` to `high` characters follow."""

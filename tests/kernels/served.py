@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structgen.automaton.tables import addresses
 from structgen.jit import kernels
 from tests.naive import NAMES, Level, Place, TwinMachine
 
@@ -21,6 +22,11 @@ def hash_table(size: int) -> Array:
     table = np.zeros((size, 2), np.int64)
     table[:, 0] = -1
     return table
+
+
+def allowed_bits(names: frozenset[int] | None) -> int:
+    """A byte with the bits of names, of which there are fewer than eight."""
+    return sum(1 << name for name in names or ())
 
 
 class Served:
@@ -46,15 +52,20 @@ class Served:
             needs_text=np.array([needs[text] for text in machine.needs_text], np.uint8),
             guard=np.array(guard, np.int32),
             order=np.array([*sum(names, ()), NAMES], np.int32),
-            frames=np.full((len(machine.frames), 4), -1, np.int32),
+            within=np.tile(np.array([0, *[-1] * (self.k.COLUMNS - 1)], np.int32), (states, 1)),
+            words=np.zeros((1, 3), np.int32),
+            letters=np.zeros(1, np.int32),
+            allowed=np.array([allowed_bits(f.allowed) for f in machine.frames], np.uint8),
+            frames=np.full((len(machine.frames), 5), -1, np.int32),
             moves=hash_table(ROOM),
             contexts=np.zeros((ROOM, 4), np.int32),
             origin=np.full(ROOM, -1, np.int64),
             interned=np.full(ROOM, -1, np.int32),
             remembered=hash_table(ROOM),
             events=hash_table(ROOM),
-            sizes=np.zeros(6, np.int64),
+            sizes=np.array([0, 0, 0, 0, 0, 0, states, 0, len(machine.frames)], np.int64),
             need=np.zeros(8, np.int64),
+            info=addresses(),
         )
 
     # -- places and pairs -----------------------------------------------------------------------
@@ -138,7 +149,9 @@ class Served:
         self.tables.filled[q] = 1
 
     def _describe(self, frame: int) -> None:
-        self.tables.frames[frame] = self.machine.frames[frame][:4]
+        found = self.machine.frames[frame]
+        bits = -1 if found.allowed is None else frame
+        self.tables.frames[frame] = (*found[:4], bits)
 
     def _move(self, frame: int, label: int) -> int:
         move = self.machine.move(frame, label)

@@ -37,9 +37,9 @@ def twice(t, i):
     return call_pick(t, i, 2) + call_pick(t, t.values[i], 10)  # an int32 for an int64
 
 t = T(np.zeros(2, np.int64), np.array([1, 2, 3], np.int32))
-for place, address in addresses():
+for place, address in addresses(T):
     t.info[place] = address
-print(twice(t, 0), [place for place, _ in addresses()])
+print(twice(t, 0), [place for place, _ in addresses(T)])
 """
 
 
@@ -55,14 +55,16 @@ def test_a_kernel_is_called_by_its_address(
     assert done.stdout == ("22 [1]\n" if disabled == "0" else "22 []\n"), done.stderr
 
 
-def test_every_place_for_an_address_has_one() -> None:
+@pytest.mark.parametrize("module", ["tables", "grammar_tables"])
+def test_every_place_for_an_address_has_one(module: str) -> None:
     """The places of `info` from the first address on, each once."""
-    k = kernels("grammar_tables")
+    k = kernels(module)
     names = [name for name in vars(k) if name.startswith("AT_")]
     places = sorted(getattr(k, name) for name in names)
-    assert places == sorted(place for place, _ in kernels("flags").addresses())
+    found = kernels("flags").addresses(k.Tables)
+    assert places == sorted(place for place, _ in found)
     assert places == list(range(min(places), k.INFO_SIZE))
-    assert all(address > 0 for _, address in kernels("flags").addresses())
+    assert all(address > 0 for _, address in found)
 
 
 @pytest.mark.parametrize("info", [np.zeros(3, np.int64), np.zeros(99, np.int32)])

@@ -1,9 +1,10 @@
-"""In: random names and machines. Out: proof that the states within names read what they should."""
+"""In: random words and machines. Out: proof that states within words read what they should."""
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,51 +12,134 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structgen.jit import kernels
-from tests.kernels.served import Array, Served
-from tests.naive import ALPHABET, DEAD, TwinMachine, random_machine, read, starts_of
+from tests.kernels.served import Served
+from tests.naive import DEAD, TwinMachine, random_machine, read
 
 pytestmark = [
     pytest.mark.nojit,
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
 ]
 SEEDS = st.integers(0, 10**6)
-NAMES = st.sets(st.lists(st.sampled_from(ALPHABET), max_size=5).map(bytes), min_size=1, max_size=8)
+LETTERS = 'ab"\\/\n\x1f!\x7fé߿ࠀ�\U00010000\U0001f600\U0001f602'
+WORDS = st.sets(st.text(LETTERS, max_size=3), min_size=1, max_size=6)
+SHORT = {
+    '"': b'"',
+    "\\": b"\\",
+    "/": b"/",
+    "\b": b"b",
+    "\f": b"f",
+    "\n": b"n",
+    "\r": b"r",
+    "\t": b"t",
+}
 QUOTE = 0x22
-ORDER = 7  # where the positions of the names are
-FIRST = 20  # label of the first name
+FIRST = 20  # label of the first word
+FLAGS = st.sampled_from([0, 1, 3])  # plain, quoted, quoted with all escapes
 
 
-class Filled(NamedTuple):
-    """Tables in which the states before (`root`) and within names have been written."""
+class Place(NamedTuple):
+    """Letters read in whole, and bytes of the next one."""
 
-    tables: Any
-    root: int
-    made: int
-    born: Array
+    letters: str
+    partial: bytes
 
 
-def filled(machine: TwinMachine, names: list[bytes], free: int, recorded: bool) -> Filled:
-    """Write the rows of names; those of the machine are filled only when the kernel asks."""
-    served, root = Served(machine), len(machine.rows)
-    room = 1 + sum(map(len, names))
-    t = served.tables
+def cases(digits: str) -> list[bytes]:
+    """Hexadecimal digits in lower and upper case, each by itself."""
+    return ["".join(p).encode() for p in product(*({d, d.upper()} for d in digits))]
+
+
+def spellings(letter: str, flags: int) -> list[bytes]:
+    """All spellings of a letter, that which the rest is followed by first."""
+    if not flags & 1:
+        return [letter.encode()]
+    needed = letter < " " or letter in '"\\'
+    plain = [] if needed else [letter.encode()]
+    if not needed and not flags & 2:
+        return plain
+    units = letter.encode("utf-16-be").hex()
+    halves = [cases(units[i : i + 4]) for i in range(0, len(units), 4)]
+    escapes = [b"".join(b"\\u" + half for half in found) for found in product(*halves)]
+    return plain + escapes + [b"\\" + short for short in [SHORT.get(letter)] if short]
+
+
+class Expected:
+    """What is read within words, spelled in full."""
+
+    def __init__(self, machine: TwinMachine, words: list[str], free: int, flags: int) -> None:
+        self.machine, self.words, self.free, self.flags = machine, words, free, flags
+
+    def rest(self, place: Place) -> int:
+        """Where other texts would be."""
+        text = b"".join(spellings(letter, self.flags)[0] for letter in place.letters)
+        return read(self.machine.rows, self.free, text + place.partial) if self.free >= 0 else DEAD
+
+    def begun(self, place: Place) -> set[str]:
+        """The words that begin so."""
+        depth = len(place.letters)
+        return {
+            word
+            for word in self.words
+            if word.startswith(place.letters)
+            and (
+                not place.partial
+                or any(
+                    spelled.startswith(place.partial)
+                    for letter in word[depth : depth + 1]
+                    for spelled in spellings(letter, self.flags)
+                )
+            )
+        }
+
+    def after(self, place: Place, byte: int) -> Place | int:
+        """The place after a byte, or what the row says otherwise."""
+        further = place._replace(partial=place.partial + bytes((byte,)))
+        for word in self.begun(further):
+            letter = word[len(place.letters)]
+            if further.partial in spellings(letter, self.flags):
+                return Place(place.letters + letter, b"")
+        if self.begun(further):
+            return further
+        if byte == QUOTE and self.flags & 1 and not place.partial and place.letters in self.words:
+            return -2 - (FIRST + self.words.index(place.letters))
+        return self.rest(further)
+
+
+def filled(
+    machine: TwinMachine, words: list[str], free: int, flags: int, recorded: bool = False
+) -> tuple[Served, int]:
+    """Tables in which a state before the words has been entered; and its number."""
+    served, root, k = Served(machine), len(machine.rows), kernels("tables")
+    room, t = root + 500, served.tables
+    within = np.full((room, k.COLUMNS), -1, np.int32)
+    within[:, k.KIND] = 0
+    order = sorted(words, key=lambda word: word.encode("utf-16-be"))
+    ends = np.cumsum([0, *map(len, order)])
+    labels = [FIRST + words.index(word) for word in order]
     served.tables = t._replace(
-        rows=np.concatenate((t.rows, np.full((room, 256), 99, np.int32))),
-        filled=np.append(t.filled, np.zeros(room, np.uint8)),
-        accept=np.append(t.accept, np.full(room, 99, np.int32)),
-        recorded=np.append(t.recorded, np.full(room, recorded, np.uint8)),
-        guard=np.concatenate((t.guard, np.full((room, 2), 99, np.int32))),
+        rows=np.concatenate((t.rows, np.full((500, 256), 99, np.int32))),
+        filled=np.append(t.filled, np.zeros(500, np.uint8)),
+        accept=np.append(t.accept, np.full(500, 99, np.int32)),
+        recorded=np.append(t.recorded, np.full(500, recorded, np.uint8)),
+        guard=np.concatenate((t.guard, np.full((500, 2), 99, np.int32))),
+        within=within,
+        order=np.array([words.index(word) for word in order], np.int32),
+        words=np.stack([ends[:-1], ends[1:], labels], 1).astype(np.int32),
+        letters=np.array([ord(c) for word in order for c in word] or [0], np.int32),
     )
-    served.tables.recorded[root + 1 :] = not recorded
-    data = np.frombuffer(b"".join(names), np.uint8)
-    start = np.cumsum([0, *map(len, names)], dtype=np.int64)
-    label = np.arange(FIRST, FIRST + len(names), dtype=np.int32)
-    given_names = kernels("names").Names(data, start, label)
-    born = np.full((room, 2), -1, np.int32)
-    fill = kernels("names").fill_names
-    while (made := int(fill(served.tables, given_names, root, root + 1, free, ORDER, born))) < 0:
-        served.serve(served.k.NEED_ROW)
-    return Filled(served.tables, root, made, born[:made])
+    row = within[root]
+    row[:] = 0
+    row[[k.KIND, k.OWNER, k.REST, k.CAME]] = k.IN_WORD, -1, free, -1
+    row[[k.LAST, k.FLAGS]] = len(words), flags | k.GUARDED
+    served.tables.guard[root] = (-1, -1) if free >= 0 else (0, len(words))
+    served.tables.sizes[6] = root + 1
+    return served, root
+
+
+def provided(served: Served, q: int) -> None:
+    """Fill the row of a state."""
+    while (code := int(kernels("names").provide(served.tables, q))) != 0:
+        served.serve(code)
 
 
 def machine_of(seed: int) -> TwinMachine:
@@ -66,54 +150,84 @@ def machine_of(seed: int) -> TwinMachine:
     return machine
 
 
-@given(NAMES, SEEDS, st.integers(-1, 8), st.booleans())
-@example({b""}, 0, -1, True)
-@example({b"", b"a"}, 0, 3, True)
-def test_names_are_read_to_their_quote_and_other_keys_as_without_them(
-    names: set[bytes], seed: int, free: int, recorded: bool
-) -> None:
-    """Behind each start of a name, every byte leads on within names, or where it does without."""
-    machine, known = machine_of(seed), sorted(names)
-    starts = [b"", *starts_of(known)]
-    t, root, made, _ = filled(machine, known, free, recorded)
-    assert made == len(starts) - 1
-    assert t.filled[root : root + 1 + made].all()
-    states = {start: read(t.rows.tolist(), root, start) for start in starts}
-    assert sorted(states.values()) == list(range(root, root + 1 + made))
-    for start, q in states.items():
-        wanted = [read(machine.rows, free, start + bytes((byte,))) for byte in range(256)]
-        for longer in starts[1:]:
-            if longer[:-1] == start:
-                wanted[longer[-1]] = states[longer]
-        if start in known:
-            wanted[QUOTE] = -2 - (FIRST + known.index(start))
-        assert t.rows[q].tolist() == wanted
-        assert t.accept[q] == DEAD
-        assert t.recorded[q] == recorded
+def pairs(served: Served, root: int, expected: Expected) -> list[tuple[int, Place]]:
+    """The states within words with the places that they stand for, their rows compared."""
+    found, k = [(root, Place("", b""))], kernels("tables")
+    for q, place in found:
+        if not served.tables.filled[q]:
+            provided(served, q)
+        for byte, target in enumerate(served.tables.rows[q].tolist()):
+            after = expected.after(place, byte)
+            if isinstance(after, Place):
+                assert target >= 0
+                assert served.tables.within[target, k.KIND]
+                if (target, after) not in found:
+                    found.append((target, after))
+            else:
+                assert target == after
+    return found
 
 
-@given(NAMES, SEEDS, st.integers(-1, 8))
-def test_states_within_names_are_guarded_where_no_other_key_may_come(
-    names: set[bytes], seed: int, free: int
+@given(WORDS, SEEDS, st.integers(-1, 8), FLAGS, st.booleans())
+@example({""}, 0, -1, 1, True)
+@example({"", "a"}, 0, 3, 3, True)
+@example({"\x1f", "!", '"'}, 0, -1, 1, False)
+def test_words_are_read_in_all_spellings_and_other_texts_as_without_them(
+    words: set[str], seed: int, free: int, flags: int, recorded: bool
 ) -> None:
-    """Their guard is the range of the names that begin so, and nothing where any key may follow."""
-    machine, known = machine_of(seed), sorted(names)
-    t, root, _, _ = filled(machine, known, free, recorded=True)
-    for start in [b"", *starts_of(known)]:
-        first, last = t.guard[read(t.rows.tolist(), root, start)].tolist()
-        if read(machine.rows, free, start) >= 0:
-            assert first == -1
+    """Behind each start of a word, every byte leads on within words, or where the rest goes."""
+    machine, known = machine_of(seed), sorted(words)
+    served, root = filled(machine, known, free, flags, recorded)
+    expected = Expected(machine, known, free, flags)
+    for q, place in pairs(served, root, expected):
+        assert served.tables.recorded[q] == recorded
+        ended = not place.partial and place.letters in words and not flags & 1
+        if ended:
+            assert served.tables.accept[q] == FIRST + known.index(place.letters)
         else:
-            begun = [ORDER + i for i, name in enumerate(known) if name.startswith(start)]
-            assert list(range(first, last)) == begun
+            rest = expected.rest(place)
+            assert served.tables.accept[q] == (machine.accept[rest] if rest >= 0 else DEAD)
 
 
-@given(NAMES, SEEDS, st.integers(-1, 8))
-def test_each_state_within_names_is_born_with_a_name_that_leads_to_it(
-    names: set[bytes], seed: int, free: int
+@given(WORDS, SEEDS, st.integers(-1, 8), FLAGS)
+def test_states_are_guarded_by_the_words_that_begin_so_where_nothing_else_may_come(
+    words: set[str], seed: int, free: int, flags: int
 ) -> None:
-    """Reading so many bytes of that name from the start leads to the state."""
-    known = sorted(names)
-    t, root, _, born = filled(machine_of(seed), known, free, recorded=True)
-    for q, (name, depth) in enumerate(born.tolist(), root + 1):
-        assert read(t.rows.tolist(), root, known[name][:depth]) == q
+    """A frame that allows a single word lets through exactly the states that it begins with."""
+    machine, known = machine_of(seed), sorted(words)
+    served, root = filled(machine, known, free, flags)
+    expected, allowed = Expected(machine, known, free, flags), kernels("step").has_allowed
+    t = served.tables
+    for q, place in pairs(served, root, expected):
+        if expected.rest(place) >= 0:
+            assert t.guard[q, 0] == -1
+            continue
+        for i, word in enumerate(known):
+            t.frames[t.contexts[0, 0]] = 0, 0, i, i + 1, -1
+            assert allowed(t, 0, q) == (word in expected.begun(place))
+
+
+@given(WORDS, SEEDS, FLAGS)
+def test_each_state_says_from_where_it_came(words: set[str], seed: int, flags: int) -> None:
+    """By the byte that is named, the state before leads to it; from letter to letter it is made."""
+    machine, known = machine_of(seed), sorted(words)
+    served, root = filled(machine, known, 3, flags)
+    k = kernels("tables")
+    found = {q for q, _ in pairs(served, root, Expected(machine, known, 3, flags))}
+    for q in found - {root}:
+        came, byte = served.tables.within[q, [k.CAME, k.BYTE]].tolist()
+        assert came in found
+        if served.tables.within[q, k.KIND] == k.IN_WORD:
+            assert served.tables.within[came, k.DEPTH] + 1 == served.tables.within[q, k.DEPTH]
+        else:
+            assert served.tables.rows[came, byte] == q
+
+
+def test_room_is_asked_for() -> None:
+    """With too little room nothing is made, and the kernel says for how many states it needs it."""
+    served, root = filled(machine_of(1), ["a", "b"], -1, 3)
+    t, k = served.tables, kernels("tables")
+    t = t._replace(filled=t.filled[: root + 1])
+    assert kernels("names").provide(t, root) == k.NEED_STATES
+    assert t.need[0] >= 3
+    assert t.sizes[6] == root + 1
