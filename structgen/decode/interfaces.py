@@ -146,6 +146,9 @@ class DrawingLogits(Protocol):
     ) -> list[Drawn]:
         """For each row what `Sampler.choose` draws of what is allowed, with this random number."""
 
+    def rows(self) -> Any:
+        """The rows as a sequence, of which only what is looked at travels: `rows()[i]` float[V]."""
+
 
 CacheT = TypeVar("CacheT")
 

@@ -7,6 +7,7 @@ what it becomes does not depend on the rows beside it.
 from __future__ import annotations
 
 import codecs
+import copy
 import math
 from collections import deque
 from dataclasses import dataclass
@@ -127,6 +128,13 @@ class Row:
     def uniform(self) -> float:
         """The random number for a draw elsewhere: what `step` would use; 0.0 where it uses none."""
         return 0.0 if self._plan or self.request.sampler.greedy else self._rng.random()
+
+    def foresee(self, count: int) -> list[float]:
+        """The random numbers of the next tokens, as long as the text is not being closed."""
+        if self.request.sampler.greedy:
+            return [0.0] * count
+        numbers: list[float] = copy.deepcopy(self._rng).random(count).tolist()
+        return numbers
 
     def take(self, drawn: Drawn) -> None:
         """What `step` does, with a token that was drawn elsewhere, given `uniform()`."""

@@ -43,8 +43,7 @@ class TorchLogits:
 
     def numpy(self) -> npt.NDArray[Any]:
         """float32[n, V] (float64 if the model is), in the tensor's own memory where that can be."""
-        wide = self._rows if self._rows.dtype == torch.float64 else self._rows.float()
-        return wide.detach().cpu().numpy()
+        return _to_host(self._rows)
 
 
 class DeviceLogits(TorchLogits):
@@ -68,6 +67,10 @@ class DeviceLogits(TorchLogits):
         rows = zip(*(column.tolist() for column in found), strict=True)
         return [self._drawn(i, *row) for i, row in enumerate(rows)]
 
+    def rows(self) -> DeviceRows:
+        """The rows, which stay where they are until one is looked at."""
+        return DeviceRows(self._rows)
+
     def _drawn(
         self, row: int, token: int, its_logit: float, log_raw: float, log_masked: float
     ) -> Drawn:
@@ -75,3 +78,24 @@ class DeviceLogits(TorchLogits):
             return its_logit if other == token else float(self._rows[row, other])
 
         return Drawn(None if token == NOTHING else token, log_raw, log_masked, logit)
+
+
+class DeviceRows(Sequence[Any]):
+    """Rows of logits on an accelerator, each of which is copied when it is looked at."""
+
+    def __init__(self, rows: torch.Tensor) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A row float[V], or with a slice some of them, which are not copied yet."""
+        found = self._rows[index]
+        return DeviceRows(found) if isinstance(index, slice) else _to_host(found)
+
+
+def _to_host(rows: torch.Tensor) -> npt.NDArray[Any]:
+    """As float32, or float64 if they are that."""
+    wide = rows if rows.dtype == torch.float64 else rows.float()
+    return wide.detach().cpu().numpy()

@@ -155,10 +155,11 @@ class Round:
     tree: what was proposed (the root alone after the prompt was read, and where nothing was).
     path: the nodes kept, from the root's child on. written: the tokens written, len(path) of them
     and, unless the text ended, one more. logits: float[n, V], the target's, a row for each node,
-    masked by no constraint. hidden: what was asked of the target's hidden states: [n, layers, d];
-    after the prompt was read, a row for each of its tokens. draft_seconds, verify_seconds: spent on
-    the tree, and on the forward pass and forgetting what was refused. rows, width: what that pass
-    read: texts, and tokens of the longest of them (the prompt's round has width 0).
+    masked by no constraint; on an accelerator a row is copied when it is looked at. hidden: what
+    was asked of the target's hidden states: [n, layers, d]; after the prompt was read, a row for
+    each of its tokens. draft_seconds, verify_seconds: spent on the tree, and on the forward pass
+    and forgetting what was refused. rows, width: what that pass read: texts, and tokens of the
+    longest of them (the prompt's round has width 0).
     """
 
     tree: DraftTree

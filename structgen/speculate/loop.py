@@ -17,17 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from structgen.decode.interfaces import Logits, Target
+from structgen.decode.interfaces import DrawingLogits, Drawn, Logits, Target
 from structgen.decode.loop import decode as decode_plainly
 from structgen.decode.loop import leave
 from structgen.decode.result import Clock
 from structgen.decode.row import Row
 from structgen.speculate.chains import Chains
 from structgen.speculate.interfaces import Context, LengthPolicy, Round, Session, StoppingPolicy
+from structgen.speculate.rules import SampleCompare
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.stats import Stats
 from structgen.speculate.tree import DraftTree
-from structgen.speculate.verify import verify
+from structgen.speculate.verify import draw_there, follow, verify
 
 
 class _Speculating:
@@ -78,10 +79,24 @@ class _Speculating:
         self._draft_seconds = time.perf_counter() - start
         self.stats.draft_seconds += self._draft_seconds
 
-    def verify(self, scores: Any) -> list[int]:
-        """Write tokens; returns the nodes kept. scores: float[n, V], the target's."""
+    @property
+    def draws_itself(self) -> bool:
+        """Whether the last tree needs more than a draw from the target's law at each node."""
+        request = self.row.request
+        needs = bool(self.tree.draws) and not isinstance(self._rule, SampleCompare)
+        changed = request.weight is not None or bool(request.transforms)
+        return needs or changed or not self._rule.lossless
+
+    def verify(self, scores: Any, drawn: Sequence[Drawn] | None) -> list[int]:
+        """Write tokens; returns the nodes kept.
+
+        scores: float[n, V], the target's. drawn: what was drawn of them already, if it was.
+        """
         before = len(self.row.tokens)
-        kept = verify(self.row, self.tree, scores, self._rule)
+        if drawn is None:
+            kept = verify(self.row, self.tree, scores, self._rule)
+        else:
+            kept = follow(self.row, self.tree, drawn)
         self._written = tuple(self.row.tokens[before:])
         self._path = tuple(kept[1:])
         return kept
@@ -187,10 +202,11 @@ def _conclude(
     logits.wait()
     waited = clock.lap()
     clock.model += waited
-    scores, hidden = logits.numpy(), logits.hidden
+    hidden = logits.hidden
+    scores, drawn = _scores(works, logits)
     ends = np.cumsum([len(work.tree) for work in works]).tolist()
     parts = [scores[end - len(w.tree) : end] for w, end in zip(works, ends, strict=True)]
-    kept = [work.verify(part) for work, part in zip(works, parts, strict=True)]
+    kept = [work.verify(*given) for work, *given in zip(works, parts, drawn, strict=True)]
     passed = clock.lap()
     clock.other += passed
     if width > 1:
@@ -205,3 +221,13 @@ def _conclude(
     clock.other += learnt
     for work in works:
         work.stats.other_seconds += passed + learnt
+
+
+def _scores(
+    works: Sequence[_Speculating], logits: Logits
+) -> tuple[Any, Sequence[Sequence[Drawn] | None]]:
+    """The logits; and, where they stay on an accelerator, what was drawn there for each row."""
+    if not isinstance(logits, DrawingLogits) or any(work.draws_itself for work in works):
+        return logits.numpy(), [None] * len(works)
+    drawn = draw_there(logits, [work.row for work in works], [work.tree for work in works])
+    return logits.rows(), drawn

@@ -7,12 +7,15 @@ Whatever token comes of it, if a child has it, its logits are there already and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from structgen.decode.interfaces import Constraint, DrawingLogits, Drawn
 from structgen.decode.row import Row, sample_token
 from structgen.decode.sampling import Sampler, draw, log_sum_exp
 from structgen.errors import GenerationError
@@ -39,6 +42,43 @@ def verify(row: Row, tree: DraftTree, logits: npt.NDArray[Any], rule: AcceptRule
         row.step(scores, log_raw, _chooser(rule, tree, node))
         if len(row.tokens) == count:
             break  # the text ended without another token
+        node = tree.child(node, row.tokens[-1])
+        if node == NONE:
+            break
+        kept.append(node)
+    return kept
+
+
+def draw_there(
+    logits: DrawingLogits, rows: Sequence[Row], trees: Sequence[DraftTree]
+) -> list[list[Drawn]]:
+    """For each row, what would be written at each node of its tree: drawn where the logits are.
+
+    All nodes of a depth share the random number that the plain loop would draw with there.
+    """
+    constraints: list[Constraint] = []
+    states: list[int] = []
+    samplers: list[Sampler] = []
+    uniforms: list[float] = []
+    for row, tree in zip(rows, trees, strict=True):
+        constraints += [row.request.constraint] * len(tree)
+        states += tree.states
+        samplers += [row.request.sampler] * len(tree)
+        numbers = row.foresee(max(tree.depths) + 1)
+        uniforms += [numbers[depth] for depth in tree.depths]
+    drawn = iter(logits.draw(logits.masks(constraints, states), samplers, uniforms))
+    return [list(islice(drawn, len(tree))) for tree in trees]
+
+
+def follow(row: Row, tree: DraftTree, drawn: Sequence[Drawn]) -> list[int]:
+    """What `verify` does with the rule SampleCompare, given what was drawn at each node."""
+    node, kept = 0, [0]
+    while row.finish is None:
+        count = len(row.tokens)
+        row.uniform()  # which `drawn` has foreseen
+        row.take(drawn[node])
+        if len(row.tokens) == count:
+            break
         node = tree.child(node, row.tokens[-1])
         if node == NONE:
             break
