@@ -19,18 +19,20 @@ import numpy.typing as npt
 from structgen.automaton.automaton import DEAD, Automaton, Completes, Masks
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.explore import explore
-from structgen.mask.bitmask import unpack
+from structgen.mask.bitmask import allow, forbid, unpack
 from structgen.mask.rows import MaskRows
 from structgen.mask.saved_rows import SavedRows, pack
-from structgen.mask.spellable import Spellable
+from structgen.mask.spellable import Spellable, writes_all_bytes
 
 if TYPE_CHECKING:
     from structgen.spec.specs import Spec
     from structgen.tokens.vocabulary import Vocabulary
 
 FINAL = -2  #: the state after an end-of-text token; nothing can follow
-MAX_STEPS = 1 << 18  # remembered (state, token) -> state
 MAX_BYTES = 256 << 20  # of memory for what one constraint has made
+TABLES, ROWS, PARTS, STEPS = 3 / 8, 1 / 4, 1 / 4, 1 / 8  # shares of these in it
+STEP_BYTES = 128  # of a remembered (state, token) -> state
+STATE_BYTES = 256  # of a state, with how it was reached
 UNKNOWN = -1  # the position of a state has been forgotten
 CHECK_EVERY = 64  # states and masks made between two looks at the memory taken
 
@@ -48,10 +50,13 @@ class Constraint:
     Attributes: `start`, the state before any token; `vocabulary`; `spec`. States are non-negative
     ints, or DEAD or FINAL; they stay valid as long as the constraint lives, in all threads.
 
-    What is made on demand takes at most about `max_bytes`: one half for rows, of which those used
-    last are kept, one half for the tables of the automaton. Where these outgrow theirs, all of them
-    are dropped; states remember the text that led to them, and what is asked for is made again.
+    What is made on demand takes at most about `max_bytes`, with a share for each kind: rows, of
+    which those used last are kept; parts of rows; steps; the tables of the automaton. Where one of
+    the last three outgrows its share, all of it is dropped; states remember the text that led to
+    them, and what is asked for is made again.
     """
+
+    leads_back = True  #: whether reading the text of a state again leads to its position
 
     def __init__(
         self,
@@ -68,19 +73,19 @@ class Constraint:
         self.max_bytes = max_bytes
         self.lock = threading.RLock()
         self._saved = None if saved is None else saved.rows
-        self._rows = MaskRows(vocabulary.words, max_bytes // 2, self._row, self.lock)
+        self._rows = MaskRows(vocabulary.words, int(ROWS * max_bytes), self._row, self.lock)
         self._pairs: list[int] = []
         self._came: list[tuple[int, bytes, bool]] = []  # from which state, by what, is it special
         self._state_of: dict[int, int] = {}
         self._steps: dict[int, int] = {}
         self._ends: dict[int, bool] = {}
         self._size = vocabulary.size
-        self._eos = frozenset(vocabulary.eos_ids)
-        self._countdown = CHECK_EVERY
-        self._most = max(max_bytes // 2, 2 * automaton.size["bytes"])  # of the automaton's tables
+        self._eos, self._countdown = frozenset(vocabulary.eos_ids), CHECK_EVERY
+        self._most = max(int(TABLES * max_bytes), 2 * automaton.size["bytes"])
+        self._most_steps = int(STEPS * max_bytes) // STEP_BYTES
         self.start = self._intern(automaton.start, (-1, b"", False))
         self.writes_all_bytes = (
-            _writes_all_bytes(vocabulary) if saved is None else saved.writes_all_bytes
+            writes_all_bytes(vocabulary) if saved is None else saved.writes_all_bytes
         )
         self._spellable = None if self.writes_all_bytes else self._search()
         if self._spellable is not None and not self._spellable(self.start):
@@ -114,7 +119,7 @@ class Constraint:
         after = self._steps.get(key)
         if after is None:
             after = self._advance(state, token_id)
-            if len(self._steps) >= MAX_STEPS:
+            if len(self._steps) >= self._most_steps:
                 self._steps = {}
             if state >= 0:
                 self._steps[key] = after
@@ -169,14 +174,20 @@ class Constraint:
         self._countdown -= 1
         if self._countdown < 0:
             self._countdown = CHECK_EVERY
-            if self.writes_all_bytes and self.automaton.size["bytes"] > self._most:
+            if self._parts_bytes > PARTS * self.max_bytes:
+                del self._masks
+            if self.leads_back and self.automaton.size["bytes"] > self._most:
                 self._forget()
+
+    @property
+    def _parts_bytes(self) -> int:
+        return self._masks.nbytes if "_masks" in self.__dict__ else 0
 
     def _forget(self) -> None:
         """Drop the automaton's tables and begin them anew."""
         self.automaton = self.spec.automaton()
         self._saved = None  # its positions were those of the tables
-        for name in ("_masks", "_completions"):
+        for name in ("_masks", "_completions", "_spelled"):
             self.__dict__.pop(name, None)
         self._pairs = [UNKNOWN] * len(self._pairs)
         self._pairs[self.start] = self.automaton.start
@@ -291,8 +302,7 @@ class Constraint:
         It stays the same when rows are dropped for memory and made again, and is the same for other
         constraints, so that whoever keeps rows elsewhere keeps each once.
         """
-        store, index = self._rows.place(state)
-        return store.id_of(index)
+        return self._rows.id_of(state)
 
     def _row(self, state: int) -> npt.NDArray[np.int32]:
         """The row of a state, as it was saved or worked out."""
@@ -306,51 +316,45 @@ class Constraint:
         self._stay_small()
         row = self._masks.row(self._pair(state))
         if self._spellable is not None:
-            for token in self._tokens_of(row):
-                if self.advance(state, token) == DEAD:
-                    row[token >> 5] &= np.int32(~np.uint32(1 << (token & 31)).view(np.int32))
+            forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
         allowed = list(self._eos) if self.is_accepting(state) else []
         specials = self.automaton.specials(self._pair(state))
         if specials:
             special_ids = self.vocabulary.special_ids
             allowed += [t for t in special_ids if self.vocabulary.token_bytes(t) in specials]
-        for token in allowed:
-            row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
+        allow(row, allowed)
         return row
 
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
-        """The tokens whose bits are set."""
         return [int(t) for t in np.flatnonzero(unpack(row, self._size))]
 
     def _search(self) -> Spellable:
         """For a vocabulary that cannot write every byte: which states it can finish from."""
-
-        def successors(state: int) -> list[int]:
-            texts = map(
-                self.vocabulary.token_bytes, self._tokens_of(self._masks.row(self._pair(state)))
-            )
-            return [self.advance_bytes(state, text) for text in texts]
-
         texts = frozenset(map(self.vocabulary.token_bytes, self.vocabulary.text_ids.tolist()))
-        completions = self.automaton.completions(frozenset(b"".join(texts)))
+        self._alphabet = frozenset(b"".join(texts))
+        return Spellable(self._successors, self.is_accepting, self._finish, self.core, texts)
 
-        def completion(state: int) -> bytes | None:
-            try:
-                return completions.shortest(self._pair(state))
-            except BudgetError:
-                return None
+    def _successors(self, state: int) -> list[int]:
+        """The states after the tokens of text that fit, whether or not others can follow these."""
+        tokens = self._tokens_of(self._masks.row(self._pair(state)))
+        return [self.advance_bytes(state, self.vocabulary.token_bytes(t)) for t in tokens]
 
-        return Spellable(successors, self.is_accepting, completion, self.core, texts)
+    @cached_property
+    def _spelled(self) -> Completes:
+        return self.automaton.completions(self._alphabet)
+
+    def _finish(self, state: int) -> bytes | None:
+        try:
+            return self._spelled.shortest(self._pair(state))
+        except BudgetError:
+            return None
 
     def precompute(
         self, max_states: int = 10_000, progress: Callable[[int, int], None] | None = None
     ) -> int:
-        """Build states and rows breadth-first from the start, at most `max_states` of them.
+        """Make the masks of at most `max_states` states ahead of time; see `explore`.
 
-        Ends early when the rows take all the memory that a constraint gives them.
-
-        Follows single bytes, so that every way to cut the text into tokens is covered. Returns how
-        many states there are now; `progress` gets (done, known) from time to time.
+        Returns how many have theirs now; `progress` gets (done, known) from time to time.
         """
         return explore(self, max_states, progress).states
 
@@ -361,13 +365,16 @@ class Constraint:
 
     @property
     def size(self) -> dict[str, int]:
-        """How much has been built, in numbers; "bytes" is the memory of rows and tables."""
+        """How much has been built, in numbers; "bytes" is about the memory of all of it."""
         with self.lock:
             built = self.automaton.size
+            states, steps, rows = len(self._pairs), len(self._steps), self._rows.current
+            kept = STATE_BYTES * states + STEP_BYTES * steps + self._parts_bytes + rows.nbytes
             return built | {
-                "states": len(self._pairs),
-                "rows": len(self._rows.current),
-                "bytes": built["bytes"] + self._rows.current.nbytes,
+                "states": states,
+                "steps": steps,
+                "rows": len(rows),
+                "bytes": built["bytes"] + kept,
             }
 
     # -- saving ---------------------------------------------------------------------------------
@@ -391,8 +398,3 @@ class Constraint:
             return "nothing"
         with self.lock:
             return self.automaton.expected(self._pair(state))
-
-
-def _writes_all_bytes(vocabulary: Vocabulary) -> bool:
-    trie = vocabulary.trie
-    return bool((trie.root_child >= 0).all() and (trie.token[trie.root_child] >= 0).all())

@@ -51,6 +51,11 @@ class Masks(ABC):
         Returns the nodes (ascending, int32) below it after whose bytes the text may end.
         """
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what has been made; a constraint drops these masks when they are too many."""
+        return 0
+
 
 class Automaton(ABC):
     """A deterministic automaton over bytes whose positions are non-negative ints.

@@ -51,6 +51,11 @@ class CompositeMasks(Masks):
         self._read(self._composite.threads(at), node, row, ends)
         return np.array(sorted(ends), np.int32)
 
+    @property
+    def nbytes(self) -> int:
+        """See `Masks.nbytes`."""
+        return sum(masks.nbytes for masks in self._of_source.values())
+
     def _read(self, threads: Iterable[Thread], node: int, row: Row, final: set[int] | None) -> None:
         """Or into `row` what threads and their successors read below `node`.
 

@@ -18,6 +18,7 @@ from structgen.compose.product import Product
 from structgen.compose.trie_walk import trie_walk
 from structgen.constraint import Constraint
 from structgen.errors import ArtifactError, BudgetError, UnsatisfiableSchemaError
+from structgen.mask.bitmask import allow
 
 if TYPE_CHECKING:
     from structgen.spec.specs import Spec
@@ -140,8 +141,7 @@ class CountedMasks(Masks):
         tokens, states = tokens[tokens >= 0], states[tokens >= 0]
         different, inverse = np.unique(states, return_inverse=True)
         ends = np.array([self.ends(s, count + 1) for s in different.tolist()], np.bool_)
-        for token in tokens[ends[inverse]].tolist() if len(tokens) else ():
-            row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
+        allow(row, tokens[ends[inverse]].tolist() if len(tokens) else ())
         self._walk.spread(row)
         return row
 
@@ -213,13 +213,13 @@ class CountingConstraint(Constraint):
     """A constraint whose states count tokens. `advance_bytes` reads text and counts nothing."""
 
     automaton: Counted
+    leads_back = False
 
     def __init__(
         self, spec: Spec, vocabulary: Vocabulary, counted: Counted, max_bytes: int
     ) -> None:
         """UnsatisfiableSchemaError when no text has so few, or so many, tokens."""
         super().__init__(spec, vocabulary, counted, max_bytes=max_bytes)
-        self.writes_all_bytes = False  # the tables are never dropped: texts do not lead back
         masks = self._masks
         if isinstance(masks, CountedMasks) and not masks.ends(counted.place(counted.start)[0], 0):
             raise UnsatisfiableSchemaError(

@@ -151,6 +151,11 @@ class ScanMasks(Masks):
         ends: Ints = after[self._found[states] | (self._table.quiet[states] != 0)]
         return ends
 
+    @property
+    def nbytes(self) -> int:
+        """See `Masks.nbytes`."""
+        return 4 * self._walk.words * len(self._known)
+
     def exits(self, at: int, node: int, row: Row) -> dict[int, Ints]:
         """As `below`, but only the nodes where something has been found, by what it is."""
         if node >= 0:

@@ -167,7 +167,7 @@ class GrammarMasks(Masks):
     def _grow(self) -> None:
         """Make room in the array of parts that is full, or begin anew when all are too large."""
         k, p = self._tries_of, self._parts
-        if sum(array.nbytes for array in p) > MAX_BYTES:
+        if self.nbytes > MAX_BYTES:
             self._begin()
             return
         if p.sizes[k.FULL] == k.MEMO:
@@ -195,6 +195,11 @@ class GrammarMasks(Masks):
             new[: len(old)] = old
             larger[name] = new
         self._parts = p._replace(**larger)
+
+    @property
+    def nbytes(self) -> int:
+        """See `Masks.nbytes`."""
+        return sum(array.nbytes for array in self._parts if array.flags.writeable)
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""

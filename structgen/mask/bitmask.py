@@ -7,6 +7,7 @@ t // 32 is set. Bits at V and beyond mean nothing. `apply` takes numpy arrays an
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +58,18 @@ def pack(allowed: Bools) -> Rows:
     packed = np.packbits(allowed, axis=-1, bitorder="little")
     data[..., : packed.shape[-1]] = packed
     return data.view(_LITTLE).astype(np.uint32, copy=False).view(np.int32)
+
+
+def allow(row: Rows, tokens: Sequence[int]) -> None:
+    """Set the bits of some tokens in a row int32[words]."""
+    for token in tokens:
+        row[token >> 5] |= np.uint32(1 << (token & 31)).view(np.int32)
+
+
+def forbid(row: Rows, tokens: Sequence[int]) -> None:
+    """Clear the bits of some tokens in a row int32[words]."""
+    for token in tokens:
+        row[token >> 5] &= ~np.uint32(1 << (token & 31)).view(np.int32)
 
 
 def row_id(row: Rows) -> int:

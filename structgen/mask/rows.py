@@ -138,6 +138,11 @@ class MaskRows:
         row = store.older(state)
         return store.add(state, self._make(state) if row is None else row)
 
+    def id_of(self, state: int) -> int:
+        """What `bitmask.row_id` says of the row of a state."""
+        store, at = self.place(state)
+        return store.id_of(at)
+
     def copy(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
         """rows[i] = the row of states[i]; rows: int32 or uint32[n, words]."""
         store = self.current

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +13,13 @@ from structgen.automaton.charset import ALL
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.lexer import LexState, Text, free_form
-from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.regex import ANY, EMPTY, chars
 from structgen.automaton.regex_nodes import Repeat
 from structgen.jit import kernels
-from structgen.mask.bitmask import pack
+from structgen.mask.common import Characters, Inside, common_of
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
-
-MAX_BYTES = 256 << 20  # of parts of rows kept by one constraint
-
-
-class Inside(NamedTuple):
-    """What a lexer state allows by itself, and where tokens leave the lexeme."""
-
-    row: Row
-    crossings: Any  # kernels.walk.Crossings
 
 
 class Way(Enum):
@@ -42,25 +31,8 @@ class Way(Enum):
     LISTED = 3  # those within listed words, and those of any other text
 
 
-class Common:
-    """What is the same for every spec: rows of a lexicon's states, and characters of free strings.
-
-    started: int32[nodes], the characters that a free string has begun at each node of the trie;
-    most: by token, as int32[V]. short: the tokens with at most so many characters, as rows.
-    """
-
-    def __init__(self) -> None:
-        self.insides: dict[tuple[int, int], Inside] = {}
-        self.lexicons: dict[int, Lexicon] = {}  # by id, kept so that ids stay theirs
-        self.started: npt.NDArray[np.int32] | None = None
-        self.most: npt.NDArray[np.int32] | None = None
-        self.short: dict[int, Row] = {}
-
-
-_commons: WeakKeyDictionary[Vocabulary, Common] = WeakKeyDictionary()
 _CHARACTER = chars(ALL)
 SKIP_LABEL = 1
-MAX_SHORT = 256  # rows of tokens with at most so many characters
 
 
 def is_string(state: LexState) -> bool:
@@ -103,9 +75,10 @@ class Walker(Masks):
         self._words = vocabulary.words
         self._depth = trie.max_depth
         self._inside: dict[int, Inside] = {}
+        self._nbytes = 0
         self._ways: dict[int, Way] = {}
         self._shared = engine.shared_states
-        self._common = _commons.setdefault(vocabulary, Common())
+        self._common = common_of(vocabulary)
 
     def row(self, at: int) -> Row:
         """See `Masks.row`: `inside | crossing`, or a walk where few tokens fit anyway."""
@@ -162,6 +135,11 @@ class Walker(Masks):
         guarded = (behind[:, k.KIND] > 0) & (behind[:, k.FLAGS] & k.GUARDED > 0)
         return Way.NARROW if guarded.any() else Way.WIDE
 
+    @property
+    def nbytes(self) -> int:
+        """See `Masks.nbytes`."""
+        return self._nbytes
+
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
         stack = np.zeros(self._depth + 4, np.int64)
@@ -181,16 +159,13 @@ class Walker(Masks):
         inside = self._inside.get(q)
         if inside is None:
             lexicon = self._engine.machine.lexicon if q < self._shared else None
-            key = (id(lexicon), q)
-            inside = self._common.insides.get(key) if lexicon is not None else None
+            inside = None if lexicon is None else self._common.inside(lexicon, q)
             if inside is None:
                 inside = self._compute(q)
-            if lexicon is not None:
-                self._common.lexicons[id(lexicon)] = lexicon
-                self._common.insides[key] = inside
-            if len(self._inside) * self._words * 4 > MAX_BYTES:
-                self._inside.clear()
+                if lexicon is not None:
+                    self._common.keep(lexicon, q, inside)
             self._inside[q] = inside
+            self._nbytes += inside.nbytes
         return inside
 
     def _compute(self, q: int) -> Inside:
@@ -224,31 +199,21 @@ class Walker(Masks):
             start=np.zeros(len(kept) + 1, np.int32),
             text=np.zeros(0, np.uint8),  # a value's text is not remembered
         )
-        return Inside(inside.row & self._short(high), crossings)
+        return Inside(inside.row & self._common.short(high), crossings)
 
     def _started(self, free: int) -> npt.NDArray[np.int32]:
         """int32[nodes]: the characters that a free string has begun at each node of the trie."""
-        common = self._common
-        if common.started is None:
+        found = self._common.characters
+        if found is None:
             started = np.zeros(len(self._nodes.byte), np.int32)
             stack = np.zeros(self._depth + 4, np.int64)
             stack[0] = stack[-2] = free
             self._engine.ask(self._walk.count_characters, self._nodes, started, stack)
             at = np.flatnonzero(self._nodes.token >= 0)
-            common.most = np.full(32 * self._words, np.iinfo(np.int32).max, np.int32)
-            common.most[self._nodes.token[at]] = started[at]
-            common.started = started
-        return common.started
-
-    def _short(self, high: int) -> Row:
-        """The tokens with which a free string begins at most `high` characters."""
-        common = self._common
-        if common.most is None or high not in common.short:
-            fits = np.zeros(0, np.bool_) if common.most is None else common.most <= high
-            if len(common.short) >= MAX_SHORT:
-                common.short.clear()
-            common.short[high] = pack(fits)
-        return common.short[high]
+            most = np.full(32 * self._words, np.iinfo(np.int32).max, np.int32)
+            most[self._nodes.token[at]] = started[at]
+            found = self._common.characters = Characters(started, most)
+        return found.started
 
     def _looping(self, q: int) -> int | None:
         """The free string that most bytes lead to from lexer state `q`, if any does."""

@@ -9,7 +9,7 @@ import pytest
 
 import structgen as sg
 from structgen import constraint as constraint_module
-from structgen.mask import rows, walker
+from structgen.mask import common, rows, walker
 
 
 def bytewise() -> sg.Vocabulary:
@@ -125,6 +125,42 @@ def test_views_and_ids_stay_what_they_are(max_bytes: int) -> None:
         views[0][0] = 1
     other = sg.compile(sg.JsonSchema(schema), bytewise())
     assert other.mask_id(other.start) == ids[0]
+
+
+def test_a_vocabulary_without_all_bytes_forgets_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """States that no tokens finish stay dead, however often the tables are dropped."""
+    monkeypatch.setattr(constraint_module, "CHECK_EVERY", 1)
+    tokens = [b"a", b"b", b"bc", b"cb", b"dd", b"d"]
+    vocabulary = sg.Vocabulary([*tokens, None], eos_ids=[len(tokens)])
+    spec = sg.Regex("(a|bc){2,6}d?(c?b){0,3}")
+    roomy, tight = (sg.compile(spec, vocabulary, max_bytes=b) for b in (1 << 28, 0))
+    tight._most = 0
+    pairs = [(roomy.start, tight.start)]
+    for one, two in pairs:
+        assert bytes(roomy.mask_view(one)) == bytes(tight.mask_view(two))
+        for token in range(len(tokens)):
+            after = roomy.advance(one, token), tight.advance(two, token)
+            assert (after[0] >= 0) == (after[1] >= 0)
+            if after[0] >= 0 and after[0] not in dict(pairs):
+                pairs.append(after)
+    assert len(pairs) > 20
+
+
+def test_shared_parts_of_rows_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is dropped is made again, and the bytes are those of what is kept."""
+    spec = sg.JsonSchema({"type": ["string", "number", "object"], "minLength": 1})
+    texts = [b'"', b'"a', b'"\\', b'"\\u', b"1", b"1.", b"-", b'{"', b'{"a', b'{"a":']
+    roomy = sg.compile(spec, bytewise())
+    monkeypatch.setattr(common, "MAX_BYTES", 600)
+    vocabulary = bytewise()
+    kept = common.common_of(vocabulary)
+    tight = sg.compile(spec, vocabulary)
+    for text in texts:
+        one, two = (c.advance_bytes(c.start, text) for c in (roomy, tight))
+        assert bytes(roomy.mask_view(one)) == bytes(tight.mask_view(two))
+        assert kept.nbytes == sum(i.nbytes for i in kept._insides.values()) <= 600
+    assert len(kept._insides) > 1
+    assert tight.size["bytes"] > tight.automaton.size["bytes"] + tight._rows.current.nbytes
 
 
 @pytest.mark.parametrize("schema", [{"minLength": 2, "maxLength": 5}, {"maxLength": 3}])

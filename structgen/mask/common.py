@@ -1,0 +1,108 @@
+"""In: a vocabulary. Out: parts of mask rows that all specs share, each made once in a process.
+
+What a state of a lexicon (free strings and keys, numbers, white space) allows by itself depends on
+nothing else, and neither does how many characters of a free string each token begins.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.automaton import Row
+from structgen.automaton.lexicon import Lexicon
+from structgen.mask.bitmask import pack
+
+if TYPE_CHECKING:
+    from structgen.tokens.vocabulary import Vocabulary
+
+MAX_BYTES = 64 << 20  # of parts of rows kept for one vocabulary
+MAX_SHORT = 256  # rows of tokens with at most so many characters
+
+
+class Inside(NamedTuple):
+    """What a lexer state allows by itself, and where tokens leave the lexeme."""
+
+    row: Row
+    crossings: Any  # kernels.walk.Crossings
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both."""
+        size: int = self.row.nbytes + sum(array.nbytes for array in self.crossings)
+        return size
+
+
+class Characters(NamedTuple):
+    """How many characters a free string has begun.
+
+    started: int32[nodes], at each node of the trie; most: by token, int32[32 * words].
+    """
+
+    started: npt.NDArray[np.int32]
+    most: npt.NDArray[np.int32]
+
+
+class Common:
+    """What is the same for every spec over one vocabulary. Safe to use from many threads.
+
+    The parts used last are kept, MAX_BYTES of them.
+    """
+
+    characters: Characters | None = None
+
+    def __init__(self) -> None:
+        self._insides: OrderedDict[tuple[int, int], Inside] = OrderedDict()
+        self._lexicons: dict[int, Lexicon] = {}  # by id, kept so that ids stay theirs
+        self._short: dict[int, Row] = {}
+        self._nbytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the parts of rows."""
+        return self._nbytes
+
+    def inside(self, lexicon: Lexicon, q: int) -> Inside | None:
+        """What state number q of a lexicon allows, None if nobody has kept it."""
+        key = (id(lexicon), q)
+        with self._lock:
+            found = self._insides.get(key)
+            if found is not None:
+                self._insides.move_to_end(key)
+        return found
+
+    def keep(self, lexicon: Lexicon, q: int, inside: Inside) -> None:
+        """Keep what a state allows; what was used least recently goes where there is no room."""
+        key = (id(lexicon), q)
+        with self._lock:
+            self._lexicons[id(lexicon)] = lexicon
+            if key not in self._insides:
+                self._insides[key] = inside
+                self._nbytes += inside.nbytes
+            while self._nbytes > MAX_BYTES:
+                self._nbytes -= self._insides.popitem(last=False)[1].nbytes
+
+    def short(self, high: int) -> Row:
+        """The tokens with which a free string begins at most `high` characters."""
+        found = self._short.get(high)
+        if found is None:
+            most = np.zeros(0, np.int32) if self.characters is None else self.characters.most
+            found = pack(most <= high)
+            if len(self._short) >= MAX_SHORT:
+                self._short = {}
+            self._short[high] = found
+        return found
+
+
+_commons: WeakKeyDictionary[Vocabulary, Common] = WeakKeyDictionary()
+
+
+def common_of(vocabulary: Vocabulary) -> Common:
+    """What this process has made for a vocabulary."""
+    return _commons.setdefault(vocabulary, Common())
