@@ -27,6 +27,7 @@ COMMANDS = {
     "generate": "measure generation with a model, end to end",
     "batches": "measure how masks that are made are handed out, by batch size and threads",
     "device": "measure masks and sampling where the logits are",
+    "speculate": "measure speculative decoding beside plain decoding",
     "aligned": "measure samplers of the model's own law",
     "report": "make an HTML page and tables of results",
     "compare": "say what got better or worse between two results files",

@@ -1,0 +1,215 @@
+"""In: drafters. Out: tokens per pass of the target, and its time over that of plain decoding.
+
+Masked decoding with the same engine, mask cache, data type, threads and prompts is the denominator
+of every ratio. JSON extraction is written by the demo model; SQL, code and prose are recorded texts
+(see speculate_tasks.py). `--shape` says how large a model's passes are paid for: one with random
+weights in bfloat16 reads the same tokens beside the demo model; `demo` is the demo model alone.
+
+    structgen bench speculate --quick --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from dataclasses import asdict
+from functools import partial
+from typing import Any, cast
+
+from jsonschemabench.errors import BenchError
+from jsonschemabench.speculate_runs import PLAIN, Arms, Run, run_tasks
+from jsonschemabench.speculate_tables import Figures, figures, region_table, table
+from jsonschemabench.speculate_target import SHAPES, Costly, Scripted, random_model
+from jsonschemabench.speculate_tasks import WORKLOADS, Task, tasks
+from structgen.decode.generator import Generator
+from structgen.decode.target import HuggingFaceTarget
+from structgen.speculate.policies.costs import CostTable
+
+WARMING = 2  # tasks of each workload that are run before any is measured
+QUICK_SECONDS = 36.0  # from the start of the command until the last task ends
+QUICK = "json,sql,free"  # workloads
+REPEATS = 5
+COLD = " (cold)"
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command `speculate`."""
+    parser = commands.add_parser(
+        "speculate",
+        help="measure speculative decoding beside plain masked decoding",
+        description="Tokens per forward pass and wall-clock ratio of drafters on JSON, SQL, code "
+        "and free text, with plain masked decoding as the denominator.",
+    )
+    parser.add_argument("--quick", action="store_true", help="only `auto`, in less than 50 s")
+    parser.add_argument("--json", action="store_true", help="write one JSON object")
+    parser.add_argument("--tasks", type=int, default=6, metavar="N", help="of each workload")
+    parser.add_argument("--max-tokens", type=int, default=96, metavar="N", help="of each text")
+    parser.add_argument(
+        "--shape", choices=tuple(SHAPES), default="30m", help="whose passes are paid for"
+    )
+    parser.add_argument("--workloads", default=",".join(WORKLOADS), metavar="NAMES")
+    parser.add_argument(
+        "--drafters",
+        default="",
+        metavar="NAMES",
+        help="as in speculate=, with commas between (default: all that need no other model)",
+    )
+    parser.add_argument("--temperature", type=float, default=0.0, metavar="N")
+    parser.add_argument("--threads", type=int, default=1, metavar="N")
+    parser.add_argument("--seed", type=int, default=7, metavar="N")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, then print tables or JSON."""
+    deadline = time.monotonic() + (QUICK_SECONDS if args.quick else math.inf)
+    if args.quick:
+        args.tasks, args.max_tokens, args.workloads = 64, min(args.max_tokens, 48), QUICK
+    workloads = [name.strip() for name in args.workloads.split(",")]
+    for name in workloads:
+        if name not in WORKLOADS:
+            raise BenchError(f"there is no workload {name!r}", expected=", ".join(WORKLOADS))
+    asked = {name: tasks(name, args.tasks + WARMING, args.seed) for name in workloads}
+    generator = _generator(args, asked)
+    arms = _arms(args, generator)
+    options = {"temperature": args.temperature, "seed": args.seed, "max_tokens": args.max_tokens}
+    _warm_up(args, generator, asked, arms, options)
+    costs = _costs(generator, args)
+    runs = _measure(generator, asked, arms, deadline, options)
+    found = figures(runs, costs.ratio, costs.seconds(1))
+    _report(args, found, costs, runs)
+    return 0
+
+
+def _measure(
+    generator: Generator,
+    asked: dict[str, list[Task]],
+    arms: Arms,
+    deadline: float,
+    options: dict[str, Any],
+) -> list[Run]:
+    """The tasks of all workloads in turn, until the deadline."""
+    sources = [
+        run_tasks(generator, found[WARMING:], arms, deadline, **options) for found in asked.values()
+    ]
+    runs: list[Run] = []
+    while sources:
+        for source in list(sources):
+            some = [one for _, one in zip(arms, source, strict=False)]
+            runs += some
+            if not some:
+                sources.remove(source)
+        print(f"\r{len(runs)} runs", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return runs
+
+
+def _arms(args: argparse.Namespace, generator: Generator) -> Arms:
+    """Plain decoding, and what each name means; state is kept between tasks, but where cold."""
+    from structgen.speculate.names import MODEL_FREE, Speculations
+
+    wished = [name.strip() for name in args.drafters.split(",") if name.strip()]
+    names = ["auto"] if args.quick else wished or list(MODEL_FREE)
+    arms: Arms = {PLAIN: lambda: None}
+    kept = Speculations()
+    for name in names:
+        arms[name] = partial(kept.of, name, generator)
+    if not args.quick:
+        for name in ("auto", "suffix"):
+            if name in names:
+                arms[name + COLD] = partial(_fresh, name, generator)
+    return arms
+
+
+def _fresh(name: str, generator: Generator) -> Any:
+    """A speculation that has learned nothing yet."""
+    from structgen.speculate.names import Speculations
+
+    return Speculations().of(name, generator)
+
+
+def _generator(args: argparse.Namespace, asked: dict[str, list[Task]]) -> Generator:
+    """The demo model, on so many threads, made as dear as was asked, with the recorded texts."""
+    import torch
+
+    from structgen.demo import model_path
+
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    torch.set_num_threads(args.threads)
+    generator = Generator(str(model_path()), dtype="float32")
+    target: Any = generator.target
+    if SHAPES[args.shape] is not None:
+        target = Costly(target, random_model(args.shape))
+    generator.target = cast(HuggingFaceTarget, Scripted(target, _scripts(generator, asked)))
+    return generator
+
+
+def _scripts(
+    generator: Generator, asked: dict[str, list[Task]]
+) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """The recorded texts as tokens, with an end token, by the prompts' tokens."""
+    from structgen.decode.prompts import encode_prompt
+
+    found = {}
+    for task in (task for several in asked.values() for task in several if task.text is not None):
+        prompt = encode_prompt(generator.tokenizer, task.prompt, generator.chat, None)
+        text = generator.tokenizer(task.text, add_special_tokens=False).input_ids
+        found[tuple(prompt)] = (*text, generator.vocabulary.eos_ids[0])
+    return found
+
+
+def _warm_up(
+    args: argparse.Namespace,
+    generator: Generator,
+    asked: dict[str, list[Task]],
+    arms: Arms,
+    options: dict[str, Any],
+) -> None:
+    """Compile kernels, and let drafters learn from other tasks; in a hurry, from one."""
+    arms = {"auto": arms["auto"]} if args.quick else arms
+    for several in list(asked.values())[: 1 if args.quick else None]:
+        for _ in run_tasks(generator, several[: 1 if args.quick else WARMING], arms, **options):
+            pass
+
+
+def _costs(generator: Generator, args: argparse.Namespace) -> CostTable:
+    """What passes of the target cost."""
+    costs = CostTable()
+    widths = (1, 8, 16) if args.quick else (1, 2, 4, 8, 16, 32)
+    costs.measure(generator.target, widths, context=200, repeats=1 if args.quick else REPEATS)
+    return costs
+
+
+def _report(args: argparse.Namespace, found: list[Figures], costs: Any, runs: list[Run]) -> None:
+    plain = [run.per_token * 1e3 for run in runs if run.arm == PLAIN]
+    drift = max(plain) / min(plain) if plain else 1.0
+    ratios = {n: round(ratio, 2) for n, ratio in costs.table().items()}
+    if args.json:
+        report: dict[str, Any] = {
+            f.workload: asdict(f) | {"drafter": f.arm}
+            for f in found
+            if f.arm == ("auto" if args.quick else f.arm) and f.arm != PLAIN
+        }
+        if not args.quick:
+            report = {"arms": [asdict(f) for f in found]}
+        report["machine"] = {
+            "shape": args.shape,
+            "threads": args.threads,
+            "t1_milliseconds": costs.seconds(1) * 1e3,
+            "ratios": ratios,
+            "plain_drift": drift,
+            "load": max(run.load for run in runs),
+        }
+        print(json.dumps(report))
+        return
+    print(table(found))
+    print()
+    print(region_table(found))
+    print(
+        f"\nshape {args.shape}, {args.threads} threads, T(1) = {costs.seconds(1) * 1e3:.1f} ms, "
+        f"T(n)/T(1): {ratios}; plain decoding's time per token varied by a factor of {drift:.1f}, "
+        f"load average up to {max(run.load for run in runs):.1f}"
+    )

@@ -1,0 +1,123 @@
+"""In: a seed. Out: prompts with specs and, but for JSON, the texts that a good model would write.
+
+JSON extraction is the demo model's own work: schemas and prompts of its corpus that it never saw.
+SQL, code and prose are recorded texts: queries to a small shop, functions of Python's library, and
+paragraphs of this project's documentation.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import itertools
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structgen as sg
+
+WORKLOADS = ("json", "sql", "code", "free")
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Task:
+    """A prompt, what its text must fit, and the text; None where the model says it."""
+
+    workload: str
+    prompt: str
+    spec: Any
+    text: str | None
+
+
+def tasks(workload: str, count: int, seed: int) -> list[Task]:
+    """`count` tasks, or as many as there are."""
+    found = list(_SOURCES[workload](count, seed))
+    start = seed % len(found)
+    return (found[start:] + found[:start])[:count]
+
+
+def _json(count: int, seed: int) -> Iterator[Task]:
+    from structgen.demo.evaluate import unseen
+
+    for example in unseen(count, seed):
+        spec = sg.JsonSchema(example.schema, whitespace="bounded")
+        yield Task("json", example.prompt, spec, None)
+
+
+_TABLES = """\
+CREATE TABLE customers (id INTEGER, name VARCHAR(40), city VARCHAR(40), since DATE);
+CREATE TABLE orders (id INTEGER, customer_id INTEGER, product_id INTEGER, quantity INTEGER, day DATE);
+CREATE TABLE products (id INTEGER, name VARCHAR(40), price DECIMAL(8, 2), stock INTEGER);
+"""  # noqa: E501
+
+_QUERIES = {
+    "Which customers live in Vienna?": "SELECT name FROM customers WHERE city = 'Vienna' "
+    "ORDER BY name;",
+    "How many orders did each customer make?": "SELECT customers.name, count(*) AS orders_made "
+    "FROM customers JOIN orders ON orders.customer_id = customers.id GROUP BY customers.name "
+    "ORDER BY orders_made DESC;",
+    "Which products cost more than 100 and are out of stock?": "SELECT name, price FROM products "
+    "WHERE price > 100 AND stock = 0;",
+    "What is the total value of the orders of each customer?": "SELECT customers.name, "
+    "sum(orders.quantity * products.price) AS total FROM orders JOIN customers ON "
+    "orders.customer_id = customers.id JOIN products ON orders.product_id = products.id "
+    "GROUP BY customers.name HAVING sum(orders.quantity * products.price) > 0 ORDER BY total DESC;",
+    "Which products were never ordered?": "SELECT name FROM products WHERE NOT EXISTS "
+    "(SELECT 1 FROM orders WHERE orders.product_id = products.id);",
+    "Which three products sold best?": "SELECT products.name, sum(orders.quantity) AS sold FROM "
+    "products JOIN orders ON orders.product_id = products.id GROUP BY products.name "
+    "ORDER BY sold DESC LIMIT 3;",
+    "Which customers ordered more than the average quantity?": "SELECT DISTINCT customers.name "
+    "FROM customers JOIN orders ON orders.customer_id = customers.id WHERE orders.quantity > "
+    "(SELECT avg(quantity) FROM orders);",
+    "In which cities do customers without orders live?": "SELECT DISTINCT city FROM customers "
+    "LEFT JOIN orders ON orders.customer_id = customers.id WHERE orders.id IS NULL ORDER BY city;",
+    "Label each product as cheap, medium or dear.": "SELECT name, CASE WHEN price < 10 THEN "
+    "'cheap' WHEN price < 100 THEN 'medium' ELSE 'dear' END AS label FROM products;",
+    "What did each city order per product?": "WITH sales AS (SELECT customers.city, "
+    "products.name, orders.quantity FROM orders JOIN customers ON orders.customer_id = "
+    "customers.id JOIN products ON orders.product_id = products.id) SELECT city, name, "
+    "sum(quantity) AS quantity FROM sales GROUP BY city, name ORDER BY city, quantity DESC;",
+}
+
+
+def _sql(_count: int, _seed: int) -> Iterator[Task]:
+    spec = sg.shipped("sql")
+    for question, query in _QUERIES.items():
+        yield Task("sql", f"{_TABLES}\n-- {question}\n", spec, query)
+
+
+#: Functions of Python's library that fit the shipped grammar, each after another of its module.
+_FUNCTIONS = {
+    "colorsys": ("yiq_to_rgb", "rgb_to_hls", "rgb_to_hsv", "hsv_to_rgb"),
+    "heapq": ("_siftdown", "_siftdown_max", "_siftup", "_siftup_max"),
+    "html": ("unescape", "escape"),
+    "base64": ("b64encode", "standard_b64decode", "urlsafe_b64encode", "encodebytes"),
+}
+
+
+def _code(_count: int, _seed: int) -> Iterator[Task]:
+    spec = sg.shipped("python")
+    for module, names in _FUNCTIONS.items():
+        sources = [_source(module, name) for name in names]
+        for before, text in itertools.pairwise(sources):
+            yield Task("code", before + "\n\n", spec, text)
+
+
+def _source(module: str, name: str) -> str:
+    return textwrap.dedent(inspect.getsource(getattr(importlib.import_module(module), name)))
+
+
+def _free(_count: int, _seed: int) -> Iterator[Task]:
+    pages = [HERE / "README.md", HERE.parent / "structgen" / "demo" / "README.md"]
+    for page in pages:
+        parts = [" ".join(p.split()) for p in page.read_text(encoding="utf-8").split("\n\n")]
+        prose = [p for p in parts if len(p) > 250 and p[0].isalpha()]
+        for before, text in itertools.pairwise(prose):
+            yield Task("free", before[-300:] + "\n\n", sg.FreeText(), text[:400])
+
+
+_SOURCES = {"json": _json, "sql": _sql, "code": _code, "free": _free}

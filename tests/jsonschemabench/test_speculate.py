@@ -1,0 +1,131 @@
+"""In: the command `speculate`. Out: its JSON, its tasks and targets, its figures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import structgen as sg
+from jsonschemabench import speculate
+from jsonschemabench.main import main
+from jsonschemabench.speculate_runs import PLAIN, REGIONS, Arms, Run, regions, run_tasks
+from jsonschemabench.speculate_tables import figures, interval, region_table, table
+from jsonschemabench.speculate_target import Costly, Scripted
+from jsonschemabench.speculate_tasks import WORKLOADS, Task, tasks
+from structgen.decode.generator import Generator
+from structgen.decode.target import HuggingFaceTarget
+from tests.decode.models import build_model, build_tokenizer
+
+
+def test_quick_prints_one_json_object(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workload each for JSON, SQL and prose, even when there is no time for a second task."""
+    monkeypatch.setattr(speculate, "QUICK_SECONDS", 0.0)
+    assert main(["speculate", "--quick", "--json", "--shape", "demo"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    for name in ("json", "sql", "free"):
+        assert report[name]["drafter"] == "auto"
+        assert report[name]["tokens_per_forward"] >= 1.0
+        assert report[name]["wall_ratio"] > 0
+        assert report[name]["same"]
+    assert report["json"]["tokens_per_forward"] > 1.5
+
+
+def test_recorded_texts_fit_their_specs() -> None:
+    """Each workload has tasks enough; what is written there can be."""
+    for workload in WORKLOADS:
+        found = tasks(workload, 8, 3)
+        assert len({task.prompt for task in found}) == 8
+        for task in found:
+            assert (task.text is None) == (workload == "json")
+            if task.text is not None:
+                sg.check(task.spec, task.text)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Generator:
+    """A tiny random model in float64."""
+    tokenizer = build_tokenizer()
+    return Generator(build_model(tokenizer).double(), tokenizer)
+
+
+def test_a_scripted_and_costly_target_writes_its_text(tiny: Generator) -> None:
+    """With and without drafts, in a batch with a text that is not recorded; both models read."""
+    large = HuggingFaceTarget(build_model(tiny.tokenizer, seed=9, layers=1))
+    inner: Any = tiny.target
+    prompts, spec = ["ab", "true"], sg.Regex("(ab|true|a)+")
+    ids = tiny.tokenizer(prompts[0], add_special_tokens=False).input_ids
+    script = tiny.tokenizer("abtrueaabtruea", add_special_tokens=False).input_ids
+    place: Any = tiny
+    recorded = (*script, tiny.vocabulary.eos_ids[0])
+    place.target = Scripted(Costly(inner, large), {tuple(ids): recorded})
+    try:
+        options: dict[str, Any] = {"temperature": 0.0, "stop": "eos", "max_tokens": 30}
+        plain = tiny.batch(prompts, spec, **options)
+        fast = tiny.batch(prompts, spec, speculate="suffix", **options)
+    finally:
+        place.target = inner
+    assert plain[0].text == "abtrueaabtruea"
+    assert [r.tokens for r in plain] == [r.tokens for r in fast]
+
+
+def test_regions_of_tokens(tiny: Generator) -> None:
+    """Keys and braces are structure, strings and numbers values, what must come is forced."""
+    schema = {"type": "object", "properties": {"k": {"type": "integer"}}, "required": ["k"]}
+    spec = sg.JsonSchema(schema, whitespace="compact")
+    text = '{"k":12}'
+    tokens = tiny.tokenizer(text, add_special_tokens=False).input_ids
+    found = regions(tiny, Task("json", "", spec, None), tokens, [(0, 0, 1), (4, 2, 3)])
+    assert sum(n for n, _ in found.values()) == len(tokens)
+    assert sum(kept for _, kept in found.values()) == min(2, len(tokens) - 1)
+    assert found["forced"][0] >= 1
+    assert found["value"][0] >= 1
+
+
+def test_arms_take_turns_and_are_compared(tiny: Generator) -> None:
+    """Each task once by each arm, forwards and backwards; none after the deadline but the first."""
+    asked = [Task("free", prompt, sg.Regex("(ab|true)+"), None) for prompt in ("ab", "true", "k")]
+    order: list[str] = []
+    arms: Arms = {name: partial(order.append, name) for name in (PLAIN, "other")}
+    runs = list(run_tasks(tiny, asked, arms, temperature=0.0, max_tokens=8))
+    assert order == [PLAIN, "other", "other", PLAIN, PLAIN, "other"]
+    assert all(run.same for run in runs)
+    assert len(list(run_tasks(tiny, asked, arms, 0.0, temperature=0.0, max_tokens=8))) == 2
+    found = figures(runs, lambda n: 1.0, 1.0)
+    assert [f.arm for f in found] == [PLAIN, "other"]
+    assert found[0].wall_ratio == pytest.approx(1.0)
+    assert found[1].interval[0] <= found[1].wall_ratio <= found[1].interval[1]
+
+
+def test_figures_are_what_their_names_say() -> None:
+    """Twice as fast per token, three tokens a pass, of which two from drafts."""
+    none = dict.fromkeys(REGIONS, (0, 0))
+    plain = Run("json", 0, PLAIN, 10, 9, 11.0, 2.0, 0, 0, 0, (), (), (), none, 0, True)
+    rounds = ((0, 0, 1), (3, 2, 3), (3, 2, 3), (3, 2, 3))
+    fast = replace(plain, arm="x", forwards=3, seconds=6.5, draft=0.5, verify=3.0, other=1.0)
+    where = {"forced": (4, 2), "structure": (0, 0), "value": (6, 3)}
+    fast = replace(fast, rounds=rounds, tried=(3, 3, 3), kept=(3, 3, 0), regions=where)
+    found = figures([plain, fast], lambda n: 1 + (n - 1) / 6, 1.0)[1]
+    assert found.tokens_per_forward == 3.0
+    assert found.wall_ratio == pytest.approx(2.0)
+    assert found.end_to_end == pytest.approx(11 / 6.5)
+    assert found.predicted == pytest.approx(3 / (1.5 + 0.5 / 3))
+    assert found.acceptance == (1.0, 1.0, 0.0)
+    assert found.regions["forced"] == (4, 0.5)
+    assert "| json | x | 3.00 | 2.00 |" in table([found])
+    assert "| json | x | 4, 50% | 0, 0% | 6, 50% |" in region_table([found])
+
+
+def test_the_interval_covers_the_mean() -> None:
+    """Narrow for tasks that agree, wide for those that do not."""
+    rng = np.random.default_rng(1)
+    low, high = interval(np.log(2) + 0.01 * rng.standard_normal(50))
+    assert low < 2.0 < high < low * 1.02
+    low, high = interval(np.log(2) + 0.5 * rng.standard_normal(50))
+    assert high > low * 1.2
