@@ -10,6 +10,7 @@ from structgen.cli import inputs
 from structgen.cli.options import add_command, add_schema, integer, schema_options
 from structgen.cli.terminal import Terminal, is_terminal
 from structgen.errors import StructgenError
+from structgen.speculate.names import NAMES
 
 if TYPE_CHECKING:
     from structgen.decode.generator import Generator
@@ -26,6 +27,7 @@ SETTINGS = (
     "system",
     "on_truncation",
     "chat",
+    "speculate",
 )
 
 
@@ -40,6 +42,14 @@ def add(commands: Any) -> None:
     _add_sampling(parser)
     parser.add_argument("-n", metavar="N", type=integer(1), help="number of results, one a line")
     parser.add_argument("--stream", action="store_true", help="write the text as it comes")
+    parser.add_argument(
+        "--speculate",
+        metavar="NAME",
+        choices=NAMES,
+        default=argparse.SUPPRESS,
+        help="draft several tokens per forward pass; the law of the text stays the same: "
+        f"{', '.join(NAMES)} (default: none)",
+    )
     parser.add_argument("--stats", action="store_true", help="say on stderr how it went")
 
 
@@ -115,6 +125,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             terminal.say("note: the token budget was ending, so the text was closed early")
         if args.stats:
             terminal.say(stats(result))
+            if result.stats is not None:
+                terminal.say(str(result.stats))
     return 0
 
 

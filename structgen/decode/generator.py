@@ -23,6 +23,7 @@ from structgen.decode.row import Request, Row
 from structgen.decode.sampling import row_rng
 from structgen.decode.settings import Options, Settings, check_chat, check_count
 from structgen.errors import GenerationError, ModelError
+from structgen.speculate.names import Speculations
 from structgen.tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class Generator:
     """A model ready to generate; it keeps the vocabulary and the specs compiled for it.
 
     Attributes: `vocabulary`, sized by the model's logits; `tokenizer`; `target`, the model as the
-    loop sees it; `chat`; `specs`, those compiled.
+    loop sees it; `chat`; `specs`, those compiled; `speculations`, those asked for by name, with
+    what they learned.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Generator:
         self.target, self.tokenizer = load_target(model, tokenizer, device, dtype)
         self.vocabulary: Vocabulary = vocabulary_of(self.target, self.tokenizer)
         self.chat: Chat = chat
+        self.speculations = Speculations()
         self.specs = CompiledSpecs(self.vocabulary, Speller(self.vocabulary), specs_kept)
 
     @overload
@@ -146,9 +149,9 @@ class Generator:
         if settings.speculate is None:
             return decode(self.target, rows)
         from structgen.speculate.loop import decode as decode_with_drafts
-        from structgen.speculate.speculation import speculation_of
 
-        return decode_with_drafts(self.target, rows, speculation_of(settings.speculate))
+        speculation = self.speculations.of(settings.speculate, self)
+        return decode_with_drafts(self.target, rows, speculation)
 
     def _rows(self, prompts: Sequence[Prompt], specs: Any, n: int, settings: Settings) -> list[Row]:
         if isinstance(prompts, str) or not isinstance(prompts, Sequence) or not prompts:

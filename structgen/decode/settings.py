@@ -12,6 +12,7 @@ from structgen.decode.interfaces import Transform, Weigh
 from structgen.decode.prompts import Chat
 from structgen.decode.sampling import Sampler
 from structgen.errors import GenerationError
+from structgen.speculate.names import check_speculate
 
 
 class Options(TypedDict, total=False):
@@ -48,8 +49,10 @@ class Settings:
     weight: a function from a state of the constraint and the tokens allowed there, int64[k], to
         log weights float64[k], by which their law is multiplied; -inf refuses a token.
     transforms: what changes the law by the text so far, such as penalties on repetitions.
-    speculate: None writes one token per forward pass; a drafter or a Speculation of
-        `structgen.speculate` drafts several, and the law of the text stays the same.
+    speculate: None writes one token per forward pass; "auto" drafts several as far as that pays
+        here; the law of the text stays the same. Another name of `structgen.speculate.names`
+        ("suffix", "copy", "recycling", ...) drafts in this way alone; a drafter or a Speculation
+        of `structgen.speculate` as it says.
     """
 
     temperature: float = 1.0
@@ -76,6 +79,7 @@ class Settings:
         if self.on_truncation not in {"close", "raise"}:
             _refuse("on_truncation", self.on_truncation, '"close" or "raise"')
         check_chat(self.chat)
+        check_speculate(self.speculate)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:

@@ -1,4 +1,4 @@
-"""In: what `speculate=` may be. Out: Speculation: a drafter, a rule, a length policy."""
+"""In: a drafter, a rule, a length policy. Out: Speculation, how to speculate."""
 
 from __future__ import annotations
 
@@ -43,8 +43,3 @@ class Speculation:
     def rng(self, number: int) -> np.random.Generator:
         """The drafter's random numbers for one text of a batch."""
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, number, 1])))
-
-
-def speculation_of(wish: Speculation | Drafter) -> Speculation:
-    """What a `speculate=` argument means; a drafter alone goes with the rule for all drafters."""
-    return wish if isinstance(wish, Speculation) else Speculation(wish)

@@ -15,7 +15,8 @@ class Stats:
     included. drafted: draft tokens that were read. accepted: those of them that were kept.
     tried, kept: by depth (the first entry is depth 1): rounds that drafted so deep, and rounds that
     kept a token there. draft_seconds, verify_seconds, other_seconds: making drafts, forward passes
-    with the commit, and the rest (masks, acceptance, text). drafter: what drafted.
+    with the commit, and the rest (masks, acceptance, text). drafter: what drafted. rounds: for
+    each pass, that over the prompt first: draft tokens read, those kept, tokens written.
     """
 
     drafter: str = ""
@@ -28,6 +29,7 @@ class Stats:
     draft_seconds: float = 0.0
     verify_seconds: float = 0.0
     other_seconds: float = 0.0
+    rounds: list[tuple[int, int, int]] = field(default_factory=list)
 
     @property
     def tokens_per_forward(self) -> float:
@@ -39,11 +41,32 @@ class Stats:
         """For each depth, the share of drafts reaching it of which a token was kept there."""
         return [kept / tried for kept, tried in zip(self.kept, self.tried, strict=True)]
 
+    @property
+    def shares(self) -> dict[str, float]:
+        """Shares of the time after the prompt was read: "draft", "verify" and "other"."""
+        seconds = {
+            "draft": self.draft_seconds,
+            "verify": self.verify_seconds,
+            "other": self.other_seconds,
+        }
+        total = sum(seconds.values())
+        return {name: part / total if total else 0.0 for name, part in seconds.items()}
+
+    def __str__(self) -> str:
+        acceptance = " ".join(f"{share:.0%}" for share in self.acceptance[:8])
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in self.shares.items())
+        return (
+            f"{self.drafter}: {self.tokens_per_forward:.2f} tokens per forward pass, "
+            f"{self.accepted} of {self.drafted} draft tokens kept; "
+            f"by depth: {acceptance or 'none drafted'}; time: {shares}"
+        )
+
     def add(self, seen: Round) -> None:
         """Count a round; that of the prompt has no forward pass of its own."""
         self.tokens += len(seen.written)
         self.drafted += len(seen.tree) - 1
         self.accepted += len(seen.path)
+        self.rounds.append((len(seen.tree) - 1, len(seen.path), len(seen.written)))
         deepest = max(seen.tree.depths)
         grown = deepest - len(self.tried)
         self.tried += [0] * grown

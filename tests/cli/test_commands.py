@@ -46,6 +46,22 @@ def test_generate_writes_only_json_to_stdout(
     assert "tokens/s" in loud.err
 
 
+def test_drafts_are_counted_and_change_nothing(
+    person: str, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tokens per forward pass are among the figures; an unknown name is bad input."""
+    assert main(["generate", person, PROMPT, *options]) == 0
+    plain = capsys.readouterr().out
+    fast = [*options, "--speculate", "auto", "--stats"]
+    assert main(["generate", person, PROMPT, *fast]) == 0
+    told = capsys.readouterr()
+    assert told.out == plain
+    assert "auto: " in told.err
+    assert "tokens per forward pass" in told.err
+    assert main(["generate", person, PROMPT, *options, "--speculate", "outo"]) == 2
+    assert "auto" in capsys.readouterr().err
+
+
 def test_streaming_writes_the_same_text(
     person: str, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from structgen.speculate.tree import DraftTree
 from tests.speculate.toys import make_context, toy_constraint
 
 PATTERN = "a{0,400}"
-TOKEN = 1  # b"a"
+TOKEN, OTHER = 1, 2  # b"a", which is drafted, and what is written where that is wrong
 
 
 def endless_context(seed: int = 0) -> Context:
@@ -32,11 +32,14 @@ def chain(context: Context, estimates: Sequence[float]) -> DraftTree:
     return tree
 
 
-def round_of(tree: DraftTree, kept: int, seconds: float = 1.0, draft_seconds: float = 0.0) -> Round:
-    """A round in which so many tokens of a chain were kept, and one more was written."""
+def round_of(
+    tree: DraftTree, right: int, seconds: float = 1.0, draft_seconds: float = 0.0
+) -> Round:
+    """A round in which so many tokens of a chain are right, be they drafted or not."""
     logits = np.zeros((len(tree), 6))
+    kept = min(right, len(tree) - 1)
     path = tuple(range(1, kept + 1))
-    written = (TOKEN,) * (kept + 1)
+    written = (TOKEN,) * kept + (TOKEN if right > kept else OTHER,)
     return Round(tree, path, written, logits, None, draft_seconds, seconds, 1, len(tree))
 
 

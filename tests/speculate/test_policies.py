@@ -171,7 +171,7 @@ def test_del_finds_the_layer_and_the_length() -> None:
         tree = chain(context, [0.9] * 2)
         right = [[TOKEN if rng.random() < s else 2 for s in share.values()] for _ in range(3)]
         hidden = np.array(right, float)[:, :, None]
-        seen = round_of(tree, 2)
+        seen = round_of(tree, 3)
         policy.observe(context, Round(**{**fields(seen), "hidden": hidden}))
         policy.costs.add(1.0, 1)
     assert policy.acceptance == pytest.approx([0.0, 0.9, 1.0], abs=0.2)
@@ -247,10 +247,10 @@ def test_cost_table_is_robust_and_interpolates() -> None:
     for _ in range(40):
         for width, seconds in ((1, 1.0), (4, 2.0), (8, 1.2)):
             table.add(seconds * (50.0 if rng.random() < 0.2 else 1.0), width)
-    assert table.table() == pytest.approx({1: 1.0, 4: 2.0, 8: 1.2})
-    assert table.ratio(6) == pytest.approx(1.6)
-    assert table.ratio(10) == pytest.approx(1.26)
-    assert table.seconds(6) == pytest.approx(1.6)
+    assert table.table() == pytest.approx({1: 1.0, 4: 2.0, 8: 1.2}, rel=0.02)
+    assert table.ratio(6) == pytest.approx(1.6, rel=0.02)
+    assert table.ratio(10) == pytest.approx(1.26, rel=0.02)
+    assert table.seconds(6) == pytest.approx(1.6, rel=0.02)
     assert table.ratio(4, rows=7) == pytest.approx(1.09)
     assert table.best_size([0.9, 0.9, 0.9]) == 3
     assert table.best_size([0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]) == 7  # a pass of 8 is the cheaper
@@ -269,7 +269,9 @@ def test_a_cost_table_measures_a_target() -> None:
     table.add(0.5, 1)
     table.observe(round_of(tree, 1, 1.0, draft_seconds=0.2))
     assert table.draft_ratio(5) == pytest.approx(1.0)
-    assert table.rate(1.0, 2) == pytest.approx(2 / (2.0 + 0.4))
+    assert table.ratio(3) == pytest.approx((2.0 + 1.06) / 2)  # one time alone is half believed
+    assert table.rate(1.0, 2) == pytest.approx(2 / (1.53 + 0.4))
+    assert table.rate(1.0, 2, drafted=True) == pytest.approx(2 / 1.53)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from structgen.decode.target import HuggingFaceTarget
 from structgen.errors import ModelError
 from structgen.speculate.heads.drafter import HeadDrafter
 from structgen.speculate.heads.eagle import EagleHeads
@@ -77,3 +78,13 @@ def head_drafter(name: str, model: Any = None) -> HeadDrafter:
 
         model = AutoModelForCausalLM.from_pretrained(demo.model_path())
     return HeadDrafter(load_heads(demo.heads_path(name), model))
+
+
+def medusa(target: HuggingFaceTarget) -> HeadDrafter:
+    """The Medusa heads that ship for the demo model, which the target must be."""
+    return head_drafter("medusa", target.model)
+
+
+def eagle(target: HuggingFaceTarget) -> HeadDrafter:
+    """The EAGLE that ships for the demo model, which the target must be."""
+    return head_drafter("eagle", target.model)

@@ -19,6 +19,7 @@ from structgen.speculate.policies.checks import check_share, check_some
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 FIRST, AGAIN = 3, 128  # plain passes to begin with, and wider ones between two of them later
+_TRUST = 1.0  # times that SLOPE is worth: one outlier shall not rule out a width for ever
 SLOPE = 0.03  # of T(1), for each further token, where nothing was measured (a bfloat16 model's)
 
 
@@ -44,7 +45,8 @@ class CostTable:
 
     A width is the tokens of one text that a pass reads: its draft and the root. Times are kept for
     each number of texts read together, and only the last `window` of a width, so that they follow
-    the length of the contexts and the load of the machine. Threads may share a table.
+    the length of the contexts and the load of the machine; widths between two of WIDTHS count as
+    the wider one. Threads may share a table.
     """
 
     def __init__(self, window: int = 32) -> None:
@@ -52,6 +54,7 @@ class CostTable:
         self._window = window
         self._passes: dict[int, dict[int, _Times]] = {}  # rows -> width -> times
         self._drafts = _Times(window)
+        self._curves: dict[int, list[tuple[int, float]]] = {}  # rows -> T(width) / T(1)
         self._since: dict[int, int] = {}  # rows -> passes since the last of width 1
         self._lock = threading.Lock()
 
@@ -68,16 +71,18 @@ class CostTable:
         """A pass over `width` tokens of each of `rows` texts took `seconds`."""
         check_some("tokens", width)
         check_share("seconds", seconds, most=float("inf"))
+        width = _kind(width)
         with self._lock:
             times = self._passes.setdefault(rows, {})
             if width not in times:
                 self._passes[rows] = times = {**times, width: _Times(self._window)}
             times[width].add(seconds)
+            self._curves.pop(rows, None)
             self._since[rows] = 0 if width == 1 else self._since.get(rows, 0) + 1
 
     def known(self, width: int, rows: int = 1) -> int:
         """How many times of this width are kept."""
-        return len(self._passes.get(rows, {}).get(width, ()))
+        return len(self._passes.get(rows, {}).get(_kind(width), ()))
 
     def plain_due(self, rows: int = 1) -> bool:
         """Whether a pass without a draft is wanted, to know T(1): at first, and now and then."""
@@ -88,27 +93,23 @@ class CostTable:
 
         It need not grow with the width: a wider pass may be the faster one.
         """
-        times = self._passes.get(rows, {})
-        points = sorted((w, t.typical) for w, t in times.items())
-        if not points or points[0][0] != 1:
-            points = self._without_one(points)
-        unit = points[0][1]
+        points = self._curves.get(rows)
+        if points is None:
+            points = self._curves[rows] = self._points(rows)
         i = bisect_left(points, (width, 0.0))
         if i == len(points):
-            last, seconds = points[-1]
-            return seconds / unit + SLOPE * (width - last)
+            last, ratio = points[-1]
+            return ratio + SLOPE * (width - last)
         (right, after), (left, before) = points[i], points[max(i - 1, 0)]
         if right == width:
-            return after / unit
-        return (before + (after - before) * (width - left) / (right - left)) / unit
+            return after
+        return before + (after - before) * (width - left) / (right - left)
 
     def seconds(self, width: int, rows: int = 1) -> float:
         """T(width) in seconds; 0.0 as long as nothing was measured."""
         times = self._passes.get(rows, {})
         if not times:
             return 0.0
-        if width in times:
-            return times[width].typical
         near = min(times, key=lambda w: (abs(w - width), w))
         return times[near].typical * self.ratio(width, rows) / self.ratio(near, rows)
 
@@ -117,22 +118,24 @@ class CostTable:
         unit = self.seconds(1, rows)
         return nodes * self._drafts.typical / unit if unit else 0.0
 
-    def rate(self, expected: float, nodes: int, rows: int = 1) -> float:
+    def rate(self, expected: float, nodes: int, rows: int = 1, *, drafted: bool = False) -> float:
         """Tokens per time, plain decoding being 1: (expected + 1) / (T(nodes + 1) + draft).
 
-        expected: draft tokens that are kept (Chen et al. 2024, Sequoia, section 3.3).
+        expected: draft tokens that are kept (Chen et al. 2024, Sequoia, section 3.3). drafted: the
+        draft has been paid for already.
         """
-        return (expected + 1) / (self.ratio(nodes + 1, rows) + self.draft_ratio(nodes, rows))
+        cost = self.ratio(nodes + 1, rows)
+        return (expected + 1) / (cost if drafted else cost + self.draft_ratio(nodes, rows))
 
-    def best_size(self, gains: Sequence[float], rows: int = 1) -> int:
+    def best_size(self, gains: Sequence[float], rows: int = 1, *, drafted: bool = False) -> int:
         """How many of the draft tokens to read, the first ones, so that `rate` is largest.
 
         gains: for each its probability of being kept; in the order in which they are worth reading.
         """
-        best, size, expected = self.rate(0.0, 0, rows), 0, 0.0
+        best, size, expected = 1.0, 0, 0.0
         for nodes, gain in enumerate(gains, 1):
             expected += gain
-            rate = self.rate(expected, nodes, rows)
+            rate = self.rate(expected, nodes, rows, drafted=drafted)
             if rate > best:
                 best, size = rate, nodes
         return size
@@ -162,9 +165,22 @@ class CostTable:
         """T(n)/T(1) of the widths that were measured."""
         return {width: self.ratio(width, rows) for width in sorted(self._passes.get(rows, {}))}
 
-    def _without_one(self, points: list[tuple[int, float]]) -> list[tuple[int, float]]:
-        """Points of the curve where T(1) was not measured: as if SLOPE led to the first one."""
-        if not points:
+    def _points(self, rows: int) -> list[tuple[int, float]]:
+        """Widths with T(width) / T(1), from width 1 on; SLOPE where T(1) was not measured."""
+        times = self._passes.get(rows, {})
+        if not times:
             return [(1, 1.0)]
-        width, seconds = points[0]
-        return [(1, seconds / (1 + SLOPE * (width - 1))), *points]
+        first = min(times)
+        unit = times[first].typical / (1 + SLOPE * (first - 1))
+        points = [(1, 1.0)]
+        for width in sorted(set(times) - {1}):
+            count, ratio = len(times[width]), times[width].typical / unit if unit else 1.0
+            slope = _TRUST * (1 + SLOPE * (width - 1))
+            points.append((width, (count * ratio + slope) / (count + _TRUST)))
+        return points
+
+
+def _kind(width: int) -> int:
+    """The width that a pass counts as."""
+    i = bisect_left(WIDTHS, width)
+    return WIDTHS[i] if i < len(WIDTHS) else -(-width // WIDTHS[-1]) * WIDTHS[-1]

@@ -1,0 +1,224 @@
+"""In: drafters good and bad, simulated costs. Out: proof that auto drafts where it pays.
+
+Times are simulated: whether drafts pay must not depend on the machine that runs the tests.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import structgen as sg
+from structgen.decode.generator import Generator
+from structgen.demo import model_path
+from structgen.errors import GenerationError, ModelError
+from structgen.speculate import auto as module
+from structgen.speculate.auto import MOST, Account, AutoDrafter
+from structgen.speculate.interfaces import Budget, Context, Round
+from structgen.speculate.names import ENTRIES, NAMES, Speculations, check_speculate
+from structgen.speculate.policies.calibration import Calibration
+from structgen.speculate.policies.fixed import Fixed
+from structgen.speculate.speculation import Speculation
+from structgen.speculate.tree import DraftTree
+from tests.decode.models import build_model, build_tokenizer
+from tests.speculate.simulation import TOKEN, chain, endless_context, round_of
+
+
+class Clock:
+    """Stands in for `time` in auto.py."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        """The simulated time."""
+        return self.now
+
+
+@dataclass
+class Says:
+    """Drafts chains that it takes to be kept with probability `sure`; a draft takes `seconds`."""
+
+    sure: float
+    seconds: float
+    clock: Clock
+    hidden: tuple[int, ...] = ()
+    proposals: int = 0
+
+    def begin(self, context: Context) -> Says:
+        """It keeps nothing of one text."""
+        return self
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        """A chain of at most eight."""
+        self.proposals += 1
+        self.clock.now += self.seconds
+        return chain(context, [self.sure] * min(8, budget.nodes, budget.depth))
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Nothing is learned."""
+
+    def end(self, context: Context) -> None:
+        """Nothing is learned."""
+
+
+def speed(
+    drafter: Says, share: float, slope: float, monkeypatch: pytest.MonkeyPatch, rounds: int = 400
+) -> float:
+    """Tokens per time with auto, plain decoding being 1. share: of draft tokens kept in truth."""
+    monkeypatch.setattr(module, "time", drafter.clock)
+    rng = np.random.default_rng(4)
+    context = endless_context()
+    auto = AutoDrafter(drafter)
+    session = auto.begin(context)
+    session.observe(
+        context, Round(DraftTree(context), (), (TOKEN,), np.zeros((1, 6)), None, 0, 0, 1, 0)
+    )
+    seconds, tokens = 0.0, 0
+    for _ in range(rounds):
+        start = drafter.clock.now
+        tree = session.propose(context, MOST)
+        right = int(rng.geometric(1 - share)) - 1 if share < 1 else 99
+        cost = 1.0 + slope * (len(tree) - 1)
+        seen = round_of(tree, right, cost)
+        drafted = drafter.clock.now - start
+        session.observe(context, seen)
+        tokens += len(seen.written)
+        seconds += cost + drafted
+    return tokens / seconds
+
+
+@pytest.mark.parametrize("slope", [0.03, 0.5])
+@pytest.mark.parametrize("seconds", [0.001, 0.15])
+def test_useless_drafts_cost_little(
+    slope: float, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a drafter that is sure and always wrong, learning included; 0.95 is promised."""
+    drafter = Says(0.9, seconds, Clock())
+    assert speed(drafter, 0.0, slope, monkeypatch) > 0.98
+    if seconds > 0.1:
+        assert drafter.proposals < 60
+
+
+@pytest.mark.parametrize("sure", [0.2, 0.95])
+def test_good_drafts_are_used_whatever_the_drafter_says(
+    sure: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 0.9 each, eight at 0.03: (1 - 0.9^9) / 0.1 / 1.24 = 4.9 times as fast."""
+    assert speed(Says(sure, 0.01, Clock()), 0.9, 0.03, monkeypatch) > 4.0
+
+
+def test_drafts_that_cost_more_than_they_bring_are_not_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half are kept, but a draft takes as long as a pass."""
+    assert speed(Says(0.5, 1.0, Clock()), 0.5, 0.03, monkeypatch, 1000) > 0.95
+
+
+def test_calibration_learns_shares_by_confidence() -> None:
+    """Kinds do not mix; a faded copy believes the same, less firmly."""
+    calibration = Calibration()
+    assert calibration.kept(0.3) == pytest.approx(0.3)
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        calibration.learn(0.35, bool(rng.random() < 0.9))
+        calibration.learn(0.95, bool(rng.random() < 0.2))
+    assert calibration.kept(0.35) == pytest.approx(0.9, abs=0.1)
+    assert calibration.kept(0.95) == pytest.approx(0.2, abs=0.12)
+    faded = calibration.faded(0.05)
+    assert 0.35 < faded.kept(0.35) < calibration.kept(0.35)
+
+
+def test_an_account_pauses_longer_and_longer() -> None:
+    """And drafts all the time again once they pay."""
+    account = Account(Calibration())
+    opened = []
+    for number in range(600):
+        if account.open():
+            opened.append(number)
+            account.book(-0.2, 4)
+    gaps = np.diff(opened)
+    assert max(gaps) >= 60
+    assert len(opened) < 60
+    for _ in range(300):
+        if account.open():
+            account.book(2.0, 4)
+    assert all(account.open() for _ in range(50))
+
+
+FOR_DEMO = ("model", "medusa", "eagle")  # these go with the demo model
+
+SPEC = sg.JsonSchema(
+    {
+        "type": "object",
+        "properties": {"k": {"enum": ["ab", "abab", "true"]}, "n": {"type": "array"}},
+        "required": ["k"],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def double() -> Generator:
+    """A tiny random Llama in float64."""
+    tokenizer = build_tokenizer()
+    return Generator(build_model(tokenizer).double(), tokenizer)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in FOR_DEMO])
+def test_every_name_writes_what_is_written_without_it(double: Generator, name: str) -> None:
+    """Token for token, greedy and drawn, in batches of mixed specs, with what was learned."""
+    specs = [SPEC, sg.Regex("(ab|true)+"), sg.FreeText()]
+    prompts = ["true", "ab ab ab", "k"]
+    options: list[dict[str, Any]] = [{"temperature": 0.0}, {"seed": 3}, {"seed": 4, "top_k": 5}]
+    for each in options:
+        plain = double.batch(prompts, specs, max_tokens=20, n=2, **each)
+        fast = double.batch(prompts, specs, max_tokens=20, n=2, speculate=name, **each)
+        assert [[r.tokens for r in row] for row in plain] == [
+            [r.tokens for r in row] for row in fast
+        ]
+        assert all(r.stats is not None and str(r.stats) for row in fast for r in row)
+
+
+def test_weights_that_ship_go_with_the_demo_model(double: Generator) -> None:
+    """They draft what it writes; for another model they are refused."""
+    demo = Generator(str(model_path()), dtype="float64")
+    for name in FOR_DEMO:
+        result = demo.generate("name: Ada", {"type": "string"}, seed=1, speculate=name)
+        assert result.stats is not None
+        assert result.stats.drafted > 0
+    with pytest.raises(ModelError):
+        double.generate("ab", SPEC, speculate="medusa")
+
+
+def test_a_generator_keeps_what_was_learned(double: Generator) -> None:
+    """The same speculation for a name each time, another for another Generator; threads share."""
+    first = double.speculations.of("auto", double)
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(double.speculations.of("auto", double)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(one is first for one in found)
+    assert Speculations().of("auto", double) is not first
+    own = Speculation(AutoDrafter(Says(0.5, 0, Clock())), policy=Fixed(MOST))
+    assert double.speculations.of(own, double) is own
+
+
+def test_unknown_wishes_are_refused(double: Generator) -> None:
+    """With the names there are, and the nearest."""
+    with pytest.raises(GenerationError) as caught:
+        double.generate("ab", SPEC, speculate="sufix")
+    assert "suffix" in str(caught.value.hint)
+    assert "auto" in str(caught.value.expected)
+    for wish in (True, 3, object()):
+        with pytest.raises(GenerationError):
+            check_speculate(wish)
+    assert all(entry.drafts for entry in ENTRIES.values())
