@@ -9,7 +9,7 @@ Where only a few tokens are allowed, all of them are drafted: then one of them i
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -94,12 +94,15 @@ class Cutter:
         self, constraint: Constraint, after: int, following: frozenset[int], start: bytes
     ) -> bool:
         first = bisect_right(self._words, start)
-        last = bisect_left(self._words, start + b"\xff" * self._longest, first)
-        rests = [word[len(start) :] for word in self._words[first : first + _LOOKED_AT]]
-        rests = rests[: last - first]
-        return last - first > _LOOKED_AT or any(
-            rest[0] in following and constraint.advance_bytes(after, rest) != DEAD for rest in rests
-        )
+        for looked_at, word in enumerate(self._words[first : first + _LOOKED_AT + 1]):
+            if not word.startswith(start):
+                return False
+            rest = word[len(start) :]
+            if looked_at == _LOOKED_AT:
+                return True
+            if rest[0] in following and constraint.advance_bytes(after, rest) != DEAD:
+                return True
+        return False
 
 
 class ForcedText:
