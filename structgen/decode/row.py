@@ -75,7 +75,7 @@ class Row:
         self.finish: FinishReason | None = None
         self.timings: Timings | None = None
         self.stats: Stats | None = None  # what speculation did
-        self._rng = rng
+        self.rng = rng
         self._raw: list[float] = []
         self._masked: list[float] = []
         self._removed: list[float] = []
@@ -118,7 +118,7 @@ class Row:
         chosen = None
         weighed, ids = self._weigh(values, allowed)
         if not self._plan and len(ids):
-            chosen = int(ids[choose(ids, weighed, self.request.sampler, self._rng)])
+            chosen = int(ids[choose(ids, weighed, self.request.sampler, self.rng)])
         token = self._settle(chosen)
         if token is None:
             self._end("closed")
@@ -127,13 +127,13 @@ class Row:
 
     def uniform(self) -> float:
         """The random number for a draw elsewhere: what `step` would use; 0.0 where it uses none."""
-        return 0.0 if self._plan or self.request.sampler.greedy else self._rng.random()
+        return 0.0 if self._plan or self.request.sampler.greedy else self.rng.random()
 
     def foresee(self, count: int) -> list[float]:
         """The random numbers of the next tokens, as long as the text is not being closed."""
         if self.request.sampler.greedy:
             return [0.0] * count
-        numbers: list[float] = copy.deepcopy(self._rng).random(count).tolist()
+        numbers: list[float] = copy.deepcopy(self.rng).random(count).tolist()
         return numbers
 
     def take(self, drawn: Drawn) -> None:

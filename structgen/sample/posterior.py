@@ -22,12 +22,12 @@ from structgen.decode.interfaces import Constraint
 from structgen.errors import GenerationError, VocabularyError
 from structgen.mask import bitmask
 from structgen.sample.interfaces import Doubles, Model, Place, Potential, Tokens
+from structgen.sample.plausible import plausible_tokens
 from structgen.sample.results import Sample
 
 Ids = npt.NDArray[np.int32]
 
 _LAST = 4  # tokens before the end of the budget from which on hopeless tokens are left out
-_SPECIAL, _EMPTY = 256, -1  # instead of the first byte of a token
 _REMEMBERED = 512  # masks kept as token ids, 4 bytes for each allowed token
 
 
@@ -79,9 +79,7 @@ class Posterior:
         self._closer = Closer(constraint, speller or Speller(vocabulary))
         self._longest = max((len(t) for t in vocabulary.tokens if t), default=1)
         self._ids: dict[int, Ids] = {}
-        self._by_bytes: dict[frozenset[int], Ids] = {}
-        self._first = np.array([t[0] if t else _EMPTY for t in vocabulary.tokens], np.int16)
-        self._first[list(vocabulary.special_ids)] = _SPECIAL
+        self._plausible = plausible_tokens(vocabulary)
 
     @property
     def key(self) -> str:
@@ -134,11 +132,7 @@ class Posterior:
 
         All that are allowed are among them, and no mask is made.
         """
-        first = self.constraint.allowed_bytes(place.state)
-        if first not in self._by_bytes:
-            wanted = np.isin(self._first, [*first, _SPECIAL])
-            self._by_bytes[first] = np.flatnonzero(wanted).astype(np.int32)
-        return self._by_bytes[first]
+        return self._plausible.after(self.constraint.allowed_bytes(place.state))
 
     def accepts(self, place: Place, token: int) -> bool:
         """Whether this token may come next: no mask is made for it."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,9 @@ from structgen.speculate.interfaces import Context, LengthPolicy, Round, Session
 from structgen.speculate.rules import SampleCompare
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.stats import Stats
+from structgen.speculate.tested import check_tested
 from structgen.speculate.tree import DraftTree
-from structgen.speculate.verify import draw_there, follow, verify
+from structgen.speculate.verify import draw_there, verify, write_drawn
 
 
 class _Speculating:
@@ -37,6 +39,8 @@ class _Speculating:
     def __init__(self, row: Row, speculation: Speculation, chain: bool, number: int) -> None:
         request = row.request
         closer, whole = request.closer, request.stop == "complete"
+        if speculation.tested:
+            check_tested(request)
         self.row = row
         self.context = Context(
             prompt=tuple(request.prompt),
@@ -55,7 +59,7 @@ class _Speculating:
         policy = speculation.policy
         self._policy: LengthPolicy = policy
         self._keep_going = policy.keep_going if isinstance(policy, StoppingPolicy) else None
-        self._rule = speculation.rule
+        self._speculation = speculation
         self.tree = DraftTree(self.context)
         self._draft_seconds = 0.0
         self._written: tuple[int, ...] = ()
@@ -83,9 +87,10 @@ class _Speculating:
     def draws_itself(self) -> bool:
         """Whether the last tree needs more than a draw from the target's law at each node."""
         request = self.row.request
-        needs = bool(self.tree.draws) and not isinstance(self._rule, SampleCompare)
+        rule = self._speculation.rule
+        needs = bool(self.tree.draws) and not isinstance(rule, SampleCompare)
         changed = request.weight is not None or bool(request.transforms)
-        return needs or changed or not self._rule.lossless
+        return needs or changed or not rule.lossless or self._speculation.tested
 
     def verify(self, scores: Any, drawn: Sequence[Drawn] | None) -> list[int]:
         """Write tokens; returns the nodes kept.
@@ -93,10 +98,8 @@ class _Speculating:
         scores: float[n, V], the target's. drawn: what was drawn of them already, if it was.
         """
         before = len(self.row.tokens)
-        if drawn is None:
-            kept = verify(self.row, self.tree, scores, self._rule)
-        else:
-            kept = follow(self.row, self.tree, drawn)
+        write = self._speculation.write if drawn is None else partial(write_drawn, drawn)
+        kept = verify(self.row, self.tree, scores, write)
         self._written = tuple(self.row.tokens[before:])
         self._path = tuple(kept[1:])
         return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from structgen.errors import GenerationError
 from structgen.speculate.interfaces import AcceptRule, Drafter, LengthPolicy
 from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.rules import SampleCompare
+from structgen.speculate.tested import write_tested
+from structgen.speculate.verify import Write, write_masked
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,9 @@ class Speculation:
     drafter: what guesses. rule: what decides; SampleCompare is right for all drafters and writes
     what would be written without them. policy: how much to draft. seed: of the drafter's random
     numbers, which are apart from those that the text is drawn with. lossy: must be True for a rule
-    that changes the law of the text.
+    that changes the law of the text. tested: draw each token by testing tokens one by one, so that
+    no mask is made for a draft; only with SampleCompare, and with a law that is neither truncated
+    nor weighed. `logprob_masked` and `mass_removed` of the results are then estimates.
     """
 
     drafter: Drafter
@@ -27,6 +32,7 @@ class Speculation:
     policy: LengthPolicy = field(default_factory=Fixed)
     seed: int = 0
     lossy: bool = False
+    tested: bool = False
 
     def __post_init__(self) -> None:
         if not self.rule.lossless and not self.lossy:
@@ -34,6 +40,16 @@ class Speculation:
                 f"{type(self.rule).__name__} changes the law of the text",
                 hint="say lossy=True to use it, or take another rule",
             )
+        if self.tested and not isinstance(self.rule, SampleCompare):
+            raise GenerationError(
+                f"{type(self.rule).__name__} needs the masked law, which testing does not give",
+                expected="SampleCompare with tested=True",
+            )
+
+    @property
+    def write(self) -> Write:
+        """How a token is written at a node of a draft."""
+        return write_tested if self.tested else partial(write_masked, self.rule)
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ Whatever token comes of it, if a child has it, its logits are there already and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -23,23 +23,21 @@ from structgen.mask import bitmask
 from structgen.speculate.interfaces import AcceptRule, Doubles, Fork, Ids
 from structgen.speculate.tree import NONE, DraftTree
 
+#: Writes one token to a row, at a node of a draft, given the node's logits float[V], unmasked.
+Write = Callable[[Row, DraftTree, int, npt.NDArray[Any]], None]
 
-def verify(row: Row, tree: DraftTree, logits: npt.NDArray[Any], rule: AcceptRule) -> list[int]:
+
+def verify(row: Row, tree: DraftTree, logits: npt.NDArray[Any], write: Write) -> list[int]:
     """Write tokens to `row` until one was not drafted or the text ends; returns the nodes kept.
 
     logits: float[n, V], one row for each node of the tree, masked by nothing. The law of what is
-    written is that of the plain loop for every lossless rule (Leviathan et al. 2023, section 3, at
-    each node; the tree by induction over its depth).
+    written is that of the plain loop if it is at each node (Leviathan et al. 2023, section 3; for
+    the tree by induction over its depth).
     """
-    mask = bitmask.allocate(1, logits.shape[1])
     node, kept = 0, [0]
     while row.finish is None:
-        scores = logits[node].copy()
-        log_raw = log_sum_exp(scores.astype(np.float64))
-        row.request.constraint.fill_mask(row.state, mask[0])
-        bitmask.apply(scores[None], mask)
         count = len(row.tokens)
-        row.step(scores, log_raw, _chooser(rule, tree, node))
+        write(row, tree, node, logits[node])
         if len(row.tokens) == count:
             break  # the text ended without another token
         node = tree.child(node, row.tokens[-1])
@@ -47,6 +45,26 @@ def verify(row: Row, tree: DraftTree, logits: npt.NDArray[Any], rule: AcceptRule
             break
         kept.append(node)
     return kept
+
+
+def write_masked(
+    rule: AcceptRule, row: Row, tree: DraftTree, node: int, logits: npt.NDArray[Any]
+) -> None:
+    """Write a token as the rule decides; for a lossless one its law is the masked law."""
+    scores = logits.copy()
+    log_raw = log_sum_exp(scores.astype(np.float64))
+    mask = bitmask.allocate(1, len(scores))
+    row.request.constraint.fill_mask(row.state, mask[0])
+    bitmask.apply(scores[None], mask)
+    row.step(scores, log_raw, _chooser(rule, tree, node))
+
+
+def write_drawn(
+    drawn: Sequence[Drawn], row: Row, _tree: DraftTree, node: int, _logits: npt.NDArray[Any]
+) -> None:
+    """Write what was drawn at the node already, where the logits are; see `draw_there`."""
+    row.uniform()  # which `drawn` has foreseen
+    row.take(drawn[node])
 
 
 def draw_there(
@@ -68,22 +86,6 @@ def draw_there(
         uniforms += [numbers[depth] for depth in tree.depths]
     drawn = iter(logits.draw(logits.masks(constraints, states), samplers, uniforms))
     return [list(islice(drawn, len(tree))) for tree in trees]
-
-
-def follow(row: Row, tree: DraftTree, drawn: Sequence[Drawn]) -> list[int]:
-    """What `verify` does with the rule SampleCompare, given what was drawn at each node."""
-    node, kept = 0, [0]
-    while row.finish is None:
-        count = len(row.tokens)
-        row.uniform()  # which `drawn` has foreseen
-        row.take(drawn[node])
-        if len(row.tokens) == count:
-            break
-        node = tree.child(node, row.tokens[-1])
-        if node == NONE:
-            break
-        kept.append(node)
-    return kept
 
 
 def decide(rule: AcceptRule, fork: Fork, rng: np.random.Generator) -> int:

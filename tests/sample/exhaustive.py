@@ -6,7 +6,7 @@ have been given: no sampling is left in a test that uses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,17 +36,22 @@ class Script:
 
 
 class ScriptedDraws:
-    """Replaces the functions that samplers draw with."""
+    """Replaces the functions that samplers draw with, or others: one index, or all in an order."""
 
-    MODULES = ("mask", "asap", "cars", "independent")
+    DRAWS = tuple(f"structgen.sample.{name}.draw" for name in "mask asap cars independent".split())
+    ORDERS = ("structgen.sample.awrs.without_replacement",)
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        draws: Sequence[str] = DRAWS,
+        orders: Sequence[str] = ORDERS,
+    ) -> None:
         self.script = Script([])
-        for module in self.MODULES:
-            monkeypatch.setattr(
-                f"structgen.sample.{module}.draw", lambda w, rng: self.script.draw(w)
-            )
-        monkeypatch.setattr("structgen.sample.awrs.without_replacement", self._order)
+        for name in draws:
+            monkeypatch.setattr(name, lambda weights, rng: self.script.draw(weights))
+        for name in orders:
+            monkeypatch.setattr(name, self._order)
         monkeypatch.setattr("structgen.sample.smc.resample", self._resample)
 
     def every_run(self, run: Callable[[], T]) -> Iterator[tuple[float, T]]:

@@ -22,6 +22,7 @@ from structgen.speculate.trees import (
     Dynamic,
     Lattice,
     Law,
+    Laws,
     Pick,
     Planner,
     RankRates,
@@ -52,6 +53,11 @@ def law_at(tree: DraftTree, node: int) -> Law:
     if path not in KNOWN:
         KNOWN[path] = masked_law(tree.context, tree.states[node], MODEL.log_probs([path])[0])
     return KNOWN[path]
+
+
+def always(law: Law) -> Laws:
+    """The same law everywhere."""
+    return lambda tree, nodes: [law] * len(nodes)
 
 
 class Asked:
@@ -342,9 +348,8 @@ def test_cape_adds_candidates_where_it_is_unsure() -> None:
     counts = {0.9: 1, 0.7: 3, 0.5: 5, 0.26: 5}
     ids = np.arange(1, 6)
     for top, count in counts.items():
-        answer = [(ids, np.array([top, *[(1 - top) / 4] * 4]))]
-        budget = Budget(20, depth=1, width=9)
-        tree = Cape().grow(context_of(), budget, lambda _, nodes, answer=answer: answer)
+        law = (ids, np.array([top, *[(1 - top) / 4] * 4]))
+        tree = Cape().grow(context_of(), Budget(20, depth=1, width=9), always(law))
         advance = tree.context.constraint.advance
         assert len(tree) - 1 == sum(advance(tree.states[0], t) >= 0 for t in range(1, count + 1))
     tree = Cape().grow(context_of(), Budget(3, depth=3, width=9), Asked())

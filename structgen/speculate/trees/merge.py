@@ -2,7 +2,9 @@
 
 What several drafters agree on is read once (RASD, Quan et al. 2025, fuses by the longest prefix).
 Children that were drawn at random stay together, all of them or none, which is decided before they
-are looked at; where two drafters drew below one node, the draws of the second become points.
+are looked at; where two drafters drew below one node, the draws of the second become points. So
+do draws whose number was not settled before: whether there is room for them would tell what they
+are, and leaving them out for that bends the law.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from structgen.speculate.interfaces import Budget
+from structgen.speculate.interfaces import Budget, Scheme
 from structgen.speculate.tree import NONE, DraftTree
 
 
@@ -37,7 +39,9 @@ def merge(trees: Sequence[DraftTree], budget: Budget) -> DraftTree:
         """The children of a tree's node, which is `place` in the merged tree."""
         nonlocal number
         tree = trees[source]
-        together = tree.draws.get(node) if place not in merged.draws else None
+        together = None if place in merged.draws else tree.draws.get(node)
+        if together is not None and together.scheme is Scheme.ADAPTIVE:
+            together = None
         if together is not None:
             number += 1
             priority = -merged.estimates[place]
