@@ -170,10 +170,8 @@ def test_swift_leaves_out_what_does_nothing(generator: Generator) -> None:
     drafter = LayerSkipDrafter(generator.target, search)
     before = search.best(model)
     assert set(before) & set(IDLE)
-    for seed in range(12):
-        generator.generate(PROMPTS[seed % 3], SPEC, seed=seed, max_tokens=30, speculate=drafter)
-    context = written(generator)
-    assert matching(model, search.best(model), context, 16) >= matching(model, before, context, 16)
+    for prompt in PROMPTS * 3:
+        generator.generate(prompt, SPEC, temperature=0.0, max_tokens=30, speculate=drafter)
     assert set(search.best(model)) == {0, 1, 3, 5}
 
 
@@ -189,9 +187,10 @@ def written(generator: Generator) -> Any:
 def test_matching_is_the_share_of_right_guesses(generator: Generator) -> None:
     """All layers guess all that was written greedily."""
     model, context = Layered(generator.target), written(generator)
-    assert matching(model, range(6), context, 16) == 1.0
-    assert matching(model, (0, 1, 3, 5), context, 1000) == 1.0
-    assert matching(model, (3,), context, 16) < 1.0
+    assert matching(model, range(6), context, 16) == (16, 16)
+    count = len(context.written)
+    assert matching(model, (0, 1, 3, 5), context, 1000) == (count, count)
+    assert matching(model, (3,), context, 16)[0] < 16
 
 
 def test_similar_prompts_begin_with_what_was_found(generator: Generator) -> None:

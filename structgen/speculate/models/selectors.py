@@ -23,10 +23,13 @@ def spread(depth: int, kept: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(np.linspace(0, depth - 1, kept).round().astype(int).tolist()))
 
 
-def matching(model: Layered, layers: Sequence[int], context: Context, window: int) -> float:
-    """Share of the last tokens of a text that these layers would have drafted (SWIFT).
+def matching(
+    model: Layered, layers: Sequence[int], context: Context, window: int
+) -> tuple[int, int]:
+    """How many of the last tokens of a text these layers would have drafted, and of how many.
 
-    The best of the tokens that the constraint allowed counts. window: so many tokens are looked at.
+    The best of the tokens that the constraint allowed is what they draft (SWIFT's matchness).
+    window: at most so many tokens are looked at; O(tokens of prompt and text) in one pass or two.
     """
     written = context.written
     window = min(window, len(written))
@@ -41,16 +44,16 @@ def matching(model: Layered, layers: Sequence[int], context: Context, window: in
     for row, state, token in zip(rows, states[-window:], written[-window:], strict=True):
         ids = allowed_ids(context, state)
         hits += int(ids[row[ids].argmax()]) == token
-    return hits / window
+    return hits, window
 
 
 class Swift:
-    """Searches layers while texts are written (SWIFT: Xia et al. 2025).
+    """Searches layers of a model while texts are written (SWIFT: Xia et al. 2025).
 
-    After some rounds a set that differs from the best one in one layer is compared with it on the
-    last tokens of the text; the one that would have drafted more of them is the best from then on.
-    (The paper searches at random and by Bayesian optimisation; here it is a climb, and layers are
-    left out whole.) What is found serves all texts.
+    After some rounds a set that differs from the present one in one layer is compared with it on
+    the last tokens of the text; the one that has drafted more of all tokens it was tried on goes
+    on. (The paper searches at random and by Bayesian optimisation; here it is a climb, and layers
+    are left out whole.) What is found serves all texts.
     """
 
     def __init__(
@@ -69,7 +72,8 @@ class Swift:
         self.every = every
         self.window = window
         self._rng = np.random.default_rng(seed)
-        self._best: dict[int, tuple[int, ...]] = {}  # by the depth of the model
+        # For each set that was tried: tokens it would have drafted rightly, and tokens seen.
+        self._tried: dict[tuple[int, ...], tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     def hidden(self, model: Layered) -> tuple[int, ...]:
@@ -87,7 +91,7 @@ class Swift:
     def best(self, model: Layered) -> tuple[int, ...]:
         """The best layers so far."""
         kept = max(1, round(self.share * model.depth))
-        return self._best.get(model.depth, spread(model.depth, kept))
+        return max(self._tried, key=self._worth, default=spread(model.depth, kept))
 
     def improve(self, model: Layered, layers: tuple[int, ...], context: Context) -> tuple[int, ...]:
         """Try another set; returns the better one."""
@@ -98,11 +102,17 @@ class Swift:
             other = self._neighbour(layers, model.depth)
         if other == layers:
             return layers
-        found, known = (matching(model, some, context, self.window) for some in (other, layers))
-        best = other if found > known else layers
+        found = [(some, matching(model, some, context, self.window)) for some in (layers, other)]
         with self._lock:
-            self._best[model.depth] = best
-        return best
+            for some, (hits, total) in found:
+                before = self._tried.get(some, (0, 0))
+                self._tried[some] = before[0] + hits, before[1] + total
+            return max((layers, other), key=self._worth)
+
+    def _worth(self, layers: tuple[int, ...]) -> float:
+        """Share of tokens drafted rightly; what was seen little of counts as half right."""
+        hits, total = self._tried[layers]
+        return (hits + 4) / (total + 8)
 
     def _neighbour(self, layers: tuple[int, ...], depth: int) -> tuple[int, ...]:
         left_out = sorted(set(range(depth)) - set(layers))
