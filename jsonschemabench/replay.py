@@ -24,6 +24,7 @@ from structgen.speculate.drafters.forced import ForcedDrafter
 from structgen.speculate.drafters.hybrid import HybridDrafter
 from structgen.speculate.drafters.jacobi import JacobiDrafter
 from structgen.speculate.drafters.lookahead import LookaheadDrafter
+from structgen.speculate.drafters.mixture import MixtureDrafter
 from structgen.speculate.drafters.recycling import RecyclingDrafter
 from structgen.speculate.drafters.stand import StandDrafter
 from structgen.speculate.drafters.suffix import SuffixDrafter
@@ -50,6 +51,7 @@ DRAFTERS: dict[str, Callable[[], Any]] = {
     "suffix+copy+forced": lambda: HybridDrafter(
         [SuffixDrafter(), CopyDrafter()], forced=ForcedDrafter()
     ),
+    "mixture": lambda: MixtureDrafter([ForcedDrafter(), CopyDrafter(), SuffixDrafter()]),
 }
 
 TASKS = 100

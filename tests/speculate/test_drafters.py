@@ -20,6 +20,7 @@ from structgen.speculate.drafters.forced import ForcedDrafter
 from structgen.speculate.drafters.hybrid import HybridDrafter
 from structgen.speculate.drafters.jacobi import JacobiDrafter
 from structgen.speculate.drafters.lookahead import LookaheadDrafter
+from structgen.speculate.drafters.mixture import MixtureDrafter
 from structgen.speculate.drafters.recycling import RecyclingDrafter
 from structgen.speculate.drafters.retrieval import RetrievalDrafter
 from structgen.speculate.drafters.stand import StandDrafter
@@ -51,6 +52,9 @@ DRAFTERS: dict[str, Callable[[], Any]] = {
     "best": lambda: HybridDrafter([SuffixDrafter(), CopyDrafter()], "best", ForcedDrafter()),
     "merge": lambda: HybridDrafter(
         [SuffixDrafter(), StandDrafter(), JacobiDrafter()], forced=ForcedDrafter()
+    ),
+    "mixture": lambda: MixtureDrafter(
+        [ForcedDrafter(), CopyDrafter(), SuffixDrafter(SuffixIndex()), RecyclingDrafter()]
     ),
     "retrieval": lambda: RetrievalDrafter(SuffixDrafter(), StandDrafter()),
 }
@@ -246,3 +250,76 @@ def test_nothing_of_one_text_is_drafted_in_another(drafter: Any) -> None:
         turn(last, third, models[2])
     sessions[1].end(second)
     last.end(third)
+
+
+def test_a_mixture_follows_paths_that_no_part_knows() -> None:
+    """A value copied from the prompt, then what the grammar forces, then a value again."""
+    vocabulary = sg.Vocabulary([b"<end>", *(bytes([c]) for c in b"abcdxyz-=;")], eos_ids=[0])
+    constraint = sg.compile(sg.Regex("[a-d]{3}-=;[a-d]{3}"), vocabulary)
+    prompt = [1, 2, 3]  # abc
+    context = make_context(constraint, [*prompt, 10])
+    context.tokens += [1, 2]  # ab, of which c, then -=; comes next
+    for token in (1, 2):
+        context.state = constraint.advance(context.state, token)
+    mixture = MixtureDrafter([ForcedDrafter(few=1), CopyDrafter()])
+    tree = mixture.begin(context).propose(context, Budget(nodes=4))
+    assert vocabulary.decode_bytes(tree.path(tree.leaves()[0])) == b"c-=;"
+    for part in mixture.drafters:
+        alone = part.begin(context).propose(context, Budget(nodes=4))
+        assert len(alone) < len(tree)
+
+
+def test_states_of_a_class_go_on_alike() -> None:
+    """By the state's class, what stood behind another value is drafted."""
+    vocabulary = sg.Vocabulary([b"<end>", *(bytes([c]) for c in b"abcdefg-=;")], eos_ids=[0])
+    constraint = sg.compile(sg.Regex("([a-g]{2}(-|=)){9}"), vocabulary)
+    dash = 8
+    text = [1, 2, dash, 3, 4, dash, 5, 6]  # ab-cd-ef
+    for classes, wanted in (("core", "mask"), True), ((), False):
+        context = make_context(constraint, (10,))
+        session = SuffixDrafter(classes=classes).begin(context)
+        context.tokens += text
+        for token in text:
+            context.state = constraint.advance(context.state, token)
+        tree = session.propose(context, Budget(nodes=1))
+        assert (dash in tree.tokens) == wanted
+
+
+def test_each_part_of_a_hybrid_sees_its_own_hidden_states() -> None:
+    """Of the layers that all ask for together."""
+
+    @dataclass
+    class Listening:
+        """Keeps what it was shown."""
+
+        hidden: tuple[int, ...]
+        shown: list[Any] = field(default_factory=list)
+
+        def begin(self, context: Context) -> Listening:
+            """It is its own session."""
+            return self
+
+        def propose(self, context: Context, budget: Budget) -> DraftTree:
+            """Nothing."""
+            return DraftTree(context)
+
+        def observe(self, context: Context, seen: Round) -> None:
+            """Keep it."""
+            self.shown.append(seen.hidden)
+
+        def end(self, context: Context) -> None:
+            """Nothing."""
+
+    parts = [Listening((0, 7)), Listening(()), Listening((-1,))]
+    hybrid = HybridDrafter(parts)
+    assert hybrid.hidden == (-1, 0, 7)
+    context = make_context(CONSTRAINT)
+    session = hybrid.begin(context)
+    states = np.arange(3 * 2.0).reshape(1, 3, 2)
+    tree = session.propose(context, Budget(nodes=3))
+    session.observe(context, Round(tree, (), (), np.zeros((1, 6)), states, 0.0, 0.0))
+    assert [part.shown[0].tolist() for part in parts] == [
+        states[:, [1, 2]].tolist(),
+        states[:, []].tolist(),
+        states[:, [0]].tolist(),
+    ]

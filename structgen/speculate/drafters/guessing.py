@@ -8,6 +8,7 @@ is shared among what is allowed, and the search goes on with the next best.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -64,12 +65,12 @@ def grow(
     """
     advance = tree.context.constraint.advance
     heap: list[tuple[float, int, int, int, float, Any]] = []
-    number = 0  # breaks ties: first come, first served
+    number = itertools.count()  # breaks ties: first come, first served
 
-    def consider(node: int, place: Any) -> None:
-        nonlocal number
-        if place is None or tree.depths[node] >= budget.depth or not tree.may_go_on(node):
-            return
+    def expect(priority: float, node: int, token: int, share: float, place: Any) -> None:
+        heapq.heappush(heap, (-priority, next(number), node, token, share, place))
+
+    def open_up(node: int, place: Any) -> None:
         state, reached = tree.states[node], tree.estimates[node]
         refused = 0.0
         kept: list[tuple[int, float]] = []
@@ -82,18 +83,19 @@ def grow(
             share = min(1.0, probability / (1.0 - refused)) if refused < 1.0 else 1.0
             if reached * share < budget.least or share <= 0.0:
                 break
-            number += 1
-            heapq.heappush(heap, (-reached * share, number, node, token, share, place))
+            expect(reached * share, node, token, share, place)
 
     for node, place in starts:
-        consider(node, place)
+        expect(tree.estimates[node], node, NONE, 1.0, place)
     while heap and len(tree) <= budget.nodes:
         _, _, parent, token, share, place = heapq.heappop(heap)
-        if len(tree.children[parent]) >= budget.width and tree.child(parent, token) == NONE:
-            continue
-        node = tree.add(parent, token, share)
-        if node != NONE:
-            consider(node, guesser.follow(place, token))
+        if token == NONE:  # a node that is there: its children are asked for only now
+            if place is not None and tree.depths[parent] < budget.depth and tree.may_go_on(parent):
+                open_up(parent, place)
+        elif len(tree.children[parent]) < budget.width or tree.child(parent, token) != NONE:
+            node = tree.add(parent, token, share)
+            if node != NONE and len(tree) <= budget.nodes:
+                expect(tree.estimates[node], node, NONE, 1.0, guesser.follow(place, token))
 
 
 @dataclass

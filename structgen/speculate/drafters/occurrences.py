@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 END = -1  # stands between two texts; it is never a token
 
-#: Places of one string: indices into `tokens` of what comes behind it.
-Places = list[int]
+
+class Places(list[int]):
+    """Places of one string: indices into `tokens` of what comes behind it."""
+
+    following: dict[int, Places] | None = None  # once it was asked for
 
 
 class Match(NamedTuple):
@@ -34,7 +37,7 @@ class Occurrences:
         self.tokens: list[int] = []
         self.depth = depth
         self._most = most
-        self._places: dict[Hashable, Places] = {}
+        self._places: dict[Hashable, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -64,7 +67,7 @@ class Occurrences:
         found = self._places.get(key)
         if found is None:
             return []
-        places = found[-self._most :] if self._most else found[:]
+        places = Places(found[-self._most :] if self._most else found)
         if places and places[-1] == size:
             places.pop()  # nothing has come behind the last place yet
         matches: list[Match] = []
@@ -77,24 +80,25 @@ class Occurrences:
             if length > min(self.depth, len(before)):
                 break
             token = before[-length]
-            places = [p for p in places if p >= length and tokens[p - length] == token]
+            places = Places([p for p in places if p >= length and tokens[p - length] == token])
         return matches[::-1]
 
     def following(self, places: Places) -> dict[int, Places]:
-        """What comes next at these places: for each token, the places behind it.
+        """What comes next at these places: for each token, the places behind it; worked out once.
 
         The numbers of places are the counts; a place at the end of a text counts for END.
         """
-        tokens, size = self.tokens, len(self.tokens)
-        found: dict[int, Places] = {}
-        for place in places:
-            token = tokens[place] if place < size else END
-            behind = found.get(token)
-            if behind is None:
-                found[token] = [place + 1]
-            else:
+        if places.following is None:
+            tokens, size = self.tokens, len(self.tokens)
+            found: dict[int, Places] = {}
+            for place in places:
+                token = tokens[place] if place < size else END
+                behind = found.get(token)
+                if behind is None:
+                    behind = found[token] = Places()
                 behind.append(place + 1)
-        return found
+            places.following = found
+        return places.following
 
     @staticmethod
     def count(places: Places) -> int:

@@ -27,6 +27,7 @@ from structgen.speculate.tree import DraftTree
 
 _BROADEST = 16  # most continuations of one string that are looked at
 _NEGLIGIBLE = 0.05  # share left to shorter strings from which on they are not asked
+_LOST = 0.2  # share left over from which on the state is asked where a guess has led
 _STRINGS = 12  # most strings that are asked at one node
 _SHARED = 1 << 16  # most tokens of earlier texts that are found by state
 
@@ -95,6 +96,10 @@ class SuffixDrafter:
         """Start on a text; it sees what is known of others by now."""
         return SuffixSession(self, context)
 
+    def guesser(self, context: Context) -> SuffixSession:
+        """The same, as a Guesser."""
+        return SuffixSession(self, context)
+
     def learn(self, tokens: Sequence[int], keys: Sequence[Sequence[Any]]) -> None:
         """A finished text. keys: for each token, those of the state before it."""
         if self.index is not None:
@@ -123,8 +128,15 @@ class Kind(NamedTuple):
     followers: int
 
 
+class Place(NamedTuple):
+    """The strings that end here, the longest first, and the tokens guessed since the text."""
+
+    strings: list[Found]
+    path: tuple[int, ...]
+
+
 class SuffixSession:
-    """One text, as a Session and as a Guesser. Its places are lists of strings found."""
+    """One text, as a Session and as a Guesser."""
 
     def __init__(self, drafter: SuffixDrafter, context: Context) -> None:
         self._drafter = drafter
@@ -134,7 +146,9 @@ class SuffixSession:
         self._shared = drafter.shared
         self._array = None if drafter.index is None else drafter.index.array
         self._trust = drafter.trust
-        self._place: list[Found] | None = None
+        self._place: Place | None = None
+        self._constraint = context.constraint
+        self._tokens = context.tokens
         self._ends: list[Node] = []  # strings of earlier texts that end here, longest first
         self._classes = [(c.kind, c.of(context.constraint)) for c in drafter.classes]
         self._state = context.state
@@ -145,53 +159,81 @@ class SuffixSession:
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """A tree of the best string's continuations, or of all strings'."""
-        found = self.start(context)
+        place = self.start(context)
         best = DraftTree(context)
         if self._settings.mode == "blend":
-            grow(best, [(0, found)], self, budget)
+            grow(best, [(0, place)], self, budget)
             return best
         if self._settings.mode == "path":
             budget = replace(budget, width=1)
-        for string in found or ():
+        for string in place.strings:
             size = int(self._settings.factor * string.length + self._settings.offset)
             size = min(budget.nodes, max(size, 1))
             if size <= best.expected:
                 continue  # a draft so small cannot be better
             tree = DraftTree(context)
-            grow(tree, [(0, [string])], self, replace(budget, nodes=size))
+            grow(tree, [(0, Place([string], ()))], self, replace(budget, nodes=size))
             if tree.expected > best.expected:
                 best = tree
         return best
 
-    def start(self, context: Context) -> list[Found] | None:
-        """The strings that end the text here, the longest first; of equal ones this text's."""
+    def start(self, context: Context) -> Place:
+        """The strings that end the text here; of equally long ones this text's first."""
         self._catch_up(context)
-        tokens = context.tokens
+        tokens = self._tokens = context.tokens
         found = [
             Found(m.length, self._local, m.places) for m in self._local.matches(tokens[-1], tokens)
         ]
         found += [Found(node.depth, self._array, node) for node in self._ends]
-        for key in self._state_keys(context):
-            for table in (self._local, self._shared):
-                found += [
-                    Found(m.length + 0.5, table, m.places) for m in table.matches(key, tokens)
-                ]
+        found += self._by_state(context.state, tokens)
         found.sort(key=lambda string: -string.length)
-        self._place = found or None
-        return found or None
+        self._place = Place(found, ())
+        return self._place
 
-    def guesses(self, place: list[Found], state: int) -> Guesses:
+    def guesses(self, place: Place, state: int) -> Guesses:
         """The shares of what followed: those of the only string, or of all strings mixed."""
         if self._settings.mode != "blend":
-            [string] = place
+            [string] = place.strings
             following = string.table.following(string.node)
             count = string.table.count
             total = count(string.node)
             shares = [(t, count(n) / total) for t, n in following.items() if t != END]
             return nlargest(_BROADEST, shares, key=lambda item: item[1])
         mixed: dict[int, float] = {}
-        rest = 1.0
-        for string in place[:_STRINGS]:
+        rest = self._mix(mixed, place.strings, 1.0)
+        if rest > _LOST and place.path:
+            # Few of the strings were followed so far; the state may have been here before.
+            recent = [*self._tokens[-self._settings.depth :], *place.path]
+            again = sorted(self._by_state(state, recent), key=lambda string: -string.length)
+            self._mix(mixed, again, rest)
+        return nlargest(_BROADEST, mixed.items(), key=lambda item: item[1])
+
+    def follow(self, place: Place, token: int) -> Place | None:
+        """The strings longer by this token, those that occurred."""
+        longer = []
+        for length, table, node in place.strings[:_STRINGS]:
+            behind = table.following(node).get(token)
+            if behind is not None:
+                longer.append(Found(length + 1, table, behind))
+        if not longer and not self._classes:
+            return None
+        return Place(longer, (*place.path, token))
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Learn which strings are to be trusted, along what was written."""
+        place = self._place
+        for token in seen.written:
+            for string in place.strings[:_STRINGS] if place else ():
+                hit = token in string.table.following(string.node)
+                self._trust.learn(self._kind(string), hit)
+                if hit:
+                    break
+            place = self.follow(place, token) if place else None
+        self._place = None
+
+    def _mix(self, mixed: dict[int, float], strings: list[Found], rest: float) -> float:
+        """Share out `rest` among what followed; returns what is left for shorter strings."""
+        for string in strings[:_STRINGS]:
             _, table, node = string
             kind = self._kind(string)
             guess = kind.often / (kind.often + kind.followers / (1.0 + kind.length))
@@ -203,28 +245,16 @@ class SuffixSession:
             rest *= 1.0 - trust
             if rest < _NEGLIGIBLE:
                 break
-        return nlargest(_BROADEST, mixed.items(), key=lambda item: item[1])
+        return rest
 
-    def follow(self, place: list[Found], token: int) -> list[Found] | None:
-        """The strings longer by this token, those that occurred."""
-        longer = []
-        for length, table, node in place[:_STRINGS]:
-            behind = table.following(node).get(token)
-            if behind is not None:
-                longer.append(Found(length + 1, table, behind))
-        return longer or None
-
-    def observe(self, context: Context, seen: Round) -> None:
-        """Learn which strings are to be trusted, along what was written."""
-        place = self._place
-        for token in seen.written:
-            for string in (place or ())[:_STRINGS]:
-                hit = token in string.table.following(string.node)
-                self._trust.learn(self._kind(string), hit)
-                if hit:
-                    break
-            place = self.follow(place, token) if place else None
-        self._place = None
+    def _by_state(self, state: int, tokens: Sequence[int]) -> list[Found]:
+        """The strings found by a state, behind which `tokens` come to an end."""
+        return [
+            Found(match.length + 0.5, table, match.places)
+            for kind, class_of in self._classes
+            for table in (self._local, self._shared)
+            for match in table.matches((kind, class_of(self._constraint, state)), tokens)
+        ]
 
     def end(self, context: Context) -> None:
         """Let later texts find this one."""
@@ -251,9 +281,6 @@ class SuffixSession:
         number = 0 if table is self._local else 1 if table is self._shared else 2
         followers = len(table.following(node))
         return Kind(number, min(length, 6.5), min(table.count(node), 4), min(followers, 4))
-
-    def _state_keys(self, context: Context) -> list[Any]:
-        return [(kind, of(context.constraint, context.state)) for kind, of in self._classes]
 
     def _follow_array(self, token: int) -> None:
         if self._array is not None:
