@@ -6,8 +6,9 @@ torch nor transformers.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from structgen.lazy import importing
 
 __version__ = "0.1.0"
 
@@ -54,8 +55,10 @@ _HOMES = {
     "support": "structgen.spec.json_support",
     "errors": "structgen.errors",
     "sample": "structgen.sample",
+    "speculate": "structgen.speculate",
+    "penalties": "structgen.penalties",
 }
-_MODULES = {"errors", "filters", "sample"}  # names that are modules
+_MODULES = {"errors", "filters", "penalties", "sample", "speculate"}  # names that are modules
 __all__ = [
     "DEAD",
     "FINAL",
@@ -88,6 +91,7 @@ __all__ = [
     "load",
     "many",
     "optional",
+    "penalties",
     "ref",
     "regex",
     "rule",
@@ -97,13 +101,16 @@ __all__ = [
     "sequence",
     "shipped",
     "some",
+    "speculate",
     "support",
     "tools",
 ]
 
 if TYPE_CHECKING:
     from structgen import errors as errors
+    from structgen import penalties as penalties
     from structgen import sample as sample
+    from structgen import speculate as speculate
     from structgen.automaton.automaton import DEAD as DEAD
     from structgen.cache import Cache as Cache
     from structgen.compose import filters as filters
@@ -146,14 +153,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary as Vocabulary
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'structgen' has no attribute {name!r}")
-    module = importlib.import_module(home)
-    value = module if name in _MODULES else getattr(module, name)
-    globals()[name] = value
-    return value
+__getattr__ = importing(__name__, _HOMES, _MODULES)
 
 
 def __dir__() -> list[str]:

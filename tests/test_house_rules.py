@@ -55,6 +55,7 @@ PUBLIC_NAMES = [
     "load",
     "many",
     "optional",
+    "penalties",
     "ref",
     "regex",
     "rule",
@@ -64,6 +65,7 @@ PUBLIC_NAMES = [
     "sequence",
     "shipped",
     "some",
+    "speculate",
     "support",
     "tools",
 ]

@@ -15,48 +15,49 @@ The names below are loaded on first use.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from structgen.lazy import importing
 
 _HOMES = {
-    "FAMILIES": "families",
-    "draw": "families",
-    "sample": "api",
-    "posterior_of": "api",
-    "Posterior": "posterior",
-    "Sample": "results",
-    "Samples": "results",
-    "Estimate": "results",
-    "TableModel": "table",
-    "LanguageModel": "language_model",
-    "exact_law": "exact",
-    "PrefixTrie": "prefix_trie",
-    "Mask": "independent",
-    "Awrs": "independent",
-    "Rejection": "independent",
-    "Asap": "asap",
-    "Cars": "cars",
-    "Smc": "smc",
-    "BestOf": "best_of",
-    "Beam": "beam",
-    "BestFirst": "search",
-    "MonteCarlo": "search",
-    "Critic": "potentials",
-    "TextCritic": "potentials",
-    "Product": "potentials",
-    "Context": "context",
-    "OnText": "predicates",
-    "OnTokens": "predicates",
-    "OnValue": "predicates",
-    "PartialValue": "partial_json",
-    "read_partial": "partial_json",
-    "SecondModel": "second_model",
-    "Monitor": "monitors",
-    "Monitored": "monitors",
-    "PythonNames": "names_python",
-    "SqlNames": "names_sql",
-    "prepares": "names_sql",
-    "join": "joined",
+    "FAMILIES": "structgen.sample.families",
+    "draw": "structgen.sample.families",
+    "sample": "structgen.sample.api",
+    "posterior_of": "structgen.sample.api",
+    "Posterior": "structgen.sample.posterior",
+    "Sample": "structgen.sample.results",
+    "Samples": "structgen.sample.results",
+    "Estimate": "structgen.sample.results",
+    "TableModel": "structgen.sample.table",
+    "LanguageModel": "structgen.sample.language_model",
+    "exact_law": "structgen.sample.exact",
+    "PrefixTrie": "structgen.sample.prefix_trie",
+    "Mask": "structgen.sample.independent",
+    "Awrs": "structgen.sample.independent",
+    "Rejection": "structgen.sample.independent",
+    "Asap": "structgen.sample.asap",
+    "Cars": "structgen.sample.cars",
+    "Smc": "structgen.sample.smc",
+    "BestOf": "structgen.sample.best_of",
+    "Beam": "structgen.sample.beam",
+    "BestFirst": "structgen.sample.search",
+    "MonteCarlo": "structgen.sample.search",
+    "Critic": "structgen.sample.potentials",
+    "TextCritic": "structgen.sample.potentials",
+    "Product": "structgen.sample.potentials",
+    "Context": "structgen.sample.context",
+    "OnText": "structgen.sample.predicates",
+    "OnTokens": "structgen.sample.predicates",
+    "OnValue": "structgen.sample.predicates",
+    "PartialValue": "structgen.sample.partial_json",
+    "read_partial": "structgen.sample.partial_json",
+    "SecondModel": "structgen.sample.second_model",
+    "Monitor": "structgen.sample.monitors",
+    "Monitored": "structgen.sample.monitors",
+    "PythonNames": "structgen.sample.names_python",
+    "SqlNames": "structgen.sample.names_sql",
+    "prepares": "structgen.sample.names_sql",
+    "join": "structgen.sample.joined",
 }
 __all__ = [
     "FAMILIES",
@@ -140,10 +141,4 @@ if TYPE_CHECKING:
     from structgen.sample.table import TableModel as TableModel
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'structgen.sample' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"structgen.sample.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = importing(__name__, _HOMES)
