@@ -54,7 +54,7 @@ class Completions:
         while True:
             best: tuple[int, bytes, int] | None = None
             floor = self._floor(pair & 0xFFFFFFFF)
-            for first in self._endings(pair >> 32):
+            for first in self._words(pair) or self._endings(pair >> 32):
                 ending = first
                 if best is not None and len(ending.path) + floor >= best[0]:
                     break
@@ -74,6 +74,22 @@ class Completions:
             if best[2] == ENDED:
                 return out
             pair = best[2]
+
+    def _words(self, pair: int) -> list[Ending] | None:
+        """The endings by increasing length where the machine knows them, at the start of a lexeme.
+
+        That is where one of many names must come: among them, few may be those of this frame.
+        """
+        engine = self._engine
+        frame = engine.frame_at(pair & 0xFFFFFFFF)
+        words = engine.machine.words(frame)
+        if words is None or engine.state(pair >> 32) != frame.lexeme:
+            return None
+        words.sort(key=lambda word: len(word[1]))
+        return [Ending(label, text) for label, text in words if self._writes(text)]
+
+    def _writes(self, text: bytes) -> bool:
+        return all(byte in self._alphabet for byte in text)
 
     def _endings(self, q: int) -> Iterator[Ending]:
         """`ends` of a lexer state, found once and as far as anybody asks."""

@@ -45,7 +45,7 @@ from structgen.spec.json_cells import Cell
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
-from structgen.spec.json_plans import Take
+from structgen.spec.json_plans import Take, spelled
 from structgen.spec.json_values import Value, members, scalar
 
 _TEXTS = {"other": LOOKED_AT, "item": LOOKED_AT, "free": COMPARED}  # by kind of label
@@ -317,6 +317,15 @@ class JsonMachine(Machine[JsonFrame]):
 
         needed = dict.fromkeys(t.need for t in frame.threads) or (0,)
         return (self._describe or json_words.plain)([frame.vector[need] for need in needed])
+
+    def words(self, frame: JsonFrame) -> list[tuple[Hashable, bytes]] | None:
+        """See `Machine.words`: where one of some names must come."""
+        if frame.kind != "object" or frame.stage not in ("open", "key") or frame.built is not None:
+            return None
+        names, others = self._next_keys(frame)
+        if others or (frame.stage == "open" and self._accepting(frame)):
+            return None
+        return [(("key", name), spelled(name)) for name in names]
 
     def missing(self, frame: JsonFrame) -> str:
         """See `Machine.missing`."""

@@ -126,6 +126,10 @@ class Machine(ABC, Generic[FrameT]):
     def expected(self, frame: FrameT) -> str:
         """What may come next at the start of the frame's lexeme, in words."""
 
+    def words(self, _frame: FrameT) -> list[tuple[Hashable, bytes]] | None:
+        """The ways to read the frame's lexeme, by label in the fewest bytes, if these are all."""
+        return None
+
     def missing(self, _frame: FrameT) -> str:
         """What must still come before the innermost open value can end, in words; "" if nothing."""
         return ""

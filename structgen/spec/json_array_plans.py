@@ -67,15 +67,17 @@ class ArrayPlan:
 
     def cost(self, count: int, opened: bool) -> int:
         """Fewest bytes from after an item (or the bracket, if `opened`) past the closing one."""
-        items = self._items(count, self._costs.of)
-        return closing(items or [], opened, self._costs.gap)
+        items = self._items(count, self._costs.of) or []
+        return closing(len(items), sum(items), opened, self._costs.gap)
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an array that fits, given the costs of children; None if none does."""
         if self.alt.most is not None and self.alt.most < self.alt.least:
             return None
         items = self._items(0, cost_of)
-        return None if items is None else 1 + closing(items, True, self._costs.gap)
+        if items is None:
+            return None
+        return 1 + closing(len(items), sum(items), True, self._costs.gap)
 
     def _items(self, count: int, cost_of: CostOf) -> list[int] | None:
         left = max(self.alt.least - count, 0)

@@ -118,15 +118,15 @@ class ItemsPlan(ArrayPlan):
 
     def cost(self, at: Items, opened: bool) -> int:  # type: ignore[override]
         """See `ArrayPlan.cost`."""
-        size = self.rest(at)
-        return closing([size] if size else [], opened, self._costs.gap)
+        size = self.rest(at) or 0
+        return closing(int(size > 0), size, opened, self._costs.gap)
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """See `ArrayPlan.minimum`."""
         if self.alt.most is not None and self.alt.most < self.alt.least:
             return None
         size = self.search(self.start, cost_of)
-        return None if size is None else 1 + closing([size] if size else [], True, self._costs.gap)
+        return None if size is None else 1 + closing(int(size > 0), size, True, self._costs.gap)
 
     def rest(self, at: Items) -> int | None:
         """Fewest bytes of the items still to come, commas included; None if they cannot come."""

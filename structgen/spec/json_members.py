@@ -136,7 +136,7 @@ class MembersPlan(ObjectPlan):
         if key in at.seen:
             return False
         if index is None:
-            return not (self.declared and self.missing(at))
+            return not (self.declared and self.is_missing(at))
         skipped = self.names[at.position : index]
         passes = not self.declared or self.required.isdisjoint(skipped)
         return index >= at.position and passes
@@ -160,7 +160,7 @@ class MembersPlan(ObjectPlan):
 
     def next_cells(self, at: Progress) -> list[tuple[Cell, Regex]]:
         """See `ObjectPlan.next_cells`; the keys of one cell are all alike."""
-        if self.declared and self.missing(at):
+        if self.declared and self.is_missing(at):
             return []
         taken = complement(words(at.seen)) if at.seen else ANY
         found = []
@@ -197,6 +197,10 @@ class MembersPlan(ObjectPlan):
         return self.required.union(named)
 
     # -- what is left ---------------------------------------------------------------------------
+
+    def _left(self, at: Progress, wanted: int) -> None:  # noqa: ARG002
+        """See `ObjectPlan._left`: which members must come depends on what settles the clauses."""
+        return
 
     def _members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """See `ObjectPlan._members`: the best of the first ways to finish."""

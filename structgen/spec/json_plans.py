@@ -67,6 +67,18 @@ class Take(NamedTuple):
     asked: tuple[Expr, ...] = ()
 
 
+class Left(NamedTuple):
+    """Required members that are still to come: how many, their bytes, those of the largest."""
+
+    number: int = 0
+    total: int = 0
+    largest: int = 0
+
+    def and_one(self, size: int) -> Left:
+        """One more."""
+        return Left(self.number + 1, self.total + size, max(self.largest, size))
+
+
 class ObjectPlan:
     """One alternative of an object under one property order. Compared by identity."""
 
@@ -80,6 +92,7 @@ class ObjectPlan:
         self._index = {name: i for i, name in enumerate(self.names)}
         self._counts = alt_.least > 0 or alt_.most is not None
         self._children: dict[str, Expr] = {}
+        self._sizes: dict[str, int] = {}
         self._stops: list[int] | None = None
 
     @property
@@ -179,9 +192,19 @@ class ObjectPlan:
             return [n for n in self.names[at.position :] if n in self.required]
         return [n for n in self.alt.required if n not in at.seen]
 
+    def is_missing(self, at: Progress) -> bool:
+        """Whether a required key is still to come."""
+        if self.declared:
+            return at.position <= self._last_required
+        return not self.required <= at.seen
+
+    @cached_property
+    def _last_required(self) -> int:
+        return max((self._index[name] for name in self.required), default=-1)
+
     def may_end(self, at: Progress) -> bool:
         """Whether the object may close here."""
-        return at.taken >= self.alt.least and not self.missing(at)
+        return at.taken >= self.alt.least and not self.is_missing(at)
 
     def next_names(self, at: Progress) -> list[str]:
         """The names that may come next."""
@@ -202,7 +225,7 @@ class ObjectPlan:
 
     def next_cells(self, at: Progress) -> list[tuple[Cell, Regex]]:
         """The cells of which keys may come next, and these keys."""
-        if self.declared and self.missing(at):
+        if self.declared and self.is_missing(at):
             return []
         if self._counts and not self._viable(self._take_other(at, "")):
             return []
@@ -270,13 +293,45 @@ class ObjectPlan:
 
         `least` more members are written in any case.
         """
-        members = self._members(at, self._costs.of, least)
-        return closing(members or [], opened, self._costs.gap)
+        left = self._left(at, max(self.alt.least - at.taken, least))
+        if left is None:
+            members = self._members(at, self._costs.of, least) or []
+            left = Left(len(members), sum(members))
+        return closing(left.number, left.total, opened, self._costs.gap)
 
     def floor(self, at: Progress) -> int:
         """A lower bound on the bytes that remain behind the next key, or the closing brace."""
-        members = self._members(at, self._costs.of) or [0]
-        return sum(members) - max(members)
+        left = self._left(at, self.alt.least - at.taken)
+        if left is None:
+            members = self._members(at, self._costs.of) or [0]
+            return sum(members) - max(members)
+        return left.total - left.largest
+
+    def _left(self, at: Progress, wanted: int) -> Left | None:
+        """The members still to come, None where those that are required are fewer than `wanted`."""
+        if self.declared:
+            left = self._tails[at.position]
+        else:
+            left = Left()
+            for name in self.alt.required:
+                if name not in at.seen:
+                    left = left.and_one(self._size(name))
+        return left if left.number >= wanted else None
+
+    @cached_property
+    def _tails(self) -> list[Left]:
+        """What is left at each position of the declared order."""
+        tails = [Left()]
+        for name in reversed(self.names):
+            needed = name in self.required
+            tails.append(tails[-1].and_one(self._size(name)) if needed else tails[-1])
+        return tails[::-1]
+
+    def _size(self, name: str) -> int:
+        """The bytes of the cheapest member of a name."""
+        if name not in self._sizes:
+            self._sizes[name] = self._member(name, self._costs.of(self.child(name))) or 0
+        return self._sizes[name]
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""
@@ -286,7 +341,9 @@ class ObjectPlan:
 
     def _whole(self, members: list[int] | None) -> int | None:
         """Bytes of an object, braces included."""
-        return None if members is None else 1 + closing(members, True, self._costs.gap)
+        if members is None:
+            return None
+        return 1 + closing(len(members), sum(members), True, self._costs.gap)
 
     def _members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """The bytes of the cheapest members still to be written, None if there are too few."""
@@ -299,8 +356,7 @@ class ObjectPlan:
         return found if enough and len(found) == len(sizes) else None
 
     def _member(self, key: str, value: int | None) -> int | None:
-        spelled = len(json.dumps(key, ensure_ascii=False).encode())
-        return None if value is None else spelled + 1 + self._costs.gap + value
+        return None if value is None else len(spelled(key)) + 1 + self._costs.gap + value
 
     def _cheapest(self, at: Progress, wanted: int, cost_of: CostOf) -> list[int | None]:
         """The costs of the cheapest `wanted` members that are not required."""
@@ -329,9 +385,14 @@ class ObjectPlan:
         return any(map(many, children)) or (room and any(is_infinite(c.loose) for c in self.cells))
 
 
-def closing(members: list[int], opened: bool, gap: int) -> int:
+def closing(count: int, total: int, opened: bool, gap: int) -> int:
     """Bytes of members with their commas and gaps, and of the closing bracket."""
-    return sum(members) + len(members) * (1 + gap) - (opened and bool(members)) + gap + 1
+    return total + count * (1 + gap) - (opened and count > 0) + gap + 1
+
+
+def spelled(key: str) -> bytes:
+    """A key as it is written in the fewest bytes."""
+    return json.dumps(key, ensure_ascii=False).encode()
 
 
 def _count(keys: Regex, enough: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from itertools import combinations, permutations
 from random import Random
 from typing import Any
 
@@ -79,3 +81,64 @@ def test_endings_of_a_lexeme_come_shortest_first_and_can_be_read() -> None:
     assert {ending.path for ending in found} == {b"5", b"[", b"{"}
     for ending in found:
         assert engine.run(engine.start, ending.path)[0] >= 0
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize("least", [0, 3])
+def test_completions_write_the_fewest_members(order: str, least: int) -> None:
+    """Against the cheapest of all objects over five keys, from before each text that begins one."""
+    sizes = {"a": 1, "bb": 3, "c\n": 1, "é": 2, "e": 5}
+    schema = {
+        "properties": {name: {"const": "x" * size} for name, size in sizes.items()},
+        "required": ["bb", "e"],
+        "minProperties": least,
+        "additionalProperties": False,
+        "type": "object",
+    }
+    spec = sg.JsonSchema(schema, property_order=order, whitespace="compact")
+    machine = spec.machine()
+    engine = Engine(lambda: machine)
+    finish = engine.completions()
+    orders = list(permutations(sizes)) if order == "any" else [tuple(sizes)]
+    texts = set()
+    for names in orders:
+        for count in range(len(names) + 1):
+            for chosen in combinations(names, count):
+                if {"bb", "e"} <= set(chosen) and len(chosen) >= least:
+                    value = {name: "x" * sizes[name] for name in chosen}
+                    compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+                    texts.add(compact.encode())
+    begun = {text[:at] for text in texts for at in (*range(12), len(text) - 3, len(text))}
+    for begin in sorted(begun):
+        at, _ = engine.run(engine.start, begin)
+        fewest = min(len(text) for text in texts if text.startswith(begin)) - len(begin)
+        found = finish.shortest(at)
+        assert len(found) == fewest, begin
+        assert begin + found in texts
+
+
+def test_completing_many_members_takes_steps_in_proportion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twice as many required names are twice as many texts tried, not four times."""
+    tried: list[bytes] = []
+    run = Engine.run
+
+    def counting(engine: Engine, at: int, text: bytes) -> tuple[int, int]:
+        tried.append(text)
+        return run(engine, at, text)
+
+    monkeypatch.setattr(Engine, "run", counting)
+
+    def steps(count: int) -> int:
+        names = [f"name {i * 7919 % 10007}" for i in range(count)]
+        spec = sg.JsonSchema({"type": "object", "properties": dict.fromkeys(names, True),
+                              "required": names}, whitespace="compact")  # fmt: skip
+        machine = spec.machine()
+        engine = Engine(lambda: machine)
+        tried.clear()
+        found = json.loads(engine.completions().shortest(engine.start))
+        assert list(found) == names
+        return len(tried)
+
+    assert steps(200) <= 2.2 * steps(100)
