@@ -18,6 +18,7 @@ from structgen.compose.languages import language_of
 from structgen.compose.token_rules import TokenRule
 from structgen.constraint import Constraint
 from structgen.errors import SpecError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from structgen.spec.partial_json import PartialValue
 from structgen.spec.specs import MachineSpec, Spec
 
 if TYPE_CHECKING:
@@ -117,8 +118,16 @@ class AllOf(Spec):
 
     def parse(self, text: str) -> Any:
         """The value. Raises what parsing raises."""
+        return self._main().parse(text)
+
+    def partial(self, text: str) -> PartialValue:
+        """See `Spec.partial`."""
+        return self._main().partial(text)
+
+    def _main(self) -> Spec:
+        """The spec that gives the value."""
         others, _ = self._parts()
-        return (others[0] if others else self.specs[0]).parse(text)
+        return others[0] if others else self.specs[0]
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""

@@ -37,6 +37,12 @@ class Laid(Spec):
 
         return trace(self, text.encode(errors="surrogatepass"))
 
+    def notes_so_far(self, text: str) -> list[Note]:
+        """The marks that the beginning of a text has passed for certain. Raises ValidationError."""
+        from structgen.compose.trace import trace_so_far
+
+        return trace_so_far(self, text.encode(errors="surrogatepass"))
+
 
 @dataclass(frozen=True)
 class Literal(Laid):

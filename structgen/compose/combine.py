@@ -11,6 +11,7 @@ from structgen.compose.languages import language_of
 from structgen.compose.layout import QUIET, Hub
 from structgen.compose.scan_table import search_table
 from structgen.errors import SpecError, UnsatisfiableSchemaError
+from structgen.spec.partial_json import PartialValue
 from structgen.spec.specs import Spec
 
 if TYPE_CHECKING:
@@ -72,6 +73,24 @@ class InOrder(Laid):
         pieces = zip(self.specs, starts, [*starts, len(data)][1:], strict=True)
         return [spec.parse(data[a:b].decode(errors="replace")) for spec, a, b in pieces]
 
+    def partial(self, text: str) -> PartialValue:
+        """The values of the items that have begun for certain; the last may go on."""
+        data = text.encode(errors="surrogatepass")
+        starts = [note.offset for note in self.notes_so_far(text)]
+        found = [
+            spec.parse(data[a:b].decode(errors="replace"))
+            for spec, a, b in zip(self.specs, starts, starts[1:], strict=False)
+        ]
+        if not starts:
+            return PartialValue(begun=False, value=None, open=())
+        number = len(found)
+        last = self.specs[number].partial(data[starts[-1] :].decode(errors="replace"))
+        found += [last.value] if last.begun else []
+        if last.open is not None:
+            return PartialValue(begun=True, value=found, open=(number, *last.open))
+        whole = number == len(self.specs) - 1
+        return PartialValue(begun=True, value=found, open=None if whole else ())
+
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""
         return {"specs": [to_json(spec) for spec in self.specs]}
@@ -108,6 +127,14 @@ class AnyOf(Laid):
         """The value. Raises ValidationError."""
         [(_, number)] = self.notes(text)
         return self.specs[number].parse(text)
+
+    def partial(self, text: str) -> PartialValue:
+        """The value so far, once it is certain in which of the specs."""
+        notes = self.notes_so_far(text)
+        if not notes:
+            return PartialValue(begun=False, value=None, open=())
+        spec: Spec = self.specs[notes[0].mark]
+        return spec.partial(text)
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""

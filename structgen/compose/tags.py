@@ -16,9 +16,12 @@ from structgen.compose.combine import texts
 from structgen.compose.layout import QUIET, Hub
 from structgen.compose.scan_table import choice_table, demanding, search_table
 from structgen.errors import BudgetError, SpecError
+from structgen.spec.beginnings import held
+from structgen.spec.partial_json import PartialValue
 
 if TYPE_CHECKING:
     from structgen.compose.layout import Layout
+    from structgen.compose.trace import Note
 
 TEXT = ("around", "before", "none")
 MAX_COUNTED = 1000  # tags that may be counted
@@ -74,6 +77,25 @@ class Tag(Laid):
         """The value of the content. Raises ValidationError."""
         start, end = (note.offset for note in self.notes(text))
         return self.value(text.encode(errors="surrogatepass")[start:end])
+
+    def partial(self, text: str) -> PartialValue:
+        """The value of the content so far."""
+        data = text.encode(errors="surrogatepass")
+        notes = self.notes_so_far(text)
+        if not notes:
+            return PartialValue(begun=False, value=None, open=())
+        if len(notes) == 1:
+            return self.partial_value(data[notes[0].offset :])
+        value = self.value(data[notes[0].offset : notes[1].offset])
+        return PartialValue(begun=True, value=value, open=None)
+
+    def partial_value(self, data: bytes) -> PartialValue:
+        """What the content so far says; what may be the beginning of the end is not part of it."""
+        text = data[: len(data) - held(data, [self.end.encode()])].decode(errors="replace")
+        if self.content is None:
+            return PartialValue(begun=True, value=text, open=())
+        content: PartialValue = self.content.partial(text)
+        return content
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""
@@ -178,18 +200,46 @@ class Tags(Laid):
     def parse(self, text: str) -> list[str | Tagged]:
         """Pieces of text (none is empty) and tags, in their order. Raises ValidationError."""
         data = text.encode(errors="surrogatepass")
-        found: list[str | Tagged] = []
-        done = 0
-        notes = iter(self.notes(text))
-        for number, (note, end) in enumerate(zip(notes, notes, strict=True)):
+        found, done = self._pieces(data, self.notes(text))
+        rest = data[done:].decode(errors="replace")
+        return [*found, rest] if rest else found
+
+    def partial(self, text: str) -> PartialValue:
+        """The pieces and tags so far; what may be the beginning of a tag is no text yet."""
+        data = text.encode(errors="surrogatepass")
+        notes = self.notes_so_far(text)
+        found, done = self._pieces(data, notes)
+        if len(notes) % 2:
+            note = notes[-1]
             tag = self.tags[note.mark]
             before = data[done : note.offset - len(tag.begin.encode())].decode(errors="replace")
-            if before and (self.text == "around" or (self.text == "before" and number == 0)):
+            found += [before] if before and self._has_text(len(notes) // 2) else []
+            inside = tag.partial_value(data[note.offset :])
+            found += [Tagged(note.mark, inside.value)] if inside.begun else []
+            return PartialValue(begun=True, value=found, open=(len(found) - inside.begun,))
+        rest = data[done:]
+        rest = rest[: len(rest) - held(rest, [tag.begin.encode() for tag in self.tags])]
+        if not rest or not self._has_text(len(notes) // 2):
+            return PartialValue(begun=True, value=found, open=())
+        found.append(rest.decode(errors="replace"))
+        return PartialValue(begun=True, value=found, open=(len(found) - 1,))
+
+    def _pieces(self, data: bytes, notes: Sequence[Note]) -> tuple[list[str | Tagged], int]:
+        """The tags whose begin and end are noted, with the text between; and where they end."""
+        found: list[str | Tagged] = []
+        done = 0
+        for number, (note, end) in enumerate(zip(notes[::2], notes[1::2], strict=False)):
+            tag = self.tags[note.mark]
+            before = data[done : note.offset - len(tag.begin.encode())].decode(errors="replace")
+            if before and self._has_text(number):
                 found.append(before)
             found.append(Tagged(note.mark, tag.value(data[note.offset : end.offset])))
             done = end.offset
-        rest = data[done:].decode(errors="replace")
-        return [*found, rest] if rest else found
+        return found, done
+
+    def _has_text(self, number: int) -> bool:
+        """Whether what stands before a tag of that number is text."""
+        return self.text == "around" or (self.text == "before" and number == 0)
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""

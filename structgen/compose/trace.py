@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.automaton import DEAD
 from structgen.compose.layout import Hub, Layout
+from structgen.compose.scan import Scan
 from structgen.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -34,18 +35,45 @@ class _Path(NamedTuple):
 
 def trace(spec: Laid, data: bytes) -> list[Note]:
     """The marks of `spec` that a text passes, in order. Raises ValidationError."""
+    reader = _read(spec, data)
+    if not reader.ended:
+        raise _unfit(spec, len(data))
+    return _notes(reader.end)
+
+
+def trace_so_far(spec: Laid, data: bytes) -> list[Note]:
+    """The marks of `spec` that the beginning of a text has passed, however it is read and goes on.
+
+    Raises ValidationError when no text begins so.
+    """
+    reader = _read(spec, data)
+    ways = [_notes(path) for thread, path in reader.threads.items() if reader.goes_on(thread)]
+    if reader.ended:
+        ways.append(_notes(reader.end))
+    if not ways:
+        raise _unfit(spec, len(data))
+    certain = []
+    for notes in zip(*ways, strict=False):
+        if any(note != notes[0] for note in notes):
+            break
+        certain.append(notes[0])
+    return certain
+
+
+def _read(spec: Laid, data: bytes) -> _Reader:
     layout = Layout(root=spec)
-    first = layout.spec(spec, Hub(final=True))
     reader = _Reader(layout)
-    reader.enter(first, None, 0)
+    reader.enter(layout.spec(spec, Hub(final=True)), None, 0)
     for offset, byte in enumerate(data):
         if not reader.threads:
             raise _unfit(spec, offset)
         reader.step(byte, offset + 1)
-    if not reader.ended:
-        raise _unfit(spec, len(data))
+    return reader
+
+
+def _notes(path: _Path | None) -> list[Note]:
+    """The notes of a path, in the order of the text."""
     notes: list[Note] = []
-    path = reader.end
     while path is not None:
         notes.append(path.note)
         path = path.before
@@ -70,6 +98,11 @@ class _Reader:
             after, _ = self._layout.parts[part].automaton.run(at, data)
             if after != DEAD:
                 self._add((part, after), path, offset)
+
+    def goes_on(self, thread: Thread) -> bool:
+        """Whether more of its part may follow."""
+        automaton = self._layout.parts[thread[0]].automaton
+        return not (isinstance(automaton, Scan) and automaton.is_stuck(thread[1]))
 
     def enter(self, hub: Hub, path: _Path | None, offset: int) -> None:
         """Begin what follows a hub."""

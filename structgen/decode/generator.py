@@ -29,6 +29,7 @@ from structgen.tokens.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from structgen.sample.interfaces import Family
     from structgen.sample.results import Samples
+    from structgen.spec.partial_json import PartialValue
 
 
 class Generator:
@@ -199,6 +200,7 @@ class Generator:
             label=label,
             weight=settings.weight,
             transforms=tuple(settings.transforms),
+            stop_sequences=tuple(settings.stop_sequences),
         )
 
 
@@ -215,8 +217,21 @@ class Stream(Iterator[str]):
 
     @property
     def text(self) -> str:
-        """What has been written so far."""
-        return self._row.text
+        """What has been written so far: the pieces together."""
+        return self._row.given
+
+    @property
+    def partial(self) -> PartialValue:
+        """What the text so far says: `partial.value`, and what of it is final.
+
+        JSON is JSON at any time, also for a Pydantic model: objects with the members that have
+        begun, strings with their characters so far. Whatever is there stays: members and items are
+        added, strings grow, numbers gain digits until something follows. In a `sequence`, `Tags`
+        or `any_of` it is a list, or value, of what is certain to have begun; other text is the text
+        so far. ValidationError never, unless the spec's own texts cannot be parsed.
+        """
+        partial: PartialValue = self._row.request.constraint.spec.partial(self.text)
+        return partial
 
     @property
     def result(self) -> GenerationResult:

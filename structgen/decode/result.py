@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Doubles = npt.NDArray[np.float64]
 
-FinishReason = Literal["complete", "eos", "closed"]
+FinishReason = Literal["complete", "eos", "closed", "stop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,15 @@ class GenerationResult:
 
     text: the text, which fits the spec.
     value: what the text stands for: JSON parsed, an instance of the Python type, or the text.
-    tokens: ids in order; when the model ended the text itself, the end token is the last.
+    tokens: ids in order; when the model ended the text itself, the end token is the last. Those
+        that wrote a stop sequence are among them.
     logprob_raw, logprob_masked: natural log of the probability of all tokens, at temperature 1,
         under the model alone, and under the model with the constraint's mask (renormalised).
     token_logprobs_raw, token_logprobs_masked: float64[len(tokens)], the summands of these.
     mass_removed: float64[len(tokens)], in [0, 1): probability that the mask took away at each step.
-    finish_reason: "complete" (nothing more could follow), "eos" (the model chose to end) or
-        "closed" (the token budget was ending, so the shortest way to a valid end was written).
+    finish_reason: "complete" (nothing more could follow), "eos" (the model chose to end), "closed"
+        (the token budget was ending, so the shortest way to a valid end was written) or "stop" (a
+        stop sequence came: see Settings).
     prompt_tokens: number of tokens of the prompt.
     stats: what speculation did, or None without it.
     """

@@ -6,11 +6,12 @@ what it becomes does not depend on the rows beside it.
 
 from __future__ import annotations
 
-import codecs
 import copy
 import math
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -22,6 +23,7 @@ from structgen.decode.closing import Closer
 from structgen.decode.interfaces import Choose, Constraint, Drawn, Transform, Weigh
 from structgen.decode.result import FinishReason, GenerationResult, Timings
 from structgen.decode.sampling import Sampler, log_sum_exp
+from structgen.decode.text import Text
 from structgen.errors import GenerationError, ModelError, NoTokenError, TruncatedError
 from structgen.mask import bitmask
 
@@ -39,7 +41,7 @@ class Request:
     where only whitespace could follow, "eos" waits for the model's end token. on_truncation: what
     happens when the budget ends first. label: says in errors which of several prompts it was.
     weight: log weights of tokens, which the law that is drawn from is multiplied by; or None.
-    transforms: what changes that law by the text so far.
+    transforms: what changes that law by the text so far. stop_sequences: what ends the text.
     """
 
     prompt: tuple[int, ...]
@@ -52,6 +54,7 @@ class Request:
     label: str = ""
     weight: Weigh | None = None
     transforms: tuple[Transform, ...] = ()
+    stop_sequences: tuple[str, ...] = ()
 
 
 def sample_token(
@@ -79,11 +82,10 @@ class Row:
         self._raw: list[float] = []
         self._masked: list[float] = []
         self._removed: list[float] = []
-        self._closing = False
+        self._closing: FinishReason | None = None  # why the text is being closed, if it is
         self._plan: deque[int] = deque()  # tokens that close the text
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._pieces: list[str] = []
-        self._given = 0  # pieces already taken
+        self._text = Text(request.stop_sequences)
+        self._marks: list[tuple[int, int]] = []  # for stop sequences: each token's offset and state
         self._paths = [t.begin(request.prompt, request.constraint) for t in request.transforms]
         if request.on_truncation == "close":
             self._check_budget()
@@ -98,7 +100,12 @@ class Row:
     @property
     def text(self) -> str:
         """What has been written, up to the last whole character."""
-        return "".join(self._pieces)
+        return self._text.whole
+
+    @property
+    def given(self) -> str:
+        """What `take_piece` has given: all but what may turn out to be a stop sequence."""
+        return self._text.given
 
     @property
     def planned(self) -> tuple[int, ...]:
@@ -121,7 +128,7 @@ class Row:
             chosen = int(ids[choose(ids, weighed, self.request.sampler, self.rng)])
         token = self._settle(chosen)
         if token is None:
-            self._end("closed")
+            self._end(self._closing or "closed")
             return
         self._write(token, float(logits[token]), log_raw, log_sum_exp(values))
 
@@ -142,7 +149,7 @@ class Row:
             self._fail_model(drawn.log_raw)
         token = self._settle(drawn.token)
         if token is None:
-            self._end("closed")
+            self._end(self._closing or "closed")
             return
         self._write(token, drawn.logit(token), drawn.log_raw, drawn.log_masked)
 
@@ -169,22 +176,23 @@ class Row:
         self._record(token, logit, log_raw, log_masked)
         for path in self._paths:
             path.wrote(self.state, token)
+        if self.request.stop_sequences:
+            self._marks.append((len(self._text), self.state))
         self.state = self.request.constraint.advance(self.state, token)
         if self.state == DEAD:
             self._fail_defect(token)
         if self.state == FINAL:
             self._end("eos")
             return
-        self._pieces.append(
-            self._decoder.decode(self.request.constraint.vocabulary.token_bytes(token))
-        )
-        self._end_if_due()
+        stop = self._text.add(self.request.constraint.vocabulary.token_bytes(token))
+        if stop >= 0 and not self._closing:
+            self._stop(stop)
+        if self.finish is None:
+            self._end_if_due()
 
     def take_piece(self) -> str:
         """The text since the last call; "" when there is no new whole character."""
-        piece = "".join(self._pieces[self._given :])
-        self._given = len(self._pieces)
-        return piece
+        return self._text.take(ended=self.finish is not None)
 
     def result(self) -> GenerationResult:
         """The finished text and its value."""
@@ -218,9 +226,24 @@ class Row:
         if after in {DEAD, FINAL} or request.closer.fits(after, self.remaining - 1):
             return token
         # Until now the text could be closed in time; after this token it could not be any more.
-        self._closing = True
+        self._closing = "closed"
         self._plan.extend(request.closer.plan(self.state) or ())
         return self._plan.popleft() if self._plan else None
+
+    def _stop(self, offset: int) -> None:
+        """End the text before the stop sequence at an offset, or close it as soon as it may end."""
+        constraint = self.request.constraint
+        begin, state = self._marks[bisect_right(self._marks, offset, key=itemgetter(0)) - 1]
+        state = constraint.advance_bytes(state, self._text.since(begin, offset))
+        if constraint.is_accepting(state):
+            self._text.cut(offset)
+            self.state = state
+            self._end("stop")
+            return
+        plan = self.request.closer.plan(self.state)
+        if plan is not None:
+            self._closing = "stop"
+            self._plan.extend(plan)
 
     def _record(self, token: int, logit: float, log_raw: float, log_masked: float) -> None:
         self.tokens.append(token)
@@ -229,10 +252,9 @@ class Row:
         self._removed.append(min(max(-math.expm1(log_masked - log_raw), 0.0), _BELOW_ONE))
 
     def _end_if_due(self) -> None:
-        if self._closing:
-            if not self._plan:
-                self._end("closed")
-        elif self.remaining and self.request.stop == "eos":
+        if self._closing and not self._plan:
+            self._end(self._closing)
+        elif (self._closing and self.remaining) or (self.remaining and self.request.stop == "eos"):
             pass
         elif self.request.closer.complete(self.state):
             self._end("complete")
@@ -243,7 +265,7 @@ class Row:
 
     def _end(self, reason: FinishReason) -> None:
         self.finish = reason
-        self._pieces.append(self._decoder.decode(b"", final=True))
+        self._text.end()
 
     def _check_budget(self) -> None:
         request = self.request

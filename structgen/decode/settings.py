@@ -25,6 +25,7 @@ class Options(TypedDict, total=False):
     seed: int | None
     max_tokens: int
     stop: Literal["complete", "eos"]
+    stop_sequences: Sequence[str]
     on_truncation: Literal["close", "raise"]
     chat: Chat | None
     system: str | None
@@ -43,6 +44,9 @@ class Settings:
     max_tokens: most tokens of the text; the model's context may leave room for fewer.
     stop: "complete" ends the text as soon as nothing but JSON whitespace could follow (the model
         may end it earlier, where it may end); "eos" waits for the model's end token.
+    stop_sequences: strings that end the text. It ends before the first of them, and nothing from
+        there on is part of it; where a text may not end there (inside a JSON string, say), the
+        sequence stays in it and the shortest way to a valid end is written behind.
     on_truncation: what to do when max_tokens would end first: "close" writes the shortest valid
         ending in time, "raise" raises TruncatedError with the partial text.
     chat: "auto", True or False; None takes the Generator's. system: a system message.
@@ -62,6 +66,7 @@ class Settings:
     seed: int | None = None
     max_tokens: int = 512
     stop: Literal["complete", "eos"] = "complete"
+    stop_sequences: Sequence[str] = ()
     on_truncation: Literal["close", "raise"] = "close"
     chat: Chat | None = None
     system: str | None = None
@@ -76,6 +81,9 @@ class Settings:
             _refuse("seed", self.seed, "an integer of 0 or more, or None")
         if self.stop not in {"complete", "eos"}:
             _refuse("stop", self.stop, '"complete" or "eos"')
+        stops = self.stop_sequences
+        if isinstance(stops, str) or not all(isinstance(s, str) and s for s in stops):
+            _refuse("stop_sequences", stops, "a list of strings that are not empty")
         if self.on_truncation not in {"close", "raise"}:
             _refuse("on_truncation", self.on_truncation, '"close" or "raise"')
         check_chat(self.chat)

@@ -49,8 +49,8 @@ _HOMES = {
     "OnText": "structgen.sample.predicates",
     "OnTokens": "structgen.sample.predicates",
     "OnValue": "structgen.sample.predicates",
-    "PartialValue": "structgen.sample.partial_json",
-    "read_partial": "structgen.sample.partial_json",
+    "PartialValue": "structgen.spec.partial_json",
+    "read_partial": "structgen.spec.partial_json",
     "SecondModel": "structgen.sample.second_model",
     "Monitor": "structgen.sample.monitors",
     "Monitored": "structgen.sample.monitors",
@@ -121,8 +121,8 @@ if TYPE_CHECKING:
     from structgen.sample.names_python import PythonNames as PythonNames
     from structgen.sample.names_sql import SqlNames as SqlNames
     from structgen.sample.names_sql import prepares as prepares
-    from structgen.sample.partial_json import PartialValue as PartialValue
-    from structgen.sample.partial_json import read_partial as read_partial
+    from structgen.spec.partial_json import PartialValue as PartialValue
+    from structgen.spec.partial_json import read_partial as read_partial
     from structgen.sample.posterior import Posterior as Posterior
     from structgen.sample.potentials import Critic as Critic
     from structgen.sample.potentials import Product as Product

@@ -28,9 +28,9 @@ from structgen.errors import TruncatedError, ValidationError
 from structgen.sample.cars import Cars
 from structgen.sample.families import draw
 from structgen.sample.interfaces import Doubles, Family, Place, Tokens
-from structgen.sample.partial_json import read_partial
 from structgen.sample.posterior import Posterior
 from structgen.sample.results import Estimate, Samples, effective_size
+from structgen.spec.partial_json import read_partial
 
 ATTEMPTS = 20  #: per aligned text, before an exact sampler is given up
 SHOWN_PLACES = 12  #: the most distorted ones

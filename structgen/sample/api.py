@@ -21,6 +21,7 @@ NEUTRAL = {
     "top_k": None,
     "top_p": 1.0,
     "min_p": 0.0,
+    "stop_sequences": (),
     "weight": None,
     "transforms": (),
     "speculate": None,

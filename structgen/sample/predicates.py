@@ -16,8 +16,8 @@ from typing import Any, Generic, TypeVar
 from structgen.errors import GenerationError, ValidationError
 from structgen.sample.context import Context
 from structgen.sample.interfaces import Tokens
-from structgen.sample.partial_json import PartialValue, read_partial
 from structgen.sample.potentials import REFUSED, TextCritic
+from structgen.spec.partial_json import PartialValue, read_partial
 
 SoFar = TypeVar("SoFar")
 Whole = TypeVar("Whole")

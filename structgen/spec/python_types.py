@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.errors import GenerationError, SpecError, UnsupportedSchemaError
 from structgen.spec.json_pointer import escape_pointer
+from structgen.spec.partial_json import PartialValue, read_partial
 from structgen.spec.specs import JsonSchema, MachineSpec
 
 if TYPE_CHECKING:
@@ -127,6 +128,10 @@ class PythonType(MachineSpec):
     def to_json(self) -> dict[str, Any]:
         """What `JsonSchema.from_json` makes `portable()` of."""
         return self.portable().to_json()
+
+    def partial(self, text: str) -> PartialValue:
+        """The JSON value so far; what is final of it can be validated already."""
+        return read_partial(text)
 
     def parse(self, text: str) -> Any:
         """The value that a JSON text stands for.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from structgen.constraint import Constraint
     from structgen.grammar.ir import Grammar
     from structgen.spec.json_nodes import Node
+    from structgen.spec.partial_json import PartialValue
     from structgen.tokens.vocabulary import Vocabulary
 
 ORDERS = ("declared", "any")
@@ -59,6 +60,12 @@ class Spec(ABC):
     def parse(self, text: str) -> Any:
         """The value that a text of this spec stands for."""
         return text
+
+    def partial(self, text: str) -> PartialValue:
+        """What the beginning of a text says already; here, itself."""
+        from structgen.spec.partial_json import PartialValue
+
+        return PartialValue(begun=bool(text), value=text, open=())
 
     def as_rules(self) -> Grammar | None:
         """The rules by which a grammar can take these texts in as its own; None if it cannot."""
@@ -201,6 +208,12 @@ class JsonSchema(MachineSpec):
     def parse(self, text: str) -> Any:
         """The JSON value."""
         return json.loads(text)
+
+    def partial(self, text: str) -> PartialValue:
+        """The JSON value so far."""
+        from structgen.spec.partial_json import read_partial
+
+        return read_partial(text)
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""

@@ -37,8 +37,8 @@ class PartialValue:
     """A JSON value while it is being written.
 
     begun: whether anything of the value is there; if not, `value` is None and means nothing.
-    value: as far as it is written: open strings with their characters so far, open numbers as they
-        are if they are numbers already; members without a value yet are left out.
+    value: as far as it is written: open strings with their characters so far, open numbers as far
+        as they are numbers ("1." is 1); members without a value yet are left out. It only grows.
     open: the path, keys and indices, to the innermost value that is being written; () is the whole;
         None when the whole value is final.
     """
@@ -98,7 +98,8 @@ class _Reader:
             elif expected in {_VALUE, _VALUE_OR_END}:
                 opened = self._value(character)
                 if opened is not None:
-                    return PartialValue(begun=True, value=self._root[0], open=opened)
+                    value = self._root[0] if self._root else None
+                    return PartialValue(begun=bool(self._root), value=value, open=opened)
                 expected = self._after(character)
             elif character == '"' and expected in {_KEY, _KEY_OR_END}:
                 key, whole = self._string()
@@ -156,11 +157,9 @@ class _Reader:
             return None
         if not opened:
             self._fail(_VALUE)
-        whole = found is not None and found.end() == len(self._text)
-        part = (
-            self._place(json.loads(opened[0]), kept=True) if whole else self._place(0, kept=False)
-        )
-        return (*self._path, *part)
+        if found is None:  # a sign
+            return (*self._path, *self._place(0, kept=False))
+        return (*self._path, *self._place(json.loads(found[0])))
 
     def _string(self) -> tuple[str, bool]:
         """The string that begins here, and whether it is closed; if not, its characters so far."""
@@ -181,7 +180,7 @@ class _Reader:
     def _place(self, value: Any, *, kept: bool = True) -> Path:
         """Put a value where it belongs, unless it is not `kept`; the last part of its path."""
         if not self._stack:
-            self._root += [value] if kept else [None]
+            self._root += [value] if kept else []
             return ()
         inside = self._stack[-1]
         if isinstance(inside, dict):
