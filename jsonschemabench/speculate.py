@@ -32,6 +32,7 @@ from structgen.speculate.policies.costs import CostTable
 WARMING = 2  # tasks of each workload that are run before any is measured
 QUICK_SECONDS = 36.0  # from the start of the command until the last task ends
 QUICK = "json,sql,free"  # workloads
+QUICK_TEXT, SHORTEST = 1.5, 24  # seconds that a text may take by plain decoding; tokens at least
 REPEATS = 5
 COLD = " (cold)"
 
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure, then print tables or JSON."""
     deadline = time.monotonic() + (QUICK_SECONDS if args.quick else math.inf)
     if args.quick:
-        args.tasks, args.max_tokens, args.workloads = 64, min(args.max_tokens, 48), QUICK
+        args.tasks, args.workloads = 64, QUICK
     workloads = [name.strip() for name in args.workloads.split(",")]
     for name in workloads:
         if name not in WORKLOADS:
@@ -75,9 +76,16 @@ def run(args: argparse.Namespace) -> int:
     asked = {name: tasks(name, args.tasks + WARMING, args.seed) for name in workloads}
     generator = _generator(args, asked)
     arms = _arms(args, generator)
-    options = {"temperature": args.temperature, "seed": args.seed, "max_tokens": args.max_tokens}
-    _warm_up(args, generator, asked, arms, options)
     costs = _costs(generator, args)
+    lengths = dict.fromkeys(workloads, args.max_tokens)
+    if args.quick:  # JSON is written to its end, recorded texts as far as there is time
+        short = max(int(QUICK_TEXT / costs.seconds(1)), SHORTEST)
+        lengths |= {name: min(args.max_tokens, short) for name in workloads if name != "json"}
+    options = {
+        name: {"temperature": args.temperature, "seed": args.seed, "max_tokens": length}
+        for name, length in lengths.items()
+    }
+    _warm_up(args, generator, asked, arms, options)
     runs = _measure(generator, asked, arms, deadline, options)
     found = figures(runs, costs.ratio, costs.seconds(1))
     _report(args, found, costs, runs)
@@ -89,11 +97,12 @@ def _measure(
     asked: dict[str, list[Task]],
     arms: Arms,
     deadline: float,
-    options: dict[str, Any],
+    options: dict[str, dict[str, Any]],
 ) -> list[Run]:
     """The tasks of all workloads in turn, until the deadline."""
     sources = [
-        run_tasks(generator, found[WARMING:], arms, deadline, **options) for found in asked.values()
+        run_tasks(generator, found[WARMING:], arms, deadline, **options[name])
+        for name, found in asked.items()
     ]
     runs: list[Run] = []
     while sources:
@@ -166,12 +175,13 @@ def _warm_up(
     generator: Generator,
     asked: dict[str, list[Task]],
     arms: Arms,
-    options: dict[str, Any],
+    options: dict[str, dict[str, Any]],
 ) -> None:
     """Compile kernels, and let drafters learn from other tasks; in a hurry, from one."""
     arms = {"auto": arms["auto"]} if args.quick else arms
-    for several in list(asked.values())[: 1 if args.quick else None]:
-        for _ in run_tasks(generator, several[: 1 if args.quick else WARMING], arms, **options):
+    count = 1 if args.quick else WARMING
+    for name in list(asked)[: 1 if args.quick else None]:
+        for _ in run_tasks(generator, asked[name][:count], arms, **options[name]):
             pass
 
 

@@ -32,7 +32,8 @@ class Run:
     """What one arm made of one task.
 
     seconds: all of it; prefill: reading the prompt. draft, verify, other: the speculative loop's
-    times, 0 for plain decoding. rounds: as in Stats. regions: for each of REGIONS, the tokens
+    times, 0 for plain decoding. processor: seconds of processor time, the prompt's left out, which
+    other processes disturb less. rounds: as in Stats. regions: for each of REGIONS, the tokens
     written, and those of them that came from a draft. load: the load average before it.
     """
 
@@ -43,6 +44,7 @@ class Run:
     forwards: int
     seconds: float
     prefill: float
+    processor: float
     draft: float
     verify: float
     other: float
@@ -60,12 +62,12 @@ class Run:
 
 
 class Watched:
-    """A target that counts its passes, and the seconds of reading prompts."""
+    """A target that counts its passes, and the seconds of reading prompts, by both clocks."""
 
     def __init__(self, inner: Target[Any]) -> None:
         self._inner = inner
         self.forwards = 0
-        self.prefill_seconds = 0.0
+        self.prefill_seconds = self.prefill_processor = 0.0
 
     def __getattr__(self, name: str) -> Any:
         """All else is the inner one's."""
@@ -75,10 +77,11 @@ class Watched:
         self, prompts: Sequence[Sequence[int]], hidden: Sequence[int] = ()
     ) -> tuple[Any, Logits]:
         """Read the prompts."""
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         cache, logits = self._inner.prefill(prompts, hidden)
         logits.wait()
         self.prefill_seconds += time.perf_counter() - start
+        self.prefill_processor += time.process_time() - processor
         return cache, logits
 
     def forward(self, *arguments: Any) -> Logits:
@@ -104,47 +107,50 @@ def run_tasks(
         generator.specs.get(task.spec)
         results = {arm: _timed(generator, task, arms[arm](), options) for arm in order}
         for arm in arms:
-            same = results[arm][0].tokens == results[order[0]][0].tokens
-            yield _run(generator, task, number, arm, *results[arm], same=same)
+            same = results[arm].result.tokens == results[order[0]].result.tokens
+            yield _run(generator, task, number, arm, results[arm], same=same)
         longest = max(longest, time.monotonic() - start)
 
 
-def _timed(
-    generator: Generator, task: Task, speculate: Any, options: dict[str, Any]
-) -> tuple[GenerationResult, float, float, int]:
-    """The result, its seconds, those of reading the prompt, and passes."""
+@dataclass(frozen=True)
+class _Timed:
+    """A result with its times, as in Run."""
+
+    result: GenerationResult
+    seconds: float
+    prefill: float
+    processor: float
+    forwards: int
+
+
+def _timed(generator: Generator, task: Task, speculate: Any, options: dict[str, Any]) -> _Timed:
+    """Write one text."""
     watched, place = Watched(generator.target), cast(Any, generator)
     place.target = watched
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     try:
         result = generator.generate(task.prompt, task.spec, speculate=speculate, **options)
     finally:
         place.target = watched._inner
-    return result, time.perf_counter() - start, watched.prefill_seconds, watched.forwards
+    seconds, processor = time.perf_counter() - start, time.process_time() - processor
+    processor -= watched.prefill_processor
+    return _Timed(result, seconds, watched.prefill_seconds, processor, watched.forwards)
 
 
 def _run(
-    generator: Generator,
-    task: Task,
-    number: int,
-    arm: str,
-    result: GenerationResult,
-    seconds: float,
-    prefill: float,
-    forwards: int,
-    *,
-    same: bool,
+    generator: Generator, task: Task, number: int, arm: str, timed: _Timed, *, same: bool
 ) -> Run:
-    stats = result.stats
+    result, stats = timed.result, timed.result.stats
     rounds = () if stats is None else tuple(stats.rounds)
     return Run(
         workload=task.workload,
         task=number,
         arm=arm,
         tokens=len(result.tokens),
-        forwards=forwards,
-        seconds=seconds,
-        prefill=prefill,
+        forwards=timed.forwards,
+        seconds=timed.seconds,
+        prefill=timed.prefill,
+        processor=timed.processor,
         draft=stats.draft_seconds if stats else 0.0,
         verify=stats.verify_seconds if stats else 0.0,
         other=stats.other_seconds if stats else 0.0,

@@ -20,7 +20,8 @@ class Figures:
 
     tokens_per_forward: those of the prompt's pass not counted. wall_ratio: plain decoding's time
     over this arm's, per token: geometric mean over tasks, with a 95 % interval by resampling tasks;
-    reading the prompt included in `end_to_end`. predicted: tokens per forward over what a pass and
+    reading the prompt included in `end_to_end`; `processor_ratio` is the same by processor time,
+    which says more on a busy machine. predicted: tokens per forward over what a pass and
     a draft cost. acceptance: by depth. regions: share of tokens that came from drafts.
     """
 
@@ -32,6 +33,7 @@ class Figures:
     wall_ratio: float
     interval: tuple[float, float]
     end_to_end: float
+    processor_ratio: float
     predicted: float
     read_per_forward: float
     acceptance: tuple[float, ...]
@@ -60,6 +62,7 @@ def _figures(
     forwards = sum(run.forwards for run in own)
     logs = _log_ratios(own, plain, lambda run: run.per_token)
     whole = _log_ratios(own, plain, lambda run: run.seconds / run.tokens)
+    worked = _log_ratios(own, plain, lambda run: run.processor / max(run.tokens - 1, 1))
     passes = [read + 1 for run in own for read, _, _ in run.rounds[1:]] or [1]
     tau = sum(run.tokens - 1 for run in own) / max(forwards, 1)
     draft = sum(run.draft for run in own) / max(forwards, 1) / unit if unit else 0.0
@@ -75,6 +78,7 @@ def _figures(
         wall_ratio=math.exp(logs.mean()),
         interval=interval(logs),
         end_to_end=math.exp(whole.mean()),
+        processor_ratio=math.exp(worked.mean()),
         predicted=tau / (float(np.mean([cost(n) for n in passes])) + draft),
         read_per_forward=float(np.mean(passes)) - 1,
         acceptance=tuple(_share_at(own, depth) for depth in range(deepest)),
@@ -111,8 +115,8 @@ def _region(runs: Sequence[Run], name: str) -> tuple[int, float]:
 
 
 HEAD = (
-    "workload | drafter | tokens/pass | wall ratio | 95 % | end to end | predicted | read/pass | "
-    "by depth | draft, verify, other"
+    "workload | drafter | tokens/pass | wall ratio | 95 % | end to end | processor | predicted | "
+    "read/pass | by depth | draft, verify, other"
 )
 
 
@@ -129,6 +133,7 @@ def table(found: Sequence[Figures]) -> str:
             f"{f.wall_ratio:.2f}",
             f"{f.interval[0]:.2f} to {f.interval[1]:.2f}",
             f"{f.end_to_end:.2f}",
+            f"{f.processor_ratio:.2f}",
             f"{f.predicted:.2f}",
             f"{f.read_per_forward:.1f}",
             depths,

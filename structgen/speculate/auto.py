@@ -38,13 +38,22 @@ _INHERITED = 0.3  # of the experience with other constraints
 class Account:
     """Whether drafts pay with one constraint: what they saved, less what they cost, in passes."""
 
-    def __init__(self, calibration: Calibration) -> None:
-        self.calibration = calibration
+    def __init__(self) -> None:
+        self.calibration = Calibration()
         self.size = 2.0  # draft tokens that were worth reading, on average
         self._gain = _HOPE
         self._pause = 0
         self._next_pause = _SHORTEST
         self._lock = threading.Lock()
+
+    def heir(self) -> Account:
+        """One for another constraint of the same kind: it knows some of what this one knows."""
+        heir = Account()
+        heir.calibration = self.calibration.faded(_INHERITED)
+        heir.size = self.size
+        heir._gain = min(max(self._gain, _HOPE / 8), _HOPE)
+        heir._next_pause = self._next_pause
+        return heir
 
     def open(self) -> bool:
         """Whether to draft now."""
@@ -80,7 +89,7 @@ class AutoDrafter:
         self.drafter = drafter
         self.costs = costs or CostTable()
         self.hidden = drafter.hidden
-        self._latest = Account(Calibration())
+        self._latest: dict[type, Account] = {}  # by kind of spec
         self._accounts: WeakKeyDictionary[Constraint, Account] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -89,13 +98,15 @@ class AutoDrafter:
         return AutoSession(self, context)
 
     def account(self, constraint: Constraint) -> Account:
-        """That of a constraint; a new one inherits some of what the latest one knows."""
+        """That of a constraint; a new one is the heir of the latest one for such a spec."""
+        kind = type(constraint.spec)
         with self._lock:
             found = self._accounts.get(constraint)
             if found is None:
-                found = Account(self._latest.calibration.faded(_INHERITED))
+                latest = self._latest.get(kind)
+                found = Account() if latest is None else latest.heir()
                 self._accounts[constraint] = found
-            self._latest = found
+            self._latest[kind] = found
             return found
 
 

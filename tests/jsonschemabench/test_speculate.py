@@ -106,14 +106,17 @@ def test_arms_take_turns_and_are_compared(tiny: Generator) -> None:
 def test_figures_are_what_their_names_say() -> None:
     """Twice as fast per token, three tokens a pass, of which two from drafts."""
     none = dict.fromkeys(REGIONS, (0, 0))
-    plain = Run("json", 0, PLAIN, 10, 9, 11.0, 2.0, 0, 0, 0, (), (), (), none, 0, True)
+    plain = Run("json", 0, PLAIN, 10, 9, 11.0, 2.0, 9.0, 0, 0, 0, (), (), (), none, 0, True)
     rounds = ((0, 0, 1), (3, 2, 3), (3, 2, 3), (3, 2, 3))
-    fast = replace(plain, arm="x", forwards=3, seconds=6.5, draft=0.5, verify=3.0, other=1.0)
+    fast = replace(
+        plain, arm="x", forwards=3, seconds=6.5, processor=3.0, draft=0.5, verify=3.0, other=1.0
+    )
     where = {"forced": (4, 2), "structure": (0, 0), "value": (6, 3)}
     fast = replace(fast, rounds=rounds, tried=(3, 3, 3), kept=(3, 3, 0), regions=where)
     found = figures([plain, fast], lambda n: 1 + (n - 1) / 6, 1.0)[1]
     assert found.tokens_per_forward == 3.0
     assert found.wall_ratio == pytest.approx(2.0)
+    assert found.processor_ratio == pytest.approx(3.0)
     assert found.end_to_end == pytest.approx(11 / 6.5)
     assert found.predicted == pytest.approx(3 / (1.5 + 0.5 / 3))
     assert found.acceptance == (1.0, 1.0, 0.0)

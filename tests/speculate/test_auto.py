@@ -26,6 +26,7 @@ from structgen.speculate.speculation import Speculation
 from structgen.speculate.tree import DraftTree
 from tests.decode.models import build_model, build_tokenizer
 from tests.speculate.simulation import TOKEN, chain, endless_context, round_of
+from tests.speculate.toys import toy_vocabulary
 
 
 class Clock:
@@ -135,7 +136,7 @@ def test_calibration_learns_shares_by_confidence() -> None:
 
 def test_an_account_pauses_longer_and_longer() -> None:
     """And drafts all the time again once they pay."""
-    account = Account(Calibration())
+    account = Account()
     opened = []
     for number in range(600):
         if account.open():
@@ -148,6 +149,28 @@ def test_an_account_pauses_longer_and_longer() -> None:
         if account.open():
             account.book(2.0, 4)
     assert all(account.open() for _ in range(50))
+
+
+def test_an_heir_knows_what_its_kind_knew() -> None:
+    """Where drafts did not pay, it has less hope; another kind of spec begins anew."""
+    auto = AutoDrafter(Says(0.5, 0, Clock()))
+    vocabulary = toy_vocabulary()
+    one, two = (sg.compile(sg.Regex(text), vocabulary) for text in ("a{1,9}", "b{1,9}"))
+    first = auto.account(one)
+    for _ in range(200):
+        first.calibration.learn(0.5, False)
+        if first.open():
+            first.book(-0.5, 0)
+    assert auto.account(one) is first
+    assert auto.account(two).calibration.kept(0.5) < 0.2
+    tries = [0, 0]
+    for i, account in enumerate((auto.account(two), Account())):
+        for _ in range(30):
+            if account.open():
+                tries[i] += 1
+                account.book(-0.5, 0)
+    assert tries[0] < tries[1]
+    assert auto.account(sg.compile(sg.FreeText(), vocabulary)).calibration.kept(0.5) == 0.5
 
 
 FOR_DEMO = ("model", "medusa", "eagle")  # these go with the demo model
