@@ -29,6 +29,7 @@ _BROADEST = 16  # most continuations of one string that are looked at
 _NEGLIGIBLE = 0.05  # share left to shorter strings from which on they are not asked
 _LOST = 0.2  # share left over from which on the state is asked where a guess has led
 _STRINGS = 12  # most strings that are asked at one node
+_NEAR = 8  # of more tokens read at once, only so many are looked for in earlier texts
 _SHARED = 1 << 16  # most tokens of earlier texts that are found by state
 
 
@@ -154,8 +155,7 @@ class SuffixSession:
         self._state = context.state
         self._keys: list[list[Any]] = []
         self._read = len(context.prompt)
-        for token in context.prompt[-self._settings.depth :]:
-            self._follow_array(token)
+        self._follow_array(context.prompt)
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """A tree of the best string's continuations, or of all strings'."""
@@ -258,6 +258,7 @@ class SuffixSession:
 
     def end(self, context: Context) -> None:
         """Let later texts find this one."""
+        self._array = None  # nothing is looked for any more
         self._catch_up(context)
         if context.written:
             self._drafter.learn(context.written, self._keys)
@@ -265,14 +266,15 @@ class SuffixSession:
     def _catch_up(self, context: Context) -> None:
         """Read the tokens that were written since."""
         advance = context.constraint.advance
-        for token in context.tokens[self._read :]:
+        tokens = context.tokens[self._read :]
+        self._follow_array(tokens)
+        for token in tokens:
             keys = [(kind, of(context.constraint, self._state)) for kind, of in self._classes]
             self._keys.append(keys)
             for key in keys:
                 self._local.mark(key)
             self._local.append(token)
             self._local.mark(token)
-            self._follow_array(token)
             self._state = advance(self._state, token)
         self._read = len(context.tokens)
 
@@ -282,8 +284,13 @@ class SuffixSession:
         followers = len(table.following(node))
         return Kind(number, min(length, 6.5), min(table.count(node), 4), min(followers, 4))
 
-    def _follow_array(self, token: int) -> None:
-        if self._array is not None:
-            array = self._array
+    def _follow_array(self, tokens: Sequence[int]) -> None:
+        """Find the strings of earlier texts that end here, after some tokens more."""
+        array = self._array
+        if array is None:
+            return
+        if len(tokens) > _NEAR:
+            self._ends, tokens = [], tokens[-_NEAR:]
+        for token in tokens:
             ends = [array.following(node).get(token) for node in (*self._ends, array.root)]
             self._ends = [node for node in ends if node is not None]
