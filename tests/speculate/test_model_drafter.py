@@ -149,7 +149,7 @@ def test_token_maps_agree_byte_by_byte(generator: Generator) -> None:
 def test_the_shipped_draft_model_drafts_for_the_demo_model() -> None:
     """The same text in less than half of the forward passes."""
     generator = Generator(demo.model_path(), dtype="float32")
-    drafter = ModelDrafter(dtype="float32")
+    drafter = ModelDrafter()
     prompt, schema = demo.EXAMPLES["person"]
     plain = generator.generate(prompt, schema, temperature=0.0)
     fast = generator.generate(prompt, schema, temperature=0.0, speculate=drafter)

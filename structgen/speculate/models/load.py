@@ -13,7 +13,7 @@ from structgen.tokens.vocabulary import Vocabulary
 def load_draft_model(
     model: Any, tokenizer: Any, device: Any, dtype: Any
 ) -> tuple[HuggingFaceTarget, Vocabulary | None]:
-    """`model` and `tokenizer` as for `Generator`; None is the shipped small demo model.
+    """`model` and `tokenizer` as for `Generator`; None is the shipped small one, in float32.
 
     The vocabulary is None where there is no tokenizer: for a model object alone, and for a
     HuggingFaceTarget. Errors are those of `load_target` and `vocabulary_of`.
@@ -22,6 +22,7 @@ def load_draft_model(
         return model, None
     if tokenizer is None and hasattr(model, "get_output_embeddings"):
         return HuggingFaceTarget(model.to(device=device, dtype=dtype)), None
-    found = draft_path() if model is None else model
-    target, tokenizer = load_target(found, tokenizer, device, dtype)
+    if model is None:
+        model, dtype = draft_path(), dtype or "float32"
+    target, tokenizer = load_target(model, tokenizer, device, dtype)
     return target, vocabulary_of(target, tokenizer)
