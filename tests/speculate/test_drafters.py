@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -323,3 +324,47 @@ def test_each_part_of_a_hybrid_sees_its_own_hidden_states() -> None:
         states[:, []].tolist(),
         states[:, [0]].tolist(),
     ]
+
+
+@pytest.mark.parametrize("name", ["mixture", "merge", "trigram", "copy, tokens"])
+def test_threads_share_a_drafter(name: str) -> None:
+    """Each writes what it writes alone."""
+    drafter = Watched(DRAFTERS[name]())
+
+    def work(number: int) -> None:
+        for turn in range(6):
+            rows = [make_row(CONSTRAINT, 100 * number + turn, i) for i in range(3)]
+            plain = [make_row(CONSTRAINT, 100 * number + turn, i) for i in range(3)]
+            list(decode(TableTarget(toy_model()), rows, Speculation(drafter)))
+            list(decode_plainly(TableTarget(toy_model()), plain))
+            assert texts(rows) == texts(plain)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
+def test_what_is_learned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables that are full begin anew, and texts go on."""
+    most = 6
+    for module in ("recycling", "trigram", "stand"):
+        monkeypatch.setattr(f"structgen.speculate.drafters.{module}._MOST_KEYS", most)
+    monkeypatch.setattr("structgen.speculate.drafters.lookahead._MOST_TOKENS", 2)
+    monkeypatch.setattr("structgen.speculate.drafters.suffix._SHARED", 40)
+    monkeypatch.setattr("structgen.speculate.drafters.forced._REMEMBERED", 3)
+    monkeypatch.setattr("structgen.speculate.drafters.state_classes._REMEMBERED", 3)
+    recycling, trigram, stand = RecyclingDrafter(), TrigramDrafter(), StandDrafter()
+    suffix = SuffixDrafter(SuffixIndex(max_tokens=50))
+    for drafter in (recycling, trigram, stand, suffix, LookaheadDrafter(), ForcedDrafter()):
+        rows = [make_row(CONSTRAINT, 5, i) for i in range(20)]
+        plain = [make_row(CONSTRAINT, 5, i) for i in range(20)]
+        for row in rows:
+            list(decode(TableTarget(MODEL), [row], Speculation(Watched(drafter))))
+        list(decode_plainly(TableTarget(MODEL), plain))
+        assert texts(rows) == texts(plain)
+    assert suffix.index is not None
+    assert suffix.index.size <= 50
+    assert len(suffix.shared) <= 40
+    per_node = 2 * stand.order  # rows that one node may add before it is looked at again
+    assert len(recycling.matrix) <= most + 2 * 17
+    assert len(trigram.table) <= most
+    assert len(stand.table) <= most + per_node

@@ -9,6 +9,9 @@ the beginning of a value, words of the prompt are tried that the grammar takes.
 
 from __future__ import annotations
 
+import itertools
+import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -24,6 +27,8 @@ COPIED = 64  # bytes that are copied at most
 _PLACES = 4  # at which the same string is found, and words that are tried
 _LOOKED_AT = 64  # words of the prompt that are looked at
 _STAYS = 0.8  # guessed probability that copying goes on
+
+_WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
 
 Kind = tuple[str, int]
 
@@ -131,8 +136,7 @@ class ByteSource:
         self._cutter = cutter
         self._text = b""  # prompt and text, without special tokens
         self._read = 0
-        self._prompt = 0  # bytes of it that are the prompt
-        self._words: list[int] = []  # where words begin in the prompt
+        self._words: list[tuple[int, int]] = []  # where words of the prompt begin and end
         self._copied = 0  # where the last copy ended
 
     def find(self, context: Context) -> Iterator[Copied]:
@@ -180,17 +184,16 @@ class ByteSource:
     def _tried(self, context: Context) -> Iterator[tuple[int, int]]:
         """Words that may stand here, and how long they are: those behind the last copy first."""
         allowed = context.constraint.allowed_bytes(context.state)
-        first = next((i for i, w in enumerate(self._words) if w >= self._copied), 0)
+        first = bisect_left(self._words, (self._copied, 0))
+        ahead = itertools.chain(
+            itertools.islice(self._words, first, None), itertools.islice(self._words, first)
+        )
         found = 0
-        for place in (self._words[first:] + self._words[:first])[:_LOOKED_AT]:
-            if self._text[place] not in allowed:
+        for start, end in itertools.islice(ahead, _LOOKED_AT):
+            if self._text[start] not in allowed:
                 continue
-            end = place + 1
-            while end < self._prompt and _in_word(self._text[end : end + 1]):
-                end += 1
-            word = self._text[place:end]
-            if context.constraint.advance_bytes(context.state, word) != DEAD:
-                yield place, end - place
+            if context.constraint.advance_bytes(context.state, self._text[start:end]) != DEAD:
+                yield start, end - start
                 found += 1
                 if found == _PLACES:
                     return
@@ -213,14 +216,9 @@ class ByteSource:
         self._text += fresh
         if not self._read:
             text = self._cutter.vocabulary.decode_bytes(context.prompt)
-            self._prompt = len(text)
-            self._words = [
-                i
-                for i in range(len(text))
-                if _in_word(text[i : i + 1]) and not _in_word(text[max(i - 1, 0) : i])
-            ]
+            self._words = [word.span() for word in _WORD.finditer(text)]
         self._read = len(context.tokens)
 
 
 def _in_word(character: bytes) -> bool:
-    return character.isalnum() or character >= b"\x80"
+    return _WORD.match(character) is not None
