@@ -34,6 +34,7 @@ TABLES, ROWS, PARTS, STEPS = 3 / 8, 1 / 4, 1 / 4, 1 / 8  # shares of these in it
 STEP_BYTES = 128  # of a remembered (state, token) -> state
 STATE_BYTES = 256  # of a state, with how it was reached
 UNKNOWN = -1  # the position of a state has been forgotten
+MAX_FORCED = 1 << 16  # bytes that are known to come, told at once
 CHECK_EVERY = 64  # states and masks made between two looks at the memory taken
 
 
@@ -228,13 +229,13 @@ class Constraint:
             return frozenset(self.automaton.next_bytes(self._pair(state)))
 
     def forced_bytes(self, state: int) -> bytes:
-        """Bytes that every completion starts with, b"" when there is a choice."""
+        """Bytes that every completion starts with, MAX_FORCED at most; b"" at a choice."""
         if state < 0:
             return b""
         out = bytearray()
         with self.lock:
             pair = self._pair(state)
-            while not self.automaton.is_accepting(pair):
+            while len(out) < MAX_FORCED and not self.automaton.is_accepting(pair):
                 byte = self.automaton.only_byte(pair)
                 if byte < 0:
                     break
@@ -289,10 +290,7 @@ class Constraint:
 
         It never changes, and keeps alive the table that it is a row of: copy what is kept long.
         """
-        store = self._rows.current
-        index = store.index.get(state)
-        if index is None:
-            store, index = self._rows.place(state)
+        store, index = self._rows.place(state)
         view: npt.NDArray[np.int32] = store.views[index]
         return view
 

@@ -188,8 +188,8 @@ def test_damage_anywhere_is_an_error_of_ours(tmp_path: Path) -> None:
 def exercise(path: Path, rng: Random) -> None:
     """Load a file and walk through its masks; errors of ours are fine, nothing else is.
 
-    A forged file may well lie about which texts fit, and a text without end fits such a lie: only
-    what reads tables is asked, not what looks for a way to the end.
+    A forged file may well lie about which texts fit, and a text without end fits such a lie: what
+    looks for a way to the end must give up.
     """
     row = np.zeros(VOCABULARY.words, np.int32)
     try:
@@ -199,6 +199,8 @@ def exercise(path: Path, rng: Random) -> None:
             state = rng.choice(states)
             loaded.fill_mask(state, row)
             loaded.is_accepting(state)
+            loaded.forced_bytes(state)
+            loaded.shortest_completion(state)
             for token in range(0, VOCABULARY.size, 7):
                 after = loaded.advance(state, token)
                 if after >= 0:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_FOUND = 1 << 16  # completions remembered
 MAX_TRIED = 10_000  # texts that come twice, tried before one that does not
+TIMES, SPARE = 4, 10_000  # a completion has fewer lexemes than so many times its bytes, and these
 ENDED = -2  # the pair after the end of the text
 
 
@@ -49,9 +50,13 @@ class Completions:
         return self._found[key]
 
     def _search(self, pair: int) -> bytes:
-        """A shortest text from `pair` to where the text may end."""
+        """A shortest text from `pair` to where the text may end.
+
+        Tables from a forged file may lead round in circles, or ever deeper: BudgetError then.
+        """
         out = b""
-        while True:
+        lexemes, most = 0, SPARE
+        while lexemes <= most:
             best: tuple[int, bytes, int] | None = None
             floor = self._floor(pair & 0xFFFFFFFF)
             for first in self._words(pair) or self._endings(pair >> 32):
@@ -69,11 +74,14 @@ class Completions:
                 if best is None or len(ending.path) + cost < best[0]:
                     best = (len(ending.path) + cost, ending.path, after)
             if best is None:
-                raise BudgetError("no way to end the text was found")
+                break
             out += best[1]
             if best[2] == ENDED:
                 return out
+            most = most if lexemes else SPARE + TIMES * best[0]
+            lexemes += 1
             pair = best[2]
+        raise BudgetError("no way to end the text was found")
 
     def _words(self, pair: int) -> list[Ending] | None:
         """The endings by increasing length where the machine knows them, at the start of a lexeme.

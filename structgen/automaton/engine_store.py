@@ -130,13 +130,16 @@ class Saved:
 
     def origins(self) -> Origins:
         """How the numbers were met."""
-        states, frames, labels, births = (self._arrays[name] for name in _ORIGINS)
-        return Origins(
-            states.tolist(),
-            [(int(a), int(b), int(c)) for a, b, c in frames],
-            [(int(a), int(b)) for a, b in labels],
-            bytearray(births.tobytes()),
-        )
+        try:
+            states, frames, labels, births = (self._arrays[name] for name in _ORIGINS)
+            return Origins(
+                states.tolist(),
+                [(int(a), int(b), int(c)) for a, b, c in frames],
+                [(int(a), int(b)) for a, b in labels],
+                bytearray(births.tobytes()),
+            )
+        except (KeyError, TypeError, ValueError):
+            _broken("origins")
 
 
 def _broken(name: str) -> NoReturn:
