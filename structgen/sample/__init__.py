@@ -121,8 +121,6 @@ if TYPE_CHECKING:
     from structgen.sample.names_python import PythonNames as PythonNames
     from structgen.sample.names_sql import SqlNames as SqlNames
     from structgen.sample.names_sql import prepares as prepares
-    from structgen.spec.partial_json import PartialValue as PartialValue
-    from structgen.spec.partial_json import read_partial as read_partial
     from structgen.sample.posterior import Posterior as Posterior
     from structgen.sample.potentials import Critic as Critic
     from structgen.sample.potentials import Product as Product
@@ -139,6 +137,8 @@ if TYPE_CHECKING:
     from structgen.sample.second_model import SecondModel as SecondModel
     from structgen.sample.smc import Smc as Smc
     from structgen.sample.table import TableModel as TableModel
+    from structgen.spec.partial_json import PartialValue as PartialValue
+    from structgen.spec.partial_json import read_partial as read_partial
 
 
 __getattr__ = importing(__name__, _HOMES)

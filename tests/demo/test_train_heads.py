@@ -107,8 +107,8 @@ def test_an_eagle_is_trained_for_what_it_will_do(lesson: Any) -> None:
             reader = heads.begin()
             logits = [
                 reader.read(lesson.states[row, : place + 1, None].float(), ids[: place + 2]),
-                reader.level([0], [ids[place + 2]])[0],
-                reader.level([1], [ids[place + 3]])[0],
+                reader.extend([0], [ids[place + 2]])[0],
+                reader.extend([1], [ids[place + 3]])[0],
             ]
             for states, drafted in zip(taught, logits, strict=True):
                 expected = (states[row, number] @ heads.output.T).numpy()

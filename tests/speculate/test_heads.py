@@ -27,6 +27,7 @@ from structgen.speculate.laws import masked_law
 from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.tree import DraftTree
+from structgen.speculate.trees import BestFirst, Dynamic, Static, TreeBuilder
 from tests.decode.models import build_model, build_tokenizer
 from tests.speculate.toys import SIZE, make_context, toy_constraint
 
@@ -59,13 +60,13 @@ def random_heads(kind: str, model: Any) -> MedusaHeads | EagleHeads:
 
 
 @pytest.mark.parametrize("kind", ["medusa", "eagle"])
-@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize("builder", [BestFirst(), Static("wor"), Dynamic()])
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"seed": 5}, {"seed": 1, "top_k": 4}])
 def test_heads_change_no_text(
-    double: Generator, kind: str, drawn: bool, options: dict[str, Any]
+    double: Generator, kind: str, builder: TreeBuilder, options: dict[str, Any]
 ) -> None:
     """Token for token what is written without drafts, in batches, also when closed in time."""
-    drafter = HeadDrafter(random_heads(kind, double.target.model), drawn)
+    drafter = HeadDrafter(random_heads(kind, double.target.model), builder)
     speculate = Speculation(drafter, policy=SIZES)
     for max_tokens in (20, 40):
         plain = double.batch(["true", "ab ab"], SPEC, max_tokens=max_tokens, **options)
@@ -102,7 +103,7 @@ class Recorder:
         self.tokens = [*self.tokens[:-1], *tokens]
         return np.zeros(self.vocab_size)
 
-    def level(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[Any]:
+    def extend(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[Any]:
         """As likely as another."""
         return np.zeros((len(tokens), self.vocab_size))
 
@@ -136,22 +137,24 @@ class Table:
     def __init__(self, seed: int, depth: int = 3) -> None:
         self.depth = depth
         self.rows = 2 * np.random.default_rng(seed).normal(size=(depth, SIZE))
-        self._at = 0
+        self._depths = [0]
 
     def begin(self) -> Table:
-        """It keeps only the depth."""
+        """It keeps only depths."""
         return self
 
     def read(self, hidden: Any, tokens: Sequence[int]) -> npt.NDArray[Any]:
         """The first row."""
-        self._at = 0
+        self._depths = [0]
         row: npt.NDArray[Any] = self.rows[0]
         return row
 
-    def level(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[Any]:
-        """The next row, for each node."""
-        self._at += 1
-        return np.tile(self.rows[self._at], (len(tokens), 1))
+    def extend(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[Any]:
+        """The row of each node's depth."""
+        depths = [self._depths[parent] + 1 for parent in parents]
+        self._depths += depths
+        rows: npt.NDArray[Any] = self.rows[depths]
+        return rows
 
 
 def propose(drafter: HeadDrafter, context: Context, budget: Budget) -> DraftTree:
@@ -199,39 +202,16 @@ def test_the_likeliest_paths_are_picked(seed: int, nodes: int) -> None:
     np.testing.assert_allclose(sorted(picked.values(), reverse=True), best, rtol=1e-9)
 
 
-def test_a_draft_keeps_to_its_budget() -> None:
-    """In depth, width, nodes, and least estimate; a chain where no trees are read."""
-    context = make_context(toy_constraint())
-    for drawn, chain, seed in itertools.product([False, True], [False, True], range(10)):
-        given = replace(context, chain=chain, rng=np.random.default_rng(seed))
-        width = 1 if chain else 2
-        budget = Budget(nodes=5, depth=2, width=width, least=0.05)
-        tree = propose(HeadDrafter(Table(seed), drawn), given, budget)
-        assert 1 <= len(tree) <= 6
-        assert max(tree.depths) <= 2
-        assert max(map(len, tree.children)) <= width
-        if not drawn:
-            assert min(tree.estimates) >= 0.05
-    ended = replace(context, remaining=1)
-    assert len(propose(HeadDrafter(Table(0)), ended, Budget(nodes=5))) == 1
-
-
-def test_drawn_children_come_from_the_very_law() -> None:
-    """Its numbers are the masked law's; the first draw of many has their frequencies."""
-    context = make_context(toy_constraint())
-    heads = Table(1)
-    ids, law = masked_law(context, context.state, heads.rows[0])
-    firsts = []
-    for seed in range(2000):
-        given = replace(context, rng=np.random.default_rng(seed))
-        tree = propose(HeadDrafter(heads, drawn=True), given, Budget(nodes=3, depth=1, width=3))
-        draws = tree.draws[0]
-        assert draws.ids.tolist() == ids.tolist()
-        np.testing.assert_array_equal(draws.law, law)
-        assert len(draws.tokens) == len(set(draws.tokens)) == min(3, len(ids))
-        firsts.append(draws.tokens[0])
-    share = [firsts.count(token) / len(firsts) for token in ids]
-    np.testing.assert_allclose(share, law, atol=0.05)
+@pytest.mark.parametrize("builder", [BestFirst(), Static("wor"), Dynamic()])
+def test_heads_set_how_deep_a_draft_can_be(builder: TreeBuilder) -> None:
+    """No law is asked for that they do not have; a chain where no trees are read."""
+    context = make_context(toy_constraint("(a|bc?|ca)+"))
+    for chain in (False, True):
+        given = replace(context, chain=chain)
+        budget = Budget(nodes=30, depth=9, width=1 if chain else 2)
+        tree = propose(HeadDrafter(Table(0), builder), given, budget)
+        assert max(tree.depths) == 3
+        assert len(tree) <= (4 if chain else 31)
 
 
 @torch.inference_mode()
@@ -249,8 +229,8 @@ def test_an_eagle_goes_on_as_if_it_began_anew(double: Generator) -> None:
     pieces = heads.begin()
     for begin, end in ((0, 5), (5, 6), (6, 11)):
         row = pieces.read(states[begin:end], tokens[begin : end + 1])
-        first = pieces.level([0, 0], [7, 8])
-        second = pieces.level([2, 1, 2], [3, 4, 5])
+        first = pieces.extend([0, 0], [7, 8])
+        second = pieces.extend([2, 1, 2], [3, 4, 5])
     np.testing.assert_allclose(row, whole, rtol=1e-4, atol=1e-4)
     root = pieces._states[0]
     for parent, path, row in ((0, [7], first[0]), (0, [8], first[1]), (2, [8, 5], second[2])):

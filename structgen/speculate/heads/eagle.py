@@ -129,7 +129,7 @@ class EagleReader:
         return row
 
     @torch.inference_mode()
-    def level(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[np.float32]:
+    def extend(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[np.float32]:
         """A place for each node: its parent with the predicted state, and its own token."""
         heads = self._heads
         first = len(self._keys)
@@ -137,8 +137,8 @@ class EagleReader:
         entered = heads.enter(
             self._states[list(parents)], torch.tensor(own), torch.tensor(list(tokens))
         )
-        depth = len(self._ancestors[parents[0]])
-        positions = torch.full((len(tokens),), self._length + depth)
+        depths = [len(self._ancestors[parent]) for parent in parents]
+        positions = self._length + torch.tensor(depths)
         keys, values = heads.remember(entered, positions.to(entered.device))
         self._keys = torch.cat([self._keys, keys])
         self._values = torch.cat([self._values, values])

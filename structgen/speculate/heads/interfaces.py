@@ -1,9 +1,9 @@
 """In: nothing. Out: Heads and Reader, what a trained drafter of any kind must give; no more.
 
     target ── hidden states of the path kept ──▶ Reader.read ──▶ law after the root
-                                                 Reader.level ─▶ laws one level deeper, and so on
+                                                 Reader.extend ▶ laws after nodes of the draft
 
-Parallel heads (Medusa) give all nodes of a level the same law. Sequential ones (Hydra, EAGLE) and
+Parallel heads (Medusa) give all nodes of a depth the same law. Sequential ones (Hydra, EAGLE) and
 early exits (Kangaroo) work out what each node adds; whatever they keep of a text is their Reader's.
 """
 
@@ -19,7 +19,7 @@ class Reader(Protocol):
     """Heads at work on one text. Not for several threads.
 
     The nodes of a draft are numbered: 0 is its root, the last token that is certain; those of each
-    call of `level` get the next numbers.
+    call of `extend` get the next numbers.
     """
 
     def read(self, hidden: Any, tokens: Sequence[int]) -> npt.NDArray[Any]:
@@ -30,10 +30,10 @@ class Reader(Protocol):
         which the target has not read yet.
         """
 
-    def level(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[Any]:
-        """float[n, V]: logits of what follows each of n nodes: a token below each parent.
+    def extend(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[Any]:
+        """float[n, V]: logits of what follows each of n new nodes, a token below each parent.
 
-        All nodes of a call are equally deep, one level deeper than those of the call before.
+        The parents are of earlier calls, or the root. No node is deeper than `Heads.depth` - 1.
         """
 
 

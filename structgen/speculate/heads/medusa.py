@@ -58,12 +58,12 @@ class MedusaHeads(nn.Module):
 
 
 class MedusaReader:
-    """The laws for one text: the same for all nodes of a level."""
+    """The laws for one text: the same for all nodes of a depth."""
 
     def __init__(self, heads: MedusaHeads) -> None:
         self._heads = heads
         self._rows: list[npt.NDArray[np.float32]] = []
-        self._levels = 0
+        self._depths = [0]  # of the draft's nodes
 
     @torch.inference_mode()
     def read(self, hidden: torch.Tensor, tokens: Sequence[int]) -> npt.NDArray[np.float32]:
@@ -72,11 +72,11 @@ class MedusaReader:
         states = hidden[-1, 0].to(output.device, output.dtype)
         logits = torch.stack(self._heads(states)) @ output.T
         self._rows = list(logits.float().cpu().numpy())
-        self._levels = 0
+        self._depths = [0]
         return self._rows[0]
 
-    def level(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[np.float32]:
-        """What the next head says, for each of the nodes."""
-        self._levels += 1
-        row = self._rows[self._levels]
-        return np.broadcast_to(row, (len(tokens), len(row)))
+    def extend(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[np.float32]:
+        """What the head for each node's depth says."""
+        depths = [self._depths[parent] + 1 for parent in parents]
+        self._depths += depths
+        return np.stack([self._rows[depth] for depth in depths])
