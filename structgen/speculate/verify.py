@@ -122,9 +122,9 @@ def _choose(
     """A `Choose` that follows the rule; the laws are spread over the tokens of both."""
     draws, children = tree.draws.get(node), tree.children[node]
     law = sampler.distribution(logits)
-    support = np.union1d(ids, list(children))
+    support = _with(ids, np.array(sorted(children), np.int64))
     if draws is not None:
-        support = np.union1d(support, draws.ids)
+        support = _with(support, draws.ids)
     drawn = () if draws is None else draws.tokens
     fork = Fork(
         p=_spread(support, ids, law),
@@ -137,6 +137,15 @@ def _choose(
     )
     token = support[decide(rule, fork, rng)]
     return int(np.searchsorted(ids, token))
+
+
+def _with(ids: Ids, others: Ids) -> Ids:
+    """The ascending ids of both; those given where they have all of the others, as is usual."""
+    if len(ids) == len(others) and np.array_equal(ids, others):
+        return ids
+    places = np.searchsorted(ids, others)
+    there = ids[np.minimum(places, len(ids) - 1)] == others
+    return ids if there.all() else np.insert(ids, places[~there], others[~there])
 
 
 def _spread(support: Ids, ids: Ids, law: Doubles) -> Doubles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -49,7 +50,10 @@ def sets_of_children(fork: Fork, most: int) -> dict[Kids, float] | None:
     """Every set that as many draws could give, with its probability; None if there are too many."""
     if fork.q is None:
         return None
-    possible = np.flatnonzero(fork.q > 0.0).tolist()
+    count = int(np.count_nonzero(fork.q))
+    if math.comb(count, min(len(fork.drawn), count)) > most:
+        return None
+    possible = np.flatnonzero(fork.q).tolist()
     again = fork.scheme is Scheme.IID
     sets: dict[Kids, float] = {frozenset(): 1.0}
     for _ in fork.drawn:

@@ -25,8 +25,10 @@ def going_on(context: Context, law: Law) -> Law:
     So what is drawn from it, made to sum to 1, is never of no use.
     """
     ids, probabilities = law
-    goes = ~np.isin(ids, list(context.constraint.vocabulary.eos_ids))
-    return (ids, probabilities) if goes.all() else (ids[goes], probabilities[goes])
+    ends = np.array(sorted(context.constraint.vocabulary.eos_ids), np.int64)
+    places = np.searchsorted(ids, ends)
+    there = places[ids[np.minimum(places, len(ids) - 1)] == ends] if len(ids) else places[:0]
+    return (np.delete(ids, there), np.delete(probabilities, there)) if len(there) else law
 
 
 def add_children(tree: DraftTree, node: int, law: Law, count: int, pick: Pick) -> list[int]:
