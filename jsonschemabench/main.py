@@ -29,6 +29,7 @@ COMMANDS = {
     "device": "measure masks and sampling where the logits are",
     "speculate": "measure speculative decoding beside plain decoding",
     "aligned": "measure samplers of the model's own law",
+    "acceptance": "work out how often acceptance rules keep a draft",
     "replay": "count the passes that drafters save on recorded texts",
     "report": "make an HTML page and tables of results",
     "compare": "say what got better or worse between two results files",
