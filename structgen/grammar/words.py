@@ -26,7 +26,8 @@ def expected(automaton: GrammarAutomaton, at: int) -> str:
         if states[0] < 0:
             fresh |= dict.fromkeys(automaton.record(automaton.field(stacks, 5)))
         else:
-            begun |= dict.fromkeys(automaton.constant(k.S_TERMINAL, state) for state in states)
+            going_on = [s for s in states if (automaton.tables.next[s] >= 0).any()]
+            begun |= dict.fromkeys(automaton.constant(k.S_TERMINAL, state) for state in going_on)
             ends = automaton.endings(lexer)
             for terminals, _watches in ends:
                 beyond = automaton.ask(scan_any, stacks, terminals)

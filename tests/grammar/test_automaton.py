@@ -230,3 +230,15 @@ def test_words_name_terminals_and_open_rules() -> None:
     assert automaton.expected(automaton.start) == "A (in list)"
     assert "C" in automaton.expected(at)
     assert "the end" in automaton.expected(at)
+
+
+def test_words_leave_out_a_terminal_that_is_finished() -> None:
+    """Behind a literal it is no longer expected; a name may always go on."""
+    automaton = GrammarAutomaton(grammar({"call": "L N R"}, {"L": "ab", "N": "c+", "R": "b"}))
+    expected = [automaton.expected(automaton.run(automaton.start, b"abc"[:i])[0]) for i in range(4)]
+    assert expected == [
+        "L (in call)",
+        "more of L (in call)",
+        "N (in call)",
+        "more of N, or R (in call)",
+    ]
