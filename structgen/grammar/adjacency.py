@@ -9,7 +9,7 @@ positions are searched one by one (`verdicts`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from structgen.grammar.lexemes import BROKEN, FINE
 from structgen.grammar.syntax import FAR
 from structgen.jit import kernels
 
+_ALL = range(1 << 30)
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
 MAX_CANDIDATES = 64  # texts tried for a terminal
 MAX_LENGTH = 8
@@ -79,7 +80,7 @@ class Adjacency:
             self._follow[newline] = everything
 
     def is_safe(self) -> bool:
-        """Whether every way to go on in the grammar has a spelling.
+        """Whether from every place in the grammar some way to go on has a spelling.
 
         Shown by texts of the form x s x s ..., x a short text of the terminal that is wanted and s
         ignored white space, if any: each state of a lexeme leads to an end (`_good`) that these
@@ -87,8 +88,6 @@ class Adjacency:
         `Verdicts` looks at it when it is met.
         """
         texts = [self._texts(i) for i in range(self._count)]
-        if not all(texts):
-            return False
         spaces = [s for s in SEPARATORS if self._separates(s)] if self._ignored else []
         self._left = {space: self._left_by(space) for space in spaces}
         if self._ignored:
@@ -96,31 +95,95 @@ class Adjacency:
                 found if i in self._inside else [x + s for x in found for s in (b"", *spaces)]
                 for i, found in enumerate(texts)
             ]
-        return all(self._ends_well(i, texts) for i in range(self._count))
+        return all(texts) and all(self._ends_well(i, texts) for i in range(self._count))
 
-    def _left_by(self, space: bytes) -> set[int]:
-        """The watches that some ignored white space leaves behind."""
+    def can_follow(self) -> npt.NDArray[np.bool_]:
+        """bool[n + 1, n + 1]: whether j (n: the end) can follow i (n: the start) whatever was read.
+
+        From each state of i some text leads to where j has a text that leaves i as it is. More is
+        tried than by `is_safe`: what separates i from what can follow it in particular, and letters
+        that rid i of all that could be read instead.
+        """
+        self._left = {}
+        spaces = [self._spaces(i) for i in range(self._count)]
+        texts = [self._texts(i) for i in range(self._count)]
+        for i, found in enumerate(texts):
+            if i not in self._inside:
+                texts[i] = found + [x + s for x in found for s in spaces[i]]
+        found = np.zeros((self._count + 1, self._count + 1), np.bool_)
+        found[-1] = [*map(bool, texts), True]
+        for i in range(self._count):
+            self._left = {space: self._left_by(space, self._near(i)) for space in spaces[i]}
+            tails = self._tails(i)
+            rid = self._rid_of_rivals(i)
+            known: dict[frozenset[int], bool] = {}
+            for j in range(self._count + 1):
+                if j != self._count and not (j in self._ignored or self._follow[i] >> j & 1):
+                    continue
+                good = {s for s, tail in tails.items() if self._good(tail, [j], texts)}
+                good |= {s for s, own in rid if self._good({own} - {FINE}, [j], texts)}
+                key = frozenset(good)
+                if key not in known:
+                    known[key] = self._always_leads_to(i, good)
+                found[i, j] = known[key]
+        return found
+
+    def _near(self, terminal: int) -> set[int]:
+        """The terminals that the lexer may look for just behind a terminal."""
+        return {*_members(self._follow[terminal]), *self._ignored}
+
+    def _spaces(self, terminal: int) -> list[bytes]:
+        """What is read as ignored, or ends the text, behind a terminal."""
+        near = self._near(terminal)
+        return [s for s in SEPARATORS if self._ignored and self._separates(s, near)]
+
+    def _rid_of_rivals(self, terminal: int) -> set[tuple[int, int]]:
+        """(state, own watch later): a few equal bytes from there end the terminal, no other can."""
+        rivals = [i for i in _members(self._beside[terminal]) if i != terminal]
+        states = self._constant(kernels("grammar_tables").S_TERMINAL)
+        pending = np.unique(self._match[np.isin(states, rivals)]) if self._ordered else []
+        pending = [watch for watch in pending if watch not in (FINE, BROKEN)]
+        mine = np.flatnonzero(states == terminal)
+        found: set[tuple[int, int]] = set()
+        for kind in range(self._tables.next.shape[1]):
+            after, left = mine, np.array(pending, np.int64)
+            for _ in range(3):
+                after = np.where(after >= 0, self._tables.next[after, kind], -1)
+                left = self._tables.watch[left, kind]
+                if (left == FINE).all():
+                    ended = (after >= 0) & (self._ends[after] > 0)
+                    found |= set(zip(mine[ended].tolist(), self._own[after[ended]].tolist(), strict=True))
+        return found
+
+    def _left_by(self, space: bytes, near: Container[int] = _ALL) -> set[int]:
+        """The watches that some ignored white space leaves behind, if these may be looked for."""
         reader = next(i for i in self._ignored if self._matches(i, space))
         left = {int(self._own[self._state(reader, space)])}
         if self._ordered:
-            left |= {self._after(int(self._match[self._start[j]]), space) for j in range(reader)}
+            earlier = (j for j in range(reader) if j in near)
+            left |= {self._after(int(self._match[self._start[j]]), space) for j in earlier}
         return left - {FINE}
 
     def _ends_well(self, terminal: int, texts: list[list[bytes]]) -> bool:
         """Whether any lexeme of a terminal can end so that all that may follow can."""
         tails = self._tails(terminal)
         following = self._follow[terminal]
-        good = {s for s, tail in tails.items() if self._good(tail, following, texts)}
+        listed = [*_members(following), self._count]
+        good = {s for s, tail in tails.items() if self._good(tail, listed, texts)}
         return self._always_leads_to(terminal, good)
 
-    def _good(self, tail: set[int], following: int, texts: list[list[bytes]]) -> bool:
-        """Whether a lexeme that leaves these watches can be left as it is."""
+    def _good(self, tail: set[int], following: Iterable[int], texts: list[list[bytes]]) -> bool:
+        """Whether a lexeme that leaves these watches can be left as it is, whatever follows it.
+
+        following: terminals, or `_count` for the end of the text.
+        """
         behind = [left for space, left in self._left.items() if self._undone(tail, space)]
-        if not behind and any(self._fails[watch] for watch in tail):
-            return False
+        lefts = (tail, *behind)
         return all(
-            any(self._undone(left, text) for left in (tail, *behind) for text in texts[i])
-            for i in _members(following)
+            bool(behind) or not any(self._fails[watch] for watch in tail)
+            if i == self._count
+            else any(self._undone(left, text) for left in lefts for text in texts[i])
+            for i in following
         )
 
     def _undone(self, tail: Iterable[int], text: bytes) -> bool:
@@ -199,11 +262,11 @@ class Adjacency:
         state = self._state(terminal, text)
         return state >= 0 and bool(self._ends[state])
 
-    def _separates(self, text: bytes) -> bool:
-        """Whether a text is always read as one of the ignored terminals."""
+    def _separates(self, text: bytes, near: Container[int] = _ALL) -> bool:
+        """Whether a text is always read as one of the ignored terminals, if others are `near`."""
         for i in self._ignored:
             if self._matches(i, text):
-                earlier = range(i) if self._ordered else ()
+                earlier = [j for j in range(i) if j in near] if self._ordered else []
                 starts = (int(self._match[self._start[j]]) for j in earlier)
                 return all(self._after(watch, text) != BROKEN for watch in starts)
         return False
@@ -258,12 +321,15 @@ class Adjacency:
     def _tails(self, terminal: int) -> dict[int, set[int]]:
         """For each state in which a terminal can end, the watches that may be left behind."""
         found: dict[int, set[int]] = {}
-        lexers = [terminal, *self._within[terminal]] if self._ordered else [terminal]
+        beside = self._beside[terminal]
+        lexers = [terminal]
+        if self._ordered:
+            lexers += [i for i in self._within[terminal] if beside >> i & 1]
         for reader in lexers:
             for state, own in self._together(terminal, reader, self._own):
                 found.setdefault(state, set()).add(own)
         if self._ordered:
-            for rival in _members(self._beside[terminal]):
+            for rival in _members(beside):
                 if rival < max(lexers) and rival not in lexers:
                     for state, match in self._together(terminal, rival, self._match):
                         found.setdefault(state, set()).update({match} - {BROKEN})
