@@ -11,6 +11,7 @@ from structgen.kernels.grammar_parts import call_build
 from structgen.kernels.grammar_step import SEVERAL, call_step, known_beyond, packed, quick
 from structgen.kernels.grammar_tables import (
     AT_WALK_PLAIN,
+    CHECKED,
     CLASS,
     GRAMMAR,
     INT,
@@ -25,6 +26,7 @@ from structgen.kernels.grammar_tables import (
     reserve,
 )
 from structgen.kernels.grammar_tries import CLUSTERED, PARTS_T, PLACES, SMALL, full, set_bit
+from structgen.kernels.grammar_verdicts import ALWAYS, is_sure
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 
 
@@ -174,7 +176,7 @@ def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyp
 @folded(INT(GRAMMAR, PARTS_T, types.uint8[:, ::1], INT, INT))
 def cut(t, p, tied, trie, lexer):  # type: ignore[no-untyped-def]
     """`clusters` of a lexer state where a trie is large, 0 where it is better read as a whole."""
-    whole = p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED]
+    whole = p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED] and t.info[CHECKED] != ALWAYS
     if whole and (t.info[NEWLINE] < 0 or counts(t, lexer) == 0):
         return numba.int64(0)
     if t.rec[lexer, 5] >= 0:
@@ -210,7 +212,13 @@ def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
             cluster = lexer
             if apart > 0:
                 cluster = numba.int64(t.heap[apart + 1 + k])
-            if t.info[NEWLINE] >= 0 and counts(t, cluster) == 1:
+            plain = t.info[NEWLINE] >= 0 and counts(t, cluster) == 1
+            if t.info[CHECKED] == ALWAYS:
+                sure = is_sure(t, cluster, stacks)
+                if sure < 0:
+                    return sure
+                plain = sure == 0
+            if plain:
                 code = walk_from(t, p, trie, cluster, stacks, numba.int64(0), row)
                 if code < 0:
                     return code

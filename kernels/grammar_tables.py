@@ -18,6 +18,7 @@ from structgen.kernels.tables import find, slot_of
 
 NEED_SPACE = -4  #: `info[NEED]` says which array is full
 NEED_VERDICT = -6  #: whether the thread info[NEED:NEED + 3] can be finished is not known yet
+NEED_SURE = -10  #: nor is it whether all with that lexer state and stacks, info[NEED:NEED + 2], can
 
 # Kinds of records, and what the fields 3 to 7 of their rows in `rec` hold.
 ITEMS = 1  # rests of rules: may be empty, number without the empty one, terminals, cost

@@ -12,6 +12,7 @@ from structgen.kernels.grammar_tables import (
     INT,
     NEED,
     NEED_SPACE,
+    NEED_SURE,
     NEED_VERDICT,
     REACHED,
     REGION,
@@ -40,6 +41,26 @@ def verdict_key(t, thread):  # type: ignore[no-untyped-def]
         return key_of(VERDICT, t.work[base], t.work[base + 1])
     record = call_intern(t, THREADS, base, 3)
     return record if record < 0 else key_of(VERDICT, 0, record)
+
+
+@lean(INT(GRAMMAR, INT, INT))
+def is_sure(t, lexer, stacks):  # type: ignore[no-untyped-def]
+    """1 if all lexemes that a lexer state can become can be finished there, 0 if that is in doubt.
+
+    Or NEED_SURE. Its key is that of no thread, where the lexer state comes first.
+    """
+    sure = recall(t, key_of(VERDICT, stacks, lexer))
+    if sure == UNKNOWN:
+        t.info[NEED] = lexer
+        t.info[NEED + 1] = stacks
+        return numba.int64(NEED_SURE)
+    return sure
+
+
+@lean(INT(GRAMMAR, INT, INT, INT))
+def note_sure(t, lexer, stacks, sure):  # type: ignore[no-untyped-def]
+    """Keep what `is_sure` says. Returns it, or NEED_SPACE."""
+    return remember(t, key_of(VERDICT, stacks, lexer), sure)
 
 
 @lean(INT(GRAMMAR, INT, INT))
@@ -109,7 +130,14 @@ def finishable(t, count):  # type: ignore[no-untyped-def]
     kept = numba.int64(0)
     for i in range(count):
         verdict = numba.int64(1)
-        if t.info[CHECKED] == ALWAYS or t.work[base + 3 * i + 2] != 0:
+        stacks = numba.int64(t.work[base + 3 * i + 1])
+        doubtful = t.work[base + 3 * i + 2] != 0
+        if t.info[CHECKED] == ALWAYS and not doubtful:
+            sure = is_sure(t, numba.int64(t.rec[stacks, 6]), stacks)
+            if sure < 0:
+                return sure
+            doubtful = sure == 0
+        if doubtful:
             key = verdict_key(t, i)
             if key < 0:
                 return key

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structgen.grammar.follow_sets import follow_sets, members
 from structgen.grammar.ir import Grammar, Indentation, Terminal
 from structgen.grammar.lexemes import BROKEN, FINE
 from structgen.grammar.syntax import FAR
@@ -50,7 +51,7 @@ class Adjacency:
         numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
         self._inside = inside
         self._ignored = [numbers[name] for name in grammar.ignore]
-        self._follow, first = _follow(grammar, numbers)
+        self._follow, first = follow_sets(grammar, numbers)
         if grammar.layout is not None:
             self._lay_out(numbers, grammar.layout)
         ignored = sum(1 << i for i in set(self._ignored))
@@ -110,8 +111,8 @@ class Adjacency:
         for i, found in enumerate(texts):
             if i not in self._inside:
                 texts[i] = found + [x + s for x in found for s in spaces[i]]
-        found = np.zeros((self._count + 1, self._count + 1), np.bool_)
-        found[-1] = [*map(bool, texts), True]
+        can = np.zeros((self._count + 1, self._count + 1), np.bool_)
+        can[-1] = [*map(bool, texts), True]
         for i in range(self._count):
             self._left = {space: self._left_by(space, self._near(i)) for space in spaces[i]}
             tails = self._tails(i)
@@ -121,38 +122,59 @@ class Adjacency:
                 if j != self._count and not (j in self._ignored or self._follow[i] >> j & 1):
                     continue
                 good = {s for s, tail in tails.items() if self._good(tail, [j], texts)}
-                good |= {s for s, own in rid if self._good({own} - {FINE}, [j], texts)}
+                good |= {s for s, tail in rid if self._good(set(tail), [j], texts)}
                 key = frozenset(good)
                 if key not in known:
                     known[key] = self._always_leads_to(i, good)
-                found[i, j] = known[key]
-        return found
+                can[i, j] = known[key]
+        return can
 
     def _near(self, terminal: int) -> set[int]:
         """The terminals that the lexer may look for just behind a terminal."""
-        return {*_members(self._follow[terminal]), *self._ignored}
+        return {*members(self._follow[terminal]), *self._ignored}
 
     def _spaces(self, terminal: int) -> list[bytes]:
         """What is read as ignored, or ends the text, behind a terminal."""
         near = self._near(terminal)
         return [s for s in SEPARATORS if self._ignored and self._separates(s, near)]
 
-    def _rid_of_rivals(self, terminal: int) -> set[tuple[int, int]]:
-        """(state, own watch later): a few equal bytes from there end the terminal, no other can."""
-        rivals = [i for i in _members(self._beside[terminal]) if i != terminal]
+    def _rid_of_rivals(self, terminal: int) -> set[tuple[int, frozenset[int]]]:
+        """(state, watches left): from there a few equal bytes end the terminal with no more left.
+
+        Of all that may have begun beside it, and in whatever state.
+        """
+        rivals = [i for i in members(self._beside[terminal]) if i != terminal and self._ordered]
         states = self._constant(kernels("grammar_tables").S_TERMINAL)
-        pending = np.unique(self._match[np.isin(states, rivals)]) if self._ordered else []
-        pending = [watch for watch in pending if watch not in (FINE, BROKEN)]
+        pending = np.unique(self._match[np.isin(states, rivals)])
+        pending = pending[(pending != FINE) & (pending != BROKEN)]
         mine = np.flatnonzero(states == terminal)
-        found: set[tuple[int, int]] = set()
+        found: set[tuple[int, frozenset[int]]] = set()
         for kind in range(self._tables.next.shape[1]):
-            after, left = mine, np.array(pending, np.int64)
+            after, left = mine, pending
             for _ in range(3):
                 after = np.where(after >= 0, self._tables.next[after, kind], -1)
-                left = self._tables.watch[left, kind]
-                if (left == FINE).all():
-                    ended = (after >= 0) & (self._ends[after] > 0)
-                    found |= set(zip(mine[ended].tolist(), self._own[after[ended]].tolist(), strict=True))
+                left = np.unique(self._tables.watch[left, kind])
+                ended = (after >= 0) & (self._ends[after] > 0)
+                if BROKEN not in left:
+                    own = self._own[after[ended]].tolist()
+                    tails = [frozenset({watch, *left.tolist()}) - {FINE} for watch in own]
+                    found.update(zip(mine[ended].tolist(), tails, strict=True))
+        return found
+
+    def may_follow(self) -> npt.NDArray[np.bool_]:
+        """bool[n + 1, n + 1]: False where j (n: the end) can never follow i (n: the start).
+
+        Because with whatever byte j begins, i would have been longer.
+        """
+        nexts, broken = self._tables.next, self._tables.watch == BROKEN
+        states = self._constant(kernels("grammar_tables").S_TERMINAL)
+        found = np.ones((self._count + 1, self._count + 1), np.bool_)
+        for i in range(self._count):
+            own = np.unique(self._own[(states == i) & (self._ends > 0)])
+            goes_on = ~broken[own].all(axis=0)  # the classes behind which some end stays one
+            for j in set(range(self._count)) - self._inside.keys():
+                found[i, j] = (goes_on & (nexts[self._start[j]] >= 0)).any()
+            found[i, -1] = not self._fails[own].all() or not len(own)
         return found
 
     def _left_by(self, space: bytes, near: Container[int] = _ALL) -> set[int]:
@@ -168,7 +190,7 @@ class Adjacency:
         """Whether any lexeme of a terminal can end so that all that may follow can."""
         tails = self._tails(terminal)
         following = self._follow[terminal]
-        listed = [*_members(following), self._count]
+        listed = [*members(following), self._count]
         good = {s for s, tail in tails.items() if self._good(tail, listed, texts)}
         return self._always_leads_to(terminal, good)
 
@@ -209,7 +231,7 @@ class Adjacency:
         nexts = self._tables.next
         found = np.zeros((max(1, self._count), nexts.shape[1]), np.uint8)
         for i, following in enumerate(self._follow):
-            for j in {*_members(following), *self._ignored}:
+            for j in {*members(following), *self._ignored}:
                 found[i] |= nexts[self._start[j]] >= 0
         return found
 
@@ -228,7 +250,7 @@ class Adjacency:
         found = np.zeros((max(1, self._count), max(1, self._count)), np.uint8)
         if self._ordered:
             for i in range(self._count):
-                for j in _members(self._beside[i]):
+                for j in members(self._beside[i]):
                     if j < i and (
                         self._together(i, j, self._own) or self._together(j, i, self._own)
                     ):
@@ -282,7 +304,7 @@ class Adjacency:
         if self._ordered:
             latest = max([terminal, *self._within[terminal]])
             kin = {terminal, *self._within[terminal]}
-            beside = set(_members(self._beside[terminal]))
+            beside = set(members(self._beside[terminal]))
             rivals = [i for i in range(latest) if i in beside and i not in kin]
             rivals = [i for i in rivals if not set(self._within[i]) & kin]
         found = []
@@ -329,7 +351,7 @@ class Adjacency:
             for state, own in self._together(terminal, reader, self._own):
                 found.setdefault(state, set()).add(own)
         if self._ordered:
-            for rival in _members(beside):
+            for rival in members(beside):
                 if rival < max(lexers) and rival not in lexers:
                     for state, match in self._together(terminal, rival, self._match):
                         found.setdefault(state, set()).update({match} - {BROKEN})
@@ -352,41 +374,3 @@ class Adjacency:
                     if self._ends[pair[0]]:
                         found.add((pair[0], int(watches[pair[1]])))
         return found
-
-
-def _members(mask: int) -> Iterable[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
-def _follow(grammar: Grammar, numbers: dict[str, int]) -> tuple[list[int], int]:
-    """For each terminal those that may follow it with nothing between, and those that start."""
-    rules = [(rule.name, a) for rule in grammar.rules.values() for a in rule.alternatives]
-    empty: set[str] = set()
-    first = {name: 1 << i for name, i in numbers.items()} | dict.fromkeys(grammar.rules, 0)
-    last = dict(first)
-    grown = True
-    while grown:
-        before = (len(empty), sum(map(int.bit_count, first.values())),
-                  sum(map(int.bit_count, last.values())))  # fmt: skip
-        for name, parts in rules:
-            if empty.issuperset(parts):
-                empty.add(name)
-            for ends, ordered in ((first, parts), (last, parts[::-1])):
-                for part in ordered:
-                    ends[name] |= ends[part]
-                    if part not in empty:
-                        break
-        grown = before != (len(empty), sum(map(int.bit_count, first.values())),
-                           sum(map(int.bit_count, last.values())))  # fmt: skip
-    follow = [0] * len(numbers)
-    for _, parts in rules:
-        for i, part in enumerate(parts):
-            for after in parts[i + 1 :]:
-                for terminal in _members(last[part]):
-                    follow[terminal] |= first[after]
-                if after not in empty:
-                    break
-    return follow, first[grammar.start]

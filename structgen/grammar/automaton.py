@@ -17,7 +17,8 @@ from structgen.automaton.automaton import DEAD, Automaton, Bytes, Masks, Stored
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.adjacency import Adjacency
 from structgen.grammar.checks import trimmed
-from structgen.grammar.ir import Grammar
+from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.prospects import Prospects, Relations
 from structgen.grammar.tables import (
     Arrays,
     Ints,
@@ -46,11 +47,14 @@ class GrammarAutomaton(Automaton):
     follow: uint8[terminals, classes], the bytes that can follow a terminal; tied: uint8[terminals,
     terminals], whether the lexer reads one otherwise when it looks for the other too.
     before_inside: bytes with which terminals may end that stand in front of a spec inside.
+    surely, perhaps: which lexemes can be finished, and which may be, where there are dead ends.
     """
 
     follow: npt.NDArray[np.uint8]
     tied: npt.NDArray[np.uint8]
     before_inside: frozenset[int]
+    surely: Prospects
+    perhaps: Prospects
 
     def __init__(self, grammar: Grammar, inside: NestedReading | None = None) -> None:
         """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large.
@@ -72,6 +76,8 @@ class GrammarAutomaton(Automaton):
         if used.layout is not None:
             return
         safe, verdicts = adjacency.is_safe(), kernels("grammar_verdicts")
+        if not safe:
+            safe = self._look_ahead(used, terminals, adjacency)
         self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
         if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
             raise UnsatisfiableSchemaError(
@@ -79,6 +85,20 @@ class GrammarAutomaton(Automaton):
                 expected="a text in which no terminal reads on into the next",
                 hint="put something between them, or give terminals priorities",
             )
+
+    def _look_ahead(
+        self, grammar: Grammar, terminals: list[Terminal], adjacency: Adjacency
+    ) -> bool:
+        """Whether there is no dead end; if not, note how to tell them."""
+        numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
+        ignored = [numbers[name] for name in grammar.ignore]
+        surely = Relations(grammar, numbers, ignored, adjacency.can_follow())
+        if surely.every_place_leads_on():
+            return True
+        perhaps = Relations(grammar, numbers, ignored, adjacency.may_follow())
+        self.surely = Prospects(self, surely.steps, surely.of_rules())
+        self.perhaps = Prospects(self, perhaps.steps, perhaps.of_rules())
+        return False
 
     def _contexts(self, grammar: Grammar) -> list[list[int]]:
         """The sets of terminals that the lexer looks for at once, as far as they are soon met."""
@@ -118,11 +138,17 @@ class GrammarAutomaton(Automaton):
         try:
             rule = arrays.pop("rule")
             automaton.follow, automaton.tied = arrays.pop("follow"), arrays.pop("tied")
+            known = {name: arrays.pop(name) for name in list(arrays) if " " in name}
             names = [list(map(str, header[kind])) for kind in ("terminals", "rules")]
             automaton._begin(tables_from(arrays), rule, *names)
             automaton.start = int(header["start"])
             automaton.before_inside = frozenset(map(int, header["before_inside"]))
             automaton._check()
+            if automaton.is_checked:
+                automaton.surely, automaton.perhaps = (
+                    Prospects.restored(automaton, known[f"{kind} steps"], known[f"{kind} rules"])
+                    for kind in ("surely", "perhaps")
+                )
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError("the file holds no automaton of a grammar") from error
         return automaton
@@ -149,6 +175,9 @@ class GrammarAutomaton(Automaton):
         header = {"start": self.start, "terminals": self._terminals, "rules": self._rules,
                   "before_inside": sorted(self.before_inside)}  # fmt: skip
         arrays: Arrays = {"rule": self._rule, "follow": self.follow, "tied": self.tied}
+        if self.is_checked:
+            for kind, prospects in (("surely", self.surely), ("perhaps", self.perhaps)):
+                arrays |= {f"{kind} {name}": a for name, a in prospects.stored().items()}
         return Stored(header, arrays | arrays_of(self.tables))
 
     # -- reading --------------------------------------------------------------------------------
@@ -165,9 +194,13 @@ class GrammarAutomaton(Automaton):
         """Provide what a kernel stopped for."""
         if code == self._k.NEED_SPACE:
             self.tables = grown(self.tables, int(self.tables.info[self._k.NEED]))
+            return
+        need = self._k.NEED
+        lexer, stacks, watches = self.tables.info[need : need + 3].tolist()
+        if code == self._k.NEED_SURE:
+            sure = self.surely.all_lead_on(lexer, stacks)
+            self.ask(kernels("grammar_verdicts").note_sure, lexer, stacks, int(sure))
         else:
-            need = self._k.NEED
-            lexer, stacks, watches = self.tables.info[need : need + 3].tolist()
             self._verdicts.decide((lexer, stacks, watches))
 
     def run(self, at: int, text: bytes) -> tuple[int, int]:

@@ -43,8 +43,7 @@ class GrammarMasks(Masks):
         self._depth = trie.max_depth
         self._several = kernels("grammar_step").SEVERAL
         self._begin()
-        if not automaton.is_checked:
-            self._prepare()
+        self._prepare()
 
     def _begin(self) -> None:
         """Forget all parts."""
@@ -138,9 +137,7 @@ class GrammarMasks(Masks):
         """See `Masks.row`."""
         row = np.zeros(self._words, np.int32)
         automaton = self._automaton
-        if automaton.is_checked:
-            self._walked(at, -1, row, np.zeros(0, np.int32))
-        elif at < self._several:
+        if at < self._several:
             self._until_done(self._masks.mask, self._automaton.tied, at, row)
         else:
             for thread in automaton.threads(at):

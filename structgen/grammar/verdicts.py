@@ -26,6 +26,10 @@ class Verdicts:
         Raises BudgetError when that cannot be told within the limits of a completion.
         """
         automaton = self._automaton
+        known = self.by_prospects(thread)
+        if known is not None:
+            self._remember(thread, verdict=known)
+            return known
         at = automaton.ask(kernels("grammar_masks").place_of, *thread)
         mode = int(automaton.tables.info[self._k.CHECKED])
         automaton.tables.info[self._k.CHECKED] = kernels("grammar_verdicts").NEVER
@@ -44,8 +48,18 @@ class Verdicts:
         tables = self._automaton.tables
         find = kernels("tables").lookup
         return any(
-            find(tables.memo, self._key(thread)) == 1 for thread in self._automaton.threads(at)
+            find(tables.memo, self._key(thread)) == 1 or self.by_prospects(thread)
+            for thread in self._automaton.threads(at)
         )
+
+    def by_prospects(self, thread: tuple[int, int, int]) -> bool | None:
+        """What the prospects of terminals say of a thread; None if nothing."""
+        automaton = self._automaton
+        lexer, stacks, watches = thread
+        if watches == 0 and automaton.surely.any_leads_on(lexer, stacks):
+            return True
+        between = lexer == automaton.field(stacks, 6)  # the text may end, or a spec inside begin
+        return None if between or automaton.perhaps.any_leads_on(lexer, stacks) else False
 
     def _key(self, thread: tuple[int, int, int]) -> int:
         automaton = self._automaton

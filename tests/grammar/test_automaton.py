@@ -15,6 +15,8 @@ from structgen.automaton.regex_syntax import parse
 from structgen.errors import UnsatisfiableSchemaError
 from structgen.grammar.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar, Indentation, Rule, Terminal
+from structgen.grammar.verdicts import Verdicts
+from structgen.jit import kernels
 from structgen.mask.bitmask import unpack
 from tests.grammar.reference import accepts
 
@@ -53,13 +55,13 @@ def grammar(
 
 
 @st.composite
-def grammars(draw: st.DrawFn) -> Grammar:
+def grammars(draw: st.DrawFn, lexing: str = "free") -> Grammar:
     """A small grammar: recursion of all kinds, empty rules, overlapping terminals."""
     terminals = {f"T{i}": p for i, p in enumerate(draw(st.permutations(PATTERNS))[:3])}
     names = [f"r{i}" for i in range(draw(st.integers(1, 3)))]
     symbols = st.sampled_from(names + list(terminals) * 2)
     rule = st.lists(st.lists(symbols, max_size=3).map(" ".join), min_size=1, max_size=3)
-    return grammar({name: "|".join(draw(rule)) for name in names}, terminals)
+    return grammar({name: "|".join(draw(rule)) for name in names}, terminals, lexing=lexing)
 
 
 def automaton_of(of: Grammar) -> GrammarAutomaton | None:
@@ -108,8 +110,46 @@ def test_no_position_is_a_dead_end_and_completions_are_shortest(of: Grammar, see
         at, text = automaton.run(at, byte)[0], text + byte.decode()
 
 
+@settings(max_examples=60, deadline=None)
+@given(grammars("longest"), st.integers(0, 1 << 30))
+def test_nor_is_one_where_the_first_terminal_counts(of: Grammar, seed: int) -> None:
+    """As in Lark's contextual lexer: wherever random bytes lead, some text ends well."""
+    automaton = automaton_of(of)
+    if automaton is None:
+        return
+    completions, draw, at = automaton.completions(), random.Random(seed), automaton.start
+    for _ in range(6):
+        end, _ = automaton.run(at, completions.shortest(at))
+        assert automaton.is_accepting(end)
+        following = automaton.next_bytes(at)
+        if not following:
+            return
+        at, _ = automaton.run(at, bytes((draw.choice(following),)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(grammars() | grammars("longest"), st.integers(0, 1 << 30))
+def test_what_terminals_promise_is_what_a_search_finds(of: Grammar, seed: int) -> None:
+    """Where prospects of terminals say that a thread can be finished or not, that is so."""
+    automaton = automaton_of(of)
+    if automaton is None or not automaton.is_checked:
+        return
+    k, draw, at = kernels("grammar_tables"), random.Random(seed), automaton.start
+    automaton.tables.info[k.CHECKED] = kernels("grammar_verdicts").NEVER
+    for _ in range(5):
+        live = [p for p in (automaton.run(at, bytes((byte,)))[0] for byte in b"abc") if p >= 0]
+        if not live:
+            return
+        at = draw.choice(live)
+        for thread in automaton.threads(at):
+            told = Verdicts(automaton).by_prospects(thread)
+            alone = automaton.ask(kernels("grammar_masks").place_of, *thread)
+            found = automaton.completions(b"abc").search(alone)
+            assert told is None or told == (found is not None)
+
+
 @settings(max_examples=40, deadline=None)
-@given(grammars(), st.integers(0, 1 << 30))
+@given(grammars() | grammars("longest"), st.integers(0, 1 << 30))
 def test_masks_are_what_single_tokens_do(of: Grammar, seed: int) -> None:
     """A token is in the row of a position iff its bytes can be read from there."""
     automaton = automaton_of(of)
