@@ -9,7 +9,7 @@ positions are searched one by one (`verdicts`).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,26 @@ _ALL = range(1 << 30)
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
 MAX_CANDIDATES = 64  # texts tried for a terminal
 MAX_LENGTH = 8
+
+
+class _Texts:
+    """Texts that are made as far as somebody reads them, and then kept; true if there are any.
+
+    Whoever reads them ends before another does.
+    """
+
+    def __init__(self, texts: Iterator[bytes]) -> None:
+        self._texts = texts
+        self._made: list[bytes] = []
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._made
+        for text in self._texts:
+            self._made.append(text)
+            yield text
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
 
 
 class Adjacency:
@@ -88,14 +108,9 @@ class Adjacency:
         leave as it is. What has begun while a longer lexeme is still possible is another matter:
         `Verdicts` looks at it when it is met.
         """
-        texts = [self._texts(i) for i in range(self._count)]
         spaces = [s for s in SEPARATORS if self._separates(s)] if self._ignored else []
         self._left = {space: self._left_by(space) for space in spaces}
-        if self._ignored:
-            texts = [
-                found if i in self._inside else [x + s for x in found for s in (b"", *spaces)]
-                for i, found in enumerate(texts)
-            ]
+        texts = [self._texts(i, spaces) for i in range(self._count)]
         return all(texts) and all(self._ends_well(i, texts) for i in range(self._count))
 
     def can_follow(self) -> npt.NDArray[np.bool_]:
@@ -107,10 +122,7 @@ class Adjacency:
         """
         self._left = {}
         spaces = [self._spaces(i) for i in range(self._count)]
-        texts = [self._texts(i) for i in range(self._count)]
-        for i, found in enumerate(texts):
-            if i not in self._inside:
-                texts[i] = found + [x + s for x in found for s in spaces[i]]
+        texts = [self._texts(i, spaces[i]) for i in range(self._count)]
         can = np.zeros((self._count + 1, self._count + 1), np.bool_)
         can[-1] = [*map(bool, texts), True]
         for i in range(self._count):
@@ -186,7 +198,7 @@ class Adjacency:
             left |= {self._after(int(self._match[self._start[j]]), space) for j in earlier}
         return left - {FINE}
 
-    def _ends_well(self, terminal: int, texts: list[list[bytes]]) -> bool:
+    def _ends_well(self, terminal: int, texts: list[_Texts]) -> bool:
         """Whether any lexeme of a terminal can end so that all that may follow can."""
         tails = self._tails(terminal)
         following = self._follow[terminal]
@@ -194,7 +206,7 @@ class Adjacency:
         good = {s for s, tail in tails.items() if self._good(tail, listed, texts)}
         return self._always_leads_to(terminal, good)
 
-    def _good(self, tail: set[int], following: Iterable[int], texts: list[list[bytes]]) -> bool:
+    def _good(self, tail: set[int], following: Iterable[int], texts: list[_Texts]) -> bool:
         """Whether a lexeme that leaves these watches can be left as it is, whatever follows it.
 
         following: terminals, or `_count` for the end of the text.
@@ -293,13 +305,15 @@ class Adjacency:
                 return all(self._after(watch, text) != BROKEN for watch in starts)
         return False
 
-    def _texts(self, terminal: int) -> list[bytes]:
-        """Some short texts that are read as the terminal wherever it may stand.
-
-        Of specs inside they are beginnings: their texts may end wherever they do.
-        """
+    def _texts(self, terminal: int, spaces: Sequence[bytes]) -> _Texts:
+        """`_short_texts`, and for each of them one with something behind it that is ignored."""
         if terminal in self._inside:
-            return self._inside[terminal]
+            return _Texts(iter(self._inside[terminal]))
+        found = self._short_texts(terminal)
+        return _Texts(text + space for text in found for space in (b"", *spaces))
+
+    def _short_texts(self, terminal: int) -> Iterator[bytes]:
+        """Some short texts that are read as the terminal wherever it may stand."""
         rivals: list[int] = []
         if self._ordered:
             latest = max([terminal, *self._within[terminal]])
@@ -307,14 +321,12 @@ class Adjacency:
             beside = set(members(self._beside[terminal]))
             rivals = [i for i in range(latest) if i in beside and i not in kin]
             rivals = [i for i in rivals if not set(self._within[i]) & kin]
-        found = []
         for text in self._candidates(terminal):
             matched = (self._after(int(self._match[self._start[i]]), text) for i in rivals)
             if any(watch == BROKEN for watch in matched):
                 continue
             if not any(self._matches(i, text) for i in self._renames[terminal]):
-                found.append(text)
-        return found
+                yield text
 
     def _candidates(self, terminal: int) -> Iterable[bytes]:
         """Short texts of a terminal, one byte of each class, printable ones where there are."""

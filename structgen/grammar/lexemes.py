@@ -99,7 +99,33 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
 
 def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
     """The automata of a terminal."""
+    if terminal.text is not None and not terminal.flags and terminal.longer is EMPTY:
+        return _of_literal(terminal.text.encode(), ordered)
     return automata_of(terminal.language, terminal.longer, ordered)
+
+
+@lru_cache(maxsize=4096)
+def _of_literal(text: bytes, ordered: bool) -> Automata:
+    """`automata_of` for one text: each state is a prefix, each watch one that is not the whole."""
+    n = len(text)
+    data = np.frombuffer(text, np.uint8)
+    table = np.full((n + 1, 256), -1, np.int32)
+    table[np.arange(n), data] = np.arange(1, n + 1)
+    watch = np.full((n + 2 if ordered else 2, 256), FINE, np.int32)
+    watch[BROKEN] = BROKEN
+    match = np.zeros(n + 1, np.int32)
+    if ordered:
+        match = np.append(np.arange(2, n + 2), BROKEN).astype(np.int32)
+        watch[match[:-1], data] = match[1:]
+    return Automata(
+        next=table,
+        accepts=np.arange(n + 1) == n,
+        own=np.zeros(n + 1, np.int32),
+        match=match,
+        watch=watch,
+        fails=np.arange(len(watch)) == BROKEN,
+        distance=np.arange(n, -1, -1).astype(np.int32),
+    )
 
 
 def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], Any]:
@@ -206,15 +232,13 @@ def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, npt.NDArray[np
 
 def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
     """The first of each kind of equal columns, and the kind of each column."""
-    kinds: dict[bytes, int] = {}
-    columns: list[int] = []
-    classes = np.empty(table.shape[1], np.int32)
-    for i, column in enumerate(np.ascontiguousarray(table.T)):
-        kind = kinds.setdefault(column.tobytes(), len(kinds))
-        if kind == len(columns):
-            columns.append(i)
-        classes[i] = kind
-    return np.array(columns, np.int32), classes
+    columns = np.ascontiguousarray(table.T)
+    keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1]))).reshape(-1)
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order))
+    return first[order].astype(np.int32), place[kind.reshape(-1)]
 
 
 def _representatives(number: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
