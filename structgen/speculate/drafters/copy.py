@@ -26,9 +26,10 @@ LONGEST = 32  # bytes, or tokens, that are compared
 COPIED = 64  # bytes that are copied at most
 _PLACES = 4  # at which the same string is found, and words that are tried
 _LOOKED_AT = 64  # words of the prompt that are looked at
-_STAYS = 0.8  # guessed probability that copying goes on
+_STAYS = 0.7  # guessed probability that a copy is right, before any was seen
 
 _WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
+_LAST_WORD = re.compile(rb"([0-9A-Za-z\x80-\xff]+)[^0-9A-Za-z\x80-\xff]*\Z")
 
 Kind = tuple[str, int]
 
@@ -74,17 +75,17 @@ class CopyGuesser:
 
     def start(self, context: Context) -> list[Copied] | None:
         """What stands behind the earlier places that are like this one."""
-        found = list(self._source.find(context))
-        total = sum(copied.share for copied in found)
-        self._place = [copied._replace(share=copied.share / total) for copied in found] or None
+        self._place = list(self._source.find(context)) or None
         return self._place
 
     def guesses(self, place: list[Copied], state: int) -> Guesses:
         """The next tokens of the copies, each with its share of how often such copies are right."""
         weights: dict[int, float] = {}
         for kind, share, tokens in place:
-            weights[tokens[0]] = weights.get(tokens[0], 0.0) + share * self._rates.of(kind, _STAYS)
-        return ranked(weights, 1.0, len(weights))
+            weights[tokens[0]] = weights.get(tokens[0], 0.0) + share * self._rates.of(
+                kind, _guess(kind)
+            )
+        return ranked(weights, max(1.0, sum(weights.values())), len(weights))
 
     def follow(self, place: list[Copied], token: int) -> list[Copied] | None:
         """The copies that go on behind this token."""
@@ -124,9 +125,10 @@ class TokenSource:
         matches = self._seen.matches(tokens[-1], tokens)
         if matches:
             length, places = matches[0]
-            for rank, place in enumerate(places[: -_PLACES - 1 : -1]):
+            latest = places[: -_PLACES - 1 : -1]
+            for place, share in zip(latest, _shares(len(latest)), strict=True):
                 copied = tuple(self._seen.tokens[place : place + LONGEST])
-                yield Copied(("found", min(length, 8)), 0.5**rank, copied)
+                yield Copied(("found", min(length, 8)), share, copied)
 
 
 class ByteSource:
@@ -137,6 +139,7 @@ class ByteSource:
         self._text = b""  # prompt and text, without special tokens
         self._read = 0
         self._words: list[tuple[int, int]] = []  # where words of the prompt begin and end
+        self._numbers: dict[bytes, list[int]] = {}  # which of them a word is
         self._copied = 0  # where the last copy ended
 
     def find(self, context: Context) -> Iterator[Copied]:
@@ -147,15 +150,14 @@ class ByteSource:
         length, places = self._alike()
         if length:
             self._copied = places[0]
-        rank = 0
-        for place in places:
-            if tokens := self._cut(context, place, 1):
-                yield Copied(("found", min(length, 12)), 0.5**rank, tokens)
-                rank += 1
-        if not _in_word(self._text[-1:]):
-            for rank, (place, size) in enumerate(self._tried(context)):
+        cut = [tokens for place in places if (tokens := self._cut(context, place, 1))]
+        inside = _in_word(self._text[-1:])
+        for tokens, share in zip(cut, _shares(len(cut)), strict=True):
+            yield Copied(("found" if inside else "found signs", min(length, 12)), share, tokens)
+        if not inside:
+            for rank, (kind, place, size) in enumerate(self._tried(context)):
                 if tokens := self._cut(context, place, size):
-                    yield Copied(("word", rank), 0.5 ** (rank + 2 * bool(length)), tokens)
+                    yield Copied((kind, rank), 1.0, tokens)
 
     def _alike(self) -> tuple[int, list[int]]:
         """How long the string is, and where its occurrences end."""
@@ -181,21 +183,33 @@ class ByteSource:
         ahead = [p for p in places if p >= self._copied] + [p for p in places if p < self._copied]
         return low, ahead[:_PLACES]
 
-    def _tried(self, context: Context) -> Iterator[tuple[int, int]]:
-        """Words that may stand here, and how long they are: those behind the last copy first."""
+    def _tried(self, context: Context) -> Iterator[tuple[str, int, int]]:
+        """Words that may stand here: why they are tried, where they begin, how long they are.
+
+        First those behind the text's last word, such as a key, in the prompt; then those behind the
+        last copy.
+        """
         allowed = context.constraint.allowed_bytes(context.state)
-        first = bisect_left(self._words, (self._copied, 0))
-        ahead = itertools.chain(
-            itertools.islice(self._words, first, None), itertools.islice(self._words, first)
+        words, first = self._words, bisect_left(self._words, (self._copied, 0))
+        last = _LAST_WORD.search(self._text)
+        behind = self._numbers.get(last[1], []) if last else []
+        numbers = itertools.chain(
+            (("behind", n + 1) for n in behind[:_PLACES]),
+            (("ahead", n) for n in range(first, min(first + _LOOKED_AT, len(words)))),
+            (("ahead", n) for n in range(min(first, _LOOKED_AT))),
         )
-        found = 0
-        for start, end in itertools.islice(ahead, _LOOKED_AT):
-            if self._text[start] not in allowed:
+        tried: set[bytes] = set()
+        for kind, number in numbers:
+            if number >= len(words):
                 continue
-            if context.constraint.advance_bytes(context.state, self._text[start:end]) != DEAD:
-                yield start, end - start
-                found += 1
-                if found == _PLACES:
+            start, end = words[number]
+            word = self._text[start:end]
+            if word[0] not in allowed or word in tried:
+                continue
+            if context.constraint.advance_bytes(context.state, word) != DEAD:
+                yield kind, start, end - start
+                tried.add(word)
+                if len(tried) == _PLACES:
                     return
 
     def _cut(self, context: Context, place: int, least: int) -> tuple[int, ...]:
@@ -217,7 +231,20 @@ class ByteSource:
         if not self._read:
             text = self._cutter.vocabulary.decode_bytes(context.prompt)
             self._words = [word.span() for word in _WORD.finditer(text)]
+            for number, (start, end) in enumerate(self._words):
+                self._numbers.setdefault(text[start:end], []).append(number)
         self._read = len(context.tokens)
+
+
+def _guess(kind: Kind) -> float:
+    """How likely a kind of copy is right, before any was seen: of words, each less than the last."""
+    return 0.5 ** (kind[1] + 1) if kind[0] in {"behind", "ahead"} else _STAYS
+
+
+def _shares(count: int) -> list[float]:
+    """Of the places of one string, each half as likely as the one before; together 1."""
+    weights = [0.5**rank for rank in range(count)]
+    return [weight / sum(weights) for weight in weights]
 
 
 def _in_word(character: bytes) -> bool:
