@@ -10,7 +10,7 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.names import call_provide
+from structgen.kernels.provide import call_provide
 from structgen.kernels.step import ending, lets_through, move, read
 from structgen.kernels.tables import DEAD, I32, I64, REST, TABLES
 from structgen.kernels.walk import NODES, allow, forbid

@@ -15,9 +15,8 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import called, inlined, inner, lean
+from structgen.kernels.flags import inlined, inner
 from structgen.kernels.tables import (
-    AT_PROVIDE,
     BEGIN,
     BYTE,
     CAME,
@@ -237,6 +236,7 @@ def fill_word(t, q):  # type: ignore[no-untyped-def]
                     return code
     if t.sizes[6] + 2 * count + 1 > t.filled.shape[0]:
         t.need[0] = 2 * count + 1
+        t.need[1] = 0
         return numba.int64(NEED_STATES)
     begin_row(t, q)
     base = t.sizes[6]
@@ -352,33 +352,19 @@ def fill_digits(t, q):  # type: ignore[no-untyped-def]
 ROOM = 24  # states that a row within a letter makes at most, and more
 
 
-@lean(types.int64(TABLES, types.int64))
-def provide(t, q):  # type: ignore[no-untyped-def]
-    """Fill the row of lexer state q: 0, NEED_ROW when Python must, or NEED_STATES.
-
-    `t.need[0]` is then the state to be filled, or how many states room is needed for.
-    """
+@inner(types.int64(TABLES, types.int64))
+def fill_name(t, q):  # type: ignore[no-untyped-def]
+    """Fill the row of a state within listed words: 0, NEED_ROW, or NEED_STATES."""
     kind, rest = t.within[q, KIND], t.within[q, REST]
-    if kind == 0 or t.within[q, DONE] != 0:
-        t.need[0] = q
-        return numba.int64(NEED_ROW)
     if rest >= 0 and t.filled[rest] == 0:
         t.need[0] = rest
         return numba.int64(NEED_ROW)
-    code = numba.int64(0)
     if kind == IN_WORD:
-        code = fill_word(t, q)
-    elif t.sizes[6] + ROOM > t.filled.shape[0]:
+        return fill_word(t, q)
+    if t.sizes[6] + ROOM > t.filled.shape[0]:
         t.need[0] = ROOM
-        code = numba.int64(NEED_STATES)
-    elif kind == IN_DIGITS or kind == IN_HEX:
-        code = fill_digits(t, q)
-    else:
-        code = fill_escape(t, q)
-    if code == 0:
-        t.within[q, DONE] = 1
-        t.filled[q] = 1
-    return code
-
-
-call_provide = called(provide, AT_PROVIDE)
+        t.need[1] = 0
+        return numba.int64(NEED_STATES)
+    if kind == IN_DIGITS or kind == IN_HEX:
+        return fill_digits(t, q)
+    return fill_escape(t, q)

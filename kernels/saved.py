@@ -27,17 +27,19 @@ from structgen.kernels.tables import (
     GRID,
     HIGH,
     I32,
-    IN_BACKSLASH,
     KIND,
     LABEL,
     LAST,
     LEFT,
     LEXEME,
+    NEXT,
     ONCE,
     OWNER,
     PARENT,
     POP,
     REST,
+    SPANS_TEXT,
+    SPANS_U,
     TABLES,
     TAKEN,
     U8,
@@ -59,11 +61,11 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         if t.events[k, 0] != -1:
             used += 1
             if pair < -1 or (pair >= 0 and not (pair >> 32 < states)):
-                return numba.int64(18)
+                return numba.int64(20)
             if pair >= 0 and not ((pair & 0xFFFFFFFF) < contexts):
-                return numba.int64(18)
+                return numba.int64(20)
     if not is_hash(used, t.events.shape[0], t.sizes[2]):
-        return numba.int64(18)
+        return numba.int64(20)
     used = 0
     for k in range(t.moves.shape[0]):
         code = t.moves[k, 1]
@@ -74,20 +76,20 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         if code == DEAD:
             continue
         if not GOTO <= kind <= ONCE or second >= frames:
-            return numba.int64(13)
+            return numba.int64(15)
         if first >= (labels if kind == POP else frames):
-            return numba.int64(13)
+            return numba.int64(15)
     if not is_hash(used, t.moves.shape[0], t.sizes[4]):
-        return numba.int64(13)
+        return numba.int64(15)
     return numba.int64(0)
 
 
 @lean(types.int64(TABLES, types.int64))
 def _unsound_words(t, labels):  # type: ignore[no-untyped-def]
     if not 0 <= t.sizes[5] <= min(t.order.shape[0], t.words.shape[0]) or t.order.shape[0] == 0:
-        return numba.int64(19)
+        return numba.int64(21)
     if not 0 <= t.sizes[7] <= t.letters.shape[0] or not 0 <= t.sizes[8] <= t.allowed.shape[0]:
-        return numba.int64(19)
+        return numba.int64(21)
     for k in range(t.sizes[5]):
         if t.order[k] < 0:
             return numba.int64(7)
@@ -101,22 +103,49 @@ def _unsound_words(t, labels):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
+@lean(types.int64(TABLES))
+def _unsound_spans(t):  # type: ignore[no-untyped-def]
+    states, size = t.filled.shape[0], t.alike.shape[0]
+    if not 0 <= t.sizes[9] <= t.spans.shape[0]:
+        return numba.int64(21)
+    for k in range(t.sizes[9]):
+        if not 0 <= t.spans[k, 0] <= t.spans[k, 1] <= 0x10FFFF:
+            return numba.int64(12)
+        if not 0 <= t.spans[k, 2] < states:
+            return numba.int64(12)
+    if size == 0 or size & (size - 1) != 0:
+        return numba.int64(13)
+    for k in range(size):
+        if not -1 <= t.alike[k] < states:
+            return numba.int64(13)
+    return numba.int64(0)
+
+
 @inlined
-def is_within(t, q, states):  # type: ignore[no-untyped-def]
-    """Whether what is said of a state within listed words leads to no place outside the tables."""
+def is_within(t, q, states, labels):  # type: ignore[no-untyped-def]
+    """Whether what is said of a state that kernels fill leads to no place outside the tables."""
     kind, rest = t.within[q, KIND], t.within[q, REST]
     if kind == 0:
         return t.within[q, OWNER] < 0
+    if not (-1 <= t.within[q, OWNER] < q and -1 <= t.within[q, CAME] < q):
+        return False
+    first, last = t.within[q, FIRST], t.within[q, LAST]
+    if kind >= SPANS_TEXT:
+        return (
+            kind <= SPANS_U
+            and 0 <= first <= last <= t.sizes[9]
+            and 0 <= t.within[q, LEFT] <= 4
+            and -1 <= t.within[q, CHILD] < (labels if kind == SPANS_TEXT else states)
+            and -1 <= t.within[q, NEXT] < q
+        )
     return (
-        0 < kind <= IN_BACKSLASH
-        and -1 <= t.within[q, OWNER] < q
-        and 0 <= t.within[q, FIRST] < t.within[q, LAST] <= t.sizes[5]
+        kind > 0
+        and 0 <= first < last <= t.sizes[5]
         and t.within[q, DEPTH] >= 0
         and -1 <= rest < states
-        and (rest < 0 or t.within[rest, KIND] == 0)
+        and (rest < 0 or t.within[rest, KIND] == 0 or t.within[rest, KIND] >= SPANS_TEXT)
         and 0 <= t.within[q, LEFT] <= 4
         and 0 <= t.within[q, CHILD] <= states
-        and -1 <= t.within[q, CAME] < q
         and 0 <= t.within[q, BYTE] < 256
     )
 
@@ -129,10 +158,12 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
     """
     states, frames, contexts = t.filled.shape[0], t.frames.shape[0], t.contexts.shape[0]
     if t.sizes[0] != contexts or t.origin.shape[0] != contexts:
-        return numba.int64(19)
+        return numba.int64(21)
     if t.sizes[6] != states or t.sizes[1] != 0:
-        return numba.int64(19)
+        return numba.int64(21)
     fault = _unsound_words(t, labels)
+    if fault == 0:
+        fault = _unsound_spans(t)
     if fault != 0:
         return fault
     for q in range(states):
@@ -140,30 +171,30 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
             return numba.int64(3)
         if t.guard[q, 0] < -1 or t.guard[q, 1] > t.sizes[5]:
             return numba.int64(6)
-        if not is_within(t, q, states):
+        if not is_within(t, q, states, labels):
             return numba.int64(8)
     for f in range(frames):
         if not -1 <= t.frames[f, ENTRY] < states or not -1 <= t.frames[f, LEXEME] < states:
-            return numba.int64(12)
+            return numba.int64(14)
         if t.frames[f, ENTRY] >= 0 and t.frames[f, LEXEME] < 0:
-            return numba.int64(12)
+            return numba.int64(14)
         bits, high = t.frames[f, ALLOWED], t.frames[f, HIGH]
         if bits < -1 or (bits >= 0 and bits + (max(high, 1) + 7 >> 3) > t.sizes[8]):
-            return numba.int64(12)
+            return numba.int64(14)
     for c in range(contexts):
         if not 0 <= t.contexts[c, FRAME] < frames or not -1 <= t.contexts[c, PARENT] < c:
-            return numba.int64(14)
+            return numba.int64(16)
         if t.contexts[c, TAKEN] >= c or not 0 <= t.contexts[c, BASE] <= c:
-            return numba.int64(14)
+            return numba.int64(16)
         if t.origin[c] < -1 or t.origin[c] >> 8 >= c:
-            return numba.int64(15)
+            return numba.int64(17)
     used = 0
     for k in range(t.interned.shape[0]):
         if not -1 <= t.interned[k] < contexts:
-            return numba.int64(16)
+            return numba.int64(18)
         used += t.interned[k] >= 0
     if not is_hash(used, t.interned.shape[0], t.sizes[3]):
-        return numba.int64(16)
+        return numba.int64(18)
     return _unsound_hashes(t, labels)
 
 

@@ -6,7 +6,8 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import called, inlined, lean
-from structgen.kernels.names import call_provide, is_escapable, letter_at
+from structgen.kernels.names import is_escapable, letter_at
+from structgen.kernels.provide import call_provide
 from structgen.kernels.tables import (
     ALLOWED,
     AT_HAS_ALLOWED,

@@ -29,7 +29,7 @@ NEED_MOVE = -6  #: `(need[0], need[1])` is a (frame, label) pair nobody has eval
 NEED_LEXEME = -7  #: `need[0]` is a frame whose lexer state is not known yet
 
 NEED_EXACT = -8  #: whether a text was taken before is not known in a context made for masks only
-NEED_STATES = -10  #: there is no room for `need[0]` more lexer states
+NEED_STATES = -10  #: there is no room for `need[0]` more lexer states or `need[1]` more spans
 
 UNUSED, LOOKED_AT, COMPARED = 0, 1, 2  # values of `needs_text`
 
@@ -48,7 +48,7 @@ ENTRY, LEXEME, LOW, HIGH, ALLOWED = 0, 1, 2, 3, 4  # columns of `frames`
 
 BEGIN, END, LABEL = 0, 1, 2  # columns of `words`
 
-# Columns of `within`: what kind of place a state within listed words is (0 for other states), ...
+# Columns of `within`: what kind of place a state is (0 for those that Python fills), ...
 KIND = 0
 OWNER = 1  #: the state before the letter that is being read, or before the last letter; -1 if none
 FIRST, LAST = 2, 3  #: words `first` to `last` - 1 begin so
@@ -60,7 +60,8 @@ CHILD = 8  #: the state behind the letter of the first word; those of the others
 CAME, BYTE = 9, 10  #: the state from which this one was met, and by which byte
 FLAGS = 11  #: of the list: QUOTED, ESCAPES, GUARDED, OPEN, KEYS
 DONE = 12  #: 1 when the row has been filled once
-COLUMNS = 13
+NEXT = 13  #: another state with the same hash of its spans, made earlier; or -1
+COLUMNS = 14
 
 AT_PROVIDE, AT_HAS_ALLOWED = 0, 1  # places of `info`
 INFO_SIZE = 2
@@ -71,6 +72,14 @@ IN_ESCAPE = 3  #: behind a backslash
 IN_HEX = 4  #: within the digits of an escape
 IN_HIGH = 5  #: behind the escaped first half of a letter
 IN_BACKSLASH = 6  #: behind the backslash that follows
+# Kinds of places within texts of which Python said what spans of code points lead to. FIRST and
+# LAST are then places in `spans`, CHILD of the first kind is the label with which the text may end.
+SPANS_TEXT = 7  #: between two characters
+SPANS_DIGITS = 8  #: within a character in UTF-8
+SPANS_ESCAPE = 9  #: behind a backslash
+SPANS_HEX = 10  #: within the digits of an escape
+SPANS_HIGH = 11  #: behind the escaped first half of a character
+SPANS_U = 12  #: behind the backslash that follows
 
 QUOTED = 1  #: spelled inside a JSON string
 ESCAPES = 2  #: with escapes that need not be
@@ -91,9 +100,11 @@ class Tables(NamedTuple):
     guard: int32[Q, 2], of states within one of several names: `words` guard[q, 0] to
     guard[q, 1] - 1 begin with what was read; -1 for other states.
     order: int32[W], the position of each of `words`; a frame lets those through in its range.
-    within: int32[Q, 13], of states within listed words, what `names` has to know of them.
+    within: int32[Q, 14], of states that kernels fill, what `names` and `spans` have to know.
     words: int32[W, 3], listed words: where the letters of each begin and end, and its label.
     letters: int32[n], code points. allowed: uint8[n], bits of positions.
+    spans: int32[S, 3], first and last code point (relative to what was read of them), and the state
+    behind. alike: int32[H], hash table over spans: the last state made with such a hash, or -1.
     frames: int32[F, 5], the lexer state with which a frame begins (-1 not known yet), the one to
     which SKIP leads, the range of positions of names, of which the end does not belong to it, and
     where its bits in `allowed` begin (-1 when all in the range are allowed).
@@ -104,8 +115,8 @@ class Tables(NamedTuple):
     interned: int32[H], hash table over the first three columns of `contexts`; -1 empty.
     remembered: int64[H, 2], hash table: ctx << 8 | byte -> context that also remembers byte.
     events: int64[H, 2], hash table: ctx << 32 | label -> pair after the event, or DEAD.
-    sizes: int64[9], contexts in use, entries of `remembered`, of `events`, of `interned`, of
-    `moves`, of `order` and `words`, lexer states, `letters`, bytes of `allowed`.
+    sizes: int64[10], contexts in use, entries of `remembered`, of `events`, of `interned`, of
+    `moves`, of `order` and `words`, lexer states, `letters`, bytes of `allowed`, `spans`.
     need: int64[8], what a kernel that stopped is waiting for, and where it stopped.
     info: int64[2], the addresses of kernels that others call by them.
     """
@@ -121,6 +132,8 @@ class Tables(NamedTuple):
     words: npt.NDArray[np.int32]
     letters: npt.NDArray[np.int32]
     allowed: npt.NDArray[np.uint8]
+    spans: npt.NDArray[np.int32]
+    alike: npt.NDArray[np.int32]
     frames: npt.NDArray[np.int32]
     moves: npt.NDArray[np.int64]
     contexts: npt.NDArray[np.int32]
@@ -142,7 +155,7 @@ BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTS = types.Array(types.int32, 1, "C", readonly=True)
 TABLES = types.NamedTuple(
     [
-        GRID, U8, I32, U8, U8, GRID, I32, GRID, GRID, I32, U8,
+        GRID, U8, I32, U8, U8, GRID, I32, GRID, GRID, I32, U8, GRID, I32,
         GRID, HASH, GRID, I64, I32, HASH, HASH, I64, I64, I64,
     ],
     Tables,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.names import call_provide
+from structgen.kernels.provide import call_provide
 from structgen.kernels.step import move, read, remember
 from structgen.kernels.tables import (
     BYTES,

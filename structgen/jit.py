@@ -16,7 +16,10 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-NAMES = ("flags", "tables", "taken", "step", "walk", "rows", "below", "names", "saved", "scan")
+NAMES = (
+    "flags", "tables", "taken", "names", "spans", "provide",
+    "step", "walk", "rows", "below", "saved", "scan",
+)  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_layout", "grammar_lexer",
     "grammar_verdicts", "grammar_step", "grammar_start", "grammar_walk", "grammar_tries",

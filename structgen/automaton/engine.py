@@ -162,7 +162,7 @@ class Engine(Numbering, Automaton):
         elif code == k.NEED_LEXEME:
             self._describe(int(need[0]))
         elif code == k.NEED_STATES:
-            self._make_room(int(need[0]))
+            self._make_room(*need[:2].tolist())
         else:
             self._grow_contexts()
 

@@ -29,11 +29,12 @@ AT_ONCE = 32  # rows that are put into the tables together
 _STATES = ("accept", "recorded", "guard", "within")
 _CONTEXTS = ("contexts", "origin")
 _WHOLE = (
-    "needs_text", "order", "words", "letters", "allowed",
+    "needs_text", "order", "words", "letters", "allowed", "spans", "alike",
     "frames", "moves", "interned", "events", "sizes",
 )  # fmt: skip
 _COLUMNS = {
-    "guard": 2, "within": 13, "words": 3, "frames": 5, "contexts": 4, "moves": 2, "events": 2,
+    "guard": 2, "within": 14, "words": 3, "spans": 3,
+    "frames": 5, "contexts": 4, "moves": 2, "events": 2,
 }  # fmt: skip
 _RUNS = {"run_starts": np.int32, "run_bytes": np.uint8, "run_targets": np.int32}
 _ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structgen.automaton import listing
+from structgen.automaton import listing, spelling
 from structgen.automaton.lexer import Digits, End, LexState, Row
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import Frame, Machine
@@ -22,7 +22,7 @@ from structgen.jit import kernels
 if TYPE_CHECKING:
     from structgen.automaton.engine_store import Saved
 
-_OUTSIDE = 0, *[-1] * 12  # the row of `within` of states that Python describes
+_OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 
 
@@ -123,6 +123,8 @@ class Numbering:
     def _within(self, q: int) -> LexState:
         """The description of a lexer state that a kernel made."""
         k, within = self._k, self.tables.within
+        if within[q, k.KIND] >= k.SPANS_TEXT:
+            return spelling.described(self, q)
         way = [q]
         while self._states[way[-1]] is None:
             way.append(int(within[way[-1], k.CAME]))
@@ -217,9 +219,11 @@ class Numbering:
             self.tables.sizes[6] += 1
         return at
 
-    def _make_room(self, count: int) -> None:
-        """See to it that so many more lexer states fit into the tables."""
+    def _make_room(self, count: int, spans: int = 0) -> None:
+        """See to it that so many more lexer states and spans fit into the tables."""
         t = self.tables
+        if spans:
+            t = self.tables = t._replace(spans=with_room(t.spans, int(t.sizes[9]) + spans))
         wanted = int(t.sizes[6]) + count
         if wanted > len(t.filled):
             self.tables = t._replace(
@@ -237,12 +241,12 @@ class Numbering:
             return
         if not self.tables.within[q, self._k.KIND]:
             state = self.state(q)
-            if not listing.enter(self, q, state):
+            if not (listing.enter(self, q, state) or spelling.enter(self, q, state)):
                 self._fill_from(q, state)
                 return
-        while (code := kernels("names").provide(self.tables, q)) != 0:
+        while (code := kernels("provide").provide(self.tables, q)) != 0:
             if code == self._k.NEED_STATES:
-                self._make_room(int(self.tables.need[0]))
+                self._make_room(*self.tables.need[:2].tolist())
             elif self.tables.need[0] == q:
                 raise foreign()
             else:
@@ -291,6 +295,10 @@ class Numbering:
             t.allowed[at : at + len(bits)] = np.frombuffer(bits, np.uint8)
             t.sizes[8] += len(bits)
         return at
+
+    def is_numbered(self, state: LexState) -> bool:
+        """Whether a lexer state that Python describes has a number."""
+        return state in self._state_ids
 
     def number_of(self, label: Hashable) -> int:
         """The number of a label that a filled row has."""

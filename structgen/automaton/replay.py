@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structgen.automaton import listing
+from structgen.automaton import listing, spelling
 from structgen.automaton.lexer import End, LexState, free_form
 from structgen.automaton.machine import Frame
 from structgen.automaton.origins import (
@@ -19,6 +19,7 @@ from structgen.automaton.origins import (
     FRAME,
     FREE,
     LABEL,
+    MOVE,
     NAMED,
     REST,
     STATE,
@@ -79,6 +80,8 @@ def _state_from(numbers: Numbering, origin: int) -> LexState:
         parent, place = numbers.state(origin >> 9), origin & 511
         if place == FREE:
             target = free_form(parent)
+        elif place == MOVE:
+            target = spelling.next_move(numbers, parent)  # type: ignore[arg-type]
         elif place == REST:
             target = listing.others(parent)  # type: ignore[arg-type]
         else:

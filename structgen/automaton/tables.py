@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,12 @@ def fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
         "needs_text": np.zeros(max(64, 2 * len(lexicon.labels)), np.uint8),
         "guard": np.full((room, 2), -1, np.int32),
         "order": np.zeros(64, np.int32),
-        "within": np.full((room, 13), -1, np.int32),
+        "within": np.full((room, 14), -1, np.int32),
         "words": np.zeros((64, 3), np.int32),
         "letters": np.zeros(256, np.int32),
         "allowed": np.zeros(64, np.uint8),
+        "spans": np.zeros((512, 3), np.int32),
+        "alike": np.full(2048, -1, np.int32),
         "frames": np.full((64, 5), -1, np.int32),
         "moves": hash_table(256),
         "contexts": np.zeros((256, 4), np.int32),
@@ -38,7 +41,7 @@ def fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
         "interned": np.full(512, -1, np.int32),
         "remembered": hash_table(256),
         "events": hash_table(16),
-        "sizes": np.zeros(9, np.int64),
+        "sizes": np.zeros(10, np.int64),
         "need": np.zeros(8, np.int64),
         "info": addresses(),
     }
@@ -50,8 +53,9 @@ def fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
     return tables
 
 
+@cache
 def addresses() -> Int64s:
-    """Where the kernels are that others call by their address."""
+    """Where the kernels are that others call by their address; not to be changed."""
     k = kernels("tables")
     info = np.zeros(k.INFO_SIZE, np.int64)
     for place, address in kernels("flags").addresses(k.Tables):

@@ -127,8 +127,10 @@ class Walker(Masks):
         if engine.tables.accept[q] == SKIP_LABEL:
             return Way.ENTRY
         within = engine.tables.within
-        if within[q, k.KIND]:
+        if within[q, k.KIND] and within[q, k.KIND] < k.SPANS_TEXT:
             return Way.LISTED if within[q, k.FLAGS] & k.KEYS else Way.NARROW
+        if within[q, k.OWNER] >= 0:
+            return Way.WIDE
         if engine.state(q).narrow:
             return Way.NARROW
         behind = within[targets[targets >= 0]]
@@ -170,10 +172,12 @@ class Walker(Masks):
 
     def _compute(self, q: int) -> Inside:
         """Walk the whole trie, or only where `q` differs from a free string that it leads to."""
-        bounds = bounds_of(self._engine.state(q))
-        if bounds is not None:
-            return self._bounded(q, *bounds)
-        looping = self._looping(q)
+        looping = None
+        if self._is_described(q):
+            bounds = bounds_of(self._engine.state(q))
+            if bounds is not None:
+                return self._bounded(q, *bounds)
+            looping = self._looping(q)
         stack = np.zeros(self._depth + 6, np.int64)
         stack[0] = q
         if looping is None:
@@ -182,6 +186,10 @@ class Walker(Masks):
         common = self._inside_of(looping)
         stack[-4] = looping
         return self._walked(common.row.copy(), stack, self._walk.walk_apart, common.crossings)
+
+    def _is_described(self, q: int) -> bool:
+        """Whether Python described a lexer state: those between two characters are among them."""
+        return bool(self._engine.tables.within[q, self._engine.kernel_tables.OWNER] < 0)
 
     def _bounded(self, q: int, low: int, high: int) -> Inside:
         """The part of a free string in which `low` to `high` characters follow."""
@@ -221,9 +229,8 @@ class Walker(Masks):
         if not is_string(engine.state(q)):
             return None
         targets = engine.targets(q)
-        loops = [
-            int(t) for t in np.unique(targets) if t >= 0 and t != q and is_free(engine.state(t))
-        ]
+        others = [int(t) for t in np.unique(targets) if t >= 0 and t != q]
+        loops = [t for t in others if self._is_described(t) and is_free(engine.state(t))]
         return loops[0] if len(loops) == 1 else None
 
     def _walked(self, row: Row, stack: npt.NDArray[np.int64], walk: Any, *given: Any) -> Inside:

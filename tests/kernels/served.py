@@ -55,6 +55,8 @@ class Served:
             within=np.tile(np.array([0, *[-1] * (self.k.COLUMNS - 1)], np.int32), (states, 1)),
             words=np.zeros((1, 3), np.int32),
             letters=np.zeros(1, np.int32),
+            spans=np.zeros((1, 3), np.int32),
+            alike=np.full(1, -1, np.int32),
             allowed=np.array([allowed_bits(f.allowed) for f in machine.frames], np.uint8),
             frames=np.full((len(machine.frames), 5), -1, np.int32),
             moves=hash_table(ROOM),
@@ -63,7 +65,7 @@ class Served:
             interned=np.full(ROOM, -1, np.int32),
             remembered=hash_table(ROOM),
             events=hash_table(ROOM),
-            sizes=np.array([0, 0, 0, 0, 0, 0, states, 0, len(machine.frames)], np.int64),
+            sizes=np.array([0, 0, 0, 0, 0, 0, states, 0, len(machine.frames), 0], np.int64),
             need=np.zeros(8, np.int64),
             info=addresses(),
         )

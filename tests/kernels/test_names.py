@@ -138,7 +138,7 @@ def filled(
 
 def provided(served: Served, q: int) -> None:
     """Fill the row of a state."""
-    while (code := int(kernels("names").provide(served.tables, q))) != 0:
+    while (code := int(kernels("provide").provide(served.tables, q))) != 0:
         served.serve(code)
 
 
@@ -228,6 +228,6 @@ def test_room_is_asked_for() -> None:
     served, root = filled(machine_of(1), ["a", "b"], -1, 3)
     t, k = served.tables, kernels("tables")
     t = t._replace(filled=t.filled[: root + 1])
-    assert kernels("names").provide(t, root) == k.NEED_STATES
+    assert kernels("provide").provide(t, root) == k.NEED_STATES
     assert t.need[0] >= 3
     assert t.sizes[6] == root + 1

@@ -1,0 +1,80 @@
+"""In: a text's lexer state. Out: what its characters lead to, in the kernels' tables.
+
+Kernels spell the characters from there (module `kernels.spans`): what the bytes of each do, and the
+states between them, is not looked at in Python. `described` says what such states are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from structgen.automaton.lexer import (
+    QUOTE,
+    Digits,
+    End,
+    Escape,
+    Fixed,
+    LexState,
+    Segment,
+    Text,
+    vector_moves,
+)
+from structgen.automaton.origins import BEFORE, MOVE
+from structgen.automaton.tables import with_room
+
+if TYPE_CHECKING:
+    from structgen.automaton.numbering import Numbering
+
+
+def enter(numbers: Numbering, q: int, state: LexState) -> bool:
+    """Write down what the characters at lexer state `q` lead to; False if it is between none."""
+    if not isinstance(state, Text) or state.role.surrogates:
+        return False
+    k, role = numbers.kernel_tables, state.role
+    spans: list[tuple[int, int, int]] = []
+    for chars, after in vector_moves(state.vector):
+        target = numbers.state_id(Text(after, role), (q << 9) | MOVE)
+        spans += [(lo, hi, target) for lo, hi in chars.ranges]
+    spans.sort()
+    end = role.end(state.vector)
+    label = -1
+    if isinstance(end, End):
+        label = numbers.label_id(end.label, (q, QUOTE if role.quoted else BEFORE))
+    t = numbers.tables
+    first = int(t.sizes[9])
+    last = first + len(spans)
+    t = numbers.tables = t._replace(spans=with_room(t.spans, last))
+    if spans:
+        t.spans[first:last] = spans
+    t.sizes[9] = last
+    row = t.within[q]
+    row[:] = 0
+    row[[k.KIND, k.OWNER, k.FIRST, k.LAST]] = k.SPANS_TEXT, -1, first, last
+    row[[k.REST, k.CAME, k.NEXT, k.CHILD]] = -1, -1, -1, label
+    row[k.FLAGS] = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
+    return True
+
+
+def next_move(numbers: Numbering, parent: Text) -> LexState | None:
+    """The first state that a character leads to and that has no number yet."""
+    targets = (Text(after, parent.role) for _, after in vector_moves(parent.vector))
+    return next((target for target in targets if not numbers.is_numbered(target)), None)
+
+
+def described(numbers: Numbering, q: int) -> LexState:
+    """What a lexer state is that the spelling of characters led to."""
+    k, t = numbers.kernel_tables, numbers.tables
+    kind, came, left, first, last = t.within[q, [k.KIND, k.CAME, k.LEFT, k.FIRST, k.LAST]].tolist()
+    recorded = bool(t.recorded[q])
+    if kind == k.SPANS_ESCAPE:
+        text = numbers.state(came)
+        return Escape(text)  # type: ignore[arg-type]
+    segments = tuple(
+        Segment(lo, hi, numbers.state(target)) for lo, hi, target in t.spans[first:last].tolist()
+    )
+    if kind == k.SPANS_DIGITS:
+        return Digits(6, left, segments, recorded)
+    if kind == k.SPANS_HEX:
+        return Digits(4, left, segments, recorded)
+    spelled = b"\\u" if kind == k.SPANS_HIGH else b"u"
+    return Fixed(spelled, Digits(4, 4, segments, recorded), recorded)

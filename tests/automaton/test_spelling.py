@@ -1,0 +1,94 @@
+"""In: schemas of strings and keys. Out: proof that kernels spell them as their descriptions do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import structgen as sg
+from structgen.automaton.engine import Engine
+from structgen.automaton.lexer import End, LexState
+
+pytestmark = pytest.mark.nojit
+MOST = 400  # pairs of states compared for a schema
+
+PATTERNS = [
+    "^a[^b]{2,3}$", "é|[😀-😂]x", "^[\\u0000-\\uFFFF]*$", "[\\u4e00-\\u9fff]{2}", '^["\\\\/]a',
+    "(?!a)b", "^[^\\x00-\\x1f]$", "[\\uFFF0-😀]", "^\\w-\\n$", "[ -\\u00e9]😀",
+]  # fmt: skip
+LETTERS = 'ab"\\/\n\x1f!é€�😀😂'
+WORDS = st.lists(st.text(LETTERS, max_size=3), min_size=1, max_size=5, unique=True)
+SCHEMAS = st.one_of(
+    st.sampled_from(PATTERNS).map(lambda pattern: {"type": "string", "pattern": pattern}),
+    st.tuples(st.integers(0, 2), st.integers(2, 4)).map(
+        lambda n: {"type": "string", "minLength": n[0], "maxLength": n[1]}
+    ),
+    WORDS.map(lambda words: {"enum": words}),
+    st.tuples(WORDS, st.sampled_from(PATTERNS), st.booleans()).map(
+        lambda x: {
+            "type": "object",
+            "properties": {word: {} for word in x[0]},
+            "patternProperties": {x[1]: {"type": "null"}},
+            "additionalProperties": x[2],
+        }
+    ),
+)
+LAYOUTS = st.sampled_from([("any", "any"), ("declared", "compact"), ("any", "compact")])
+
+
+def begin(engine: Engine) -> tuple[int, LexState]:
+    """The lexer state in which the first string of a text begins, and its description."""
+    text = b'"' if engine.run(engine.start, b'"')[0] >= 0 else b'{"'
+    at, _ = engine.run(engine.start, text)
+    return at >> 32, engine.state(at >> 32)
+
+
+def same_end(engine: Engine, code: int, target: Any) -> bool:
+    """Whether a row says of a byte what the description says, when it leads to no state."""
+    if code == -1:
+        return target is None
+    return isinstance(target, End) and engine.label(-2 - code) == target.label
+
+
+@given(SCHEMAS, LAYOUTS)
+def test_rows_do_what_the_descriptions_of_states_say(
+    schema: dict[str, Any], layout: tuple[str, str]
+) -> None:
+    """From the first string on, byte by byte, in all states that are reached side by side."""
+    order, space = layout
+    engine = sg.JsonSchema(schema, property_order=order, whitespace=space).automaton()
+    assert isinstance(engine, Engine)
+    pairs = [begin(engine)]
+    known = set(pairs)
+    for q, state in pairs:
+        row, targets = engine.row_of(state), engine.targets(q).tolist()
+        for code, target in zip(targets, row.targets, strict=True):
+            if code < 0:
+                assert same_end(engine, code, target)
+                continue
+            assert isinstance(target, LexState)
+            if (code, target) not in known and len(pairs) < MOST:
+                known.add((code, target))
+                pairs.append((code, target))
+
+
+@given(SCHEMAS, LAYOUTS)
+def test_states_that_kernels_made_can_be_described(
+    schema: dict[str, Any], layout: tuple[str, str]
+) -> None:
+    """By their description the same bytes lead on, end the string, or are refused."""
+    order, space = layout
+    engine = sg.JsonSchema(schema, property_order=order, whitespace=space).automaton()
+    assert isinstance(engine, Engine)
+    todo = [begin(engine)[0]]
+    for q in todo:
+        targets = engine.targets(q).tolist()
+        if len(todo) < MOST:
+            todo += sorted({t for t in targets if t >= 0} - set(todo))
+    for q in todo[:MOST]:
+        row = engine.row_of(engine.state(q))
+        for code, target in zip(engine.targets(q).tolist(), row.targets, strict=True):
+            assert isinstance(target, LexState) if code >= 0 else same_end(engine, code, target)
