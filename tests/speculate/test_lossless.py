@@ -27,7 +27,14 @@ from structgen.speculate.interfaces import AcceptRule, Budget, Context, Draws, F
 from structgen.speculate.laws import allowed_ids
 from structgen.speculate.loop import decode
 from structgen.speculate.policies.fixed import Fixed
-from structgen.speculate.rules import KSeq, OptimalTransport, RecursiveRejection, SampleCompare
+from structgen.speculate.rules import (
+    Judge,
+    KSeq,
+    OptimalTransport,
+    RecursiveRejection,
+    Reflective,
+    SampleCompare,
+)
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.table_target import TableTarget
 from structgen.speculate.tested import draw_tested, write_tested
@@ -309,6 +316,39 @@ def test_the_test_by_sampling_finds_mistakes() -> None:
     drafter = Drafting(StochasticBeam(), LAWS)
     counts = sample(2_000, 1, drafter=drafter, rule=NoResidual(), policy=SAMPLED)
     assert g_test(counts, TOY.text_law()) < 1e-6
+
+
+def test_plans_learn_from_what_was_kept() -> None:
+    """A drafter that is the target itself: first children are kept as often as can be."""
+    builder = Sequoia(2, every=8)
+    before = builder.ranks.rates
+    drafter = Drafting(builder, laws_of(TOY.model))
+    how = {"drafter": drafter, "rule": RecursiveRejection(), "policy": SAMPLED}
+    list(run_texts([TOY.row(i) for i in range(60)], **how))
+    after = builder.ranks.rates
+    assert after[0] > before[0]
+    assert after[1] < before[1]  # the first is kept unless it would have to be the end token
+
+
+def test_lossy_rules_ask_about_tokens_and_their_prefix() -> None:
+    """Whom they ask is told what the text is so far; what is written still fits."""
+    model = toy_model(4)
+    seen: list[Fork] = []
+
+    def second(fork: Fork) -> Any:
+        seen.append(fork)
+        law = np.exp(model.log_probs([fork.prefix[1:]])[0])  # without the prompt
+        return law[fork.ids]
+
+    drafter = Drafting(BestFirst(), LAWS)
+    for rule in (Reflective(second), Judge(lambda fork: second(fork)[list(fork.children)], 0.3)):
+        rows = [TOY.row(i) for i in range(20)]
+        texts = list(run_texts(rows, drafter=drafter, rule=rule, policy=SAMPLED, lossy=True))
+        prefixes = {(1, *tokens[:end]) for tokens, _ in texts for end in range(len(tokens))}
+        assert {fork.prefix for fork in seen} <= prefixes
+        assert len(seen) > len(rows)
+        assert {tokens for tokens, _ in texts} <= set(TOY.text_law())
+        seen.clear()
 
 
 # -- what would bend the law ----------------------------------------------------------------------

@@ -314,6 +314,7 @@ def test_the_planner_takes_the_size_that_pays() -> None:
     planner = Planner([0.8, 0.1], 12, 12)
     assert len(planner.best_size(lambda kept, nodes: kept).shape.parents) == 12
     assert planner.best_size(lambda kept, nodes: (kept + 1) / (1 + nodes)).shape.parents == ()
+    assert planner.best_size(lambda kept, nodes: -nodes, least=1).shape.parents == (0,)
     few = planner.best_size(lambda kept, nodes: (kept + 1) / (1 + 0.2 * nodes))
     assert 0 < len(few.shape.parents) < 8
 

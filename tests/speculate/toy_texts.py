@@ -18,7 +18,7 @@ from structgen.sample.table import TableModel
 from structgen.speculate.interfaces import Budget, Context, Round
 from structgen.speculate.laws import masked_law
 from structgen.speculate.tree import DraftTree
-from structgen.speculate.trees import Law, Laws, TreeBuilder
+from structgen.speculate.trees import Law, Laws, TreeBuilder, tell
 from structgen.speculate.verify import Write, verify
 from tests.sample.exhaustive import ScriptedDraws
 from tests.speculate.toys import SIZE, allowed, make_context, make_row
@@ -75,7 +75,8 @@ class Drafting:
         return self.builder.grow(context, budget, self.laws)
 
     def observe(self, context: Context, seen: Round) -> None:
-        """Nothing is learned."""
+        """The builder may learn."""
+        tell(self.builder, seen)
 
     def end(self, context: Context) -> None:
         """There is nothing to end."""

@@ -19,7 +19,7 @@ from structgen.speculate.heads.interfaces import Heads, Reader
 from structgen.speculate.interfaces import Budget, Context, Round
 from structgen.speculate.laws import masked_law
 from structgen.speculate.tree import DraftTree
-from structgen.speculate.trees import BestFirst, Law, TreeBuilder
+from structgen.speculate.trees import BestFirst, Law, TreeBuilder, tell
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class HeadSession:
         kept = seen.hidden if not self._count else seen.hidden[[0, *seen.path]]
         self._unread.append(kept)
         self._count += len(kept)
+        tell(self._builder, seen)
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """See `Session`."""

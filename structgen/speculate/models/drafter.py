@@ -16,7 +16,7 @@ from structgen.speculate.models.reader import Answer, reader_of
 from structgen.speculate.models.token_map import TokenMap
 from structgen.speculate.models.trim import Head
 from structgen.speculate.tree import DraftTree
-from structgen.speculate.trees import BestFirst, Law, TreeBuilder
+from structgen.speculate.trees import BestFirst, Law, TreeBuilder, tell
 from structgen.tokens.vocabulary import Vocabulary
 
 #: What a drafter reads instead of the prompt (RAPID: Chen et al. 2025, a retrieved part of it).
@@ -113,7 +113,8 @@ class ModelSession:
         return self._builder.grow(context, budget, self.laws)
 
     def observe(self, context: Context, seen: Round) -> None:
-        """The next `propose` reads what was written."""
+        """The next `propose` reads what was written; the builder may learn of it."""
+        tell(self._builder, seen)
 
     def end(self, context: Context) -> None:
         """The cache goes with the session."""

@@ -16,7 +16,7 @@ from structgen.speculate.models.drafter import ModelSession
 from structgen.speculate.models.layers import Layered
 from structgen.speculate.models.token_map import TokenMap
 from structgen.speculate.tree import DraftTree
-from structgen.speculate.trees import BestFirst, TreeBuilder
+from structgen.speculate.trees import BestFirst, TreeBuilder, tell
 
 
 class Selection(Protocol):
@@ -116,6 +116,7 @@ class LayerSkipSession:
     def observe(self, context: Context, seen: Round) -> None:
         """See `Session`."""
         self._selection.observe(context, seen)
+        tell(self._drafter.builder, seen)
 
     def end(self, context: Context) -> None:
         """See `Session`."""

@@ -16,7 +16,7 @@ from structgen.speculate.trees.best_first import BestFirst
 from structgen.speculate.trees.cape import Cape
 from structgen.speculate.trees.drawing import Pick
 from structgen.speculate.trees.dynamic import Dynamic
-from structgen.speculate.trees.interfaces import Law, Laws, TreeBuilder
+from structgen.speculate.trees.interfaces import Law, Laws, LearningBuilder, TreeBuilder, tell
 from structgen.speculate.trees.lattice import Lattice
 from structgen.speculate.trees.merge import merge
 from structgen.speculate.trees.planner import Planned, Planner, RankRates, Sequoia
@@ -30,6 +30,7 @@ __all__ = [
     "Lattice",
     "Law",
     "Laws",
+    "LearningBuilder",
     "Pick",
     "Planned",
     "Planner",
@@ -40,4 +41,5 @@ __all__ = [
     "StochasticBeam",
     "TreeBuilder",
     "merge",
+    "tell",
 ]

@@ -6,9 +6,9 @@ builder ── tree, nodes ──▶ laws ──▶ (tokens, probabilities) of e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from structgen.speculate.interfaces import Budget, Context, Doubles, Ids
+from structgen.speculate.interfaces import Budget, Context, Doubles, Ids, Round
 from structgen.speculate.tree import DraftTree
 
 #: What may come next: tokens int64[k], ascending, all of them allowed, and their probabilities
@@ -28,3 +28,17 @@ class TreeBuilder(Protocol):
 
     def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
         """A tree of at most `budget.nodes` draft tokens, `budget.depth` in a row."""
+
+
+@runtime_checkable
+class LearningBuilder(TreeBuilder, Protocol):
+    """A builder that wants to know what came of its trees; one may serve many texts at once."""
+
+    def observe(self, seen: Round) -> None:
+        """Learn from a round; sessions call it."""
+
+
+def tell(builder: TreeBuilder, seen: Round) -> None:
+    """Let a builder learn from a round, if it does."""
+    if isinstance(builder, LearningBuilder):
+        builder.observe(seen)

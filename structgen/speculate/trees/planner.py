@@ -63,9 +63,12 @@ class Planner:
             level = following
         return Planned(Shape(tuple(parents)), float(values[size]) - 1.0)
 
-    def best_size(self, rate: Rate) -> Planned:
-        """The shape that writes most tokens per time; hardware-aware (Sequoia, section 3.3)."""
-        plans = [self.best(nodes) for nodes in range(self._nodes + 1)]
+    def best_size(self, rate: Rate, least: int = 0) -> Planned:
+        """The shape that writes most tokens per time; hardware-aware (Sequoia, section 3.3).
+
+        least: draft tokens that it may have in any case.
+        """
+        plans = [self.best(nodes) for nodes in range(min(least, self._nodes), self._nodes + 1)]
         return max(plans, key=lambda plan: rate(plan.expected, len(plan.shape.parents)))
 
     def _deepen(self) -> None:
@@ -151,20 +154,22 @@ class Sequoia:
         self._rate = rate
         self._every = every
         self._rounds = 0
-        self._plans: dict[tuple[int, int], Planner] = {}
+        self._shapes: dict[tuple[int, int], Shape] = {}
 
     def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
         """See `TreeBuilder`."""
         key = budget.nodes, budget.depth
-        planner = self._plans.get(key)
-        if planner is None:
-            planner = self._plans[key] = Planner(self.ranks.rates, *key)
-        plan = planner.best_size(self._rate) if self._rate else planner.best(budget.nodes)
-        return Static(self._pick, plan.shape).grow(context, budget, laws)
+        shape = self._shapes.get(key)
+        if shape is None:
+            planner = Planner(self.ranks.rates, *key)
+            # Who drafts nothing learns nothing; not to draft at all is for the length policy.
+            plan = planner.best_size(self._rate, 1) if self._rate else planner.best(budget.nodes)
+            shape = self._shapes[key] = plan.shape
+        return Static(self._pick, shape).grow(context, budget, laws)
 
     def observe(self, seen: Round) -> None:
-        """Learn from a round; its drafter passes it on."""
+        """See `LearningBuilder`."""
         self.ranks.observe(seen)
         self._rounds += 1
         if self._rounds % self._every == 0:
-            self._plans = {}
+            self._shapes = {}
