@@ -67,11 +67,14 @@ class DecayPath:
         if self._places.is_text(state):
             again = ~ids == (0 if self._last is None else self._last)
             return np.where(again, self._weight(self._stays), weights)
-        here, after = self._places.number(state), self._places.after(state, ids)
-        leaves = after != here
-        if here == self._last:
-            weights[~leaves] = self._weight(self._stays)
+        here = self._places.number(state)
+        stays = self._stays if here == self._last else 0
         towards, times = self._left.get(here, (-1, 0))
+        if max(stays, times) <= self._free:
+            return weights
+        after = self._places.after(state, ids)
+        leaves = after != here
+        weights[~leaves] = self._weight(stays)
         if times > self._free:
             weights[after == towards] = self._weight(times)
             out, decayed = logits[leaves], (logits + weights)[leaves]

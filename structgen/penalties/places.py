@@ -18,7 +18,7 @@ from structgen.decode.interfaces import Constraint
 
 Ids = npt.NDArray[np.int64]
 
-TEXT_BYTES = 32  #: where so many bytes may come next, text is free; digits and signs are fewer
+TEXT_BYTES = 24  #: where so many bytes may come next, text is free: letters, not digits and signs
 _REMEMBERED = 4096  # states, forgotten together when there are more
 
 _known: weakref.WeakKeyDictionary[Constraint, Places] = weakref.WeakKeyDictionary()
