@@ -25,6 +25,7 @@ SETTINGS = (
     "min_p",
     "seed",
     "system",
+    "stop_sequences",
     "on_truncation",
     "chat",
     "speculate",
@@ -93,6 +94,14 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     add_setting("--top-p", float, "sample among tokens that have this probability together")
     add_setting("--min-p", float, "leave out tokens below this share of the best one's probability")
     add_setting("--seed", int, "make the result reproducible")
+    group.add_argument(
+        "--stop-sequence",
+        dest="stop_sequences",
+        metavar="TEXT",
+        action="append",
+        default=argparse.SUPPRESS,
+        help="end the text before TEXT, or behind it as soon as it may end; may be repeated",
+    )
     group.add_argument(
         "--on-truncation",
         choices=("close", "raise"),

@@ -62,6 +62,21 @@ def test_drafts_are_counted_and_change_nothing(
     assert "auto" in capsys.readouterr().err
 
 
+def test_a_stop_sequence_ends_the_text(
+    person: str, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As early as the schema lets it end; an empty one is refused."""
+    assert main(["generate", person, PROMPT, *options]) == 0
+    whole = capsys.readouterr().out
+    stop = ["--stop-sequence", "{", "--stop-sequence", "e", "--stats"]
+    assert main(["generate", person, PROMPT, *options, *stop]) == 0
+    told = capsys.readouterr()
+    assert fits(told.out)
+    assert len(told.out) < len(whole)
+    assert "end: stop" in told.err
+    assert main(["generate", person, PROMPT, *options, "--stop-sequence", ""]) == 2
+
+
 def test_streaming_writes_the_same_text(
     person: str, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
