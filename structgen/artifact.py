@@ -70,6 +70,7 @@ def save(
         "key": _key(text, vocabulary.hash),
         "vocabulary": vocabulary.hash,
         "tokens": vocabulary.size,
+        "narrows": constraint.spec.of_text() is not constraint.spec,
         "kind": spec["kind"],
         "writes_all_bytes": constraint.writes_all_bytes,
         "automaton": automaton.header,
@@ -98,15 +99,17 @@ def load(
     file = container.File(path, KIND)
     header = file.header
     check_version(header, file.path)
-    if header.get("vocabulary") != vocabulary.hash:
-        raise ArtifactError(
-            "the file was made for another vocabulary",
-            location=file.path,
-            expected=f"the vocabulary with hash {vocabulary.hash}",
-            hint="compile the spec for this tokenizer",
-        )
     make_spec = _spec_maker(file, spec)
     try:
+        if header.get("narrows") is True:
+            vocabulary = make_spec().narrowed(vocabulary)
+        if header.get("vocabulary") != vocabulary.hash:
+            raise ArtifactError(
+                "the file was made for another vocabulary",
+                location=file.path,
+                expected=f"the vocabulary with hash {vocabulary.hash}",
+                hint="compile the spec for this tokenizer",
+            )
         tables = {
             name.removeprefix("automaton."): file.array(name, writable=True)
             for name in file.places

@@ -75,7 +75,9 @@ class Cache:
 
         ArtifactError when the folder cannot be written.
         """
-        self._write(artifact.key_of(constraint.spec, constraint.vocabulary), constraint, None)
+        handed_out = (key for key, live in self._live.items() if live is constraint)
+        key = next(handed_out, None) or artifact.key_of(constraint.spec, constraint.vocabulary)
+        self._write(key, constraint, None)
 
     def clear(self) -> None:
         """Delete all files. Constraints that were loaded from them stay as they are."""

@@ -186,7 +186,7 @@ class Constraint:
 
     def _forget(self) -> None:
         """Drop the automaton's tables and begin them anew."""
-        self.automaton = self.spec.automaton()
+        self.automaton = self.spec.of_text().automaton()
         self._saved = None  # its positions were those of the tables
         for name in ("_masks", "_completions", "_spelled"):
             self.__dict__.pop(name, None)

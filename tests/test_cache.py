@@ -61,6 +61,32 @@ def test_a_spec_is_compiled_once(tmp_path: Path, compiled: list[Any]) -> None:
         np.testing.assert_array_equal(first_row(loaded, b'{"'), expected)
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_spec_with_a_rule_about_tokens_is_compiled_once(
+    alone: bool, tmp_path: Path, compiled: list[Any]
+) -> None:
+    """Its constraint is over a smaller vocabulary; it loads for the whole one, and forgets well."""
+    rule = sg.filters.each_token(sg.Regex("[a-z]{1,4}"))
+    spec = rule if alone else sg.all_of(sg.Regex("(true|aa|b){2}"), rule)
+    made = Cache(tmp_path).compile(spec, VOCABULARY)
+    cache = Cache(tmp_path, max_memory=0)
+    loaded = cache.compile(spec, VOCABULARY)
+    assert len(compiled) == 1
+    for text in (b"", b"tr", b"true", b"aaa"):
+        np.testing.assert_array_equal(first_row(loaded, text), first_row(made, text))
+    loaded._forget()
+    np.testing.assert_array_equal(first_row(loaded, b"aa"), first_row(made, b"aa"))
+    cache.store(loaded)
+    assert len(cache) == 1
+    with pytest.raises(ArtifactError):
+        sg.load(cache.path_of(artifact.key_of(spec, VOCABULARY)), other_vocabulary())
+
+
+def other_vocabulary() -> sg.Vocabulary:
+    """With one token more."""
+    return sg.Vocabulary([*TOKENS, b"bb", None], eos_ids=[len(TOKENS) + 1])
+
+
 def test_a_loaded_constraint_parses_as_its_spec_does(tmp_path: Path) -> None:
     """A Python type is saved as a schema, and is a type again for whoever asks with it."""
     pydantic = pytest.importorskip("pydantic")

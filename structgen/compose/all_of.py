@@ -70,22 +70,35 @@ class AllOf(Spec):
         return [spec for spec in self.specs if isinstance(spec, TokenRule)]
 
     def constraint(self, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
-        """See `Spec.constraint`; rules about tokens apply here."""
+        """See `Spec.constraint`."""
+        return self.constraint_of(self, vocabulary, max_bytes)
+
+    def constraint_of(self, spec: Spec, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
+        """The constraint of `spec`, which means the same; rules about tokens apply here."""
         rules = self._token_rules()
-        for rule in rules:
-            vocabulary = rule.narrowed(vocabulary)
+        vocabulary = self.narrowed(vocabulary)
         least = max((rule.at_least for rule in rules), default=0)
         bounds = [rule.at_most for rule in rules if rule.at_most is not None]
-        texts = AllOf(tuple(spec for spec in self.specs if not isinstance(spec, TokenRule)))
+        texts = self.of_text().automaton()
         if least == 0 and not bounds:
-            return Constraint(self, vocabulary, texts.automaton(), max_bytes=max_bytes)
+            return Constraint(spec, vocabulary, texts, max_bytes=max_bytes)
         from structgen.compose.combine import FreeText
         from structgen.compose.counted import Counted, CountingConstraint
         from structgen.compose.product import Product
 
-        product = Product(texts.automaton(), FreeText().automaton())
-        counted = Counted(product, least, min(bounds, default=None))
-        return CountingConstraint(self, vocabulary, counted, max_bytes)
+        counted = Counted(Product(texts, FreeText().automaton()), least, min(bounds, default=None))
+        return CountingConstraint(spec, vocabulary, counted, max_bytes)
+
+    def of_text(self) -> Spec:
+        """See `Spec.of_text`."""
+        rest = tuple(spec for spec in self.specs if not isinstance(spec, TokenRule))
+        return self if len(rest) == len(self.specs) else AllOf(rest)
+
+    def narrowed(self, vocabulary: Vocabulary) -> Vocabulary:
+        """See `Spec.narrowed`."""
+        for rule in self._token_rules():
+            vocabulary = rule.narrowed(vocabulary)
+        return vocabulary
 
     def automaton(self, saved: Stored | None = None) -> Automaton:
         """See `Spec.automaton`."""

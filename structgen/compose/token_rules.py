@@ -43,9 +43,14 @@ class TokenRule(Spec):
     def constraint(self, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
         """See `Spec.constraint`."""
         from structgen.compose.all_of import AllOf
+
+        return AllOf((self.of_text(), self)).constraint_of(self, vocabulary, max_bytes)
+
+    def of_text(self) -> Spec:
+        """See `Spec.of_text`."""
         from structgen.compose.combine import FreeText
 
-        return AllOf((FreeText(), self)).constraint(vocabulary, max_bytes)
+        return FreeText()
 
     def narrowed(self, vocabulary: Vocabulary) -> Vocabulary:
         """The vocabulary without the tokens that break the rule, or are not whole characters."""

@@ -51,7 +51,15 @@ class Spec(ABC):
 
         `spec` makes the spec, which may take long; it is called when something is missing.
         """
-        return spec().automaton(saved)
+        return spec().of_text().automaton(saved)
+
+    def of_text(self) -> Spec:
+        """The spec without what it says of tokens: its automaton is that of its constraints."""
+        return self
+
+    def narrowed(self, vocabulary: Vocabulary) -> Vocabulary:
+        """The vocabulary of its constraints: without the tokens that the spec rules out."""
+        return vocabulary
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
