@@ -34,6 +34,7 @@ QUICK_SECONDS = 36.0  # from the start of the command until the last task ends
 QUICK = "json,sql,free"  # workloads
 QUICK_TEXT, SHORTEST = 1.5, 24  # seconds that a text may take by plain decoding; tokens at least
 REPEATS = 5
+CODE_TOKENS = 256
 COLD = " (cold)"
 
 
@@ -81,10 +82,12 @@ def run(args: argparse.Namespace) -> int:
     if args.quick:  # JSON is written to its end, recorded texts as far as there is time
         short = max(int(QUICK_TEXT / costs.seconds(1)), SHORTEST)
         lengths |= {name: min(args.max_tokens, short) for name in workloads if name != "json"}
-    options = {
+    options: dict[str, dict[str, Any]] = {
         name: {"temperature": args.temperature, "seed": args.seed, "max_tokens": length}
         for name, length in lengths.items()
     }
+    if "code" in options:  # whose texts end by themselves
+        options["code"] |= {"max_tokens": CODE_TOKENS, "on_truncation": "raise"}
     _warm_up(args, generator, asked, arms, options)
     runs = _measure(generator, asked, arms, deadline, options)
     found = figures(runs, costs.ratio, costs.seconds(1))

@@ -7,6 +7,8 @@ paragraphs of this project's documentation.
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import importlib
 import inspect
 import itertools
@@ -18,6 +20,7 @@ from typing import Any
 
 import structgen as sg
 
+_LONGEST = 240  # characters of a recorded function
 WORKLOADS = ("json", "sql", "code", "free")
 HERE = Path(__file__).resolve().parent
 
@@ -90,12 +93,11 @@ def _sql(_count: int, _seed: int) -> Iterator[Task]:
         yield Task("sql", f"{_TABLES}\n-- {question}\n", spec, query)
 
 
-#: Functions of Python's library that fit the shipped grammar, each after another of its module.
+#: Functions of Python's library, each written after another of its module.
 _FUNCTIONS = {
     "colorsys": ("yiq_to_rgb", "rgb_to_hls", "rgb_to_hsv", "hsv_to_rgb"),
     "heapq": ("_siftdown", "_siftdown_max", "_siftup", "_siftup_max"),
-    "html": ("unescape", "escape"),
-    "base64": ("b64encode", "standard_b64decode", "urlsafe_b64encode", "encodebytes"),
+    "copy": ("_deepcopy_list", "_deepcopy_tuple", "_deepcopy_dict", "_deepcopy_method"),
 }
 
 
@@ -104,11 +106,23 @@ def _code(_count: int, _seed: int) -> Iterator[Task]:
     for module, names in _FUNCTIONS.items():
         sources = [_source(module, name) for name in names]
         for before, text in itertools.pairwise(sources):
-            yield Task("code", before + "\n\n", spec, text)
+            yield Task("code", before + "\n\n", spec, _beginning(text))
 
 
 def _source(module: str, name: str) -> str:
     return textwrap.dedent(inspect.getsource(getattr(importlib.import_module(module), name)))
+
+
+def _beginning(source: str) -> str:
+    """As many lines of a function as are a function and have at most _LONGEST characters."""
+    lines = source.splitlines(keepends=True)
+    for count in range(len(lines), 1, -1):
+        text = "".join(lines[:count])
+        if len(text) <= _LONGEST:
+            with contextlib.suppress(SyntaxError):
+                ast.parse(text)
+                return text
+    return source
 
 
 def _free(_count: int, _seed: int) -> Iterator[Task]:

@@ -14,8 +14,9 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from structgen.decode.interfaces import Constraint
+from structgen.speculate.drafters.copy import CopyDrafter
 from structgen.speculate.drafters.forced import ForcedDrafter
-from structgen.speculate.drafters.hybrid import HybridDrafter
+from structgen.speculate.drafters.mixture import MixtureDrafter
 from structgen.speculate.drafters.recycling import RecyclingDrafter
 from structgen.speculate.drafters.suffix import SuffixDrafter
 from structgen.speculate.drafters.suffix_index import SuffixIndex
@@ -189,9 +190,8 @@ class AutoSession:
 def auto() -> Speculation:
     """What `speculate="auto"` means: drafts from all that needs no model, as far as they pay.
 
-    What the grammar forces, what followed in this text and in earlier ones, and what the target
-    found likely after the same token before.
+    What the grammar forces, what followed in this text and in earlier ones, text of the prompt, and
+    what the target found likely after the same token before: mixed, token by token.
     """
-    drafters: list[Drafter] = [SuffixDrafter(SuffixIndex()), RecyclingDrafter()]
-    drafter = AutoDrafter(HybridDrafter(drafters, forced=ForcedDrafter()))
-    return Speculation(drafter, policy=Fixed(MOST))
+    parts = [ForcedDrafter(), SuffixDrafter(SuffixIndex()), CopyDrafter(), RecyclingDrafter()]
+    return Speculation(AutoDrafter(MixtureDrafter(parts)), policy=Fixed(MOST))
