@@ -377,6 +377,19 @@ def test_patience_ends() -> None:
     assert lengths == [1, 2, 3]
 
 
+def test_arrays_within_arrays_come_to_an_end() -> None:
+    """What only ever opens is closed: each state is new to the grammar, but the tokens circle."""
+    nested = sg.JsonSchema(
+        {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}, "type": "array"}}}
+    )
+    model = likes(lambda text: "[")
+    assert write(nested, model).finish == "closed"
+    row = write(nested, model, penalties.LoopGuard())
+    assert row.finish == "complete"
+    assert len(row.tokens) < 200
+    json.loads(row.text)
+
+
 def test_a_circle_is_left_for_the_end_of_the_text() -> None:
     """Where the text may end, only the end token closes it."""
     row = write(sg.Regex("(ab)+"), likes(lambda text: "ba"[len(text) % 2 == 0]))

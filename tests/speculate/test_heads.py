@@ -267,6 +267,18 @@ def test_shipped_heads_draft_well(shipped: Generator, name: str, least: float) -
     assert found > speed(ignorant) + 0.2
 
 
+@pytest.mark.parametrize("name", ["medusa", "eagle"])
+def test_shipped_heads_are_known_by_name(shipped: Generator, name: str) -> None:
+    """`speculate="eagle"` drafts with them; the text is the plain one."""
+    prompt, schema = demo.EXAMPLES["person"]
+    plain = shipped.generate(prompt, schema, temperature=0.0)
+    fast = shipped.generate(prompt, schema, temperature=0.0, speculate=name)
+    assert fast.value == plain.value
+    assert fast.stats is not None
+    assert fast.stats.drafter == name
+    assert fast.stats.tokens_per_forward > 1.2
+
+
 @pytest.mark.parametrize("kind", ["medusa", "eagle"])
 def test_heads_are_saved_and_loaded(double: Generator, kind: str, tmp_path: Path) -> None:
     """With their sizes; in half precision; only for the model that they fit."""
