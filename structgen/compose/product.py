@@ -158,7 +158,7 @@ class Product(Automaton):
             if step >= _SPECIAL:
                 self.specials(parent)
                 continue
-            pair = self.pairs.steps(self._found[parent])[step]
+            pair = self.pairs.step(self._found[parent], step)
             if pair is not None:
                 self._number(pair, (parent, step))
 

@@ -116,6 +116,11 @@ class Pairs:
         left, right = self.left.table(pair[0]), self.right.table(pair[1])
         return [(a, b) if a >= 0 and b >= 0 else None for a, b in zip(left, right, strict=True)]
 
+    def step(self, pair: Pair, byte: int) -> Pair | None:
+        """The pair after one byte, None where one side cannot read it."""
+        left, right = self.left.table(pair[0])[byte], self.right.table(pair[1])[byte]
+        return (left, right) if left >= 0 and right >= 0 else None
+
     def ends(self, pair: Pair) -> bool:
         """Whether both may end."""
         return self.left.ends(pair[0]) and self.right.ends(pair[1])
@@ -188,7 +193,7 @@ class Pairs:
             byte = self._any_byte(here)
             if byte < 0:
                 return False
-            after = self.steps(here)[byte]
+            after = self.step(here, byte)
             if after is None:
                 return False
             here, bridge = after, bridge + bytes((byte,))
@@ -240,7 +245,7 @@ class Pairs:
             if known is False:
                 continue
             way = ways.pop(here, b"")
-            ahead = self.steps(here)[way[0]] if way else None
+            ahead = self.step(here, way[0]) if way else None
             for after in self._following(here):
                 if after not in parents:
                     parents[after] = here
