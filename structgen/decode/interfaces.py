@@ -153,6 +153,14 @@ class DrawingLogits(Protocol):
 CacheT = TypeVar("CacheT")
 
 
+@runtime_checkable
+class WideningTarget(Protocol):
+    """A target that may become one that takes trees, at the price of memory."""
+
+    def with_trees(self) -> Target[Any] | None:
+        """The same model, taking trees; None if there is no way."""
+
+
 class Target(Protocol[CacheT]):
     """A language model that continues several rows of tokens at once.
 

@@ -11,7 +11,7 @@ import copy
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,7 @@ class HuggingFaceTarget:
         self._several = None if recurrent else True  # None: not tried yet
         self._recurrent = "past_key_values" not in self._accepts
         self._table: RowTable | None = None  # mask rows on the GPU
+        self._wide: HuggingFaceTarget | Literal["untried"] | None = "untried"
         if self._recurrent and "cache_params" not in self._accepts:
             raise ModelError(
                 f"{type(model).__name__} takes no cache of what it has read",
@@ -91,6 +92,17 @@ class HuggingFaceTarget:
             self._several = True  # so that `forward` lets the trial pass
             self._several = self._reads_several()
         return self._several
+
+    def with_trees(self) -> HuggingFaceTarget | None:
+        """The same model as a target that takes trees; None if there is no way.
+
+        A model with sliding windows has one: a cache that forgets nothing.
+        """
+        if self._wide == "untried":
+            from structgen.decode.windows import widened
+
+            self._wide = self if self.takes_trees else widened(self)
+        return self._wide
 
     @torch.inference_mode()
     def _reads_several(self) -> bool:
@@ -118,7 +130,7 @@ class HuggingFaceTarget:
             ids[i, width - len(prompt) :] = torch.tensor(prompt)
             alive[i, width - len(prompt) :] = True
         ids, alive = ids.to(self.device), alive.to(self.device)
-        cache = RowCache(DynamicCache(config=self.model.config), alive, width)
+        cache = RowCache(self._new_cache(), alive, width)
         positions = (alive.cumsum(1) - 1).clamp(min=0)
         logits, layers = self._run(cache, ids, alive, positions, hidden, scored=1)
         states, logits = _by_row(layers, alive), logits[:, -1]
@@ -164,13 +176,14 @@ class HuggingFaceTarget:
         if cache.tree is None:
             mask, depth = cache.alive, torch.arange(width, device=self.device)
         else:
-            sees = torch.from_numpy(cache.tree.sees[:, -width:]).to(self.device)
-            mask, depth = self._tree_mask(before, sees), sees.sum(-1) - 1
+            sees = torch.from_numpy(cache.tree.sees).to(self.device)
+            mask, depth = self._tree_mask(before, sees, width), sees[:, -width:].sum(-1) - 1
         positions = before.sum(1, keepdim=True) + depth
         logits, layers = self._run(
             cache, ids, mask, positions, hidden, scored=None if scored else 0
         )
-        rows = logits[fresh] if width > 1 and logits.shape[1] else logits.flatten(0, 1)
+        even = min(map(len, tokens)) == width
+        rows = logits.flatten(0, 1) if even or not logits.shape[1] else logits[fresh]
         return self._logits(rows, _by_row(layers, fresh))
 
     @torch.inference_mode()
@@ -224,7 +237,7 @@ class HuggingFaceTarget:
         self,
         cache: RowCache,
         ids: torch.Tensor,
-        mask: torch.Tensor,
+        mask: Any,
         positions: torch.Tensor,
         hidden: Sequence[int],
         *,
@@ -232,12 +245,12 @@ class HuggingFaceTarget:
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Logits [rows, width, V] and hidden states [rows, width, layers, d] where asked for.
 
-        mask: bool[rows, slots], or additive [rows, 1, width, slots]. scored: so many of the last
+        mask: bool[rows, slots], or what `_tree_mask` makes. scored: so many of the last
         tokens get logits, where the model can tell them apart; None: all.
         """
         given: dict[str, Any] = {
             "input_ids": ids,
-            "attention_mask": mask.long() if mask.ndim == 2 else mask,
+            "attention_mask": mask.long() if _is_flat(mask) else mask,
             "past_key_values": cache.past,
             "use_cache": True,
         }
@@ -268,11 +281,15 @@ class HuggingFaceTarget:
             self._table = RowTable(self.vocab_size, rows.device)
         return DeviceLogits(rows, self._table, hidden)
 
-    def _tree_mask(self, alive: torch.Tensor, sees: torch.Tensor) -> torch.Tensor:
-        """Additive mask [rows, 1, width, slots]: counted slots and own ancestors are 0."""
-        rows, width = sees.shape[:2]
-        past = alive[:, None, None, :].expand(rows, 1, width, alive.shape[1])
-        seen = torch.cat([past, sees[:, None]], -1)
+    def _new_cache(self) -> Cache:
+        return DynamicCache(config=self.model.config)
+
+    def _tree_mask(self, alive: torch.Tensor, sees: torch.Tensor, width: int) -> Any:
+        """What the model takes as the mask of a tree's last `width` nodes."""
+        return self._additive(seen_by(alive, sees, width))
+
+    def _additive(self, seen: torch.Tensor) -> torch.Tensor:
+        """0 where bool[rows, 1, width, slots] is true, the least number elsewhere."""
         dtype = self.model.dtype
         mask = torch.zeros(seen.shape, dtype=dtype, device=self.device)
         return mask.masked_fill_(~seen, torch.finfo(dtype).min)
@@ -294,6 +311,19 @@ class HuggingFaceTarget:
                 f"the prompt contains token {highest} and the model knows {known} tokens",
                 hint="use the tokenizer that belongs to the model",
             )
+
+
+def _is_flat(mask: Any) -> bool:
+    return isinstance(mask, torch.Tensor) and mask.ndim == 2
+
+
+def seen_by(alive: torch.Tensor, sees: torch.Tensor, width: int) -> torch.Tensor:
+    """bool[rows, 1, width, slots]: what the last `width` nodes see: counted slots, own ancestors.
+
+    alive: bool[rows, past slots]. sees: bool[rows, open slots, open slots].
+    """
+    past = alive[:, None, None, :].expand(len(alive), 1, width, alive.shape[1])
+    return torch.cat([past, sees[:, None, -width:]], -1)
 
 
 def _copied(layer: Any) -> Any:

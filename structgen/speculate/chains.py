@@ -2,7 +2,7 @@
 
 Before a draft is read its cache is copied. When only a beginning of the draft is kept the copy
 takes its place, and what was kept is read again, together with the next draft. Rows are read one
-by one, since such caches (sliding windows, recurrent states) have no room for padding inside.
+by one, since such caches (recurrent states, cut windows) have no room for padding inside.
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from structgen.decode.interfaces import Target
+from structgen.decode.interfaces import Target, WideningTarget
 from structgen.errors import GenerationError
 from structgen.speculate.table_target import TableLogits
 
 _LONGEST = 16  # tokens that are read again with a draft; more are read by themselves, once
+
+
+def drafting(target: Target[Any]) -> Target[Any]:
+    """A target that takes drafts back: by trees where there is a way, else by chains."""
+    if target.takes_trees:
+        return target
+    wide = target.with_trees() if isinstance(target, WideningTarget) else None
+    return Chains(target) if wide is None else wide
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from structgen.decode.loop import decode as decode_plainly
 from structgen.decode.loop import leave
 from structgen.decode.result import Clock
 from structgen.decode.row import Row
-from structgen.speculate.chains import Chains
+from structgen.speculate.chains import drafting
 from structgen.speculate.interfaces import Context, LengthPolicy, Round, Session, StoppingPolicy
 from structgen.speculate.rules import SampleCompare
 from structgen.speculate.speculation import Speculation
@@ -140,9 +140,8 @@ def decode(
     live = leave(rows, range(len(rows)), clock)
     if not live:
         return
+    target = drafting(target)
     chain = not target.takes_trees
-    if chain:
-        target = Chains(target)
     works = {r: _Speculating(rows[r], speculation, chain, r) for r in live}
     wanted = speculation.drafter.hidden
     try:

@@ -89,6 +89,8 @@ MODELS = {
     "llama32": (llama_model, torch.float32, 3e-5),
     "llama64": (llama_model, torch.float64, 1e-11),
     "gpt2": (gpt2_model, torch.float64, 1e-11),
+    "sliding": (sliding_model, torch.float64, 1e-11),
+    "mixed": (mixed_model, torch.float32, 1e-4),
 }
 
 
@@ -96,7 +98,10 @@ MODELS = {
 def tree_target(request: Any) -> Any:
     """A target that reads trees, and how exact it is."""
     build, dtype, exact = MODELS[request.param]
-    return HuggingFaceTarget(build().to(dtype)), exact
+    target = HuggingFaceTarget(build().to(dtype)).with_trees()
+    assert target is not None
+    assert target.takes_trees
+    return target, exact
 
 
 @settings(max_examples=12)
@@ -186,7 +191,7 @@ def test_what_is_read_again_and_again_is_read_by_itself(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("build", [*CHAINS, mamba_model])
-def test_models_without_trees_write_the_same_with_drafts(build: Any) -> None:
+def test_models_with_other_caches_write_the_same_with_drafts(build: Any) -> None:
     """Token for token; a model that reads one token at a time is given no drafts."""
     tokenizer = build_tokenizer()
     model = build()
@@ -201,6 +206,65 @@ def test_models_without_trees_write_the_same_with_drafts(build: Any) -> None:
         assert [a.tokens for a in plain] == [b.tokens for b in fast]
         assert all((b.stats is None) == (build is mamba_model) for b in fast)
         assert all(b.stats is None or b.stats.drafted for b in fast)
+
+
+def family(name: str) -> Any:
+    """A tiny model of a family with sliding windows."""
+    import transformers
+
+    shape: dict[str, Any] = {
+        "vocab_size": 64, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "sliding_window": 3,
+        "initializer_range": 0.5,
+    }  # fmt: skip
+    more: dict[str, tuple[str, dict[str, Any]]] = {
+        "Gemma3": ("Gemma3TextConfig", {"layer_types": ["sliding_attention", "full_attention"]}),
+        "GptOss": ("GptOssConfig", {"num_local_experts": 2, "num_experts_per_tok": 1}),
+        "Qwen2": ("Qwen2Config", {"use_sliding_window": True, "max_window_layers": 1}),
+        "Phi3": ("Phi3Config", {"pad_token_id": 0}),
+        "Cohere2": ("Cohere2Config", {"layer_types": ["sliding_attention", "full_attention"]}),
+    }
+    config, settings = more[name]
+    torch.manual_seed(7)
+    untyped: Any = getattr(transformers, f"{name}ForCausalLM")
+    return untyped(getattr(transformers, config)(**shape, **settings)).eval()
+
+
+@pytest.mark.parametrize("name", ["Gemma3", "GptOss", "Qwen2", "Phi3", "Cohere2"])
+def test_families_with_windows_read_trees(name: str) -> None:
+    """Beyond the window, after a commit, in a batch with rows of several lengths."""
+    model = family(name)
+    plain = HuggingFaceTarget(model)
+    assert not plain.takes_trees
+    target = plain.with_trees()
+    assert target is not None
+    assert target is plain.with_trees()
+    rows = [[5, 6, 7, 8, 9], [10]]
+    cache, logits = target.prefill(rows)
+    np.testing.assert_allclose(
+        logits.numpy(), [whole(model, row) for row in rows], rtol=1e-3, atol=1e-3
+    )
+    for tree, kept in [
+        (([20, 21, 22, 23, 24], [-1, 0, 0, 2, 3]), [0, 2, 3]),
+        (([30, 31, 32], [-1, -1, 1]), [1]),
+    ]:
+        logits = target.forward(cache, [tree[0], tree[0]], [tree[1], tree[1]])
+        expected = [whole(model, path) for row in rows for path in paths(row, tree)]
+        np.testing.assert_allclose(logits.numpy(), expected, rtol=1e-3, atol=1e-3)
+        target.commit(cache, [kept, kept[:1]])
+        rows = [[*rows[0], *(tree[0][i] for i in kept)], [*rows[1], tree[0][kept[0]]]]
+        rows = [[*row, 40] for row in rows]
+        logits = target.forward(cache, [[40], [40]])
+        expected = [whole(model, row) for row in rows]
+        np.testing.assert_allclose(logits.numpy(), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_models_that_cannot_take_trees_stay_as_they_are() -> None:
+    """Recurrent ones have no way; those that take them already are their own."""
+    for build in (mamba_model, hybrid_model, bloom_model):
+        assert HuggingFaceTarget(build()).with_trees() is None
+    target = HuggingFaceTarget(llama_model())
+    assert target.with_trees() is target
 
 
 def test_the_output_layer_can_be_left_out() -> None:
