@@ -45,7 +45,8 @@ from structgen.spec.json_cells import Cell
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
-from structgen.spec.json_plans import Take, spelled
+from structgen.spec.json_plans import spelled
+from structgen.spec.json_progress import Take
 from structgen.spec.json_values import Value, members, scalar
 
 _TEXTS = {"other": LOOKED_AT, "item": LOOKED_AT, "free": COMPARED}  # by kind of label

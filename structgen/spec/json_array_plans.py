@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import ArrayAlt
-from structgen.spec.json_plans import CostOf, Take, closing
+from structgen.spec.json_plans import closing
+from structgen.spec.json_progress import CostOf, Take
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from structgen.errors import BudgetError
 from structgen.spec.json_domains import matched
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_items import Items, ItemsPlan
-from structgen.spec.json_plans import CostOf, Take
+from structgen.spec.json_progress import CostOf, Take
 from structgen.spec.json_values import Value
 
 MAX_SEQUENCES = 2000  # ways to count the items that are left

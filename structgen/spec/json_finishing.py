@@ -13,7 +13,7 @@ from structgen.errors import BudgetError
 from structgen.spec.json_clauses import fits
 from structgen.spec.json_exprs import TRUE, Expr, conjoin
 from structgen.spec.json_nodes import Clause, Every, Literal
-from structgen.spec.json_plans import CostOf
+from structgen.spec.json_progress import CostOf
 
 MAX_TRIES = 5000  # choices continued until the first way to finish an object is found
 

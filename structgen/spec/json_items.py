@@ -17,7 +17,8 @@ from structgen.errors import BudgetError
 from structgen.spec.json_array_plans import ArrayPlan
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_nodes import ArrayAlt
-from structgen.spec.json_plans import CostOf, Take, closing
+from structgen.spec.json_plans import closing
+from structgen.spec.json_progress import CostOf, Take
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:

@@ -21,12 +21,8 @@ from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_finishing import Choice, Slot, finished
 from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import Clause, Every, ObjectAlt, is_search
-from structgen.spec.json_plans import (
-    CostOf,
-    ObjectPlan,
-    Progress,
-    Take,
-)
+from structgen.spec.json_plans import ObjectPlan
+from structgen.spec.json_progress import CostOf, Progress, Take
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import (
     ANY,
@@ -28,55 +28,14 @@ from structgen.automaton.words import WordRange, word_range
 from structgen.spec.json_cells import Cell
 from structgen.spec.json_exprs import FALSE, Expr
 from structgen.spec.json_logic import object_child
-from structgen.spec.json_nodes import Clause, ObjectAlt
+from structgen.spec.json_nodes import ObjectAlt
+from structgen.spec.json_progress import CostOf, Left, Progress, Take
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
-    from structgen.spec.json_clauses import Pending
     from structgen.spec.json_costs import Costs
 
-CostOf = Callable[[Expr], int | None]
 MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
-
-
-class Progress(NamedTuple):
-    """What has been read of an object: how far down the declared order, which keys, how many.
-
-    In any order `position` stays 0 and `seen` has all keys; in declared order `seen` has only the
-    keys that are not declared. `taken` stays 0 where no bound needs it. `wanted` has the numbers of
-    the clauses that are still open, and what they may still be settled by; `pending` those that the
-    value being read has a say in.
-    """
-
-    position: int = 0
-    seen: frozenset[str] = frozenset()
-    taken: int = 0
-    wanted: tuple[Clause, ...] = ()
-    pending: tuple[Pending, ...] = ()
-
-
-class Take(NamedTuple):
-    """One way to go on with a key or an item.
-
-    child: what the value must fit; after: the progress then; asked: what else is to be known of the
-    value when it has been read. Each of these is a narrower case of `child`.
-    """
-
-    child: Expr
-    after: Any
-    asked: tuple[Expr, ...] = ()
-
-
-class Left(NamedTuple):
-    """Required members that are still to come: how many, their bytes, those of the largest."""
-
-    number: int = 0
-    total: int = 0
-    largest: int = 0
-
-    def and_one(self, size: int) -> Left:
-        """One more."""
-        return Left(self.number + 1, self.total + size, max(self.largest, size))
 
 
 class ObjectPlan:

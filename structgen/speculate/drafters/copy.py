@@ -237,7 +237,7 @@ class ByteSource:
 
 
 def _guess(kind: Kind) -> float:
-    """How likely a kind of copy is right, before any was seen: of words, each less than the last."""
+    """How likely a kind of copy is right, before any was seen: of words, each less than before."""
     return 0.5 ** (kind[1] + 1) if kind[0] in {"behind", "ahead"} else _STAYS
 
 
