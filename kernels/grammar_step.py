@@ -23,6 +23,7 @@ from structgen.kernels.grammar_stacks import either
 from structgen.kernels.grammar_tables import (
     AT_IS_ACCEPTING,
     AT_STEP,
+    C_COLUMNS,
     CHECKED,
     CLASS,
     GRAMMAR,
@@ -212,7 +213,7 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
     if found < DEAD or ends < 0:
         return numba.int64(SEVERAL)
     if found >= 0:
-        if t.info[NEWLINE] >= 0 and t.rec[found, 6] != 0:
+        if t.info[NEWLINE] >= 0 and t.rec[found, 6] != 0 and fixed(t, C_COLUMNS, kind) != 0:
             return numba.int64(SEVERAL)
         found = (found << 31) | stacks
     for i in range(t.heap[ends]):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from structgen.automaton.lexer import End, LexState, Row, Text, Vector
 from structgen.automaton.regex import EMPTY, Regex
+from structgen.automaton.regex_nodes import Chars, Concat
 from structgen.errors import BudgetError
 from structgen.grammar.ir import Terminal
 
@@ -101,7 +102,59 @@ def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
     """The automata of a terminal."""
     if terminal.text is not None and not terminal.flags and terminal.longer is EMPTY:
         return _of_literal(terminal.text.encode(), ordered)
-    return automata_of(terminal.language, terminal.longer, ordered)
+    language, longer = terminal.language, terminal.longer
+    behind = longer.tail if isinstance(longer, Concat) and longer.head is language else None
+    if isinstance(behind, Chars) and language.shortest == language.longest:
+        return _of_keyword(language, behind, ordered)
+    return automata_of(language, longer, ordered)
+
+
+@lru_cache(maxsize=4096)
+def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
+    """`automata_of` for texts of one length that a character of `behind` must not follow.
+
+    That character is the same for all keywords of a grammar, and read by some hundred states.
+    """
+    word, after = automata_of(language, EMPTY, ordered), _character(behind)
+    first, count = len(word.watch), len(after)
+    broken = np.where(after < 0, FINE, np.where(after >= count, BROKEN, after + first))
+    watch, fails = [word.watch, broken], [word.fails, np.zeros(count, bool)]
+    nexts, match = word.next, word.match
+    own = np.where(word.accepts, first, FINE)
+    if ordered:  # it has matched as soon as it is known that no such character follows
+        start = first + count
+        held = np.where(after < 0, BROKEN, np.where(after >= count, FINE, after + start))
+        pending = np.arange(len(word.watch)) > BROKEN
+        watch[0] = np.where(pending[:, None] & (word.watch == BROKEN), start, word.watch)
+        watch.append(held)
+        fails.append(np.ones(count, bool))
+        match = np.append(np.where(match == BROKEN, start, match), np.arange(1, count) + start)
+        shift = len(nexts) - 1  # state i of the character is state i + shift from 1 on
+        inside = np.where((after < 0) | (after >= count), -1, after + shift)
+        nexts = np.concatenate([np.where(word.accepts[:, None], inside[0], nexts), inside[1:]])
+        own = np.append(own, np.zeros(count - 1, np.int32))
+    rest = len(nexts) - len(word.next)
+    return Automata(
+        next=nexts.astype(np.int32),
+        accepts=np.append(word.accepts, np.zeros(rest, bool)),
+        own=own.astype(np.int32),
+        match=match.astype(np.int32),
+        watch=np.concatenate(watch).astype(np.int32),
+        fails=np.concatenate(fails),
+        distance=np.append(word.distance, np.full(rest, 1 << 28)).astype(np.int32),
+    )
+
+
+@lru_cache(maxsize=64)
+def _character(of: Regex) -> Ints:
+    """The next states within one character; a state that ends one is numbered behind all others."""
+    table, ends, _ = _read(of, EMPTY)
+    order = np.argsort(ends, kind="stable")
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order))
+    inner = table[order[: int((~ends).sum())]]
+    found: Ints = np.where(inner < 0, -1, place[inner])
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -146,14 +199,14 @@ def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], 
     longers: list[bool] = []
     for state in listed:
         row = row_of(state)
+        keys = list(map(id, row.targets))
         codes = {id(None): -1}
-        for target in row.targets:
-            if id(target) not in codes and isinstance(target, LexState):
-                if target not in numbers:
-                    numbers[target] = len(listed)
+        for key, target in dict(zip(keys, row.targets, strict=True)).items():
+            if isinstance(target, LexState):
+                number = codes[key] = numbers.setdefault(target, len(listed))
+                if number == len(listed):
                     listed.append(target)
-                codes[id(target)] = numbers[target]
-        table.append([codes[key] for key in map(id, row.targets)])
+        table.append(list(map(codes.__getitem__, keys)))
         held = row.accept if isinstance(row.accept, tuple) else (False, False)
         ends.append(held[0])
         longers.append(held[-1] and longer is not EMPTY)

@@ -1,4 +1,4 @@
-"""In: literals. Out: proof that their automata, written down at once, are those of any pattern."""
+"""In: literals and keywords. Out: proof that their automata are like those of any pattern."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from structgen.automaton.regex import EMPTY, literal
 from structgen.grammar.ir import Terminal
 from structgen.grammar.lexemes import Automata, automata_of, of_terminal
+from structgen.grammar.terminal_patterns import matches_of
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -17,11 +18,44 @@ def test_literals_are_like_patterns(text: str, ordered: bool) -> None:
     made = automata_of(literal(text), EMPTY, ordered)
     for field in ("next", "accepts", "own", "distance"):
         assert (getattr(told, field) == getattr(made, field)).all()
-    pairs = set(zip(told.match.tolist(), made.match.tolist(), strict=True))
+    assert_alike(told, made)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("pattern", [r"in\b", r"h\u00e4(?![a-z])", r"[ab][bc](?![c\u00e9\u20ac])"])
+def test_keywords_are_like_patterns(pattern: str, ordered: bool) -> None:
+    """What must not follow decides as it does when all is read as one."""
+    language, longer = matches_of(pattern)
+    told = of_terminal(Terminal("T", language, longer=longer), ordered)
+    assert_alike(told, automata_of(language, longer, ordered))
+
+
+def assert_alike(told: Automata, made: Automata) -> None:
+    """No bytes tell the automata or their watches apart."""
+    states = {(0, 0)}
+    queue = list(states)
+    for one, other in queue:
+        assert (one < 0) == (other < 0)
+        if one < 0:
+            continue
+        assert told.accepts[one] == made.accepts[other]
+        assert told.distance[one] == made.distance[other]
+        if told.accepts[one]:
+            assert_same_watch(told, made, int(told.own[one]), int(made.own[other]))
+        assert_same_watch(told, made, int(told.match[one]), int(made.match[other]))
+        after = zip(told.next[one].tolist(), made.next[other].tolist(), strict=True)
+        new = set(after) - states
+        states |= new
+        queue += new
+
+
+def assert_same_watch(told: Automata, made: Automata, one: int, other: int) -> None:
+    """No bytes tell two watches apart."""
+    pairs = {(one, other)}
     todo = list(pairs)
-    for one, other in todo:
-        assert _verdict(told, one) == _verdict(made, other)
-        after = zip(told.watch[one].tolist(), made.watch[other].tolist(), strict=True)
+    for a, b in todo:
+        assert _verdict(told, a) == _verdict(made, b)
+        after = zip(told.watch[a].tolist(), made.watch[b].tolist(), strict=True)
         new = set(after) - pairs
         pairs |= new
         todo += new
