@@ -76,7 +76,7 @@ def assert_same(generator: Generator, drafter: Any, **options: Any) -> list[Any]
 def test_whatever_model_drafts_the_texts_stay(
     generator: Generator, kind: str, options: dict[str, Any]
 ) -> None:
-    """A good drafter, a bad one, one without trees, and one that reads token by token."""
+    """A good drafter, a bad one, one with a window, and one that reads token by token."""
     model = {
         "near": lambda: nearby(generator, 0.02),
         "far": lambda: build_model(build_tokenizer(), seed=9),

@@ -117,6 +117,19 @@ def test_hidden_states_are_told_by_each_for_itself() -> None:
                 assert len(states) == count + 1
 
 
+def test_parts_of_a_model_with_windows_take_trees() -> None:
+    """Of one kind of layers, or of both; each node is read as its path."""
+    model = Layered(HuggingFaceTarget(mixed_model()))
+    for layers in ((0,), (1,), (0, 1)):
+        target, _ = model.part(layers)
+        assert target.takes_trees
+        row = [5, 9, 33, 7, 8, 6]
+        cache, _ = target.prefill([row])
+        logits = target.forward(cache, [[20, 21, 22]], [[-1, -1, 0]]).numpy()
+        expected = [whole(target.model, [*row, *path])[-1] for path in ([20], [21], [20, 22])]
+        np.testing.assert_allclose(logits, expected, rtol=1e-3, atol=1e-3)
+
+
 def test_layers_that_do_not_exist_are_refused(generator: Generator) -> None:
     """None, or one too many."""
     model = Layered(generator.target)

@@ -40,6 +40,7 @@ class Layered:
         with self._lock:
             if key not in self._parts:
                 part = HuggingFaceTarget(with_layers(self.target.model, key))
+                part = part.with_trees() or part
                 self._parts[key] = part, Head(part, self._trim)
             self._parts.move_to_end(key)
             while len(self._parts) > _KEPT:
