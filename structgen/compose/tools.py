@@ -16,6 +16,7 @@ from structgen.compose.tags import TEXT, Tag, Tagged, Tags
 from structgen.compose.tool_definitions import Tool, read_tools
 from structgen.compose.tool_parameters import parameters
 from structgen.errors import SpecError
+from structgen.spec.partial_json import PartialValue
 from structgen.spec.specs import Regex, Spec
 
 if TYPE_CHECKING:
@@ -116,6 +117,18 @@ class Tools(Laid):
     def parse(self, text: str) -> list[ToolCall]:
         """The calls in a text, in their order. Raises ValidationError."""
         return [piece for piece in self.pieces(text) if isinstance(piece, ToolCall)]
+
+    def partial(self, text: str) -> PartialValue:
+        """The calls that are whole so far; in formats that begin with a verdict, the text."""
+        if self.format.answer is not None:
+            return super().partial(text)
+        inner = self.inner.partial(text)
+        if not inner.begun:
+            return inner
+        being_written = inner.open[0] if inner.open else None
+        whole = [piece for i, piece in enumerate(inner.value) if i != being_written]
+        calls = [piece for piece in self._flat(whole) if isinstance(piece, ToolCall)]
+        return PartialValue(begun=True, value=calls, open=None if inner.open is None else ())
 
     def pieces(self, text: str) -> list[str | ToolCall]:
         """The calls, and the text to the user before, between and behind them.

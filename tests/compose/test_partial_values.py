@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.compose.base import as_spec
+from structgen.compose.call_formats import FORMATS, CallFormat
 from structgen.compose.tags import Tagged
+from structgen.compose.tools import tools
 from structgen.spec.specs import Spec
+from tests.compose.test_tools import ALL, vocabulary, written
 
 values = st.recursive(
     st.none()
@@ -115,6 +120,28 @@ def test_alternatives_wait_until_they_are_told_apart(text: str) -> None:
     limited = sg.all_of(sg.JsonSchema({"type": "object"}), sg.Regex(".{1,99}"))
     if text.startswith("{"):
         check(limited, text)
+
+
+@pytest.mark.parametrize("style", FORMATS.values(), ids=lambda style: style.name)
+def test_calls_come_when_they_are_whole(style: CallFormat) -> None:
+    """One after the other, in random calls of every format; none is taken back."""
+    spec = tools(ALL, style, at_least=1, text="none")
+    rng = Random(style.name)
+    c = sg.compile(spec, vocabulary(style, rng))
+    for _ in range(3):
+        text = written(c, rng, 40)
+        seen = 0
+        for end in [*range(0, len(text), 3), len(text)]:
+            partial = spec.partial(text[:end])
+            if style.answer is not None:
+                assert partial.value == text[:end]
+            elif partial.begun:
+                assert spec.parse(text)[: len(partial.value)] == partial.value
+                assert len(partial.value) >= seen
+                seen = len(partial.value)
+        # Where nothing stands behind the last arguments, white space might still follow.
+        unsure = style.call.endswith("$ARGUMENTS") and not style.close
+        assert style.answer is not None or seen >= len(spec.parse(text)) - unsure
 
 
 def test_text_is_its_own_partial_value() -> None:
