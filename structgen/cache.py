@@ -3,7 +3,8 @@
 A file for each spec (with its options), vocabulary and version of structgen, named by a digest of
 them. Files are replaced as a whole, so readers need no lock; whoever makes one holds a lock, so
 that many processes that start at once make each only once. A lock is the system's, and gone with
-the process that held it.
+the process that held it. One more file for each vocabulary has the parts of masks that all its
+specs share, for specs that nobody has compiled yet.
 """
 
 from __future__ import annotations
@@ -13,19 +14,22 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from structgen import artifact, pipeline
 from structgen.constraint import MAX_BYTES, Constraint
 from structgen.container import remove_leftovers
 from structgen.errors import ArtifactError
 from structgen.explore import Explored, explore
+from structgen.mask.common import common_of
+from structgen.mask.common_file import SavedParts, digest_of, save
 from structgen.spec.specs import Spec, coerce
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 ENDING = ".sgc"
+SHARED_ENDING = ".sgr"  # of the file with what all specs of a vocabulary share
 MAX_FILES_BYTES = 4 << 30
 MAX_STATES = 1000
 
@@ -56,12 +60,14 @@ class Cache:
         self.max_states = max_states
         self.max_memory = max_memory
         self._live: WeakValueDictionary[str, Constraint] = WeakValueDictionary()
+        self._opened: WeakSet[Vocabulary] = WeakSet()  # whose shared parts have been looked for
 
     def compile(self, spec: Any, vocabulary: Vocabulary) -> Constraint:
         """The constraint of a spec: the one in use, from its file, or compiled and written.
 
         Takes and raises what `structgen.compile` does.
         """
+        self._open(vocabulary)
         wanted = coerce(spec)
         key = artifact.key_of(wanted, vocabulary)
         found = self._live.get(key)
@@ -78,10 +84,11 @@ class Cache:
         handed_out = (key for key, live in self._live.items() if live is constraint)
         key = next(handed_out, None) or artifact.key_of(constraint.spec, constraint.vocabulary)
         self._write(key, constraint, None)
+        self._share(constraint.vocabulary)
 
     def clear(self) -> None:
         """Delete all files. Constraints that were loaded from them stay as they are."""
-        for path, _, _ in self._files():
+        for path, _, _ in self._files(shared=True):
             path.unlink(missing_ok=True)
 
     def __len__(self) -> int:
@@ -91,7 +98,7 @@ class Cache:
     @property
     def nbytes(self) -> int:
         """Bytes of all files together."""
-        return sum(size for _, size, _ in self._files())
+        return sum(size for _, size, _ in self._files(shared=True))
 
     def path_of(self, key: str) -> Path:
         """The file of a constraint; `key` is what `artifact.key_of` says."""
@@ -116,7 +123,34 @@ class Cache:
             explored = explore(made, self.max_states) if self.max_states else None
             with contextlib.suppress(ArtifactError):
                 self._write(key, made, explored)
-            return made
+        self._share(made.vocabulary)
+        return made
+
+    def _shared_path(self, vocabulary: Vocabulary) -> Path:
+        return self.directory / f"{vocabulary.hash[:40]}{SHARED_ENDING}"
+
+    def _open(self, vocabulary: Vocabulary) -> None:
+        """Use the parts of rows that processes before this one have made for a vocabulary."""
+        if vocabulary not in self._opened:
+            self._opened.add(vocabulary)
+            path = self._shared_path(vocabulary)
+            with contextlib.suppress(ArtifactError):
+                common_of(vocabulary).use(SavedParts(path, vocabulary))
+                with contextlib.suppress(OSError):
+                    os.utime(path)
+
+    def _share(self, vocabulary: Vocabulary) -> None:
+        """Write what has been made for all specs of a vocabulary, beside what others have."""
+        common, path = common_of(vocabulary), self._shared_path(vocabulary)
+        if not common.made or common.characters is None:
+            return
+        with self._locked(vocabulary.hash), contextlib.suppress(ArtifactError):
+            parts = [((digest_of(lexicon), q), part) for lexicon, q, part in common.items()]
+            with contextlib.suppress(ArtifactError):
+                parts += SavedParts(path, vocabulary).items()
+            save(path, vocabulary, parts, common.characters)
+            common.made = 0
+            self._trim(path)
 
     def _write(self, key: str, constraint: Constraint, explored: Explored | None) -> None:
         with contextlib.suppress(OSError):  # what is wrong with it, writing will say
@@ -127,7 +161,7 @@ class Cache:
 
     def _trim(self, newest: Path) -> None:
         """Delete the files that were used least recently until the others fit."""
-        files = sorted(self._files(), key=lambda file: file[2])
+        files = sorted(self._files(shared=True), key=lambda file: file[2])
         total = sum(size for _, size, _ in files)
         for path, size, _ in files:
             if total <= self.max_bytes:
@@ -138,10 +172,12 @@ class Cache:
                 total -= size
         remove_leftovers(self.directory)
 
-    def _files(self) -> list[tuple[Path, int, float]]:
-        """The files with their sizes and when they were last used."""
+    def _files(self, *, shared: bool = False) -> list[tuple[Path, int, float]]:
+        """The files with their sizes and when they were last used; `shared` ones too."""
         found = []
-        for path in self.directory.glob(f"*{ENDING}"):
+        for path in self.directory.glob("*.sg?"):
+            if path.suffix != ENDING and not (shared and path.suffix == SHARED_ENDING):
+                continue
             with contextlib.suppress(OSError):  # another process has deleted it just now
                 status = path.stat()
                 found.append((path, status.st_size, status.st_mtime))

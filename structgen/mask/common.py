@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,7 @@ from structgen.automaton.lexicon import Lexicon
 from structgen.mask.bitmask import pack
 
 if TYPE_CHECKING:
+    from structgen.mask.common_file import SavedParts
     from structgen.tokens.vocabulary import Vocabulary
 
 MAX_BYTES = 64 << 20  # of parts of rows kept for one vocabulary
@@ -61,7 +63,9 @@ class Common:
         self._lexicons: dict[int, Lexicon] = {}  # by id, kept so that ids stay theirs
         self._short: dict[int, Row] = {}
         self._nbytes = 0
+        self._saved: SavedParts | None = None
         self._lock = threading.Lock()
+        self.made = 0  #: parts that no file had
 
     @property
     def nbytes(self) -> int:
@@ -75,10 +79,31 @@ class Common:
             found = self._insides.get(key)
             if found is not None:
                 self._insides.move_to_end(key)
+        if found is None and self._saved is not None:
+            found = self._saved.inside(lexicon, q)
+            if found is not None:
+                self._keep(lexicon, q, found)
         return found
+
+    def use(self, saved: SavedParts) -> None:
+        """Take from a file what has not been made yet."""
+        self._saved = saved
+        if self.characters is None:
+            self.characters = saved.characters
+
+    def items(self) -> Iterator[tuple[Lexicon, int, Inside]]:
+        """The parts with their lexicons and states, those used last first."""
+        with self._lock:
+            kept = list(self._insides.items())
+        for (lexicon, q), inside in reversed(kept):
+            yield self._lexicons[lexicon], q, inside
 
     def keep(self, lexicon: Lexicon, q: int, inside: Inside) -> None:
         """Keep what a state allows; what was used least recently goes where there is no room."""
+        self.made += 1
+        self._keep(lexicon, q, inside)
+
+    def _keep(self, lexicon: Lexicon, q: int, inside: Inside) -> None:
         key = (id(lexicon), q)
         with self._lock:
             self._lexicons[id(lexicon)] = lexicon
