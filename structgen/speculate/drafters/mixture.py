@@ -7,16 +7,21 @@ which the grammar forces: no single guesser knows such a path, and trees made ap
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Any
 
 from structgen.errors import GenerationError
 from structgen.speculate.drafters.guessing import GuessDrafter, Guesser, Guesses
+from structgen.speculate.drafters.rates import Rates
 from structgen.speculate.interfaces import Context, Round
 
 _BROADEST = 16  # most guesses at one place
+_RANKS = 3  # from this one on, guesses of a part are trusted alike
 _CERTAIN = 0.9  # probability of a guess that needs no second opinion
+
+#: The part, the rank of the guess, and its probability in tenths.
+Kind = tuple[int, int, int]
 
 
 class MixtureDrafter(GuessDrafter):
@@ -27,32 +32,49 @@ class MixtureDrafter(GuessDrafter):
         if not drafters:
             raise GenerationError("there is no drafter", expected="one or more")
         self.drafters = tuple(drafters)
+        self.rates = Rates()
         self.name = "*".join(drafter.name for drafter in drafters)
 
     def guesser(self, context: Context) -> MixtureGuesser:
         """For a new text."""
-        return MixtureGuesser([drafter.guesser(context) for drafter in self.drafters])
+        return MixtureGuesser([drafter.guesser(context) for drafter in self.drafters], self.rates)
+
+
+@dataclass
+class Place:
+    """The places of all parts; what they guessed there, by kind of guess; where tokens led."""
+
+    parts: list[Any]
+    guessed: list[tuple[Kind, int]] = field(default_factory=list)
+    longer: dict[int, Place] = field(default_factory=dict)
 
 
 @dataclass
 class MixtureGuesser:
-    """Guesses what one of its parts guesses; its place is the places of all."""
+    """Guesses what its parts guess, each as far as it was right so far."""
 
     parts: list[Guesser]
+    rates: Rates
+    _root: Place | None = None
 
-    def start(self, context: Context) -> list[Any]:
+    def start(self, context: Context) -> Place:
         """The places of all after the context."""
-        return [part.start(context) for part in self.parts]
+        self._root = Place([part.start(context) for part in self.parts])
+        return self._root
 
-    def guesses(self, place: list[Any], state: int) -> Guesses:
+    def guesses(self, place: Place, state: int) -> Guesses:
         """Each token with the probability that one part is right, as if they erred apart.
 
         The parts are asked in their order, until one of them is nearly certain.
         """
         wrong: dict[int, float] = {}
-        for part, where in zip(self.parts, place, strict=True):
+        for number, part in enumerate(self.parts):
+            where = place.parts[number]
             found = () if where is None else part.guesses(where, state)
-            for token, probability in found:
+            for rank, (token, claimed) in enumerate(found):
+                kind = (number, min(rank, _RANKS), int(10 * claimed))
+                probability = self.rates.of(kind, claimed)
+                place.guessed.append((kind, token))
                 wrong[token] = wrong.get(token, 1.0) * (1.0 - probability)
             if found and found[0][1] >= _CERTAIN:
                 break
@@ -60,15 +82,26 @@ class MixtureGuesser:
         guesses = [(token, (1.0 - error) / total) for token, error in wrong.items()]
         return nlargest(_BROADEST, guesses, key=lambda guess: guess[1])
 
-    def follow(self, place: list[Any], token: int) -> list[Any]:
+    def follow(self, place: Place, token: int) -> Place:
         """All of them one token further."""
-        return [
-            None if where is None else part.follow(where, token)
-            for part, where in zip(self.parts, place, strict=True)
-        ]
+        longer = place.longer[token] = Place(
+            [
+                None if where is None else part.follow(where, token)
+                for part, where in zip(self.parts, place.parts, strict=True)
+            ]
+        )
+        return longer
 
     def observe(self, context: Context, seen: Round) -> None:
-        """Let all of them learn."""
+        """Learn how often each kind of guess is right, and let all of them learn."""
+        place = self._root
+        for token in seen.written:
+            if place is None:
+                break
+            for kind, guess in place.guessed:
+                self.rates.learn(kind, guess == token)
+            place = place.longer.get(token)
+        self._root = None
         for part in self.parts:
             part.observe(context, seen)
 
