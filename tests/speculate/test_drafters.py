@@ -18,6 +18,7 @@ from structgen.decode.generator import Generator
 from structgen.decode.loop import decode as decode_plainly
 from structgen.speculate.drafters.copy import CopyDrafter
 from structgen.speculate.drafters.forced import ForcedDrafter
+from structgen.speculate.drafters.guessing import GuessDrafter
 from structgen.speculate.drafters.hybrid import HybridDrafter
 from structgen.speculate.drafters.jacobi import JacobiDrafter
 from structgen.speculate.drafters.lookahead import LookaheadDrafter
@@ -368,3 +369,50 @@ def test_what_is_learned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(recycling.matrix) <= most + 2 * 17
     assert len(trigram.table) <= most
     assert len(stand.table) <= most + per_node
+
+
+def test_a_mixture_learns_whom_to_trust() -> None:
+    """One that is always sure of the wrong token comes second before long."""
+
+    class Sure(GuessDrafter):
+        """Guesses the same token everywhere."""
+
+        def __init__(self, token: int, claimed: float) -> None:
+            self.name = f"sure of {token}"
+            self.token, self.claimed = token, claimed
+
+        def guesser(self, context: Context) -> Any:
+            """Keeps nothing of a text."""
+            return self
+
+        def start(self, context: Context) -> bool:
+            """One place is like another."""
+            return True
+
+        def guesses(self, place: bool, state: int) -> list[tuple[int, float]]:
+            """The token."""
+            return [(self.token, self.claimed)]
+
+        def follow(self, place: bool, token: int) -> bool:
+            """One place is like another."""
+            return True
+
+        def observe(self, context: Context, seen: Round) -> None:
+            """Nothing."""
+
+        def end(self, context: Context) -> None:
+            """Nothing."""
+
+    vocabulary = sg.Vocabulary([b"<end>", b"a", b"b"], eos_ids=[0])
+    constraint = sg.compile(sg.Regex("[ab]{1,90}"), vocabulary)
+    drafter = MixtureDrafter([Sure(1, 0.8), Sure(2, 0.3)])
+    firsts = []
+    for _ in range(12):
+        context = make_context(constraint, (1,))
+        session = drafter.begin(context)
+        tree = session.propose(context, Budget(nodes=1))
+        firsts.append(tree.tokens[1])
+        context.tokens.append(2)
+        session.observe(context, Round(tree, (), (2,), np.zeros((2, 3)), None, 0.0, 0.0))
+    assert firsts[0] == 1
+    assert firsts[-1] == 2
