@@ -71,9 +71,11 @@ class Lark(GrammarSpec):
     grammar: its text; `%json {...}` in a rule stands for a JSON text of that schema. start: the
     rule to start from. lexing: "free", as Lark's Earley parser with its dynamic lexer: each
     terminal is matched by itself wherever the grammar allows it; or "longest", as its contextual
-    lexer: of the terminals that are allowed, the first in Lark's order of priority and length.
-    import_paths: folders for `%import`. path: the file that the text is from, for `%import .name`.
-    layout: how indentation makes terminals. refs: what terminals under `%declare` are, as specs.
+    lexer: of the terminals that are allowed, the first in Lark's order of priority and length. With
+    either, a text of a spec inside may end wherever the spec's texts may, and the lexer takes no
+    notice of it: both are read side by side. import_paths: folders for `%import`. path: the file
+    that the text is from, for `%import .name`. layout: how indentation makes terminals. refs: what
+    terminals under `%declare` are, as specs.
     """
 
     grammar: str
