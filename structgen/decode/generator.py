@@ -227,8 +227,8 @@ class Stream(Iterator[str]):
         JSON is JSON at any time, also for a Pydantic model: objects with the members that have
         begun, strings with their characters so far. Whatever is there stays: members and items are
         added, strings grow, numbers gain digits until something follows. In a `sequence`, `Tags`
-        or `any_of` it is a list, or value, of what is certain to have begun; other text is the text
-        so far. ValidationError never, unless the spec's own texts cannot be parsed.
+        or `any_of` it is a list, or value, of what is certain to have begun; of `tools`, the calls
+        that are whole; other text is the text so far. Takes time that grows with the text.
         """
         partial: PartialValue = self._row.request.constraint.spec.partial(self.text)
         return partial
