@@ -18,6 +18,7 @@ from structgen.decode.interfaces import Target, WideningTarget
 from structgen.errors import GenerationError
 from structgen.speculate.table_target import TableLogits
 
+MOST_CHAINS = 4  #: rows; a pass for each of more costs what drafts save over one for all
 _LONGEST = 16  # tokens that are read again with a draft; more are read by themselves, once
 
 

@@ -23,7 +23,7 @@ from structgen.decode.loop import decode as decode_plainly
 from structgen.decode.loop import leave
 from structgen.decode.result import Clock
 from structgen.decode.row import Row
-from structgen.speculate.chains import drafting
+from structgen.speculate.chains import MOST_CHAINS, drafting
 from structgen.speculate.interfaces import Context, LengthPolicy, Round, Session, StoppingPolicy
 from structgen.speculate.rules import SampleCompare
 from structgen.speculate.speculation import Speculation
@@ -131,17 +131,18 @@ def decode(
     """Yield (index of the row, new text) until every row is finished.
 
     As `structgen.decode.loop.decode`, which says what a piece is and which errors there are, and
-    which writes the texts of a model that reads one token at a time.
+    which writes the texts of a model that reads one token at a time, and of many rows that could
+    only be read one by one.
     """
-    if not target.takes_drafts:
+    wide = drafting(target)
+    if not target.takes_drafts or (not wide.takes_trees and len(rows) > MOST_CHAINS):
         yield from decode_plainly(target, rows)
         return
     clock = Clock()
     live = leave(rows, range(len(rows)), clock)
     if not live:
         return
-    target = drafting(target)
-    chain = not target.takes_trees
+    target, chain = wide, not wide.takes_trees
     works = {r: _Speculating(rows[r], speculation, chain, r) for r in live}
     wanted = speculation.drafter.hidden
     try:

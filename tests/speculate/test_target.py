@@ -206,6 +206,8 @@ def test_models_with_other_caches_write_the_same_with_drafts(build: Any) -> None
         assert [a.tokens for a in plain] == [b.tokens for b in fast]
         assert all((b.stats is None) == (build is mamba_model) for b in fast)
         assert all(b.stats is None or b.stats.drafted for b in fast)
+    many = generator.generate("aa", words, n=5, seed=1, speculate=speculate)
+    assert all((b.stats is None) == (build not in {sliding_model, mixed_model}) for b in many)
 
 
 def family(name: str) -> Any:
