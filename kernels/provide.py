@@ -18,6 +18,11 @@ def provide(t, q):  # type: ignore[no-untyped-def]
     `t.need[0]` is then the state to be filled, or how many states room is needed for, and
     `t.need[1]` for how many spans.
     """
+    if q < t.common.shape[0]:
+        for byte in range(256):
+            t.rows[q, byte] = t.common[q, byte]
+        t.filled[q] = 1
+        return numba.int64(0)
     kind = t.within[q, KIND]
     if kind == 0 or t.within[q, DONE] != 0:
         t.need[0] = q

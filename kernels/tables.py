@@ -119,6 +119,7 @@ class Tables(NamedTuple):
     `moves`, of `order` and `words`, lexer states, `letters`, bytes of `allowed`, `spans`.
     need: int64[8], what a kernel that stopped is waiting for, and where it stopped.
     info: int64[2], the addresses of kernels that others call by them.
+    common: int32[n, 256], the rows of the first states, which are the same for many specs.
     """
 
     rows: npt.NDArray[np.int32]
@@ -144,6 +145,7 @@ class Tables(NamedTuple):
     sizes: npt.NDArray[np.int64]
     need: npt.NDArray[np.int64]
     info: npt.NDArray[np.int64]
+    common: npt.NDArray[np.int32]
 
 
 I32 = types.int32[::1]
@@ -156,7 +158,7 @@ INTS = types.Array(types.int32, 1, "C", readonly=True)
 TABLES = types.NamedTuple(
     [
         GRID, U8, I32, U8, U8, GRID, I32, GRID, GRID, I32, U8, GRID, I32,
-        GRID, HASH, GRID, I64, I32, HASH, HASH, I64, I64, I64,
+        GRID, HASH, GRID, I64, I32, HASH, HASH, I64, I64, I64, GRID,
     ],
     Tables,
 )  # fmt: skip

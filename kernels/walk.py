@@ -28,6 +28,7 @@ from structgen.kernels.tables import (
     TABLES,
     TAKEN,
     U8,
+    UNUSED,
 )
 from structgen.kernels.taken import BACKSLASH, rests_of_taken
 
@@ -265,6 +266,23 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
     return status
 
 
+@inlined
+def walk_behind(t, nodes, row, stack, i, last):  # type: ignore[no-untyped-def]
+    """Set bits of tokens at nodes `i` to `last` - 1 that can be read on. Returns 0 or a NEED_*."""
+    while i < last:
+        depth = nodes.depth[i]
+        pair = read(t, stack[depth - 1], numba.int64(nodes.byte[i]))
+        if pair >= 0:
+            stack[depth] = pair
+            allow(nodes, row, i)
+            i += 1
+        elif pair == DEAD:
+            i = nodes.end[i]
+        else:
+            return pair
+    return numba.int64(0)
+
+
 @lean(types.int64(TABLES, NODES, CROSSINGS, RESTS, types.int64, types.int32[::1], I64))
 def walk_crossing(t, nodes, crossings, rests, ctx, row, stack):  # type: ignore[no-untyped-def]
     """Set bits of tokens that end the lexeme in context `ctx` and go on beyond it.
@@ -280,17 +298,26 @@ def walk_crossing(t, nodes, crossings, rests, ctx, row, stack):  # type: ignore[
     if t.contexts[ctx, TAKEN] >= 0:
         count = rests_of_taken(t.contexts, t.origin, ctx, rests.text, rests.start)
     exact = False
+    known = numba.int64(-1)  # a label that leads on from every crossing alike, and where to
+    known_pair = numba.int64(DEAD)
     while k < crossings.node.shape[0]:
         first = crossings.node[k]
         if i < 0:
-            vague = t.needs_text[crossings.label[k]] == COMPARED and not exact and count >= 0
+            label = numba.int64(crossings.label[k])
+            vague = t.needs_text[label] == COMPARED and not exact and count >= 0
             fresh = 1
             if vague and count > 0:
                 fresh = freshness(crossings, k, rests, count)
                 vague = fresh >= 0
+            alike = crossings.before[k] == 0 and (vague or t.needs_text[label] == UNUSED)
             pair = numba.int64(DEAD)
-            if fresh != 0:
+            if fresh != 0 and alike and label == known:
+                pair = known_pair
+            elif fresh != 0:
                 pair = enter(t, nodes, crossings, ctx, k, vague)
+                if alike and pair >= DEAD:
+                    known = label
+                    known_pair = pair
             if pair < DEAD:
                 stack[place] = k
                 stack[place + 1] = -1
@@ -300,26 +327,13 @@ def walk_crossing(t, nodes, crossings, rests, ctx, row, stack):  # type: ignore[
                 allow(nodes, row, first)
                 stack[nodes.depth[first]] = pair
                 i = first + 1
-        last = nodes.end[first]
-        again = False
-        while i < last:
-            depth = nodes.depth[i]
-            pair = read(t, stack[depth - 1], numba.int64(nodes.byte[i]))
-            if pair >= 0:
-                stack[depth] = pair
-                allow(nodes, row, i)
-                i += 1
-            elif pair == DEAD:
-                i = nodes.end[i]
-            elif pair == NEED_EXACT:
-                again = True
-                break
-            else:
-                stack[place] = k
-                stack[place + 1] = -1
-                return pair
-        exact = again
-        if not again:
+        code = walk_behind(t, nodes, row, stack, i, nodes.end[first])
+        if code < 0 and code != NEED_EXACT:
+            stack[place] = k
+            stack[place + 1] = -1
+            return code
+        exact = code == NEED_EXACT
+        if not exact:
             k += 1
         i = -1
     stack[place] = k

@@ -281,5 +281,5 @@ class Engine(Numbering, Automaton):
             "frames": self.frames_made,
             "contexts": int(t.sizes[0]),
             "events": int(t.sizes[2] + t.sizes[4]),
-            "bytes": sum(array.nbytes for array in t),
+            "bytes": sum(array.nbytes for array in t) - t.common.nbytes,
         }

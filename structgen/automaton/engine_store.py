@@ -46,6 +46,8 @@ def stored(engine: Engine) -> Stored:
     states, contexts = engine.states_made, int(t.sizes[0])
     for q in np.flatnonzero(t.filled[:states] == 0).tolist():
         engine.fill_saved(q)
+    missing = np.flatnonzero(t.filled[: len(t.common)] == 0)
+    t.rows[missing], t.filled[missing] = t.common[missing], 1
     arrays: Arrays = {name: getattr(t, name)[:states].copy() for name in _STATES}
     arrays |= {name: getattr(t, name)[:contexts].copy() for name in _CONTEXTS}
     arrays |= {name: getattr(t, name).copy() for name in _WHOLE}
@@ -102,6 +104,7 @@ class Saved:
         tables["remembered"] = hash_table(256)
         tables["need"] = np.zeros(8, np.int64)
         tables["info"] = addresses()
+        tables["common"] = np.empty((0, 256), np.int32)
         self.tables = kernels("tables").Tables(**tables)
         self.labels, self.frames = len(tables["needs_text"]), len(tables["frames"])
         fault = kernels("saved").unsound(self.tables, self.labels)

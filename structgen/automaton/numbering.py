@@ -227,7 +227,7 @@ class Numbering:
         wanted = int(t.sizes[6]) + count
         if wanted > len(t.filled):
             self.tables = t._replace(
-                rows=with_room(t.rows, wanted),
+                rows=with_room(t.rows, wanted, None),
                 filled=with_room(t.filled, wanted),
                 accept=with_room(t.accept, wanted, -1),
                 recorded=with_room(t.recorded, wanted),
@@ -239,7 +239,7 @@ class Numbering:
         """Fill the row of a lexer state."""
         if self.fill_saved(q):
             return
-        if not self.tables.within[q, self._k.KIND]:
+        if q >= len(self.tables.common) and not self.tables.within[q, self._k.KIND]:
             state = self.state(q)
             if not (listing.enter(self, q, state) or spelling.enter(self, q, state)):
                 self._fill_from(q, state)

@@ -44,10 +44,10 @@ def fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
         "sizes": np.zeros(10, np.int64),
         "need": np.zeros(8, np.int64),
         "info": addresses(),
+        "common": lexicon.rows,
     }
-    for name in ("rows", "accept", "recorded"):
+    for name in ("accept", "recorded"):
         tables[name][:states] = getattr(lexicon, name)
-    tables["filled"][:states] = 1
     tables["within"][:, 0] = 0
     tables["sizes"][6] = states
     return tables
@@ -78,12 +78,16 @@ def grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
 
 
 def with_room(array: npt.NDArray[Any], count: int, fill: Any = 0) -> npt.NDArray[Any]:
-    """The array, or a copy with at least twice the room, so that it has `count` entries."""
+    """The array, or a copy with at least twice the room, so that it has `count` entries.
+
+    fill: what the new entries are, None when they are written before they are read.
+    """
     if count <= len(array):
         return array
     larger = np.empty((max(count, 2 * len(array)), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
-    larger[len(array) :] = fill
+    if fill is not None:
+        larger[len(array) :] = fill
     return larger
 
 

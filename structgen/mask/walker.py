@@ -11,8 +11,8 @@ import numpy.typing as npt
 from structgen.automaton.automaton import Masks, Row
 from structgen.automaton.charset import ALL
 from structgen.automaton.engine import Engine
-from structgen.automaton.json_lexemes import Scalar
-from structgen.automaton.lexer import LexState, Text, free_form
+from structgen.automaton.json_lexemes import Key, Scalar
+from structgen.automaton.lexer import QUOTE, LexState, Text, free_form
 from structgen.automaton.regex import ANY, EMPTY, chars
 from structgen.automaton.regex_nodes import Repeat
 from structgen.jit import kernels
@@ -127,15 +127,25 @@ class Walker(Masks):
         if engine.tables.accept[q] == SKIP_LABEL:
             return Way.ENTRY
         within = engine.tables.within
-        if within[q, k.KIND] and within[q, k.KIND] < k.SPANS_TEXT:
+        if 0 < within[q, k.KIND] < k.SPANS_TEXT:
             return Way.LISTED if within[q, k.FLAGS] & k.KEYS else Way.NARROW
         if within[q, k.OWNER] >= 0:
             return Way.WIDE
         if engine.state(q).narrow:
             return Way.NARROW
-        behind = within[targets[targets >= 0]]
-        guarded = (behind[:, k.KIND] > 0) & (behind[:, k.FLAGS] & k.GUARDED > 0)
-        return Way.NARROW if guarded.any() else Way.WIDE
+        return Way.NARROW if self._begins_names(int(targets[QUOTE])) else Way.WIDE
+
+    def _begins_names(self, q: int) -> bool:
+        """Whether `q` is the start of a key of which frames say which names they let through."""
+        engine, k = self._engine, self._engine.kernel_tables
+        if q < 0 or not self._is_described(q):
+            return False
+        state = engine.state(q)
+        if not isinstance(state, Text) or not isinstance(state.role, Key):
+            return False
+        engine.targets(q)  # enters the names
+        within = engine.tables.within[q]
+        return bool(within[k.KIND] == k.IN_WORD and within[k.FLAGS] & k.GUARDED)
 
     @property
     def nbytes(self) -> int:

@@ -68,6 +68,7 @@ class Served:
             sizes=np.array([0, 0, 0, 0, 0, 0, states, 0, len(machine.frames), 0], np.int64),
             need=np.zeros(8, np.int64),
             info=addresses(),
+            common=np.zeros((0, 256), np.int32),
         )
 
     # -- places and pairs -----------------------------------------------------------------------

@@ -192,3 +192,34 @@ def test_keys_beside_free_ones_equal_a_walk_of_the_whole_trie(
         one, two = (c.advance_bytes(c.start, text.encode()) for c in (quick, slow))
         assert one != sg.DEAD
         assert (all_rows(quick, [one]) == all_rows(slow, [two])).all()
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+@pytest.mark.parametrize("others", [False, {"type": "null"}])
+def test_tokens_with_names_that_may_not_come_are_refused(order: str, others: object) -> None:
+    """Wherever a key may begin, a mask has exactly the tokens that can be read, names and all."""
+    longer = [b',"a', b', "b', b'"a"', b'"ab', b'"b', b'"b"', b'"\\u0061', b'":']
+    tokens = [*(bytes((b,)) for b in range(256)), *longer]
+    size = len(tokens)
+    vocab = sg.Vocabulary([*tokens, None], eos_ids=[size])
+    schema = {
+        "type": "object",
+        "properties": {name: {"const": 1} for name in ("a", "ab", "b")},
+        "patternProperties": {"^x": {"const": 2}},
+        "additionalProperties": others,
+        "required": ["ab"],
+    }
+    spec = sg.JsonSchema(schema, property_order=order, whitespace="any")
+    for text in (b'{"ab":1,"a":1', b'{"a":1,"b":1,"ab":1', b'{"x":2,"b":1,'):
+        c = sg.compile(spec, vocab)
+        states = [c.start]
+        masks = [all_rows(c, states)[0]]
+        for at in range(len(text)):
+            state = c.advance_bytes(states[-1], text[at : at + 1])
+            if state == sg.DEAD:
+                break
+            states.append(state)
+            masks.append(all_rows(c, [state])[0])  # before any longer token is read
+        for at, (state, row) in enumerate(zip(states, masks, strict=True)):
+            allowed = [bool(row[t >> 5] >> (t & 31) & 1) for t in range(size)]
+            assert allowed == [c.advance(state, t) != sg.DEAD for t in range(size)], text[:at]
