@@ -111,6 +111,7 @@ class Adjacency:
         spaces = [s for s in SEPARATORS if self._separates(s)] if self._ignored else []
         self._left = {space: self._left_by(space) for space in spaces}
         texts = [self._texts(i, spaces) for i in range(self._count)]
+        self._undone_by: dict[tuple[frozenset[int], int], bool] = {}
         return all(texts) and all(self._ends_well(i, texts) for i in range(self._count))
 
     def can_follow(self) -> npt.NDArray[np.bool_]:
@@ -123,6 +124,7 @@ class Adjacency:
         self._left = {}
         spaces = [self._spaces(i) for i in range(self._count)]
         texts = [self._texts(i, spaces[i]) for i in range(self._count)]
+        self._undone_by = {}
         can = np.zeros((self._count + 1, self._count + 1), np.bool_)
         can[-1] = [*map(bool, texts), True]
         for i in range(self._count):
@@ -216,9 +218,16 @@ class Adjacency:
         return all(
             bool(behind) or not any(self._fails[watch] for watch in tail)
             if i == self._count
-            else any(self._undone(left, text) for left in lefts for text in texts[i])
+            else any(self._is_undone(frozenset(left), i, texts[i]) for left in lefts)
             for i in following
         )
+
+    def _is_undone(self, left: frozenset[int], terminal: int, texts: _Texts) -> bool:
+        """Whether some text of a terminal leaves all watches fine."""
+        known = self._undone_by.get((left, terminal))
+        if known is None:
+            known = self._undone_by[left, terminal] = any(self._undone(left, x) for x in texts)
+        return known
 
     def _undone(self, tail: Iterable[int], text: bytes) -> bool:
         """Whether a text leaves all watches fine."""
