@@ -258,6 +258,23 @@ def test_cost_table_is_robust_and_interpolates() -> None:
     assert CostTable().seconds(1) == 0.0
 
 
+def test_batches_share_times_with_batches_like_them() -> None:
+    """Five to eight texts count alike; a pass that eight texts tell of is one pass."""
+    table = CostTable()
+    for _ in range(8):
+        table.add(2.0, 1, rows=8)
+        table.add(3.0, 4, rows=8)
+    assert table.ratio(4, rows=5) == pytest.approx(1.5, abs=0.1)
+    assert table.ratio(4) == pytest.approx(1.09)
+    assert not table.plain_due(rows=6)
+    for _ in range(8 * 100):
+        table.add(3.0, 4, rows=8)
+    assert not table.plain_due(rows=8)
+    for _ in range(8 * 40):
+        table.add(3.0, 4, rows=8)
+    assert table.plain_due(rows=8)
+
+
 def test_a_cost_table_measures_a_target() -> None:
     """Every width once per repeat; draft times are in units of T(1)."""
     table = CostTable()

@@ -46,16 +46,16 @@ class CostTable:
     A width is the tokens of one text that a pass reads: its draft and the root. Times are kept for
     each number of texts read together, and only the last `window` of a width, so that they follow
     the length of the contexts and the load of the machine; widths between two of WIDTHS count as
-    the wider one. Threads may share a table.
+    the wider one, numbers of texts as the next power of two. Threads may share a table.
     """
 
     def __init__(self, window: int = 32) -> None:
         check_some("window", window)
         self._window = window
-        self._passes: dict[int, dict[int, _Times]] = {}  # rows -> width -> times
+        self._passes: dict[int, dict[int, _Times]] = {}  # group of rows -> width -> times
         self._drafts = _Times(window)
-        self._curves: dict[int, list[tuple[int, float]]] = {}  # rows -> T(width) / T(1)
-        self._since: dict[int, int] = {}  # rows -> passes since the last of width 1
+        self._curves: dict[int, list[tuple[int, float]]] = {}  # group -> T(width) / T(1)
+        self._since: dict[int, float] = {}  # group -> passes since the last of width 1
         self._lock = threading.Lock()
 
     def observe(self, seen: Round) -> None:
@@ -71,31 +71,33 @@ class CostTable:
         """A pass over `width` tokens of each of `rows` texts took `seconds`."""
         check_some("tokens", width)
         check_share("seconds", seconds, most=float("inf"))
-        width = _kind(width)
+        width, group = _kind(width), _group(rows)
         with self._lock:
-            times = self._passes.setdefault(rows, {})
+            times = self._passes.setdefault(group, {})
             if width not in times:
-                self._passes[rows] = times = {**times, width: _Times(self._window)}
+                self._passes[group] = times = {**times, width: _Times(self._window)}
             times[width].add(seconds)
-            self._curves.pop(rows, None)
-            self._since[rows] = 0 if width == 1 else self._since.get(rows, 0) + 1
+            self._curves.pop(group, None)
+            # Each text of a pass tells of it, so its share of a pass is counted.
+            self._since[group] = 0 if width == 1 else self._since.get(group, 0) + 1 / rows
 
     def known(self, width: int, rows: int = 1) -> int:
         """How many times of this width are kept."""
-        return len(self._passes.get(rows, {}).get(_kind(width), ()))
+        return len(self._passes.get(_group(rows), {}).get(_kind(width), ()))
 
     def plain_due(self, rows: int = 1) -> bool:
         """Whether a pass without a draft is wanted, to know T(1): at first, and now and then."""
-        return self.known(1, rows) < FIRST or self._since.get(rows, 0) >= AGAIN
+        return self.known(1, rows) < FIRST or self._since.get(_group(rows), 0) >= AGAIN
 
     def ratio(self, width: int, rows: int = 1) -> float:
         """T(width) / T(1): measured, between measured widths in proportion, beyond them by SLOPE.
 
         It need not grow with the width: a wider pass may be the faster one.
         """
-        points = self._curves.get(rows)
+        group = _group(rows)
+        points = self._curves.get(group)
         if points is None:
-            points = self._curves[rows] = self._points(rows)
+            points = self._curves[group] = self._points(group)
         i = bisect_left(points, (width, 0.0))
         if i == len(points):
             last, ratio = points[-1]
@@ -107,7 +109,7 @@ class CostTable:
 
     def seconds(self, width: int, rows: int = 1) -> float:
         """T(width) in seconds; 0.0 as long as nothing was measured."""
-        times = self._passes.get(rows, {})
+        times = self._passes.get(_group(rows), {})
         if not times:
             return 0.0
         near = min(times, key=lambda w: (abs(w - width), w))
@@ -163,11 +165,13 @@ class CostTable:
 
     def table(self, rows: int = 1) -> dict[int, float]:
         """T(n)/T(1) of the widths that were measured."""
-        return {width: self.ratio(width, rows) for width in sorted(self._passes.get(rows, {}))}
+        return {
+            width: self.ratio(width, rows) for width in sorted(self._passes.get(_group(rows), {}))
+        }
 
-    def _points(self, rows: int) -> list[tuple[int, float]]:
+    def _points(self, group: int) -> list[tuple[int, float]]:
         """Widths with T(width) / T(1), from width 1 on; SLOPE where T(1) was not measured."""
-        times = self._passes.get(rows, {})
+        times = self._passes.get(group, {})
         if not times:
             return [(1, 1.0)]
         first = min(times)
@@ -178,6 +182,11 @@ class CostTable:
             slope = _TRUST * (1 + SLOPE * (width - 1))
             points.append((width, (count * ratio + slope) / (count + _TRUST)))
         return points
+
+
+def _group(rows: int) -> int:
+    """The number of texts that a pass over so many counts as: the next power of two."""
+    return 1 << (rows - 1).bit_length()
 
 
 def _kind(width: int) -> int:
