@@ -8,7 +8,7 @@ products are other ones. An automaton is not safe for concurrent calls: `Constra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Hashable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
+
+_POSITION_BYTES, _STEP_BYTES = 400, 100  # of Python objects, about
 
 DEAD = -1  #: no position: what was read is not allowed
 Row = npt.NDArray[np.int32]
@@ -114,3 +116,13 @@ class Automaton(ABC):
     @abstractmethod
     def stored(self) -> Stored:
         """What a file keeps; `Spec.automaton` makes an equal automaton from it."""
+
+
+def size_of_parts(positions: int, steps: int, parts: Iterable[Automaton]) -> dict[str, int]:
+    """The `size` of an automaton made of others, with its own positions and steps in Python."""
+    kept = _POSITION_BYTES * positions + _STEP_BYTES * steps
+    total = {"positions": positions, "bytes": kept}
+    for part in parts:
+        for kind, count in part.size.items():
+            total[kind] = total.get(kind, 0) + count
+    return total

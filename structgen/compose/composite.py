@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.automaton import DEAD, Automaton, Bytes, Completes, Masks, Stored
+from structgen.automaton.automaton import (
+    DEAD,
+    Automaton,
+    Bytes,
+    Completes,
+    Masks,
+    Stored,
+    size_of_parts,
+)
 from structgen.compose.layout import Hub, Layout
 from structgen.compose.scan import Scan
 from structgen.errors import ArtifactError, BudgetError
@@ -25,7 +33,6 @@ if TYPE_CHECKING:
 
 MAX_THREADS = 4096  # read side by side at one position
 MAX_STEPS = 1 << 18  # steps remembered
-_POSITION_BYTES, _STEP_BYTES = 400, 100  # of Python objects, about
 
 Thread = tuple[int, int]  # part, position in its automaton
 Threads = tuple[Thread, ...]
@@ -188,12 +195,7 @@ class Composite(Automaton):
     @property
     def size(self) -> dict[str, int]:
         """See `Automaton.size`."""
-        kept = _POSITION_BYTES * len(self._positions) + _STEP_BYTES * len(self._steps)
-        total = {"positions": len(self._positions), "bytes": kept}
-        for automaton in self.layout.automata:
-            for kind, count in automaton.size.items():
-                total[kind] = total.get(kind, 0) + count
-        return total
+        return size_of_parts(len(self._positions), len(self._steps), self.layout.automata)
 
     def stored(self) -> Stored:
         """The positions, and what each automaton of a part stores."""

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.automaton import DEAD, Automaton, Bytes, Completes, Masks, Stored
+from structgen.automaton.automaton import (
+    DEAD,
+    Automaton,
+    Bytes,
+    Completes,
+    Masks,
+    Stored,
+    size_of_parts,
+)
 from structgen.errors import ArtifactError, BudgetError
 from structgen.grammar.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar
@@ -32,8 +40,6 @@ if TYPE_CHECKING:
 
 MAX_INLETS = 4096  # read side by side at one position
 MAX_STEPS = 1 << 18  # steps remembered
-_POSITION_BYTES, _STEP_BYTES = 400, 100  # of Python objects, about
-
 
 Inlets = tuple[Inlet, ...]
 Position = tuple[int, Inlets]  # position in the grammar's own automaton or DEAD, inlets
@@ -256,12 +262,8 @@ class NestingAutomaton(Automaton):
     @property
     def size(self) -> dict[str, int]:
         """See `Automaton.size`."""
-        kept = _POSITION_BYTES * len(self._positions) + _STEP_BYTES * len(self._steps)
-        total = {"positions": len(self._positions), "bytes": kept}
-        for automaton in (self.outer, *(inner.automaton for inner in self.inners)):
-            for kind, count in automaton.size.items():
-                total[kind] = total.get(kind, 0) + count
-        return total
+        parts = (self.outer, *(inner.automaton for inner in self.inners))
+        return size_of_parts(len(self._positions), len(self._steps), parts)
 
     def stored(self) -> Stored:
         """The positions, and what the automata of the grammar and of each spec store."""
