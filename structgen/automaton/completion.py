@@ -58,10 +58,10 @@ class Completions:
         lexemes, most = 0, SPARE
         while lexemes <= most:
             best: tuple[int, bytes, int] | None = None
-            floor = self._floor(pair & 0xFFFFFFFF)
+            floor, exact = self._floor(pair & 0xFFFFFFFF), self._exact(pair)
             for first in self._words(pair) or self._endings(pair >> 32):
                 ending = first
-                if best is not None and len(ending.path) + floor >= best[0]:
+                if best is not None and best[0] <= max(exact, len(ending.path) + floor):
                     break
                 if ending.label is None:
                     continue
@@ -82,6 +82,12 @@ class Completions:
             lexemes += 1
             pair = best[2]
         raise BudgetError("no way to end the text was found")
+
+    def _exact(self, pair: int) -> int:
+        """Fewest bytes to the end at the start of a frame's lexeme, else 0."""
+        frame = self._engine.frame_at(pair & 0xFFFFFFFF)
+        begins = self._engine.state(pair >> 32) == frame.lexeme
+        return self._cost(pair & 0xFFFFFFFF) if begins else 0
 
     def _words(self, pair: int) -> list[Ending] | None:
         """The endings by increasing length where the machine knows them, at the start of a lexeme.

@@ -271,10 +271,8 @@ class ObjectPlan:
         if self.declared:
             left = self._tails[at.position]
         else:
-            left = Left()
-            for name in self.alt.required:
-                if name not in at.seen:
-                    left = left.and_one(self._size(name))
+            sizes = [self._size(name) for name in self.required - at.seen]
+            left = Left(len(sizes), sum(sizes), max(sizes, default=0))
         return left if left.number >= wanted else None
 
     @cached_property
