@@ -267,7 +267,7 @@ def fill_digits_of_spans(t, q):  # type: ignore[no-untyped-def]
                     whole = target
             t.rows[q, byte] = target
             t.rows[q, upper] = target
-            done = digit
+            done = numba.int64(digit)
 
 
 @inner(types.int64(TABLES, types.int64))
