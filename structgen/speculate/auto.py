@@ -32,7 +32,7 @@ _MARGIN = 1.03  # a draft is read if it promises this much more than none
 _RECENT = 0.2  # weight of the newest draft in what is typical
 _HOPE = 0.3  # what drafts are taken to gain at first, in passes
 _SHORTEST, _LONGEST = 4, 64  # rounds between tries, where drafts do not pay
-_LITTLE = 0.01  # of a pass: learning that costs less is never left out
+_LITTLE = 0.003  # of a pass: learning that costs less is never left out
 _INHERITED = 0.3  # of the experience with other constraints
 
 
