@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from jsonschemabench import cases, outcomes, vocab
+from jsonschemabench import cases, outcomes, shipped_cases, vocab
 from jsonschemabench.cases import Case, Instance
 from jsonschemabench.engines import ENGINES, available
 from jsonschemabench.engines.engine import Engine, Refused, Spec
@@ -24,6 +24,7 @@ from jsonschemabench.runner import Runner, say_left_out
 from jsonschemabench.workers import Limits
 from structgen import Vocabulary
 from structgen.grammar.ir import LEXINGS
+from structgen.grammar.shipped import NAMES
 
 DEFAULT_ENGINES = "structgen,llguidance"
 SCHEMA_BYTES = 64_000  # longer schemas are not copied into results
@@ -52,6 +53,14 @@ def add_parser(commands: Any) -> None:
         "engine takes the one it reads",
     )
     work.add_argument("--texts", type=Path, metavar="FILE", help="texts of the grammar, one a line")
+    work.add_argument(
+        "--shipped",
+        nargs="*",
+        choices=NAMES,
+        metavar="NAME",
+        help="instead of --cases: the grammars that ship with structgen, all or some, with their "
+        "accepting examples; other engines get what they can read of them",
+    )
     add_lexing(work)
     vocab.add_options(parser)
     add_run_options(parser, DEFAULT_ENGINES, "masks.jsonl")
@@ -216,14 +225,17 @@ def _wrong(instance: Instance, accepted: bool, position: int) -> dict[str, Any]:
 
 def _work(args: argparse.Namespace) -> tuple[cases.Pack | list[Case], str]:
     """The cases that the options name, and a digest of them."""
-    if args.cases is not None and not args.grammar:
+    given = (args.cases is not None, bool(args.grammar), args.shipped is not None)
+    if given == (True, False, False):
         pack = cases.read_pack(args.cases, args.every, args.limit)
         return pack, pack.digest
-    if args.cases is None and args.grammar and args.texts is not None:
+    if given == (False, True, False) and args.texts is not None:
         case, digest = cases.read_grammars(args.grammar, args.texts, args.lexing)
         return [case], digest
+    if given == (False, False, True):
+        return shipped_cases.read(args.shipped or NAMES)
     raise BenchError(
-        "it is not clear what to measure", expected="--cases, or --grammar and --texts"
+        "it is not clear what to measure", expected="--cases, --grammar and --texts, or --shipped"
     )
 
 

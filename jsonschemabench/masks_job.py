@@ -58,7 +58,7 @@ def start(engine: str, vocabulary: Vocabulary) -> Callable[[MaskJob], dict[str, 
     measured.prepare(vocabulary)
     row = np.zeros(vocabulary.words, np.int32)
     ends = vocabulary.eos_ids[:1]
-    for kind in measured.kinds:
+    for kind in TRIVIAL.keys() & measured.kinds:
         _warm_up(measured, Spec(kind, TRIVIAL[kind]), row)
 
     def do(job: MaskJob) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from jsonschemabench.times import QUANTILES, merged, summary
 
 Record = dict[str, Any]
 
+FEW = 20  # cases; so many have a line each
+CASE_NAMES = ["p50", "p90", "p99", "mean"]
+
 NAMES = [f"p{100 * q:g}" for q in QUANTILES] + ["max", "mean"]
 
 
@@ -38,6 +41,8 @@ def tables(header: dict[str, Any], records: Sequence[Record], engines: Sequence[
         title = f"Times, µs, on the {len(common):,} cases that every engine takes"
         parts.append(time_table(title, both, engines))
     parts.append(memory_table(records, engines))
+    if 1 < len(cases) <= FEW:
+        parts.append(case_table(records, engines))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -83,6 +88,23 @@ def memory_table(records: Sequence[Record], engines: Sequence[str]) -> str:
             peak = max(r["memory_peak"] for r in own)
             rows.append([engine, *(f"{size / 2**20:,.1f}" for size in (peak, *growth))])
     return _table(["Memory, MiB", "peak", "growth p50", "p99", "max"], rows) if rows else ""
+
+
+def case_table(records: Sequence[Record], engines: Sequence[str]) -> str:
+    """A line for each case and engine: milliseconds to the first mask, microseconds a token."""
+    rows = []
+    for case in dict.fromkeys(record["case"] for record in records):
+        for record in (
+            r for e in engines for r in records if (r["case"], r["engine"]) == (case, e)
+        ):
+            row = [case, record["engine"], record["outcome"]]
+            if USES[0] in record:
+                row.append(f"{record['first_mask_ns'] / 1e6:,.1f}")
+                for found in (summary(record[use]) for use in USES):
+                    row += [f"{found[n] / 1e3:,.1f}" if found else "-" for n in CASE_NAMES]
+            rows.append(row + ["-"] * (4 + len(USES) * len(CASE_NAMES) - len(row)))
+    uses = [f"{use.replace('_', ' ')}, µs: {n}" for use in USES for n in CASE_NAMES]
+    return _table(["case", "engine", "outcome", "compile and first mask, ms", *uses], rows)
 
 
 def failures(records: Iterable[Record]) -> str:

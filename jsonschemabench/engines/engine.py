@@ -19,17 +19,18 @@ from structgen.grammar.ir import Lexing
 
 Row = npt.NDArray[np.int32]
 
-JSON_SCHEMA, LARK, GBNF = "json_schema", "lark", "gbnf"
+JSON_SCHEMA, LARK, GBNF, SHIPPED = "json_schema", "lark", "gbnf", "shipped"
 
 
 @dataclass(frozen=True)
 class Spec:
     """What an engine is asked to compile.
 
-    kind: "json_schema", "lark" or "gbnf". text: the schema as JSON text (every engine parses it by
-    itself, within the measured time), or the grammar. documents: further JSON documents by URI,
-    for references; engines that take none ignore them. formats: "assert" or "annotate", for
-    engines that leave the choice. lexing: of a Lark grammar "free" or "longest", likewise.
+    kind: "json_schema", "lark", "gbnf" or "shipped". text: the schema as JSON text (every engine
+    parses it by itself, within the measured time), the grammar, or its name if shipped.
+    documents: further JSON documents by URI, for references; engines that take none ignore them.
+    formats: "assert" or "annotate", for engines that leave the choice. lexing: of a Lark grammar
+    "free" or "longest", likewise.
     """
 
     kind: str

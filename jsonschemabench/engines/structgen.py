@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from jsonschemabench.engines.engine import GBNF, JSON_SCHEMA, LARK, Engine, Refused, Row, Spec
+from jsonschemabench.engines.engine import (
+    GBNF,
+    JSON_SCHEMA,
+    LARK,
+    SHIPPED,
+    Engine,
+    Refused,
+    Row,
+    Spec,
+)
 from structgen import DEAD
 
 
@@ -18,7 +27,7 @@ class StructgenEngine(Engine):
     distribution = "structgen"
     module = "structgen"
     settings: ClassVar[Mapping[str, str]] = {"property_order": "any", "whitespace": "any"}
-    kinds = (JSON_SCHEMA, LARK, GBNF)
+    kinds = (JSON_SCHEMA, SHIPPED, LARK, GBNF)
 
     @classmethod
     def version(cls) -> str:
@@ -57,6 +66,8 @@ class StructgenEngine(Engine):
                 formats=spec.formats,
                 registry=_registry(spec.documents) if spec.documents else None,
             )
+        if spec.kind == SHIPPED:
+            return structgen.shipped(spec.text)
         if spec.kind == LARK:
             return structgen.Lark(spec.text, lexing=spec.lexing)
         return structgen.Gbnf(spec.text)
