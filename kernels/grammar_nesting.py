@@ -13,9 +13,8 @@ from structgen.kernels.below import ENDS_FULL, walk_tree
 from structgen.kernels.flags import inlined, inner, lean
 from structgen.kernels.grammar_layout import call_scan_any
 from structgen.kernels.grammar_lexer import both_watches, call_endings
-from structgen.kernels.grammar_step import call_step, packed, reach, unpack
+from structgen.kernels.grammar_step import call_step, position_of, reach, unpack
 from structgen.kernels.grammar_tables import (
-    CHECKED,
     GRAMMAR,
     INT,
     READ,
@@ -23,7 +22,6 @@ from structgen.kernels.grammar_tables import (
     fixed,
     region,
 )
-from structgen.kernels.grammar_verdicts import NEVER, finishable
 from structgen.kernels.tables import DEAD, I32, I64
 from structgen.kernels.walk import NODES
 
@@ -101,11 +99,7 @@ def with_threads(t, at, more):  # type: ignore[no-untyped-def]
         count = reach(t, count, more[i], (more[i + 1] << 31) | more[i + 2])
         if count < 0:
             return count
-    if t.info[CHECKED] != NEVER:
-        count = finishable(t, count)
-        if count < 0:
-            return count
-    return packed(t, count)
+    return position_of(t, count)
 
 
 @inlined

@@ -237,6 +237,16 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
     return found
 
 
+@inner(INT(GRAMMAR, INT))
+def position_of(t, count):  # type: ignore[no-untyped-def]
+    """The position of the threads written so far, dead ends left out where that is checked."""
+    if t.info[CHECKED] != NEVER:
+        count = finishable(t, count)
+        if count < 0:
+            return count
+    return packed(t, count)
+
+
 @lean(INT(GRAMMAR, INT, INT))
 def step(t, at, byte):  # type: ignore[no-untyped-def]
     """Read one byte. Returns a position, DEAD, or a NEED_* code; then call again."""
@@ -247,11 +257,7 @@ def step(t, at, byte):  # type: ignore[no-untyped-def]
         count = follow(t, i, kind, count)
         if count < 0:
             return count
-    if t.info[CHECKED] != NEVER:
-        count = finishable(t, count)
-        if count < 0:
-            return count
-    return packed(t, count)
+    return position_of(t, count)
 
 
 call_step = called(step, AT_STEP)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import Row
 from structgen.jit import kernels
+from structgen.tokens.per_vocabulary import per_vocabulary
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
@@ -19,16 +19,6 @@ Ints = npt.NDArray[np.int32]
 Filled = npt.NDArray[np.uint8]
 ByteSet = frozenset[int]
 Rows = Callable[[], tuple[Ints, Filled]]
-
-_walks: WeakKeyDictionary[Vocabulary, TrieWalk] = WeakKeyDictionary()
-
-
-def trie_walk(vocabulary: Vocabulary) -> TrieWalk:
-    """The walk of a vocabulary, the same for all who ask."""
-    found = _walks.get(vocabulary)
-    if found is None:
-        found = _walks[vocabulary] = TrieWalk(vocabulary)
-    return found
 
 
 class TrieWalk:
@@ -136,3 +126,7 @@ def _among(byte: npt.NDArray[np.uint8], of: ByteSet) -> npt.NDArray[np.bool_]:
     member[sorted(of)] = True
     found: npt.NDArray[np.bool_] = member[byte]
     return found
+
+
+#: The walk of a vocabulary, the same for all who ask.
+trie_walk = per_vocabulary(TrieWalk)

@@ -39,15 +39,10 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
         else:
             _write([rows[r] for r in live], logits, target.vocab_size, clock)
         stay = leave(rows, live, clock)
-        for r in live:
-            if piece := rows[r].take_piece():
-                yield r, piece
-        clock.resume()
+        yield from pieces(rows, live, clock)
         if not stay:
             return
-        if len(stay) < len(live):
-            target.select(cache, stay)
-            live = [live[i] for i in stay]
+        live = keep(target, cache, live, stay)
         logits = target.forward(cache, [rows[r].tokens[-1:] for r in live])
 
 
@@ -101,3 +96,19 @@ def leave(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> list[int]:
         elif row.timings is None:
             row.timings = clock.timings(len(row.tokens))
     return stay
+
+
+def pieces(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> Iterator[tuple[int, str]]:
+    """What these rows have written since the last time; the reader's own time is not counted."""
+    for r in live:
+        if piece := rows[r].take_piece():
+            yield r, piece
+    clock.resume()
+
+
+def keep(target: Target[Any], cache: Any, live: list[int], stay: list[int]) -> list[int]:
+    """Drop the rows that do not stay from the cache; returns those that do."""
+    if len(stay) == len(live):
+        return live
+    target.select(cache, stay)
+    return [live[i] for i in stay]

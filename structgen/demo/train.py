@@ -176,7 +176,8 @@ def train(settings: Settings, report: Callable[[str], None] = print) -> None:
                 break
         factor = rate_factor(step, share)
         batch = next(early if share < RECORDS_FIRST else later)
-        window.append(_update(model, optimizers, batch, factor * settings.rate))
+        loss, _ = loss_of(model, batch)
+        window.append(update(model, optimizers, loss, factor * settings.rate))
         step, tokens = step + 1, tokens + int((batch.ids != tokenizer.pad_token_id).sum())
         if step % 50 == 0:
             report(
@@ -211,10 +212,10 @@ def rate_factor(step: int, share: float) -> float:
     return min(1.0, (step + 1) / WARMUP_STEPS, max(0.0, (1 - share) / (1 - DECAY_FROM)))
 
 
-def _update(model: Any, optimizers: list[Any], batch: Batch, rate: float) -> float:
+def update(model: Any, optimizers: list[Any], loss: Any, rate: float) -> float:
+    """One step down the gradient of a loss at a rate, the gradient's norm clipped; the loss."""
     import torch
 
-    loss, _ = loss_of(model, batch)
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     for optimizer in optimizers:

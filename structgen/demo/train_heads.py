@@ -22,7 +22,7 @@ from torch.nn.functional import cross_entropy, smooth_l1_loss
 
 from structgen.demo import model_path
 from structgen.demo.encoding import Batch, batches
-from structgen.demo.train import causal_products, optimizers_of, rate_factor
+from structgen.demo.train import causal_products, optimizers_of, rate_factor, update
 from structgen.speculate.heads.eagle import EagleHeads
 from structgen.speculate.heads.files import KINDS, save_heads
 from structgen.speculate.heads.medusa import MedusaHeads
@@ -164,7 +164,7 @@ def train(run: Run, report: Callable[[str], None] = print) -> list[list[float]]:
         lesson = next(lessons)
         tokens += int((lesson.ids != tokenizer.pad_token_id).sum())
         rate = run.rate * rate_factor(step - 1, (step - 1) / run.steps)
-        window.append(_update(heads, optimizers, lesson, rate))
+        window.append(update(heads, optimizers, loss_of(heads, lesson)[0], rate))
         if step % max(1, run.steps // 10) == 0 or step == run.steps:
             minutes = (time.monotonic() - begun) / 60
             rows.append([step, tokens, minutes, sum(window) / len(window), *_measure(heads, test)])
@@ -186,20 +186,6 @@ def _lessons(run: Run, model: Any, tokenizer: Any) -> Iterator[Lesson]:
     while True:
         rng.shuffle(kept)
         yield from kept
-
-
-def _update(
-    heads: MedusaHeads | EagleHeads, optimizers: list[Any], lesson: Lesson, rate: float
-) -> float:
-    loss, _ = loss_of(heads, lesson)
-    loss.backward()  # type: ignore[no-untyped-call]
-    torch.nn.utils.clip_grad_norm_(heads.parameters(), 1.0)
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-    return float(loss.detach())
 
 
 def _measure(heads: MedusaHeads | EagleHeads, test: list[Lesson]) -> list[float]:

@@ -10,7 +10,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from structgen.automaton.automaton import Row
 from structgen.automaton.lexicon import Lexicon
 from structgen.mask.bitmask import pack
+from structgen.tokens.per_vocabulary import per_vocabulary
 
 if TYPE_CHECKING:
     from structgen.mask.common_file import SavedParts
@@ -125,9 +125,7 @@ class Common:
         return found
 
 
-_commons: WeakKeyDictionary[Vocabulary, Common] = WeakKeyDictionary()
-
-
-def common_of(vocabulary: Vocabulary) -> Common:
+@per_vocabulary
+def common_of(_vocabulary: Vocabulary) -> Common:
     """What this process has made for a vocabulary."""
-    return _commons.setdefault(vocabulary, Common())
+    return Common()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 import numpy.typing as npt
 
+from structgen.tokens.per_vocabulary import per_vocabulary
 from structgen.tokens.vocabulary import Vocabulary
 
 Ids = npt.NDArray[np.int32]
@@ -34,12 +33,5 @@ class PlausibleTokens:
         return self._by_bytes[first]
 
 
-_KNOWN: WeakKeyDictionary[Vocabulary, PlausibleTokens] = WeakKeyDictionary()
-
-
-def plausible_tokens(vocabulary: Vocabulary) -> PlausibleTokens:
-    """Those of a vocabulary, made once for each."""
-    found = _KNOWN.get(vocabulary)
-    if found is None:
-        found = _KNOWN[vocabulary] = PlausibleTokens(vocabulary)
-    return found
+#: Those of a vocabulary, made once for each.
+plausible_tokens = per_vocabulary(PlausibleTokens)

@@ -20,7 +20,7 @@ import numpy as np
 
 from structgen.decode.interfaces import DrawingLogits, Drawn, Logits, Target
 from structgen.decode.loop import decode as decode_plainly
-from structgen.decode.loop import leave
+from structgen.decode.loop import keep, leave, pieces
 from structgen.decode.result import Clock
 from structgen.decode.row import Row
 from structgen.speculate.chains import MOST_CHAINS, drafting
@@ -153,15 +153,10 @@ def decode(
             clock.model += seconds
             _conclude(target, cache, [works[r] for r in live], logits, seconds, trees, clock)
             stay = leave(rows, live, clock)
-            for r in live:
-                if piece := rows[r].take_piece():
-                    yield r, piece
-            clock.resume()
+            yield from pieces(rows, live, clock)
             if not stay:
                 return
-            if len(stay) < len(live):
-                target.select(cache, stay)
-                live = [live[i] for i in stay]
+            live = keep(target, cache, live, stay)
             for r in live:
                 works[r].propose()
             clock.other += clock.lap()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,6 @@ pytest.importorskip("transformers")
 from structgen.demo.train_heads import Run, eagle_states, lesson_of, loss_of, train  # noqa: E402
 from structgen.speculate.heads.eagle import EagleHeads  # noqa: E402
 from structgen.speculate.heads.files import KINDS, load_heads  # noqa: E402
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small matrices are slower on several threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,8 @@ from structgen.speculate.policies.calibration import Calibration
 from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.tree import DraftTree
-from tests.decode.models import build_model, build_tokenizer
 from tests.speculate.simulation import TOKEN, chain, endless_context, round_of
-from tests.speculate.toys import toy_vocabulary
+from tests.speculate.toys import SPEC, toy_vocabulary
 
 
 class Clock:
@@ -174,21 +173,6 @@ def test_an_heir_knows_what_its_kind_knew() -> None:
 
 
 FOR_DEMO = ("model", "medusa", "eagle")  # these go with the demo model
-
-SPEC = sg.JsonSchema(
-    {
-        "type": "object",
-        "properties": {"k": {"enum": ["ab", "abab", "true"]}, "n": {"type": "array"}},
-        "required": ["k"],
-    }
-)
-
-
-@pytest.fixture(scope="module")
-def double() -> Generator:
-    """A tiny random Llama in float64."""
-    tokenizer = build_tokenizer()
-    return Generator(build_model(tokenizer).double(), tokenizer)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in FOR_DEMO])

@@ -35,8 +35,7 @@ from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.table_target import TableTarget
 from structgen.speculate.tree import DraftTree
-from tests.decode.models import build_model, build_tokenizer
-from tests.speculate.toys import make_context, make_row, toy_constraint, toy_model
+from tests.speculate.toys import SPEC, make_context, make_row, toy_constraint, toy_model
 
 DRAFTERS: dict[str, Callable[[], Any]] = {
     "forced": ForcedDrafter,
@@ -164,24 +163,8 @@ def test_the_same_is_written_within_any_budget(
     assert texts(fast) == texts(plain)
 
 
-SPEC = sg.JsonSchema(
-    {
-        "type": "object",
-        "properties": {"k": {"enum": ["ab", "abab", "true"]}, "n": {"type": "array"}},
-        "required": ["k"],
-    }
-)
-
-
 PROMPTS = ["true", '{"k": "ab"} {"k": "abab"}', "k ab ab ab"]
 OPTIONS: list[Any] = [{"temperature": 0.0}, {"seed": 1, "top_p": 0.8}]
-
-
-@pytest.fixture(scope="module")
-def double() -> Generator:
-    """A tiny random Llama in float64."""
-    tokenizer = build_tokenizer()
-    return Generator(build_model(tokenizer).double(), tokenizer)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,6 @@ from structgen.speculate.interfaces import Budget, Context, Round
 from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.tree import NONE, DraftTree
-from tests.decode.models import build_model, build_tokenizer
 from tests.speculate.toys import RandomDrafter
 
 SIX = Fixed(Budget(nodes=6, depth=6, width=2))
@@ -55,13 +54,6 @@ class Foresight:
 
     def end(self, context: Context) -> None:
         """There is nothing to end."""
-
-
-@pytest.fixture(scope="module")
-def double() -> Generator:
-    """A tiny random Llama in float64."""
-    tokenizer = build_tokenizer()
-    return Generator(build_model(tokenizer).double(), tokenizer)
 
 
 def both(generator: Generator, spec: Any, **options: Any) -> tuple[Any, Any]:

@@ -28,24 +28,9 @@ from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.tree import DraftTree
 from structgen.speculate.trees import BestFirst, Dynamic, Static, TreeBuilder
-from tests.decode.models import build_model, build_tokenizer
-from tests.speculate.toys import SIZE, make_context, toy_constraint
+from tests.speculate.toys import SIZE, SPEC, make_context, toy_constraint
 
 SIZES = Fixed(Budget(nodes=9, depth=4, width=3))
-SPEC = sg.JsonSchema(
-    {
-        "type": "object",
-        "properties": {"k": {"enum": ["ab", "abab", "true"]}, "n": {"type": "array"}},
-        "required": ["k"],
-    }
-)
-
-
-@pytest.fixture(scope="module")
-def double() -> Generator:
-    """A tiny random Llama in float64."""
-    tokenizer = build_tokenizer()
-    return Generator(build_model(tokenizer).double(), tokenizer)
 
 
 def random_heads(kind: str, model: Any) -> MedusaHeads | EagleHeads:

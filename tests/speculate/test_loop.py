@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import structgen as sg
 from structgen.decode.generator import Generator
 from structgen.decode.loop import decode as decode_plainly
 from structgen.speculate.interfaces import Budget, Scheme
@@ -14,8 +13,7 @@ from structgen.speculate.loop import decode
 from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.table_target import TableTarget
-from tests.decode.models import build_model, build_tokenizer
-from tests.speculate.toys import RandomDrafter, make_row, toy_constraint, toy_model
+from tests.speculate.toys import SPEC, RandomDrafter, make_row, toy_constraint, toy_model
 
 SIZES = Fixed(Budget(nodes=9, depth=4, width=2))
 
@@ -43,22 +41,6 @@ def test_comparing_with_a_sample_writes_the_same_tokens(
         assert "".join(piece for r, piece in pieces if r == i) == row.text
         assert row.stats is not None
         assert row.stats.tokens == len(row.tokens)
-
-
-@pytest.fixture(scope="module")
-def double() -> Generator:
-    """A tiny random Llama in float64."""
-    tokenizer = build_tokenizer()
-    return Generator(build_model(tokenizer).double(), tokenizer)
-
-
-SPEC = sg.JsonSchema(
-    {
-        "type": "object",
-        "properties": {"k": {"enum": ["ab", "abab", "true"]}, "n": {"type": "array"}},
-        "required": ["k"],
-    }
-)
 
 
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"seed": 5}, {"seed": 1, "top_p": 0.8}])

@@ -13,8 +13,8 @@ from structgen.decode.generator import Generator
 from structgen.errors import GenerationError
 from structgen.speculate.models import Contrast, ModelDrafter
 from tests.decode.models import build_model, build_tokenizer
-from tests.speculate.test_model_drafter import PROMPTS, SPEC, generator, nearby
-from tests.speculate.toys import allowed
+from tests.speculate.test_model_drafter import PROMPTS, generator, nearby
+from tests.speculate.toys import SPEC, allowed
 
 __all__ = ["generator"]
 

@@ -24,15 +24,9 @@ from tests.decode.models import (
     mamba_model,
     sliding_model,
 )
+from tests.speculate.toys import SPEC
 
 SIZES = Fixed(Budget(nodes=7, depth=4, width=2))
-SPEC = sg.JsonSchema(
-    {
-        "type": "object",
-        "properties": {"k": {"enum": ["ab", "abab", "true"]}, "n": {"type": "array"}},
-        "required": ["k"],
-    }
-)
 PROMPTS = ["true", "ab ab ab", "k"]
 
 

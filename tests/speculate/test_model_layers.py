@@ -35,8 +35,8 @@ from tests.decode.models import (
     gpt2_model,
     mixed_model,
 )
-from tests.speculate.test_model_drafter import PROMPTS, SPEC, assert_same
-from tests.speculate.toys import make_context
+from tests.speculate.test_model_drafter import PROMPTS, assert_same
+from tests.speculate.toys import SPEC, make_context
 
 SHORT = sg.JsonSchema(
     {"type": "array", "prefixItems": [{"enum": ["ab", "abab"]}] * 4, "items": False, "minItems": 4},

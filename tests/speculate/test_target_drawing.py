@@ -17,8 +17,8 @@ from structgen.speculate.rules import RecursiveRejection, SampleCompare
 from structgen.speculate.speculation import Speculation
 from tests.decode.models import build_model, build_tokenizer
 from tests.decode.test_drawing import assert_same, draw_there
-from tests.speculate.test_model_drafter import PROMPTS, SPEC
-from tests.speculate.toys import RandomDrafter
+from tests.speculate.test_model_drafter import PROMPTS
+from tests.speculate.toys import SPEC, RandomDrafter
 
 SIZES = Fixed(Budget(nodes=9, depth=4, width=2))
 

@@ -20,6 +20,15 @@ from structgen.speculate.tree import DraftTree
 LETTERS = [b"<end>", b"a", b"b", b"c", b"ab", b"ca"]
 SIZE = len(LETTERS)
 
+#: Objects that the tiny tokenizer of tests/decode/models.py writes in several ways.
+SPEC = sg.JsonSchema(
+    {
+        "type": "object",
+        "properties": {"k": {"enum": ["ab", "abab", "true"]}, "n": {"type": "array"}},
+        "required": ["k"],
+    }
+)
+
 
 def toy_vocabulary() -> sg.Vocabulary:
     """An end token, three letters, and two tokens of two letters."""
