@@ -7,17 +7,24 @@ looks like from them is shared between engines.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.lexer import End, LexState, Row
 
+MAX_MANY = 256  # rows of states of which there are very many
 
-class Lexicon(NamedTuple):
-    """Lexer states with their rows (as in `kernels.tables`), and the labels in these."""
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Lexer states, the rows of the first of them (as in `kernels.tables`), and the labels there.
+
+    The states behind are those that the last rows lead to. Compared by identity.
+    """
 
     states: tuple[LexState, ...]
     labels: tuple[Hashable, ...]
@@ -28,44 +35,68 @@ class Lexicon(NamedTuple):
     recorded: npt.NDArray[np.uint8]
 
 
-def lexicon_of(starts: Iterable[LexState], labels: Iterable[Hashable]) -> Lexicon:
-    """All states that `starts` lead to; `labels` come first."""
-    state_ids: dict[LexState, int] = {}
-    label_ids: dict[Hashable, int] = {label: i for i, label in enumerate(labels)}
+def lexicon_of(
+    starts: Iterable[LexState],
+    labels: Iterable[Hashable],
+    is_many: Callable[[LexState], bool] = lambda _: False,
+) -> Lexicon:
+    """All states that `starts` lead to, with their rows; `labels` come first.
+
+    is_many: whether a state is of a kind of which there are very many; only the MAX_MANY of them
+    that are nearest to the starts get rows, which must have all labels that the others lead to.
+    """
     cached: dict[LexState, Row] = {}
-    for start in starts:
-        state_ids.setdefault(start, len(state_ids))
 
     def row_of(state: LexState) -> Row:
         if state not in cached:
             cached[state] = state.row(row_of)
         return cached[state]
 
-    rows: list[list[int]] = []
-    accept: list[int] = []
-    states = list(state_ids)
-    for state in states:  # which grows as it is read
-        row = row_of(state)
-        codes = []
+    seen = dict.fromkeys(starts)
+    waiting: dict[bool, deque[LexState]] = {False: deque(), True: deque()}
+    for start in seen:
+        waiting[is_many(start)].append(start)
+    rows: dict[LexState, Row] = {}
+    room = MAX_MANY
+    while waiting[False] or (waiting[True] and room):
+        many = not waiting[False]
+        room -= many
+        state = waiting[many].popleft()
+        row = rows[state] = row_of(state)
+        for target in {id(t): t for t in row.targets}.values():
+            if isinstance(target, LexState) and target not in seen:
+                seen[target] = None
+                waiting[is_many(target)].append(target)
+    states = (*rows, *(state for state in seen if state not in rows))
+    return _numbered(states, [*rows.values()], {label: i for i, label in enumerate(labels)})
+
+
+def _numbered(
+    states: tuple[LexState, ...], rows: list[Row], label_ids: dict[Hashable, int]
+) -> Lexicon:
+    """The lexicon of states, of which the first have rows."""
+    state_ids = {state: i for i, state in enumerate(states)}
+    codes: list[list[int]] = []
+    for row in rows:
+        number = {id(None): -1}
         for target in row.targets:
+            if id(target) in number:
+                continue
             if isinstance(target, End):
-                codes.append(-2 - label_ids.setdefault(target.label, len(label_ids)))
-            elif target is None:
-                codes.append(-1)
-            else:
-                if target not in state_ids:
-                    state_ids[target] = len(state_ids)
-                    states.append(target)
-                codes.append(state_ids[target])
-        rows.append(codes)
-        early = row.accept
-        accept.append(-1 if early is None else label_ids.setdefault(early, len(label_ids)))
+                number[id(target)] = -2 - label_ids.setdefault(target.label, len(label_ids))
+            elif target is not None:
+                number[id(target)] = state_ids[target]
+        codes.append([number[at] for at in map(id, row.targets)])
+    accept = [
+        -1 if row.accept is None else label_ids.setdefault(row.accept, len(label_ids))
+        for row in rows
+    ]
     return Lexicon(
-        tuple(states),
+        states,
         tuple(label_ids),
         state_ids,
         label_ids,
-        np.array(rows, np.int32).reshape(-1, 256),
-        np.array(accept, np.int32),
+        np.array(codes, np.int32).reshape(-1, 256),
+        np.array(accept + [-1] * (len(states) - len(rows)), np.int32),
         np.array([state.recorded for state in states], np.uint8),
     )

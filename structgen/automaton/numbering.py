@@ -49,7 +49,7 @@ class Numbering:
         if saved is None:
             lexicon = self.machine.lexicon
             self._shared = len(lexicon.states)
-            self.tables = self._k.Tables(**fresh_tables(lexicon))
+            self.tables = fresh_tables(lexicon)
             self._begin(lexicon)
             t = self.tables
             t.needs_text[: len(self._labels)] = [*map(self.machine.needs_text, self._labels)]

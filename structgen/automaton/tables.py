@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,23 @@ from structgen.jit import kernels
 
 Int64s = npt.NDArray[np.int64]
 
+STATES = 128  # lexer states that fresh tables have room for, apart from those of the lexicon
 
-def fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of `kernels.tables.Tables` that begin with what a lexicon has."""
+
+def fresh_tables(lexicon: Lexicon) -> Any:
+    """The `kernels.tables.Tables` that begin with what a lexicon has."""
+    tables: list[npt.NDArray[Any]] = [array.copy() for array in _template(lexicon)]
+    k = kernels("tables")
+    room = len(lexicon.states) + STATES
+    return k.Tables(np.empty((room, 256), np.int32), *tables, addresses(), lexicon.rows)
+
+
+@lru_cache(maxsize=64)
+def _template(lexicon: Lexicon) -> list[npt.NDArray[Any]]:
+    """What `fresh_tables` copies: all tables but the first, and the last two."""
     states = len(lexicon.states)
-    room = max(64, states + states // 2)
+    room = states + STATES
     tables: dict[str, npt.NDArray[Any]] = {
-        "rows": np.empty((room, 256), np.int32),  # a row is written whole when it is filled
         "filled": np.zeros(room, np.uint8),
         "accept": np.full(room, -1, np.int32),
         "recorded": np.zeros(room, np.uint8),
@@ -43,14 +53,12 @@ def fresh_tables(lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
         "events": hash_table(16),
         "sizes": np.zeros(10, np.int64),
         "need": np.zeros(8, np.int64),
-        "info": addresses(),
-        "common": lexicon.rows,
     }
     for name in ("accept", "recorded"):
         tables[name][:states] = getattr(lexicon, name)
     tables["within"][:, 0] = 0
     tables["sizes"][6] = states
-    return tables
+    return [tables[name] for name in kernels("tables").Tables._fields[1:-2]]
 
 
 @cache

@@ -16,7 +16,7 @@ from structgen.automaton.json_lexemes import (
     text_end,
     value_start,
 )
-from structgen.automaton.lexer import LexState
+from structgen.automaton.lexer import LexState, Text
 from structgen.automaton.lexicon import Lexicon, lexicon_of
 from structgen.automaton.machine import END_OF_TEXT, SKIP
 from structgen.automaton.regex import ANY, EMPTY, Regex
@@ -25,7 +25,12 @@ from structgen.automaton.regex import ANY, EMPTY, Regex
 @lru_cache(maxsize=16)
 def json_lexicon(layout: Layout, integers: Regex, numbers: Regex) -> Lexicon:
     """The lexicon of JSON texts in a layout; integers, numbers: as they may be spelled."""
-    return lexicon_of(_states(layout, integers, numbers), (END_OF_TEXT, SKIP))
+    return lexicon_of(_states(layout, integers, numbers), (END_OF_TEXT, SKIP), _is_number)
+
+
+def _is_number(state: LexState) -> bool:
+    """Integers that may have an exponent have thousands of states, most of which nobody meets."""
+    return isinstance(state, Text) and not state.role.quoted
 
 
 def _states(layout: Layout, integers: Regex, numbers: Regex) -> Iterator[LexState]:
