@@ -37,7 +37,7 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
         if draws:
             _write_there([rows[r] for r in live], cast(DrawingLogits, logits), clock)
         else:
-            _write([rows[r] for r in live], logits, target.vocab_size, clock)
+            write([rows[r] for r in live], logits, target.vocab_size, clock)
         stay = leave(rows, live, clock)
         yield from pieces(rows, live, clock)
         if not stay:
@@ -46,8 +46,11 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
         logits = target.forward(cache, [rows[r].tokens[-1:] for r in live])
 
 
-def _write(live: Sequence[Row], logits: Logits, vocab_size: int, clock: Clock) -> None:
-    """One more token for each row. The masks are made while an accelerator is still computing."""
+def write(live: Sequence[Row], logits: Logits, vocab_size: int, clock: Clock) -> None:
+    """One more token for each row, whose logits are masked in place.
+
+    The masks are made while an accelerator is still computing.
+    """
     masks = bitmask.allocate(len(live), vocab_size)
     _fill(live, masks)
     clock.mask += clock.lap()

@@ -2,14 +2,15 @@
 
 Rows of different lengths are padded on the left, and each row keeps a bit per cache slot that says
 whether the slot counts. So dropping a row, refusing draft tokens and padding are one mechanism:
-slots that no row counts are cut out. Positions are numbers of counted slots, never slot indices.
+slots that no row counts are cut out in time. Positions are numbers of counted slots, never slot
+indices.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +22,8 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 from structgen.decode.torch_logits import DeviceLogits, TorchLogits
 from structgen.device import RowTable
 from structgen.errors import ModelError
+
+_UNUSED = 16  # slots of refused tokens that may stay, or an eighth of all
 
 
 class OpenTree(NamedTuple):
@@ -203,7 +206,7 @@ class HuggingFaceTarget:
                 hint="decode without drafts",
             )
         cache.alive = torch.cat([before, alive], 1)
-        self._compact(cache)
+        self._compact(cache, max(_UNUSED, cache.alive.shape[1] >> 3))
 
     @torch.inference_mode()
     def select(self, cache: RowCache, rows: Sequence[int]) -> None:
@@ -211,7 +214,7 @@ class HuggingFaceTarget:
         index = torch.tensor(rows, device=self.device)
         cache.past.reorder_cache(index)  # type: ignore[arg-type]  # takes any integer tensor
         cache.alive = cache.alive[index]
-        self._compact(cache)
+        self._compact(cache, 0)
 
     def _refuses(self, what: str, expected: str) -> ModelError:
         return ModelError(
@@ -220,18 +223,22 @@ class HuggingFaceTarget:
             hint="decode without drafts",
         )
 
-    def _compact(self, cache: RowCache) -> None:
-        """Cut out the slots that count for no row."""
-        used = cache.alive.any(0)
-        if not self.takes_trees or bool(used.all()):
+    def _compact(self, cache: RowCache, most: int) -> None:
+        """Cut off the last slots if they count for no row, others where there are more than `most`.
+
+        Cutting off is a view, cutting out copies all keys and values.
+        """
+        used = cache.alive.any(0).cpu().numpy()
+        if not self.takes_trees or used.all():
             return
-        index = used.nonzero().squeeze(1)
-        for layer in cache.past.layers:
-            if not isinstance(layer, DynamicLayer) or layer.keys is None or layer.values is None:
-                continue  # a layer that shares another's keys and values
-            layer.keys = layer.keys.index_select(2, index.to(layer.keys.device))
-            layer.values = layer.values.index_select(2, index.to(layer.values.device))
-        cache.alive = cache.alive[:, index]
+        end, count = int(np.flatnonzero(used)[-1]) + 1, int(used.sum())
+        if end - count > most:
+            index = torch.from_numpy(np.flatnonzero(used)).to(self.device)
+            _replace(cache.past, lambda part: part.index_select(2, index.to(part.device)))
+            cache.alive = cache.alive[:, index]
+        elif end < len(used):
+            _replace(cache.past, lambda part: part[:, :, :end])
+            cache.alive = cache.alive[:, :end]
 
     def _run(
         self,
@@ -338,6 +345,13 @@ def _copied(layer: Any) -> Any:
         if isinstance(value, dict):
             setattr(twin, name, copy.deepcopy(value))
     return twin
+
+
+def _replace(past: Cache, change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """Change keys and values [rows, heads, slots, d] of all layers that have their own."""
+    for layer in past.layers:
+        if isinstance(layer, DynamicLayer) and layer.keys is not None and layer.values is not None:
+            layer.keys, layer.values = change(layer.keys), change(layer.values)
 
 
 def _by_row(layers: torch.Tensor | None, counted: torch.Tensor) -> list[torch.Tensor] | None:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import cast
 from weakref import WeakKeyDictionary
 
 from structgen.decode.interfaces import Constraint
@@ -32,17 +35,25 @@ _MARGIN = 1.03  # a draft is read if it promises this much more than none
 _RECENT = 0.2  # weight of the newest draft in what is typical
 _HOPE = 0.3  # what drafts are taken to gain at first, in passes
 _SHORTEST, _LONGEST = 4, 64  # rounds between tries, where drafts do not pay
+_GIVEN, _SHARE, _SAVED = 0.75, 0.015, 3.0  # passes to lose at first, for each pass, and at most
+_KNOWN = 0.25  # passes to lose at first where drafts of the kind lost what there was
+_LOST = -1.0  # the most that one draft is charged: what is slow once need not be slow again
 _LITTLE = 0.003  # of a pass: learning that costs less is never left out
 _INHERITED = 0.3  # of the experience with other constraints
 
 
 class Account:
-    """Whether drafts pay with one constraint: what they saved, less what they cost, in passes."""
+    """Whether drafts pay with one constraint: what they saved, less what they cost, in passes.
+
+    Drafts may lose a few passes at first, a small share of all passes, and some of what they won
+    before; where no more is left they wait.
+    """
 
     def __init__(self) -> None:
         self.calibration = Calibration()
         self.size = 2.0  # draft tokens that were worth reading, on average
         self._gain = _HOPE
+        self._left = _GIVEN
         self._pause = 0
         self._next_pause = _SHORTEST
         self._lock = threading.Lock()
@@ -53,22 +64,25 @@ class Account:
         heir.calibration = self.calibration.faded(_INHERITED)
         heir.size = self.size
         heir._gain = min(max(self._gain, _HOPE / 8), _HOPE)
+        heir._left = min(max(self._left, _KNOWN), _GIVEN)
         heir._next_pause = self._next_pause
         return heir
 
     def open(self) -> bool:
-        """Whether to draft now."""
+        """Whether to draft now; asked once a pass."""
         with self._lock:
+            self._left = min(self._left + _SHARE, _SAVED)
             if self._pause > 0:
                 self._pause -= 1
                 return False
-            return True
+            return self._left > 0
 
     def book(self, gain: float, size: int) -> None:
         """A draft of which so many tokens were read gained this much."""
         with self._lock:
             self.size += _RECENT * (size - self.size)
             self._gain += _RECENT * (gain - self._gain)
+            self._left = min(self._left + max(gain, _LOST), _SAVED)
             if self._gain > _HOPE:
                 self._next_pause = _SHORTEST
             elif self._gain < 0:
@@ -98,6 +112,29 @@ class AutoDrafter:
         """Start on a text."""
         return AutoSession(self, context)
 
+    def propose_together(
+        self,
+        sessions: Sequence[Session],
+        contexts: Sequence[Context],
+        budgets: Sequence[Budget],
+    ) -> list[DraftTree]:
+        """The parts of drafts that are worth reading; none where they do not pay."""
+        rows = len(sessions)
+        if self.costs.plain_due(rows):
+            return [DraftTree(context) for context in contexts]
+        own = cast(Sequence[AutoSession], sessions)
+        drafts = [
+            session.draft(context, budget)
+            for session, context, budget in zip(own, contexts, budgets, strict=True)
+        ]
+        if not any(draft.gains for draft in drafts):
+            return [draft.tree for draft in drafts]
+        size = self._worthwhile(drafts)
+        reading = sum(min(size, len(draft.gains)) > 0 for draft in drafts)
+        for session in own:
+            session.burden = rows / max(reading, 1)
+        return [draft.part(size) for draft in drafts]
+
     def account(self, constraint: Constraint) -> Account:
         """That of a constraint; a new one is the heir of the latest one for such a spec."""
         kind = type(constraint.spec)
@@ -110,71 +147,98 @@ class AutoDrafter:
             self._latest[kind] = found
             return found
 
+    def _worthwhile(self, drafts: Sequence[Draft]) -> int:
+        """How many tokens of each draft to read, so that tokens per time are the most."""
+        rows = len(drafts)
+        ranks = zip_longest(*(draft.gains for draft in drafts), fillvalue=0.0)
+        gains = [sum(rank) / rows for rank in ranks]
+        size = self.costs.best_size(gains, rows, drafted=True)
+        rate = (1 + sum(gains[:size])) / self.costs.ratio(size + 1, rows)
+        return size if rate >= _MARGIN else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What could be read of one text: a tree, its nodes best first, the probabilities of each."""
+
+    tree: DraftTree
+    order: Sequence[int] = ()
+    gains: Sequence[float] = ()
+
+    def part(self, size: int) -> DraftTree:
+        """The best nodes, so many; a tree of drawn tokens stays whole."""
+        if self.tree.draws or size >= len(self.tree) - 1:
+            return self.tree
+        return self.tree.part(self.order[:size]) if size else DraftTree(self.tree.context)
+
 
 class AutoSession:
-    """One text."""
+    """One text.
+
+    Attribute: `burden`, texts of the pass for each one that has a draft in it: it makes the pass
+    longer for all of them.
+    """
 
     def __init__(self, drafter: AutoDrafter, context: Context) -> None:
-        self._costs = drafter.costs
+        self.burden = 1.0
+        self._drafter = drafter
         self._account = drafter.account(context.constraint)
         self._session: Session = drafter.drafter.begin(context)
         self._whole: DraftTree | None = None  # all that was proposed, read or not
-        self._rows = 1
         self._propose_seconds = 0.0
         self._observe_seconds = 0.0
+        self._unit = 0.0  # a plain pass in seconds, when last asked
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """The part of a draft that is worth reading, or none."""
-        start = time.perf_counter()
+        return self._drafter.propose_together([self], [context], [budget])[0]
+
+    def draft(self, context: Context, budget: Budget) -> Draft:
+        """All that could be read, as long as drafts pay."""
         self._whole = None
-        if self._costs.plain_due(self._rows) or not self._account.open():
-            return DraftTree(context)
+        if not self._account.open():
+            return Draft(DraftTree(context))
+        start = time.perf_counter()
         nodes = min(budget.nodes, int(2 * self._account.size) + 2)
         tree = self._session.propose(context, replace(budget, nodes=nodes))
         self._whole = tree
-        read = self._worthwhile(tree)
+        order, gains = self._ranked(tree)
         self._propose_seconds = time.perf_counter() - start
-        return read
+        return Draft(tree, order, gains)
 
     def observe(self, context: Context, seen: Round) -> None:
         """Learn what was kept, and what would have been kept of the part that was not read."""
-        unit = self._costs.seconds(1, seen.rows)
-        if seen.width < 1 or self._whole is not None or self._observe_seconds < _LITTLE * unit:
+        costs, whole = self._drafter.costs, self._whole
+        if whole is not None or seen.width < 1 or self._observe_seconds < _LITTLE * self._unit:
             start = time.perf_counter()
             self._session.observe(context, seen)
             self._observe_seconds = time.perf_counter() - start
-        self._rows = seen.rows
-        self._costs.observe(seen)
-        if self._whole is not None:
-            self._learn(self._whole, seen.written)
-            if unit:
-                spent = self._propose_seconds + self._observe_seconds
-                cost = self._costs.ratio(len(seen.tree), seen.rows) + spent / unit
-                self._account.book(len(seen.written) - cost, len(seen.tree) - 1)
-            self._whole = None
+        costs.observe(seen)
+        if whole is None:
+            return
+        self._learn(whole, seen.written)
+        self._whole = None
+        self._unit = costs.seconds(1, seen.rows)
+        if self._unit:
+            spent = seen.rows * (self._propose_seconds + self._observe_seconds) / self._unit
+            longer = costs.ratio(seen.width, seen.rows) - 1.0 if len(seen.tree) > 1 else 0.0
+            gain = len(seen.written) - 1 - self.burden * longer - spent
+            self._account.book(gain, len(seen.tree) - 1)
 
     def end(self, context: Context) -> None:
         """The text is finished, or was given up."""
         self._session.end(context)
 
-    def _worthwhile(self, tree: DraftTree) -> DraftTree:
-        """The tokens that are most probably kept, as many as make tokens per time the most."""
-        count = len(tree) - 1
-        if not count or tree.draws:
-            return tree
+    def _ranked(self, tree: DraftTree) -> tuple[list[int], list[float]]:
+        """The nodes, those first that are most probably kept, and how probable that is."""
         kept = self._account.calibration.kept
         reached = [1.0]
-        for node in range(1, count + 1):
+        for node in range(1, len(tree)):
             parent = tree.parents[node]
             sure = tree.estimates[node] / tree.estimates[parent]
             reached.append(reached[parent] * min(kept(sure), 1.0))
-        order = sorted(range(1, count + 1), key=lambda node: -reached[node])  # parents first
-        gains = [reached[node] for node in order]
-        size = self._costs.best_size(gains, self._rows, drafted=True)
-        rate = (1 + sum(gains[:size])) / self._costs.ratio(size + 1, self._rows)
-        if rate < _MARGIN:
-            return tree.part([])
-        return tree if size == count else tree.part(order[:size])
+        order = sorted(range(1, len(tree)), key=lambda node: -reached[node])  # parents first
+        return order, [reached[node] for node in order]
 
     def _learn(self, tree: DraftTree, written: tuple[int, ...]) -> None:
         """Follow what was written through the whole draft; siblings on the way were refused."""

@@ -10,7 +10,7 @@ they have without drafts (the masked law at each step; `weight` is there for oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -195,6 +195,19 @@ class Drafter(Protocol):
 
     def begin(self, context: Context) -> Session:
         """Start on a text. May be called by several threads."""
+
+
+@runtime_checkable
+class JointDrafter(Drafter, Protocol):
+    """A drafter that makes the drafts of all texts together that are read in one pass."""
+
+    def propose_together(
+        self,
+        sessions: Sequence[Session],
+        contexts: Sequence[Context],
+        budgets: Sequence[Budget],
+    ) -> Sequence[DraftTree]:
+        """A tree for each text, as `Session.propose` would make one."""
 
 
 class LengthPolicy(Protocol):

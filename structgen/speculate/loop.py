@@ -13,18 +13,26 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import Any, cast
 
 import numpy as np
 
 from structgen.decode.interfaces import DrawingLogits, Drawn, Logits, Target
 from structgen.decode.loop import decode as decode_plainly
-from structgen.decode.loop import keep, leave, pieces
+from structgen.decode.loop import keep, leave, pieces, write
 from structgen.decode.result import Clock
 from structgen.decode.row import Row
 from structgen.speculate.chains import MOST_CHAINS, drafting
-from structgen.speculate.interfaces import Context, LengthPolicy, Round, Session, StoppingPolicy
+from structgen.speculate.interfaces import (
+    Budget,
+    Context,
+    JointDrafter,
+    LengthPolicy,
+    Round,
+    Session,
+    StoppingPolicy,
+)
 from structgen.speculate.rules import SampleCompare
 from structgen.speculate.speculation import Speculation
 from structgen.speculate.stats import Stats
@@ -61,27 +69,29 @@ class _Speculating:
         self._keep_going = policy.keep_going if isinstance(policy, StoppingPolicy) else None
         self._speculation = speculation
         self.tree = DraftTree(self.context)
-        self._draft_seconds = 0.0
-        self._written: tuple[int, ...] = ()
-        self._path: tuple[int, ...] = ()
+        self.draft_seconds = 0.0
 
-    def propose(self) -> None:
-        """Make the next tree. A text that is being closed is drafted as it will be."""
-        start = time.perf_counter()
+    def plan(self) -> Budget | None:
+        """The next draft's budget; None where there is none to make.
+
+        A text that is being closed is drafted as it will be.
+        """
         context = self.context
-        context.keep_going = None if self.row.planned else self._keep_going
+        self.tree = DraftTree(context)
         if self.row.planned:
-            self.tree = DraftTree(context)
+            context.keep_going = None
             self.tree.add_path(0, self.row.planned)
-        else:
-            budget = self._policy.budget(context)
-            if context.chain:
-                budget = replace(budget, width=1)
-            self.tree = (
-                self.session.propose(context, budget) if budget.nodes > 0 else DraftTree(context)
-            )
-        self._draft_seconds = time.perf_counter() - start
-        self.stats.draft_seconds += self._draft_seconds
+            return None
+        context.keep_going = self._keep_going
+        budget = self._policy.budget(context)
+        if context.chain:
+            budget = replace(budget, width=1)
+        return budget if budget.nodes > 0 else None
+
+    @property
+    def tested(self) -> bool:
+        """Whether tokens are drawn by testing them, without a mask."""
+        return self._speculation.tested
 
     @property
     def draws_itself(self) -> bool:
@@ -97,28 +107,27 @@ class _Speculating:
 
         scores: float[n, V], the target's. drawn: what was drawn of them already, if it was.
         """
-        before = len(self.row.tokens)
         write = self._speculation.write if drawn is None else partial(write_drawn, drawn)
-        kept = verify(self.row, self.tree, scores, write)
-        self._written = tuple(self.row.tokens[before:])
-        self._path = tuple(kept[1:])
-        return kept
+        return verify(self.row, self.tree, scores, write)
 
-    def learn(self, scores: Any, hidden: Any, verify_seconds: float, rows: int, width: int) -> None:
-        """Tell everybody what came of the last draft."""
+    def learn(
+        self, kept: Sequence[int], scores: Any, hidden: Any, seconds: float, rows: int, width: int
+    ) -> None:
+        """Tell everybody what came of the last draft; seconds: of the pass that verified it."""
+        context = self.context
+        written = tuple(self.row.tokens[len(context.tokens) - len(context.prompt) :])
         seen = Round(
             tree=self.tree,
-            path=self._path,
-            written=self._written,
+            path=tuple(kept[1:]),
+            written=written,
             logits=scores,
             hidden=hidden,
-            draft_seconds=self._draft_seconds,
-            verify_seconds=verify_seconds,
+            draft_seconds=self.draft_seconds,
+            verify_seconds=seconds,
             rows=rows,
             width=width,
         )
-        context = self.context
-        context.tokens += seen.written
+        context.tokens += written
         context.state, context.remaining = self.row.state, self.row.remaining
         self.stats.add(seen)
         self.session.observe(context, seen)
@@ -157,8 +166,7 @@ def decode(
             if not stay:
                 return
             live = keep(target, cache, live, stay)
-            for r in live:
-                works[r].propose()
+            _propose([works[r] for r in live], speculation)
             clock.other += clock.lap()
             logits = _read(target, cache, [works[r].tree for r in live], wanted, chain)
             trees = max(len(works[r].tree) for r in live)
@@ -167,6 +175,29 @@ def decode(
     finally:
         for work in works.values():
             work.session.end(work.context)
+
+
+def _propose(works: Sequence[_Speculating], speculation: Speculation) -> None:
+    """Make the next tree of each text: together, if the drafter does that."""
+    start = time.perf_counter()
+    budgets = [work.plan() for work in works]
+    asked = [(w, budget) for w, budget in zip(works, budgets, strict=True) if budget is not None]
+    drafter = speculation.drafter
+    if asked and _drafts_jointly(type(drafter)):
+        trees = cast(JointDrafter, drafter).propose_together(
+            [work.session for work, _ in asked],
+            [work.context for work, _ in asked],
+            [budget for _, budget in asked],
+        )
+        for (work, _), tree in zip(asked, trees, strict=True):
+            work.tree = tree
+    else:
+        for work, budget in asked:
+            work.tree = work.session.propose(work.context, budget)
+    seconds = (time.perf_counter() - start) / len(works)
+    for work in works:
+        work.draft_seconds = seconds
+        work.stats.draft_seconds += seconds
 
 
 def _read(
@@ -200,20 +231,27 @@ def _conclude(
     logits.wait()
     waited = clock.lap()
     clock.model += waited
+    start = clock.mask + clock.other
     hidden = logits.hidden
-    scores, drawn = _scores(works, logits)
-    ends = np.cumsum([len(work.tree) for work in works]).tolist()
-    parts = [scores[end - len(w.tree) : end] for w, end in zip(works, ends, strict=True)]
-    kept = [work.verify(*given) for work, *given in zip(works, parts, drawn, strict=True)]
-    passed = clock.lap()
-    clock.other += passed
+    if width > 1 or works[0].tested or _draws(type(logits)):
+        scores, drawn = _scores(works, logits)
+        ends = np.cumsum([len(work.tree) for work in works]).tolist()
+        parts = [scores[end - len(w.tree) : end] for w, end in zip(works, ends, strict=True)]
+        kept = [work.verify(*given) for work, *given in zip(works, parts, drawn, strict=True)]
+    else:  # the plain loop's step, with a copy of the logits, which it masks in place
+        scores = np.array(logits.numpy())
+        parts, kept = list(scores[:, None]), [[0]] * len(works)
+        write([work.row for work in works], logits, scores.shape[1], clock)
+    clock.other += clock.lap()
+    passed = clock.mask + clock.other - start
     if width > 1:
         target.commit(cache, kept)
     commit = clock.lap()
     clock.model += commit
     spent = seconds + waited + commit
-    for i, (work, part) in enumerate(zip(works, parts, strict=True)):
-        work.learn(part, None if hidden is None else hidden[i], spent, len(works), width)
+    for i, (work, path, part) in enumerate(zip(works, kept, parts, strict=True)):
+        layers = None if hidden is None else hidden[i]
+        work.learn(path, part, layers, spent, len(works), width)
         work.stats.verify_seconds += spent if width else 0.0
     learnt = clock.lap()
     clock.other += learnt
@@ -225,7 +263,20 @@ def _scores(
     works: Sequence[_Speculating], logits: Logits
 ) -> tuple[Any, Sequence[Sequence[Drawn] | None]]:
     """The logits; and, where they stay on an accelerator, what was drawn there for each row."""
-    if not isinstance(logits, DrawingLogits) or any(work.draws_itself for work in works):
+    if not _draws(type(logits)) or any(work.draws_itself for work in works):
         return logits.numpy(), [None] * len(works)
-    drawn = draw_there(logits, [work.row for work in works], [work.tree for work in works])
-    return logits.rows(), drawn
+    there = cast(DrawingLogits, logits)
+    drawn = draw_there(there, [work.row for work in works], [work.tree for work in works])
+    return there.rows(), drawn
+
+
+@cache
+def _draws(kind: type) -> bool:
+    """Whether logits of this type are drawn from where they are."""
+    return issubclass(kind, DrawingLogits)
+
+
+@cache
+def _drafts_jointly(kind: type) -> bool:
+    """Whether drafters of this type draft for all texts of a pass together."""
+    return hasattr(kind, "propose_together")

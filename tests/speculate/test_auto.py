@@ -150,6 +150,18 @@ def test_an_account_pauses_longer_and_longer() -> None:
     assert all(account.open() for _ in range(50))
 
 
+@pytest.mark.parametrize("gain", [-5.0, -0.6, -0.05])
+def test_an_account_loses_little(gain: float) -> None:
+    """Of n passes at most 1.75 and n times 0.015, each loss counted as one pass at most."""
+    account = Account()
+    lost = 0.0
+    for passes in range(1, 1000):
+        if account.open():
+            lost += min(-gain, 1.0)
+            account.book(gain, 4)
+        assert lost <= 1.75 + 0.015 * passes
+
+
 def test_an_heir_knows_what_its_kind_knew() -> None:
     """Where drafts did not pay, it has less hope; another kind of spec begins anew."""
     auto = AutoDrafter(Says(0.5, 0, Clock()))

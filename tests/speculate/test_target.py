@@ -133,6 +133,23 @@ def test_trees_are_read_as_their_paths_round_after_round(tree_target: Any, data:
                 np.testing.assert_allclose(found, again, rtol=exact, atol=exact * 10)
 
 
+def test_refused_tokens_are_forgotten_in_time() -> None:
+    """Those at the end at once, others while they are few beside those that count."""
+    target = HuggingFaceTarget(llama_model())
+    cache, _ = target.prefill([[5, 9, 33]])
+    for count in range(1, 60):
+        target.forward(cache, [[4, 5, 6, 7]], [[-1, -1, -1, 1]])
+        target.commit(cache, [[1, 3]])
+        counted = 3 + 2 * count
+        slots = cache.past.layers[0].keys.shape[2]  # type: ignore[union-attr]
+        assert cache.alive.shape[1] == slots
+        assert int(cache.alive.sum()) == counted
+        assert slots <= counted + max(17, counted // 7)
+    target.forward(cache, [[4, 5, 6]], [[-1, 0, 1]])
+    target.commit(cache, [[0]])
+    assert cache.alive.shape[1] <= slots + 1
+
+
 CHAINS = [sliding_model, mixed_model, bloom_model, hybrid_model]
 
 

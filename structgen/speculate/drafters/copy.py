@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from structgen.automaton.automaton import DEAD
-from structgen.speculate.drafters.forced import RECENT, Cutter, ForcedTexts
+from structgen.speculate.drafters.forced import RECENT, Cutter, cutter
 from structgen.speculate.drafters.guessing import GuessDrafter, Guesses, ranked
 from structgen.speculate.drafters.occurrences import Occurrences
 from structgen.speculate.drafters.rates import Rates
@@ -53,13 +53,12 @@ class CopyDrafter(GuessDrafter):
     def __init__(self, unit: Literal["bytes", "tokens"] = "bytes") -> None:
         self.unit = unit
         self.rates = Rates()
-        self._texts = ForcedTexts()
 
     def guesser(self, context: Context) -> CopyGuesser:
         """For a new text."""
         source: ByteSource | TokenSource
         if self.unit == "bytes":
-            source = ByteSource(self._texts.cutter(context.constraint.vocabulary))
+            source = ByteSource(cutter(context.constraint.vocabulary))
         else:
             source = TokenSource()
         return CopyGuesser(source, self.rates)
@@ -134,8 +133,8 @@ class TokenSource:
 class ByteSource:
     """Finds the longest string of bytes that ends the text and occurred before, or words."""
 
-    def __init__(self, cutter: Cutter) -> None:
-        self._cutter = cutter
+    def __init__(self, cuts: Cutter) -> None:
+        self._cutter = cuts
         self._text = b""  # prompt and text, without special tokens
         self._read = 0
         self._words: list[tuple[int, int]] = []  # where words of the prompt begin and end

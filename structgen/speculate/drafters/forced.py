@@ -12,6 +12,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -42,11 +43,17 @@ class Cutter:
     """Cuts bytes into tokens as the tokenizer does; without one, into the fewest tokens."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """O(V log V): the tokens are sorted by their bytes."""
         self.vocabulary = vocabulary
-        self._words = sorted({vocabulary.token_bytes(t) for t in vocabulary.text_ids.tolist()})
-        self._longest = max(map(len, self._words), default=0)
         self._speller = Speller(vocabulary) if vocabulary.encode is None else None
+
+    @cached_property
+    def _words(self) -> list[bytes]:
+        """What tokens write, ascending. O(V log V), once it is asked for."""
+        return sorted({self.vocabulary.token_bytes(t) for t in self.vocabulary.text_ids.tolist()})
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._words), default=0)
 
     def cut(self, data: bytes) -> list[int]:
         """The tokens of `data`, up to its last whole character; [] where there are none."""
@@ -105,12 +112,18 @@ class Cutter:
         return False
 
 
+@lru_cache(maxsize=4)
+def cutter(vocabulary: Vocabulary) -> Cutter:
+    """The cutter of a vocabulary; that of the last ones is kept."""
+    return Cutter(vocabulary)
+
+
 class ForcedText:
     """What one constraint forces, remembered by state. Safe to share by threads."""
 
-    def __init__(self, cutter: Cutter, few: int) -> None:
+    def __init__(self, cuts: Cutter, few: int) -> None:
         # The constraint is given with each question: kept here, it would never be freed.
-        self._cutter = cutter
+        self._cutter = cuts
         self._few = few
         self._bytes: dict[int, bytes] = {}
         self._tokens: dict[tuple[int, Recent], Recent] = {}
@@ -172,27 +185,15 @@ class ForcedTexts:
         self.few = few
         self._lock = threading.Lock()
         self._of: WeakKeyDictionary[Constraint, ForcedText] = WeakKeyDictionary()
-        self._cutters: dict[str, Cutter] = {}
-
-    def cutter(self, vocabulary: Vocabulary) -> Cutter:
-        """The cutter of a vocabulary, made once."""
-        with self._lock:
-            return self._cutter(vocabulary)
 
     def of(self, constraint: Constraint) -> ForcedText:
         """What is known of one constraint."""
         with self._lock:
             found = self._of.get(constraint)
             if found is None:
-                found = ForcedText(self._cutter(constraint.vocabulary), self.few)
+                found = ForcedText(cutter(constraint.vocabulary), self.few)
                 self._of[constraint] = found
             return found
-
-    def _cutter(self, vocabulary: Vocabulary) -> Cutter:
-        found = self._cutters.get(vocabulary.hash)
-        if found is None:
-            found = self._cutters[vocabulary.hash] = Cutter(vocabulary)
-        return found
 
 
 @dataclass

@@ -26,15 +26,24 @@ SLOPE = 0.03  # of T(1), for each further token, where nothing was measured (a b
 class _Times:
     """The last times of one kind; their lower quartile, which a busy machine disturbs little."""
 
-    __slots__ = ("_kept", "typical")
+    __slots__ = ("_kept", "_typical")
 
     def __init__(self, window: int) -> None:
         self._kept: deque[float] = deque(maxlen=window)
-        self.typical = 0.0
+        self._typical: float | None = 0.0
 
     def add(self, seconds: float) -> None:
         self._kept.append(seconds)
-        self.typical = sorted(self._kept)[len(self._kept) // 4]
+        self._typical = None
+
+    @property
+    def typical(self) -> float:
+        """Worked out when it is asked for."""
+        found = self._typical
+        if found is None:
+            kept = sorted(self._kept.copy())  # another thread may add to it
+            found = self._typical = kept[len(kept) // 4]
+        return found
 
     def __len__(self) -> int:
         return len(self._kept)
