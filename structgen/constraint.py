@@ -20,9 +20,10 @@ from structgen.automaton.automaton import DEAD, Automaton, Completes, Masks
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.explore import explore
 from structgen.mask.bitmask import allow, forbid, unpack
+from structgen.mask.common import common_of
 from structgen.mask.rows import MaskRows
 from structgen.mask.saved_rows import SavedRows, pack
-from structgen.mask.spellable import Spellable, writes_all_bytes
+from structgen.mask.spellable import Spellable
 
 if TYPE_CHECKING:
     from structgen.spec.specs import Spec
@@ -80,14 +81,12 @@ class Constraint:
         self._state_of: dict[int, int] = {}
         self._steps: dict[int, int] = {}
         self._ends: dict[int, bool] = {}
-        self._size = vocabulary.size
-        self._eos, self._countdown = frozenset(vocabulary.eos_ids), CHECK_EVERY
-        self._most = max(int(TABLES * max_bytes), 2 * automaton.size["bytes"])
+        self._size, self._countdown = vocabulary.size, CHECK_EVERY
+        self._eos = frozenset(vocabulary.eos_ids)
         self._most_steps = int(STEPS * max_bytes) // STEP_BYTES
         self.start = self._intern(automaton.start, (-1, b"", False))
-        self.writes_all_bytes = (
-            writes_all_bytes(vocabulary) if saved is None else saved.writes_all_bytes
-        )
+        known = common_of(vocabulary) if saved is None else saved
+        self.writes_all_bytes = known.writes_all_bytes
         self._spellable = None if self.writes_all_bytes else self._search()
         if self._spellable is not None and not self._spellable(self.start):
             error = BudgetError if self._spellable.gave_up else UnsatisfiableSchemaError
@@ -105,6 +104,10 @@ class Constraint:
     @cached_property
     def _masks(self) -> Masks:
         return self.automaton.masks(self.vocabulary)
+
+    @cached_property
+    def _most(self) -> int:  # bytes that the tables may take, those that were saved in any case
+        return max(int(TABLES * self.max_bytes), 2 * self.automaton.size["bytes"])
 
     @cached_property
     def _completions(self) -> Completes:
@@ -203,10 +206,8 @@ class Constraint:
         pair = self._pairs[state]
         for state in reversed(way):
             _, data, special = self._came[state]
-            if special:
-                pair = self.automaton.specials(pair)[data]
-            else:
-                pair, _ = self.automaton.run(pair, data)
+            known = self.automaton.specials(pair) if special else {}
+            pair = known[data] if special else self.automaton.run(pair, data)[0]
             self._pairs[state] = pair
             self._state_of.setdefault(pair, state)
         return pair

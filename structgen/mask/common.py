@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Row
 from structgen.automaton.lexicon import Lexicon
+from structgen.jit import kernels
 from structgen.mask.bitmask import pack
 from structgen.tokens.per_vocabulary import per_vocabulary
 
 if TYPE_CHECKING:
     from structgen.mask.common_file import SavedParts
+    from structgen.tokens.trie import Trie
     from structgen.tokens.vocabulary import Vocabulary
 
 MAX_BYTES = 64 << 20  # of parts of rows kept for one vocabulary
@@ -58,7 +60,12 @@ class Common:
 
     characters: Characters | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, trie: Trie) -> None:
+        nodes = kernels("walk").Nodes
+        self.nodes = nodes(*(np.asarray(getattr(trie, name)) for name in nodes._fields))
+        first = trie.root_child
+        #: whether there is a token for each single byte
+        self.writes_all_bytes = bool((first >= 0).all() and (trie.token[first] >= 0).all())
         self._insides: OrderedDict[tuple[int, int], Inside] = OrderedDict()
         self._lexicons: dict[int, Lexicon] = {}  # by id, kept so that ids stay theirs
         self._short: dict[int, Row] = {}
@@ -126,6 +133,6 @@ class Common:
 
 
 @per_vocabulary
-def common_of(_vocabulary: Vocabulary) -> Common:
+def common_of(vocabulary: Vocabulary) -> Common:
     """What this process has made for a vocabulary."""
-    return Common()
+    return Common(vocabulary.trie)

@@ -36,7 +36,7 @@ class RowStore:
 
     def __init__(self, words: int, max_bytes: int, older: RowStore | None = None) -> None:
         """Room for `max_bytes` of rows, half of them here and half in the generation before."""
-        self._grow(np.zeros((8, words), np.int32))
+        self._grow(np.empty((8, words), np.int32))
         self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
         self.index: dict[int, int] = {}
         self._known: dict[int, int] = {}  # hash of a row -> its place
@@ -77,7 +77,7 @@ class RowStore:
         if at is None or not np.array_equal(self.table[at], row):
             if self._count == len(self.table):
                 size = 2 * len(self.table) if self.full else min(2 * len(self.table), self._limit)
-                larger = np.zeros((size, self.table.shape[1]), np.int32)
+                larger = np.empty((size, self.table.shape[1]), np.int32)
                 larger[: self._count] = self.table
                 self._grow(larger)
             at = self._count

@@ -11,10 +11,6 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from structgen.tokens.vocabulary import Vocabulary
 
 FAR = 1 << 30  # the length of a completion that was not found
 MAX_SEARCHED = 5_000  # states looked at for one answer
@@ -101,9 +97,3 @@ class Spellable:
                 self.gave_up, self._known[start] = True, False
                 return
         self._known.update(dict.fromkeys(parents, False))
-
-
-def writes_all_bytes(vocabulary: Vocabulary) -> bool:
-    """Whether there is a token for each single byte, so that nothing has to be searched."""
-    trie = vocabulary.trie
-    return bool((trie.root_child >= 0).all() and (trie.token[trie.root_child] >= 0).all())

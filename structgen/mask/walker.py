@@ -67,18 +67,15 @@ class Walker(Masks):
     def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
         self._walk = kernels("walk")
-        trie = vocabulary.trie
-        self._nodes = self._walk.Nodes(
-            *(np.asarray(getattr(trie, name)) for name in self._walk.Nodes._fields)
-        )
+        self._common = common_of(vocabulary)
+        self._nodes = self._common.nodes
         self._rests = self._walk.Rests(np.zeros(4096, np.uint8), np.zeros(512, np.int64))
         self._words = vocabulary.words
-        self._depth = trie.max_depth
+        self._depth = vocabulary.trie.max_depth
         self._inside: dict[int, Inside] = {}
         self._nbytes = 0
         self._ways: dict[int, Way] = {}
         self._shared = engine.shared_states
-        self._common = common_of(vocabulary)
 
     def row(self, at: int) -> Row:
         """See `Masks.row`: `inside | crossing`, or a walk where few tokens fit anyway."""

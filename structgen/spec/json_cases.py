@@ -14,7 +14,7 @@ from structgen.automaton.numbers import to_fraction
 from structgen.errors import DanglingReferenceError, StructgenError
 from structgen.spec.json_exprs import Atom, Expr, Refused
 from structgen.spec.json_nodes import both
-from structgen.spec.json_pointer import escape_pointer, location
+from structgen.spec.json_pointer import location, pointer_to
 from structgen.spec.json_schemas import Schemas, Union
 
 MAX_CASES = 64  # of one subschema; further unions are given up
@@ -40,7 +40,7 @@ class Bound(NamedTuple):
 
 def pointer_of(atom: Atom, *path: str | int) -> str:
     """The place of something below a subschema, as errors and reports name it."""
-    return location(atom.location) + "".join(f"/{escape_pointer(str(p))}" for p in path)
+    return location(atom.location) + pointer_to(path)
 
 
 def tightest(members: Members, side: Side) -> Bound | None:

@@ -17,6 +17,7 @@ from structgen.spec.json_resources import (
     Resource,
     Spot,
     anchors_of,
+    has_identity,
     identifier,
     resolve,
     start_of,
@@ -70,9 +71,9 @@ class Documents:
         A `$schema` counts without an `$id`, too, though the drafts do not ask for that: who pastes
         a schema into another one means the draft that it names.
         """
-        if not _has_identity(schema):
+        if not has_identity(schema):
             return around
-        resource, dialect, pointer = around
+        resource, dialect, pointer = around.resource, around.dialect, around.pointer
         uri, _ = resolve(resource.uri, identifier(schema, dialect.draft), pointer)
         dialect = dialect_of(schema, dialect, self._metaschema, pointer)
         if uri != resource.uri:
@@ -115,7 +116,7 @@ class Documents:
             except (LookupError, TypeError):
                 return None
             path, spot = (*path, step), spot.below((step,))
-            if _has_identity(value) and _is_subschema(spot, path):
+            if has_identity(value) and _is_subschema(spot, path):
                 inner = self.inside(value, spot)
                 path = path if inner.resource is spot.resource else ()
                 spot = inner
@@ -178,10 +179,6 @@ class Documents:
             return None
         except (AttributeError, TypeError):  # it searched what is no schema before it asked
             return None
-
-
-def _has_identity(value: Any) -> bool:
-    return isinstance(value, dict) and ("$id" in value or "id" in value or "$schema" in value)
 
 
 def _is_index(key: str) -> bool:

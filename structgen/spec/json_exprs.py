@@ -5,22 +5,30 @@ An expression names what a child must fit without expanding it, so recursive sch
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structgen.spec.json_values import Value
+
+if TYPE_CHECKING:
+    from structgen.spec.json_references import Place
 
 
 class Atom:
     """One subschema (or another condition) that a value must fit; compared by identity."""
 
-    __slots__ = ("allowed", "denied", "location", "opposite", "value")
+    __slots__ = ("allowed", "denied", "opposite", "place", "value")
 
-    def __init__(self, value: Any, location: str) -> None:
+    def __init__(self, value: Any, place: Place | str) -> None:
         self.value = value  #: what `Schemas` needs to expand it
-        self.location = location  #: JSON Pointer, for errors
+        self.place = place  #: where a subschema stands; of other conditions the JSON Pointer alone
         self.opposite: Atom | None = None  #: fits exactly the values that this one does not
         self.allowed: frozenset[Value] | None = None  #: where set, no other values fit
         self.denied: frozenset[Value] = frozenset()  #: these values do not fit
+
+    @property
+    def location(self) -> str:
+        """The JSON Pointer, for errors."""
+        return self.place if isinstance(self.place, str) else self.place.pointer
 
     def __repr__(self) -> str:
         return f"Atom({self.location or '#'})"

@@ -18,7 +18,7 @@ from structgen.spec.json_exprs import Atom
 from structgen.spec.json_keywords import KEYWORDS, LAST, Keyword
 from structgen.spec.json_metaschemas import DEFINITIONS
 from structgen.spec.json_nodes import Node
-from structgen.spec.json_pointer import escape_pointer
+from structgen.spec.json_pointer import pointer_to
 from structgen.spec.json_schemas import Schemas
 from structgen.spec.json_subschema import Subschema
 from structgen.spec.json_vocabularies import DEFAULT_DRAFT
@@ -77,7 +77,7 @@ class Visit:
 
     def at(self, *path: str | int) -> str:
         """The pointer of something below."""
-        return self.pointer + "".join(f"/{escape_pointer(str(p))}" for p in path)
+        return self.pointer + pointer_to(path)
 
 
 class Inspection:

@@ -19,12 +19,15 @@ from structgen.automaton.json_lexemes import (
 from structgen.automaton.lexer import LexState, Text
 from structgen.automaton.lexicon import Lexicon, lexicon_of
 from structgen.automaton.machine import END_OF_TEXT, SKIP
+from structgen.automaton.numbers import Spelling, number_language
 from structgen.automaton.regex import ANY, EMPTY, Regex
 
 
 @lru_cache(maxsize=16)
-def json_lexicon(layout: Layout, integers: Regex, numbers: Regex) -> Lexicon:
-    """The lexicon of JSON texts in a layout; integers, numbers: as they may be spelled."""
+def json_lexicon(layout: Layout, spelling: Spelling) -> Lexicon:
+    """The lexicon of JSON texts in a layout; spelling: of numbers."""
+    integers = number_language(integer=True, spelling=spelling)
+    numbers = number_language(spelling=spelling)
     return lexicon_of(_states(layout, integers, numbers), (END_OF_TEXT, SKIP), _is_number)
 
 

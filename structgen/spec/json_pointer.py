@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 
 def escape_pointer(part: str) -> str:
     """One reference token of a JSON Pointer (RFC 6901)."""
     return part.replace("~", "~0").replace("/", "~1")
+
+
+def pointer_to(path: Iterable[str | int]) -> str:
+    """The JSON Pointer of the value to which some keys and indices lead."""
+    return "".join(f"/{escape_pointer(str(part))}" for part in path)
 
 
 def location(pointer: str) -> str:
@@ -40,7 +46,7 @@ def json_pointer(data: bytes) -> str:
         elif byte == b":":
             path[-1] = json.loads(data[key_start : data.rindex(b'"', key_start, i) + 1])
         i += 1
-    return "".join(f"/{escape_pointer(str(part))}" for part in path if part is not None)
+    return pointer_to(part for part in path if part is not None)
 
 
 def _string_end(data: bytes, start: int) -> int:

@@ -7,14 +7,13 @@ outermost resource that has it. Documents come from the registry; nothing is fet
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from structgen.errors import DanglingReferenceError
 from structgen.spec.json_documents import Documents
 from structgen.spec.json_pointer import location
-from structgen.spec.json_resources import Resource, Spot, resolve, start_of
+from structgen.spec.json_resources import Path, Resource, Spot, has_identity, resolve, start_of
 from structgen.spec.json_vocabularies import Dialect
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Place(NamedTuple):
         """The JSON Pointer, for errors."""
         return self.spot.pointer
 
-    def below(self, path: Iterable[str | int]) -> Place:
+    def below(self, path: Path) -> Place:
         """The place at a path below this one, before any `$id` there."""
         return Place(self.spot.below(path), self.scope)
 
@@ -65,8 +64,9 @@ class References:
 
     def enter(self, schema: dict[str, Any], place: Place) -> Place:
         """The place of a subschema once its own `$id` and `$schema` are heeded."""
-        spot = self._documents.inside(schema, place.spot)
-        return place if spot is place.spot else self._at(place, spot)
+        if not has_identity(schema):
+            return place
+        return self._at(place, self._documents.inside(schema, place.spot))
 
     def follow(self, place: Place, reference: str, keyword: str) -> tuple[Any, Place]:
         """The schema that a reference leads to, and its place (inside its own `$id`)."""

@@ -6,13 +6,15 @@ What looks like an `$id` inside a constant, or under a keyword that a draft does
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urljoin
 
 from structgen.errors import SpecError
-from structgen.spec.json_pointer import escape_pointer, location
+from structgen.spec.json_pointer import location, pointer_to
 from structgen.spec.json_vocabularies import Dialect
+
+Path = tuple[str | int, ...]
+Trail = str | tuple["Trail", Path]  # a JSON Pointer, or what leads on from one
 
 
 class Resource:
@@ -40,12 +42,21 @@ class Spot(NamedTuple):
 
     resource: Resource
     dialect: Dialect  # the resource's, unless a `$schema` in between says another
-    pointer: str
+    trail: Trail
 
-    def below(self, path: Iterable[str | int]) -> Spot:
+    @property
+    def pointer(self) -> str:
+        """The JSON Pointer, for errors."""
+        paths: list[Path] = []
+        at = self.trail
+        while not isinstance(at, str):
+            at, path = at
+            paths.append(path)
+        return at + pointer_to(step for path in reversed(paths) for step in path)
+
+    def below(self, path: Path) -> Spot:
         """The spot at a path below this one, before any `$id` or `$schema` there."""
-        pointer = self.pointer + "".join(f"/{escape_pointer(str(part))}" for part in path)
-        return Spot(self.resource, self.dialect, pointer)
+        return Spot(self.resource, self.dialect, (self.trail, path))
 
 
 def start_of(resource: Resource) -> Spot:
@@ -70,6 +81,11 @@ def identifier(schema: Any, draft: int) -> str:
         return ""
     given = schema.get("id" if draft <= 4 else "$id")
     return given if isinstance(given, str) else ""
+
+
+def has_identity(schema: Any) -> bool:
+    """Whether a schema may name itself, or the draft that it is written for."""
+    return isinstance(schema, dict) and ("$id" in schema or "id" in schema or "$schema" in schema)
 
 
 def resolve(base: str, reference: str, pointer: str) -> tuple[str, str]:

@@ -55,7 +55,6 @@ class Schemas:
         self.assert_formats = assert_formats
         self.natural = natural  #: spell integers in digits only
         self._atoms: dict[tuple[int, Resource, Scope], Atom] = {}
-        self._places: dict[Atom, Place] = {}
         self._nodes: dict[Atom, Node] = {}
         self._patterns: dict[str, Regex] = {}
         self._conjunctions: dict[Expr, Node] = {TRUE: ANYTHING}
@@ -90,8 +89,7 @@ class Schemas:
         key = id(schema), at.spot.resource, at.scope
         atom = self._atoms.get(key)
         if atom is None:
-            atom = self._atoms[key] = Atom(schema, place.pointer)
-            self._places[atom] = at
+            atom = self._atoms[key] = Atom(schema, at)
             if "enum" in schema or "const" in schema:
                 atom.allowed = listed(at.dialect.heeded(schema), at.draft)
         return atom
@@ -103,15 +101,17 @@ class Schemas:
 
     def child(self, schema: Any, parent: Atom, *path: str | int) -> Expr:
         """The expression of a subschema of `parent` at the given path below it."""
-        return self._expr(schema, self._places[parent].below(path))
+        return self._expr(schema, self.place(parent).below(path))
 
     def place(self, atom: Atom) -> Place:
         """Where the subschema of `atom` stands."""
-        return self._places[atom]
+        if isinstance(atom.place, str):
+            raise TypeError(f"{atom!r} is no subschema")
+        return atom.place
 
     def refer(self, atom: Atom, reference: str, keyword: str) -> Expr:
         """The expression that a reference inside `atom` leads to."""
-        target, place = self._references.follow(self._places[atom], reference, keyword)
+        target, place = self._references.follow(self.place(atom), reference, keyword)
         self._look_through_arrivals()
         return self._expr(target, place, entered=True)
 
@@ -218,7 +218,7 @@ class Schemas:
         if len(expr) > 1:
             return Atom(Negation(expr), expr[0].location)
         text = plain_text(expr[0].value)
-        key = None if text is None else (text, self._places[expr[0]].dialect)
+        key = None if text is None else (text, self.place(expr[0]).dialect)
         opposite = None if key is None else self._plain.get(key)
         if opposite is None:
             opposite = Atom(Negation(expr), expr[0].location)

@@ -10,7 +10,7 @@ from structgen.automaton.numbers import to_fraction
 from structgen.errors import SpecError
 from structgen.spec.json_exprs import Atom, Expr
 from structgen.spec.json_nodes import ANYTHING, Node, both
-from structgen.spec.json_pointer import escape_pointer, location
+from structgen.spec.json_pointer import location, pointer_to
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
@@ -33,7 +33,7 @@ class Subschema:
 
     def at(self, *path: str | int) -> str:
         """The location of something below this subschema."""
-        return location(self.atom.location) + "".join(f"/{escape_pointer(str(p))}" for p in path)
+        return location(self.atom.location) + pointer_to(path)
 
     def child(self, schema: Any, *path: str | int) -> Expr:
         """The expression of a subschema below this one."""

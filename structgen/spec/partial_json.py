@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from structgen.errors import ValidationError
-from structgen.spec.json_pointer import escape_pointer
+from structgen.spec.json_pointer import pointer_to
 
 Path = tuple[str | int, ...]
 
@@ -63,7 +63,7 @@ class PartialValue:
         while waiting:
             path, value = waiting.pop()
             if self.open is None or self.open[: len(path)] != path:
-                yield "".join(f"/{escape_pointer(str(part))}" for part in path), value
+                yield pointer_to(path), value
             if isinstance(value, dict | list):
                 inner = value.items() if isinstance(value, dict) else enumerate(value)
                 waiting += reversed([((*path, key), child) for key, child in inner])

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.errors import GenerationError, SpecError, UnsupportedSchemaError
-from structgen.spec.json_pointer import escape_pointer
+from structgen.spec.json_pointer import pointer_to
 from structgen.spec.partial_json import PartialValue, read_partial
 from structgen.spec.specs import JsonSchema, MachineSpec
 
@@ -152,7 +152,7 @@ class PythonType(MachineSpec):
             raise GenerationError(
                 f"the text is no {self.name}: {first['msg']}",
                 text=text,
-                location="".join("/" + escape_pointer(str(part)) for part in first["loc"]),
+                location=pointer_to(first["loc"]),
                 hint="let the type say in its annotations what its validators check",
             ) from refused
 

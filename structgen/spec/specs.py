@@ -20,7 +20,6 @@ from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
 if TYPE_CHECKING:
     from referencing import Registry
 
-    from structgen.automaton.numbers import Spelling
     from structgen.constraint import Constraint
     from structgen.grammar.ir import Grammar
     from structgen.spec.json_nodes import Node
@@ -173,7 +172,6 @@ class JsonSchema(MachineSpec):
     def machine(self) -> Machine[Any]:
         """See `MachineSpec.machine`."""
         from structgen.automaton.json_machine import JsonMachine
-        from structgen.automaton.numbers import number_language
         from structgen.spec.json_layout import layout_of
         from structgen.spec.json_lexicon import json_lexicon
         from structgen.spec.json_schemas import Schemas
@@ -208,9 +206,7 @@ class JsonSchema(MachineSpec):
 
             return Words(schemas).values(nodes)
 
-        spelling: Spelling = "natural" if self.natural else "any"
-        integers = number_language(integer=True, spelling=spelling)
-        lexicon = json_lexicon(layout, integers, number_language(spelling=spelling))
+        lexicon = json_lexicon(layout, "natural" if self.natural else "any")
         return JsonMachine(root, schemas.node, schemas.costs, layout, describe, lexicon)
 
     def parse(self, text: str) -> Any:

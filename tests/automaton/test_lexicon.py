@@ -6,15 +6,14 @@ import pytest
 
 from structgen.automaton.lexer import End, LexState, Row
 from structgen.automaton.lexicon import MAX_MANY, Lexicon
-from structgen.automaton.numbers import Spelling, number_language
+from structgen.automaton.numbers import Spelling
 from structgen.spec.json_layout import layout_of
 from structgen.spec.json_lexicon import json_lexicon
 
 
 def _lexicon(whitespace: str, spelling: Spelling) -> Lexicon:
     layout, _ = layout_of(whitespace, spelling == "natural")
-    integers = number_language(integer=True, spelling=spelling)
-    return json_lexicon(layout, integers, number_language(spelling=spelling))
+    return json_lexicon(layout, spelling)
 
 
 @pytest.mark.parametrize(
