@@ -84,7 +84,8 @@ class JsonMachine(Machine[JsonFrame]):
         """See `Machine.start`."""
         return self._start
 
-    def needs_text(self, label: Hashable) -> int:
+    @staticmethod
+    def needs_text(label: Hashable) -> int:
         """See `Machine.needs_text`."""
         return _TEXTS.get(label[0], UNUSED) if isinstance(label, tuple) else UNUSED
 
@@ -251,14 +252,15 @@ class JsonMachine(Machine[JsonFrame]):
         threads = frame.threads
         plan, progress = threads[0].plan, threads[0].progress
         takes = frame.built is None and all(t.plan.is_by_cell(t.progress) for t in threads)
-        cells = [cell for t in threads for cell, _ in t.plan.next_cells(t.progress)] * takes
+        cells = [cell for t in threads for cell in t.plan.open_cells(t.progress)] if takes else []
         if len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
             takes = True
             frame.low, frame.high = plan.span(progress)
             names = plan.named if cells or frame.low < frame.high else None
         else:
-            listed, frame.others = self._next_keys(frame)
-            names = self._listed(frame, listed, cells)
+            if not takes:
+                frame.others = self._next_others(frame)
+            names = self._listed(frame, self._next_names(frame), cells)
         if takes:
             frame.others = tuple(dict.fromkeys(cell.loose for cell in cells))
         frame.lexeme = key_start(names, frame.others, self._layout, closing, takes)
@@ -306,8 +308,8 @@ class JsonMachine(Machine[JsonFrame]):
             pending = self._pending(frame)
             wanted += [self._wanted(pending)] * (pending is not frame)
         else:
-            names, others = self._next_keys(frame)
-            wanted += json_words.keys(names, others=bool(others))
+            others = bool(self._next_others(frame))
+            wanted += json_words.keys(self._next_names(frame), others=others)
         if closing and frame.stage != "key":
             wanted.append("'}'" if frame.kind == "object" else "']'")
         return " or ".join(wanted)
@@ -323,10 +325,9 @@ class JsonMachine(Machine[JsonFrame]):
         """See `Machine.words`: where one of some names must come."""
         if frame.kind != "object" or frame.stage not in ("open", "key") or frame.built is not None:
             return None
-        names, others = self._next_keys(frame)
-        if others or (frame.stage == "open" and self._accepting(frame)):
+        if self._next_others(frame) or (frame.stage == "open" and self._accepting(frame)):
             return None
-        return [(("key", name), spelled(name)) for name in names]
+        return [(("key", name), spelled(name)) for name in self._next_names(frame)]
 
     def missing(self, frame: JsonFrame) -> str:
         """See `Machine.missing`."""
@@ -338,12 +339,16 @@ class JsonMachine(Machine[JsonFrame]):
         return json_words.required([k for k in found[0] if all(k in names for names in found)])
 
     @staticmethod
-    def _next_keys(frame: JsonFrame) -> tuple[list[str], tuple[Regex, ...]]:
-        """The names that some thread takes next, and the languages of other keys."""
-        plans = [(t.plan, t.progress) for t in frame.threads]
-        names = dict.fromkeys(name for plan, at in plans for name in plan.next_names(at))
-        others = dict.fromkeys(keys for plan, at in plans for keys in plan.next_others(at))
-        return list(names), tuple(others)
+    def _next_names(frame: JsonFrame) -> list[str]:
+        """The names that some thread takes next."""
+        names = (name for t in frame.threads for name in t.plan.next_names(t.progress))
+        return list(dict.fromkeys(names))
+
+    @staticmethod
+    def _next_others(frame: JsonFrame) -> tuple[Regex, ...]:
+        """The languages of other keys that some thread takes next."""
+        languages = (keys for t in frame.threads for keys in t.plan.next_others(t.progress))
+        return tuple(dict.fromkeys(languages))
 
     # -- costs ----------------------------------------------------------------------------------
 

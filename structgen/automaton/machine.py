@@ -118,8 +118,9 @@ class Machine(ABC, Generic[FrameT]):
     def floor(self, stack: Stack[FrameT]) -> int:
         """A lower bound on the cost of every stack that an event in `stack` can lead to."""
 
+    @staticmethod
     @abstractmethod
-    def needs_text(self, label: Hashable) -> int:
+    def needs_text(label: Hashable) -> int:
         """Whether the text is UNUSED, LOOKED_AT by `event`, or COMPARED with others by `Once`."""
 
     @abstractmethod
@@ -171,7 +172,8 @@ class TextMachine(Machine[Frame]):
         """Nothing follows the only lexeme."""
         return 0
 
-    def needs_text(self, _label: Hashable) -> int:
+    @staticmethod
+    def needs_text(_label: Hashable) -> int:
         """See `Machine.needs_text`."""
         return UNUSED
 

@@ -49,10 +49,8 @@ class Numbering:
         if saved is None:
             lexicon = self.machine.lexicon
             self._shared = len(lexicon.states)
-            self.tables = fresh_tables(lexicon)
+            self.tables = fresh_tables(self.machine)
             self._begin(lexicon)
-            t = self.tables
-            t.needs_text[: len(self._labels)] = [*map(self.machine.needs_text, self._labels)]
         else:
             self.tables = saved.tables
 

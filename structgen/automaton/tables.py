@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.lexicon import Lexicon
-from structgen.automaton.machine import Frame, Goto, Move, Once, Push
+from structgen.automaton.machine import Frame, Goto, Machine, Move, Once, Push
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 
@@ -18,17 +18,18 @@ Int64s = npt.NDArray[np.int64]
 STATES = 128  # lexer states that fresh tables have room for, apart from those of the lexicon
 
 
-def fresh_tables(lexicon: Lexicon) -> Any:
-    """The `kernels.tables.Tables` that begin with what a lexicon has."""
-    tables: list[npt.NDArray[Any]] = [array.copy() for array in _template(lexicon)]
+def fresh_tables(machine: Machine[Any]) -> Any:
+    """The `kernels.tables.Tables` that begin with what the lexicon of a machine has."""
+    lexicon = machine.lexicon
+    tables: list[npt.NDArray[Any]] = [array.copy() for array in _template(lexicon, type(machine))]
     k = kernels("tables")
     room = len(lexicon.states) + STATES
     return k.Tables(np.empty((room, 256), np.int32), *tables, addresses(), lexicon.rows)
 
 
 @lru_cache(maxsize=64)
-def _template(lexicon: Lexicon) -> list[npt.NDArray[Any]]:
-    """What `fresh_tables` copies: all tables but the first, and the last two."""
+def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[Any]]:
+    """What `fresh_tables` copies for a kind of machine: all but the first and the last two."""
     states = len(lexicon.states)
     room = states + STATES
     tables: dict[str, npt.NDArray[Any]] = {
@@ -56,6 +57,7 @@ def _template(lexicon: Lexicon) -> list[npt.NDArray[Any]]:
     }
     for name in ("accept", "recorded"):
         tables[name][:states] = getattr(lexicon, name)
+    tables["needs_text"][: len(lexicon.labels)] = [*map(kind.needs_text, lexicon.labels)]
     tables["within"][:, 0] = 0
     tables["sizes"][6] = states
     return [tables[name] for name in kernels("tables").Tables._fields[1:-2]]

@@ -31,7 +31,7 @@ class ArrayPlan:
         for index in range(self.alt.prefix + 1):
             if limit is not None and index >= limit:
                 break
-            if self._costs.of(self.child(index)) is None:
+            if not self._costs.possible(self.child(index)):
                 return index
         return limit
 

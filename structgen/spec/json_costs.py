@@ -29,7 +29,7 @@ from structgen.spec.json_pointer import location
 from structgen.spec.json_values import Value
 
 MAX_REACHED = 2000  # nodes looked at for an alternative
-SHORTEST = 2  # bytes of an empty array or object
+SHORTEST = 2  # bytes of an empty array or object without a gap in it
 
 
 class Expressions(Protocol):
@@ -46,6 +46,9 @@ class Expressions(Protocol):
 
     def union(self, exprs: tuple[Expr, ...]) -> Expr:
         """The expression that the values fit that fit at least one of `exprs`."""
+
+    def is_possible(self, expr: Expr) -> bool:
+        """Whether it is plain that some value fits."""
 
 
 class Costs:
@@ -83,10 +86,19 @@ class Costs:
                 error.location = location(expr[0].location)
             raise
 
+    def possible(self, expr: Expr) -> bool:
+        """Whether some value fits an expression."""
+        return self._expressions.is_possible(expr) or self.of(expr) is not None
+
     def of_node(self, node: Node) -> int | None:
         """Fewest bytes of a value that fits a node."""
         if node not in self._solved:
-            self._solve(node)
+            best = self._at_once(node)
+            least = best is not None and best <= SHORTEST + self.gap
+            if least or not (node.arrays or node.objects):
+                self._solved[node] = best
+            else:
+                self._solve(node)
         return self._solved[node]
 
     def union(self, exprs: tuple[Expr, ...]) -> Expr:
@@ -184,9 +196,9 @@ class Costs:
                 asked_by.setdefault(child, {})[node] = None
                 return values[child]
 
-            best = self._scalar(node)
+            best = self._at_once(node)
             for plan in self._plans(node):
-                if best is not None and best <= SHORTEST:
+                if best is not None and best <= SHORTEST + self.gap:
                     break
                 size = plan.minimum(cost_of)
                 best = size if best is None or (size is not None and size < best) else best
@@ -196,13 +208,15 @@ class Costs:
                 stale.update(asked_by.get(node, {}))
         self._solved.update(values)
 
-    def _scalar(self, node: Node) -> int | None:
+    def _at_once(self, node: Node) -> int | None:
+        """Fewest bytes of a scalar that fits, or of an empty container; no plan has to be made."""
         if node not in self._scalars:
             sizes = [4] * (node.null or node.true) + [5] * node.false
-            number = "0" if matches(node.number, "0") else shortest(node.number)
-            sizes += [] if number is None else [len(number)]
-            string = _quoted(node.string)
-            sizes += [] if string is None else [string]
+            sizes += [size for size in (_digits(node.number), _quoted(node.string)) if size]
+            if any(map(_may_be_empty, node.objects)) or any(
+                _may_hold_nothing(alt) for alt in node.arrays if alt not in self._missing
+            ):
+                sizes.append(SHORTEST + self.gap)
             self._scalars[node] = min(sizes, default=None)
         return self._scalars[node]
 
@@ -219,6 +233,23 @@ def required(size: int | None) -> int:
     if size is None:
         raise BudgetError("a value that nothing fits was offered", hint="please report this schema")
     return size
+
+
+def _may_be_empty(alt: ObjectAlt) -> bool:
+    """Whether it is plain that an object without members fits."""
+    return not (alt.required or alt.least or alt.clauses)
+
+
+def _may_hold_nothing(alt: ArrayAlt) -> bool:
+    """Whether it is plain that an array without items fits."""
+    return not (alt.least or alt.counted or alt.repeated)
+
+
+@lru_cache(maxsize=4096)
+def _digits(language: Regex) -> int | None:
+    """Characters of the shortest number of a language."""
+    number = "0" if matches(language, "0") else shortest(language)
+    return None if number is None else len(number)
 
 
 @lru_cache(maxsize=4096)

@@ -8,11 +8,13 @@ does not know are annotations in it, as the specifications say.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import (
     ANY,
     EMPTY,
+    Regex,
     alt,
     words,
 )
@@ -62,18 +64,22 @@ def type_(s: Subschema) -> None:
     if "number" in names:
         numbers = ANYTHING.number
     elif "integer" in names:
-        joint = wanted == "integer" and any(name in s.schema for name in NUMERIC)
+        joint = wanted == "integer" and not s.schema.keys().isdisjoint(NUMERIC)
         numbers = ANYTHING.number if joint else integers(s, {})  # `numeric` does both at once
-    s.require(
-        Node(
-            "null" in names,
-            "boolean" in names,
-            "boolean" in names,
-            numbers,
-            ANY if "string" in names else EMPTY,
-            ANYTHING.arrays if "array" in names else (),
-            ANYTHING.objects if "object" in names else (),
-        )
+    s.require(_of_types(tuple(names), numbers))
+
+
+@lru_cache(maxsize=1024)
+def _of_types(names: tuple[str, ...], numbers: Regex) -> Node:
+    """The values of some types; numbers: those among them."""
+    return Node(
+        "null" in names,
+        "boolean" in names,
+        "boolean" in names,
+        numbers,
+        ANY if "string" in names else EMPTY,
+        ANYTHING.arrays if "array" in names else (),
+        ANYTHING.objects if "object" in names else (),
     )
 
 
@@ -276,11 +282,15 @@ OTHERS = (  # functions that say nothing about strings
 LAST = ("unevaluatedProperties", "unevaluatedItems")  # after all that says what is evaluated
 
 
+_is_last = LAST.__contains__
+
+
 def build(schemas: Schemas, atom: Atom) -> Node:
     """The node of one subschema: the conjunction of its keywords, left to right."""
     s = Subschema(schemas, atom)
     done: set[Keyword] = set(OTHERS) if schemas.only_strings else set()
-    for keyword in sorted(s.schema, key=LAST.__contains__):
+    in_order = s.schema if s.schema.keys().isdisjoint(LAST) else sorted(s.schema, key=_is_last)
+    for keyword in in_order:
         function, first, last = KEYWORDS.get(keyword, (None, 0, 0))
         if function is not None and first <= s.draft <= last and function not in done:
             done.add(function)

@@ -134,11 +134,18 @@ def both(a: Node, b: Node, location: str = "") -> Node:
         a.null and b.null,
         a.true and b.true,
         a.false and b.false,
-        number_intersection(a.number, b.number),
-        intersect(a.string, b.string),
+        _joint(a.number, b.number, JSON_NUMBER, number_intersection),
+        _joint(a.string, b.string, ANY, intersect),
         _both_alternatives(a.arrays, b.arrays, both_arrays, location),
         _both_alternatives(a.objects, b.objects, both_objects, location),
     )
+
+
+def _joint(a: Regex, b: Regex, every: Regex, join: Callable[[Regex, Regex], Regex]) -> Regex:
+    """`join` of two languages, which is plain if one is empty, `every` text, or the other."""
+    if a is EMPTY or b is every or a is b:
+        return a
+    return b if b is EMPTY or a is every else join(a, b)
 
 
 def either(nodes: list[Node], location: str = "") -> Node:

@@ -78,11 +78,11 @@ class ObjectPlan:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The keys that are not named and whose child some value fits, by child."""
-        return tuple(c for c in self.all_cells if self._costs.of(c.child) is not None)
+        return tuple(c for c in self.all_cells if self._costs.possible(c.child))
 
     def possible(self, name: str) -> bool:
         """Whether some value fits the child of a name."""
-        return self._costs.of(self.child(name)) is not None
+        return self._costs.possible(self.child(name))
 
     @cached_property
     def _possible_names(self) -> tuple[bool, ...]:
@@ -189,6 +189,12 @@ class ObjectPlan:
         if self._counts and not self._viable(self._take_other(at, "")):
             return []
         return [(cell, left) for cell, left in self._fresh(at) if not left.is_empty()]
+
+    def open_cells(self, at: Progress) -> list[Cell]:
+        """The cells of which keys may come next, where `is_by_cell`."""
+        if (self.declared and self.is_missing(at)) or any(k not in self._index for k in at.seen):
+            return [cell for cell, _ in self.next_cells(at)]
+        return [*self.cells] if not self._counts or self._viable(self._take_other(at, "")) else []
 
     def _fresh(self, at: Progress) -> list[tuple[Cell, Regex]]:
         """The cells, and those of their keys that have not been read."""

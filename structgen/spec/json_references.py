@@ -55,6 +55,7 @@ class References:
 
     def __init__(self, schema: Any, registry: Registry[Any] | None) -> None:
         self._documents = Documents(schema, registry)
+        self._followed: dict[tuple[Resource, Scope, str, str], tuple[Any, Place]] = {}
         self.root = Place(start_of(self._documents.root))  #: where the whole schema stands
 
     @property
@@ -70,6 +71,17 @@ class References:
 
     def follow(self, place: Place, reference: str, keyword: str) -> tuple[Any, Place]:
         """The schema that a reference leads to, and its place (inside its own `$id`)."""
+        inside = reference.startswith("#")  # where only the document and the scope matter
+        key = (place.spot.resource, place.scope, reference, keyword)
+        found = self._followed.get(key)
+        if found is None:
+            found = self._leads_to(place, reference, keyword)
+            if inside:
+                self._followed[key] = found
+        return found
+
+    def _leads_to(self, place: Place, reference: str, keyword: str) -> tuple[Any, Place]:
+        """See `follow`."""
         resource = place.spot.resource
         if keyword == "$recursiveRef" and reference == "#" and resource.is_recursive:
             resource = dict(place.scope).get(RECURSION, resource)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from structgen.automaton.charset import ALL
@@ -21,7 +22,13 @@ def integers(s: Subschema, bounds: dict[str, Any]) -> Regex:
     spelling: Spelling = "natural" if s.schemas.natural else "any"
     if s.draft <= 4:
         spelling = "integer"
-    return number_language(integer=True, spelling=spelling, **bounds)
+    return number_language(integer=True, spelling=spelling, **bounds) if bounds else _any(spelling)
+
+
+@cache
+def _any(spelling: Spelling) -> Regex:
+    """All integers."""
+    return number_language(integer=True, spelling=spelling)
 
 
 # -- numbers ------------------------------------------------------------------------------------

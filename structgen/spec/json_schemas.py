@@ -7,6 +7,7 @@ error.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from structgen.errors import (
     SpecError,
     UnsupportedSchemaError,
 )
+from structgen.spec import json_keywords, json_plain
 from structgen.spec.json_constants import constants, is_listing, listed, plain_text
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import FALSE, TRUE, Atom, Expr, Refused
@@ -31,6 +33,12 @@ from structgen.spec.json_values import Value, data_of, value_of
 
 if TYPE_CHECKING:
     from referencing import Registry
+
+
+MAX_SCALARS = 4096  # nodes of plain subschemas that the process remembers
+
+_scalars: dict[tuple[Any, ...], Node] = {}
+Standing = tuple[dict[str, Any], Place]  # a subschema, and where it stands
 
 
 def kind_of(value: Any) -> str:
@@ -111,18 +119,19 @@ class Schemas:
 
     def refer(self, atom: Atom, reference: str, keyword: str) -> Expr:
         """The expression that a reference inside `atom` leads to."""
-        target, place = self._references.follow(self.place(atom), reference, keyword)
-        self._look_through_arrivals()
+        target, place = self._follow(self.place(atom), reference, keyword)
         return self._expr(target, place, entered=True)
 
-    def _look_through_arrivals(self) -> None:
-        """Track evaluation from now on if a document just retrieved asks for it."""
+    def _follow(self, at: Place, reference: str, keyword: str) -> tuple[Any, Place]:
+        """See `References.follow`; what has been retrieved may ask for evaluation to be tracked."""
+        found = self._references.follow(at, reference, keyword)
         arrived = self._references.retrieved[self._arrived :]
         self._arrived += len(arrived)
         if not self.tracks and any(map(_mentions, arrived)):
             self.tracks = True
             for untracked in (self._nodes, self._conjunctions, self._opposites):
                 untracked.clear()
+        return found
 
     def node(self, expr: Expr) -> Node:
         """The normal form of a conjunction of atoms."""
@@ -130,7 +139,8 @@ class Schemas:
         if node is None:
             node, tracked = ANYTHING, self.tracks
             for atom in expr:
-                node = both(node, self.expand(atom), location(atom.location))
+                part = self.expand(atom)
+                node = part if node is ANYTHING else both(node, part, location(atom.location))
             if self.tracks == tracked:
                 self._conjunctions[expr] = node
         return node
@@ -145,6 +155,15 @@ class Schemas:
             strings.only_strings, strings.tracks = True, False
             strings._nodes, strings._conjunctions, strings._expanding = {}, {TRUE: ANYTHING}, []
         return self._of_strings.node(expr).string
+
+    def is_possible(self, expr: Expr) -> bool:
+        """Whether it is plain that some value fits."""
+        if len(expr) != 1:
+            return expr == TRUE
+        schema, place = expr[0].value, expr[0].place
+        if isinstance(place, str) or not isinstance(schema, dict):
+            return False
+        return json_plain.is_possible(schema, place.dialect)
 
     def expand(self, atom: Atom) -> Node:
         """The normal form of one atom, made on first use."""
@@ -176,8 +195,6 @@ class Schemas:
         return node
 
     def _expand(self, atom: Atom) -> Node:
-        from structgen.spec import json_keywords
-
         if atom.value is Refused:
             return NOTHING
         if isinstance(atom.value, OneOf):
@@ -186,7 +203,16 @@ class Schemas:
             return self.opposite(self.node(atom.value.expr), location(atom.location))
         if isinstance(atom.value, Union):
             return either([self.node(expr) for expr in atom.value.exprs], location(atom.location))
-        return json_keywords.build(self, atom)
+        key = json_plain.scalar_key(atom.value, self.place(atom).dialect)
+        if key is None:
+            return json_keywords.build(self, atom)
+        key = (self.natural, self.assert_formats, *key)
+        node = _scalars.get(key)
+        if node is None:
+            if len(_scalars) >= MAX_SCALARS:
+                _scalars.clear()
+            node = _scalars[key] = json_keywords.build(self, atom)
+        return node
 
     def constant(self, value: Any, location: str) -> Expr:
         """The expression that only `value` fits."""
@@ -274,27 +300,63 @@ class Schemas:
         return self._patterns[text]
 
     def complete(self) -> None:
-        """Expand everything that the root reaches, so that every error shows at compile time."""
-        todo = list(self.root)
-        seen = set(todo)
+        """Look at all that the root reaches, so that every error shows at compile time.
+
+        What is not plain is expanded.
+        """
+        seen: dict[Any, set[int]] = {}  # by all of a place but its trail
+        atoms = set(self.root)
+        todo: list[Atom | Standing] = list(self.root)
         while todo:
-            for child in children_of(self.expand(todo.pop())):
-                fresh = [atom for atom in child if atom not in seen]
-                seen.update(fresh)
-                todo += fresh
+            entry = todo.pop()
+            if isinstance(entry, Atom) and isinstance(entry.value, dict):
+                entry = (entry.value, self.place(entry))
+            if isinstance(entry, tuple):
+                schema, place = entry
+                spot, scope = place
+                below = self._exits(
+                    schema, place, seen.setdefault((spot.resource, scope, spot.dialect), set())
+                )
+                if below is not None:
+                    todo += below
+                    continue
+                entry = self.atom(schema, place, entered=True)
+            for child in children_of(self.expand(entry)):
+                for atom in child:
+                    if atom not in atoms:
+                        atoms.add(atom)
+                        todo.append(atom)
+
+    def _exits(self, schema: dict[str, Any], place: Place, seen: set[int]) -> list[Standing] | None:
+        """What is to be looked at below a plain subschema; None if it has to be expanded."""
+        if "$ref" not in schema:
+            found = json_plain.exits(schema, place.dialect, seen)
+            if found is None:
+                return None
+            enter = self._references.enter
+            return [(child, enter(child, place.below(path))) for path, child in found]
+        if not json_plain.is_reference(schema, place.dialect):
+            return None
+        target, at = self._follow(place, schema["$ref"], "$ref")
+        if not isinstance(target, dict):
+            return None
+        if "$ref" in target or json_plain.children(target, at.dialect) is None:
+            return None
+        known = id(target) in seen and at == place
+        return [] if known else [(target, at)]
 
 
 def _mentions(schema: Any) -> bool:
     """Whether `unevaluated...` stands anywhere in a document, so that evaluation is tracked."""
-    todo = [schema]
+    todo: list[Iterable[Any]] = [[schema]]
     while todo:
-        value = todo.pop()
-        if isinstance(value, dict):
-            if "unevaluatedProperties" in value or "unevaluatedItems" in value:
-                return True
-            todo += value.values()
-        elif isinstance(value, list):
-            todo += value
+        for value in todo.pop():
+            if isinstance(value, dict):
+                if "unevaluatedProperties" in value or "unevaluatedItems" in value:
+                    return True
+                todo.append(value.values())
+            elif isinstance(value, list):
+                todo.append(value)
     return False
 
 

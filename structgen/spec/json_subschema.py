@@ -7,13 +7,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.numbers import to_fraction
-from structgen.errors import SpecError
+from structgen.errors import BudgetError, SpecError
 from structgen.spec.json_exprs import Atom, Expr
 from structgen.spec.json_nodes import ANYTHING, Node, both
 from structgen.spec.json_pointer import location, pointer_to
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
+
+
+_FREE = {name: getattr(ANYTHING, name) for name in Node.__dataclass_fields__}
 
 
 class Subschema:
@@ -59,14 +62,17 @@ class Subschema:
 
     def only(self, **parts: Any) -> None:
         """Add a conjunct that restricts the given JSON types and leaves the others alone."""
-        free = {name: getattr(ANYTHING, name) for name in Node.__dataclass_fields__}
-        self.nodes.append(Node(**(free | parts)))
+        self.nodes.append(Node(**(_FREE | parts)))
 
     def conjunction(self) -> Node:
         """What all keywords so far say together."""
         node = ANYTHING
-        for part in self.nodes:
-            node = both(node, part, self.at())
+        try:
+            for part in self.nodes:
+                node = both(node, part)
+        except BudgetError as error:
+            error.location = error.location or self.at()
+            raise
         return node
 
     def count(self, keyword: str) -> int | None:
@@ -74,9 +80,8 @@ class Subschema:
         value = self.get(keyword)
         if value is None and keyword not in self.schema:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-            raise self.broken(keyword, "a non-negative integer")
-        if value < 0:
+        whole = value.is_integer() if isinstance(value, float) else isinstance(value, int)
+        if not whole or isinstance(value, bool) or value < 0:
             raise self.broken(keyword, "a non-negative integer")
         return int(value)
 
