@@ -30,14 +30,9 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
     if not live:
         return
     cache, logits = target.prefill([rows[r].request.prompt for r in live])
-    draws = isinstance(logits, DrawingLogits)  # asking takes microseconds, so once
-    draws &= not any(row.request.weight or row.request.transforms for row in rows)  # known here
+    there = draws_there(logits, rows)
     while True:
-        clock.model += clock.lap()
-        if draws:
-            _write_there([rows[r] for r in live], cast(DrawingLogits, logits), clock)
-        else:
-            write([rows[r] for r in live], logits, target.vocab_size, clock)
+        write([rows[r] for r in live], logits, clock, there=there)
         stay = leave(rows, live, clock)
         yield from pieces(rows, live, clock)
         if not stay:
@@ -46,12 +41,27 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
         logits = target.forward(cache, [rows[r].tokens[-1:] for r in live])
 
 
-def write(live: Sequence[Row], logits: Logits, vocab_size: int, clock: Clock) -> None:
-    """One more token for each row, whose logits are masked in place.
+def draws_there(logits: Logits, rows: Sequence[Row]) -> bool:
+    """Whether tokens are drawn where the logits are: on an accelerator, if the law is known there.
 
-    The masks are made while an accelerator is still computing.
+    Asking takes microseconds, so once for all passes.
     """
-    masks = bitmask.allocate(len(live), vocab_size)
+    changed = any(row.request.weight or row.request.transforms for row in rows)
+    return isinstance(logits, DrawingLogits) and not changed
+
+
+def write(live: Sequence[Row], logits: Logits, clock: Clock, *, there: bool) -> None:
+    """One more token for each row, whose logits are masked in place. there: see `draws_there`."""
+    clock.model += clock.lap()
+    if there:
+        _write_there(live, cast(DrawingLogits, logits), clock)
+    else:
+        _write_here(live, logits, clock)
+
+
+def _write_here(live: Sequence[Row], logits: Logits, clock: Clock) -> None:
+    """The masks are made while an accelerator is still computing."""
+    masks = bitmask.allocate(len(live), live[0].request.constraint.vocabulary.size)
     _fill(live, masks)
     clock.mask += clock.lap()
     logits.wait()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -35,9 +36,9 @@ _MARGIN = 1.03  # a draft is read if it promises this much more than none
 _RECENT = 0.2  # weight of the newest draft in what is typical
 _HOPE = 0.3  # what drafts are taken to gain at first, in passes
 _SHORTEST, _LONGEST = 4, 64  # rounds between tries, where drafts do not pay
-_GIVEN, _SHARE, _SAVED = 0.75, 0.015, 3.0  # passes to lose at first, for each pass, and at most
+_GIVEN, _SHARE, _SAVED = 0.6, 0.01, 3.0  # passes to lose at first, for each pass, and at most
 _KNOWN = 0.25  # passes to lose at first where drafts of the kind lost what there was
-_LOST = -1.0  # the most that one draft is charged: what is slow once need not be slow again
+_LOST = -0.6  # the most that one draft is charged: what is slow once need not be slow again
 _LITTLE = 0.003  # of a pass: learning that costs less is never left out
 _INHERITED = 0.3  # of the experience with other constraints
 
@@ -64,18 +65,21 @@ class Account:
         heir.calibration = self.calibration.faded(_INHERITED)
         heir.size = self.size
         heir._gain = min(max(self._gain, _HOPE / 8), _HOPE)
-        heir._left = min(max(self._left, _KNOWN), _GIVEN)
+        heir._left = max(self._left, _KNOWN)
         heir._next_pause = self._next_pause
         return heir
 
-    def open(self) -> bool:
-        """Whether to draft now; asked once a pass."""
+    def pause(self, rows: int) -> int:
+        """Passes over so many texts for which not to draft from now on."""
         with self._lock:
-            self._left = min(self._left + _SHARE, _SAVED)
-            if self._pause > 0:
-                self._pause -= 1
-                return False
-            return self._left > 0
+            short = 0 if self._left > 0 else 1 + int(-self._left / (_SHARE * rows))
+            return max(self._pause, short)
+
+    def passed(self, passes: int, rows: int) -> None:
+        """So many passes were made over so many texts."""
+        with self._lock:
+            self._pause = max(0, self._pause - passes)
+            self._left = min(self._left + passes * rows * _SHARE, _SAVED)
 
     def book(self, gain: float, size: int) -> None:
         """A draft of which so many tokens were read gained this much."""
@@ -105,7 +109,7 @@ class AutoDrafter:
         self.costs = costs or CostTable()
         self.hidden = drafter.hidden
         self._latest: dict[type, Account] = {}  # by kind of spec
-        self._accounts: WeakKeyDictionary[Constraint, Account] = WeakKeyDictionary()
+        self.accounts: WeakKeyDictionary[Constraint, Account] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def begin(self, context: Context) -> AutoSession:
@@ -119,12 +123,16 @@ class AutoDrafter:
         budgets: Sequence[Budget],
     ) -> list[DraftTree]:
         """The parts of drafts that are worth reading; none where they do not pay."""
-        rows = len(sessions)
-        if self.costs.plain_due(rows):
-            return [DraftTree(context) for context in contexts]
-        own = cast(Sequence[AutoSession], sessions)
+        rows, own = len(sessions), cast(Sequence[AutoSession], sessions)
+        due = self.costs.plain_due(rows)
+        accounts = _accounts(sessions)
+        closed = {account for account, count in accounts.items() if due or account.pause(count)}
+        for account, count in accounts.items():
+            account.passed(1, count)
         drafts = [
-            session.draft(context, budget)
+            Draft(DraftTree(context))
+            if session.account in closed
+            else session.draft(context, budget)
             for session, context, budget in zip(own, contexts, budgets, strict=True)
         ]
         if not any(draft.gains for draft in drafts):
@@ -135,15 +143,31 @@ class AutoDrafter:
             session.burden = rows / max(reading, 1)
         return [draft.part(size) for draft in drafts]
 
+    def rest(self, sessions: Sequence[Session]) -> int:
+        """As long as drafts of all these texts pause; where learning costs nothing, not at all."""
+        rows, own = len(sessions), cast(Sequence[AutoSession], sessions)
+        if self.hidden or any(session.learns_on for session in own):
+            return 0
+        if self.costs.plain_due(rows):
+            return 1
+        return min(account.pause(count) for account, count in _accounts(sessions).items())
+
+    def rested(self, sessions: Sequence[Session], seconds: Sequence[float]) -> None:
+        """Count the passes."""
+        for each in seconds:
+            self.costs.add(each, 1, len(sessions))
+        for account, count in _accounts(sessions).items():
+            account.passed(len(seconds), count)
+
     def account(self, constraint: Constraint) -> Account:
         """That of a constraint; a new one is the heir of the latest one for such a spec."""
         kind = type(constraint.spec)
         with self._lock:
-            found = self._accounts.get(constraint)
+            found = self.accounts.get(constraint)
             if found is None:
                 latest = self._latest.get(kind)
                 found = Account() if latest is None else latest.heir()
-                self._accounts[constraint] = found
+                self.accounts[constraint] = found
             self._latest[kind] = found
             return found
 
@@ -155,6 +179,11 @@ class AutoDrafter:
         size = self.costs.best_size(gains, rows, drafted=True)
         rate = (1 + sum(gains[:size])) / self.costs.ratio(size + 1, rows)
         return size if rate >= _MARGIN else 0
+
+
+def _accounts(sessions: Sequence[Session]) -> Counter[Account]:
+    """Those of some texts, with how many have the same."""
+    return Counter(cast(AutoSession, session).account for session in sessions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,31 +204,33 @@ class Draft:
 class AutoSession:
     """One text.
 
-    Attribute: `burden`, texts of the pass for each one that has a draft in it: it makes the pass
-    longer for all of them.
+    Attributes: `account`, that of the constraint; `burden`, texts of the pass for each one that has
+    a draft in it, which makes the pass longer for all of them.
     """
 
     def __init__(self, drafter: AutoDrafter, context: Context) -> None:
         self.burden = 1.0
         self._drafter = drafter
-        self._account = drafter.account(context.constraint)
+        self.account = drafter.account(context.constraint)
         self._session: Session = drafter.drafter.begin(context)
         self._whole: DraftTree | None = None  # all that was proposed, read or not
         self._propose_seconds = 0.0
         self._observe_seconds = 0.0
-        self._unit = 0.0  # a plain pass in seconds, when last asked
+        self._unit = drafter.costs.seconds(1)  # a plain pass takes, when last asked
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """The part of a draft that is worth reading, or none."""
         return self._drafter.propose_together([self], [context], [budget])[0]
 
+    @property
+    def learns_on(self) -> bool:
+        """Whether learning costs so little that it goes on while drafts pause."""
+        return self._observe_seconds < _LITTLE * self._unit or bool(self._drafter.hidden)
+
     def draft(self, context: Context, budget: Budget) -> Draft:
-        """All that could be read, as long as drafts pay."""
-        self._whole = None
-        if not self._account.open():
-            return Draft(DraftTree(context))
+        """All that could be read."""
         start = time.perf_counter()
-        nodes = min(budget.nodes, int(2 * self._account.size) + 2)
+        nodes = min(budget.nodes, int(2 * self.account.size) + 2)
         tree = self._session.propose(context, replace(budget, nodes=nodes))
         self._whole = tree
         order, gains = self._ranked(tree)
@@ -209,7 +240,7 @@ class AutoSession:
     def observe(self, context: Context, seen: Round) -> None:
         """Learn what was kept, and what would have been kept of the part that was not read."""
         costs, whole = self._drafter.costs, self._whole
-        if whole is not None or seen.width < 1 or self._observe_seconds < _LITTLE * self._unit:
+        if whole is not None or seen.width < 1 or self.learns_on:
             start = time.perf_counter()
             self._session.observe(context, seen)
             self._observe_seconds = time.perf_counter() - start
@@ -223,7 +254,7 @@ class AutoSession:
             spent = seen.rows * (self._propose_seconds + self._observe_seconds) / self._unit
             longer = costs.ratio(seen.width, seen.rows) - 1.0 if len(seen.tree) > 1 else 0.0
             gain = len(seen.written) - 1 - self.burden * longer - spent
-            self._account.book(gain, len(seen.tree) - 1)
+            self.account.book(gain, len(seen.tree) - 1)
 
     def end(self, context: Context) -> None:
         """The text is finished, or was given up."""
@@ -231,7 +262,7 @@ class AutoSession:
 
     def _ranked(self, tree: DraftTree) -> tuple[list[int], list[float]]:
         """The nodes, those first that are most probably kept, and how probable that is."""
-        kept = self._account.calibration.kept
+        kept = self.account.calibration.kept
         reached = [1.0]
         for node in range(1, len(tree)):
             parent = tree.parents[node]
@@ -242,7 +273,7 @@ class AutoSession:
 
     def _learn(self, tree: DraftTree, written: tuple[int, ...]) -> None:
         """Follow what was written through the whole draft; siblings on the way were refused."""
-        node, learn = 0, self._account.calibration.learn
+        node, learn = 0, self.account.calibration.learn
         for token in written:
             for other, child in tree.children[node].items():
                 learn(tree.estimates[child] / tree.estimates[node], other == token)

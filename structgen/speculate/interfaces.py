@@ -209,6 +209,15 @@ class JointDrafter(Drafter, Protocol):
     ) -> Sequence[DraftTree]:
         """A tree for each text, as `Session.propose` would make one."""
 
+    def rest(self, sessions: Sequence[Session]) -> int:
+        """For how many passes from now on it has no draft and need not see what comes of them.
+
+        These are the plain loop's; `rested` tells of them.
+        """
+
+    def rested(self, sessions: Sequence[Session], seconds: Sequence[float]) -> None:
+        """That many passes were made in a row, in so many seconds each."""
+
 
 class LengthPolicy(Protocol):
     """Decides how much to draft; it may be shared by all texts."""

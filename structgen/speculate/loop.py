@@ -11,7 +11,7 @@ rule SampleCompare the same texts for the same seed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, cast
@@ -20,7 +20,7 @@ import numpy as np
 
 from structgen.decode.interfaces import DrawingLogits, Drawn, Logits, Target
 from structgen.decode.loop import decode as decode_plainly
-from structgen.decode.loop import keep, leave, pieces, write
+from structgen.decode.loop import draws_there, keep, leave, pieces, write
 from structgen.decode.result import Clock
 from structgen.decode.row import Row
 from structgen.speculate.chains import MOST_CHAINS, drafting
@@ -115,11 +115,10 @@ class _Speculating:
     ) -> None:
         """Tell everybody what came of the last draft; seconds: of the pass that verified it."""
         context = self.context
-        written = tuple(self.row.tokens[len(context.tokens) - len(context.prompt) :])
         seen = Round(
             tree=self.tree,
             path=tuple(kept[1:]),
-            written=written,
+            written=self.catch_up(),
             logits=scores,
             hidden=hidden,
             draft_seconds=self.draft_seconds,
@@ -127,11 +126,23 @@ class _Speculating:
             rows=rows,
             width=width,
         )
-        context.tokens += written
-        context.state, context.remaining = self.row.state, self.row.remaining
         self.stats.add(seen)
         self.session.observe(context, seen)
         self._policy.observe(context, seen)
+
+    def catch_up(self) -> tuple[int, ...]:
+        """Tell the context what the row has written since; returns these tokens."""
+        context, row = self.context, self.row
+        written = tuple(row.tokens[len(context.tokens) - len(context.prompt) :])
+        context.tokens += written
+        context.state, context.remaining = row.state, row.remaining
+        return written
+
+    def count_pass(self, model: float, other: float) -> None:
+        """A pass without a draft, of which nobody learns anything; in seconds."""
+        self.stats.add_plain(len(self.row.tokens))
+        self.stats.verify_seconds += model
+        self.stats.other_seconds += other
 
 
 def decode(
@@ -166,6 +177,9 @@ def decode(
             if not stay:
                 return
             live = keep(target, cache, live, stay)
+            live = yield from _rest(target, cache, rows, live, works, speculation, clock)
+            if not live:
+                return
             _propose([works[r] for r in live], speculation)
             clock.other += clock.lap()
             logits = _read(target, cache, [works[r].tree for r in live], wanted, chain)
@@ -174,7 +188,44 @@ def decode(
                 works[r].stats.forwards += 1
     finally:
         for work in works.values():
+            work.catch_up()
             work.session.end(work.context)
+
+
+def _rest(
+    target: Target[Any],
+    cache: Any,
+    rows: Sequence[Row],
+    live: list[int],
+    works: Mapping[int, _Speculating],
+    speculation: Speculation,
+    clock: Clock,
+) -> Generator[tuple[int, str], None, list[int]]:
+    """The passes for which the drafter rests, which are the plain loop's; returns who goes on."""
+    drafter = speculation.drafter
+    if speculation.tested or not _drafts_jointly(type(drafter)):
+        return live
+    own = [works[r] for r in live]
+    sessions = [work.session for work in own]
+    passes, stay, there = cast(JointDrafter, drafter).rest(sessions), live, None
+    seconds: list[float] = []
+    while len(seconds) < passes and len(stay) == len(own) and not any(w.row.planned for w in own):
+        model, other = clock.model, clock.mask + clock.other
+        logits = target.forward(cache, [rows[r].tokens[-1:] for r in live])
+        if there is None:
+            there = draws_there(logits, [work.row for work in own])
+        write([work.row for work in own], logits, clock, there=there)
+        seconds.append(clock.model - model)
+        for work in own:
+            work.count_pass(seconds[-1], clock.mask + clock.other - other)
+        stay = leave(rows, live, clock)
+        yield from pieces(rows, live, clock)
+    if seconds:
+        cast(JointDrafter, drafter).rested(sessions, seconds)
+        for work in own:
+            work.catch_up()
+        live = keep(target, cache, live, stay) if stay else []
+    return live
 
 
 def _propose(works: Sequence[_Speculating], speculation: Speculation) -> None:
@@ -241,7 +292,7 @@ def _conclude(
     else:  # the plain loop's step, with a copy of the logits, which it masks in place
         scores = np.array(logits.numpy())
         parts, kept = list(scores[:, None]), [[0]] * len(works)
-        write([work.row for work in works], logits, scores.shape[1], clock)
+        write([work.row for work in works], logits, clock, there=False)
     clock.other += clock.lap()
     passed = clock.mask + clock.other - start
     if width > 1:

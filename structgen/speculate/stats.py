@@ -61,6 +61,12 @@ class Stats:
             f"by depth: {acceptance or 'none drafted'}; time: {shares}"
         )
 
+    def add_plain(self, tokens: int) -> None:
+        """Count a pass without a draft; tokens: of the text by now."""
+        self.forwards += 1
+        self.rounds.append((0, 0, tokens - self.tokens))
+        self.tokens = tokens
+
     def add(self, seen: Round) -> None:
         """Count a round; that of the prompt has no forward pass of its own."""
         self.tokens += len(seen.written)

@@ -138,28 +138,31 @@ def test_an_account_pauses_longer_and_longer() -> None:
     account = Account()
     opened = []
     for number in range(600):
-        if account.open():
+        if not account.pause(1):
             opened.append(number)
             account.book(-0.2, 4)
+        account.passed(1, 1)
     gaps = np.diff(opened)
     assert max(gaps) >= 60
     assert len(opened) < 60
     for _ in range(300):
-        if account.open():
+        if not account.pause(1):
             account.book(2.0, 4)
-    assert all(account.open() for _ in range(50))
+        account.passed(1, 1)
+    assert account.pause(1) == 0
 
 
 @pytest.mark.parametrize("gain", [-5.0, -0.6, -0.05])
 def test_an_account_loses_little(gain: float) -> None:
-    """Of n passes at most 1.75 and n times 0.015, each loss counted as one pass at most."""
+    """Of n passes at most 1.2 and n hundredths, each loss counted as 0.6 passes at most."""
     account = Account()
     lost = 0.0
     for passes in range(1, 1000):
-        if account.open():
-            lost += min(-gain, 1.0)
+        if not account.pause(1):
+            lost += min(-gain, 0.6)
             account.book(gain, 4)
-        assert lost <= 1.75 + 0.015 * passes
+        account.passed(1, 1)
+        assert lost <= 1.2 + 0.01 * passes
 
 
 def test_an_heir_knows_what_its_kind_knew() -> None:
@@ -170,16 +173,18 @@ def test_an_heir_knows_what_its_kind_knew() -> None:
     first = auto.account(one)
     for _ in range(200):
         first.calibration.learn(0.5, False)
-        if first.open():
+        if not first.pause(1):
             first.book(-0.5, 0)
+        first.passed(1, 1)
     assert auto.account(one) is first
     assert auto.account(two).calibration.kept(0.5) < 0.2
     tries = [0, 0]
     for i, account in enumerate((auto.account(two), Account())):
         for _ in range(30):
-            if account.open():
+            if not account.pause(1):
                 tries[i] += 1
                 account.book(-0.5, 0)
+            account.passed(1, 1)
     assert tries[0] < tries[1]
     assert auto.account(sg.compile(sg.FreeText(), vocabulary)).calibration.kept(0.5) == 0.5
 

@@ -215,6 +215,8 @@ class ByteSource:
         """The tokens of what stands at a place, as far as it is allowed, at least `least` bytes."""
         data = self._text[place : place + COPIED]
         low, high = least - 1, len(data)
+        if context.constraint.advance_bytes(context.state, data) != DEAD:
+            low = high  # as is usual inside of strings
         while low < high:
             middle = (low + high + 1) // 2
             if context.constraint.advance_bytes(context.state, data[:middle]) != DEAD:

@@ -31,7 +31,7 @@ FEW = 5  # allowed tokens of which all are drafted
 SURE = 0.95  # estimated probability of a forced token
 RECENT = 2  # tokens before the forced text that are cut together with it
 MOST_BYTES = 256  # of forced text that are cut at once
-_REMEMBERED = 1 << 14  # answers kept for one constraint
+_REMEMBERED = 1 << 13  # answers kept for one constraint, or vocabulary
 _LOOKED_AT = 64  # tokens that could merge past the end; where there are more, one is taken to
 
 Recent = tuple[int, ...]
@@ -45,6 +45,7 @@ class Cutter:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._speller = Speller(vocabulary) if vocabulary.encode is None else None
+        self._known: dict[tuple[Recent, bytes], list[int]] = {}
 
     @cached_property
     def _words(self) -> list[bytes]:
@@ -67,6 +68,14 @@ class Cutter:
 
     def cut_behind(self, before: Sequence[int], data: bytes) -> list[int]:
         """The tokens of `data` behind the tokens `before`, together with those if they stay."""
+        key = (tuple(before), data)
+        found = self._known.get(key)
+        if found is None:
+            found = self._cut_behind(before, data)
+            _remember(self._known, key, found)
+        return found
+
+    def _cut_behind(self, before: Sequence[int], data: bytes) -> list[int]:
         special = self.vocabulary.special_ids
         for first in range(len(before)):
             lead = list(before[first:])

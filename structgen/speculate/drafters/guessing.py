@@ -75,9 +75,11 @@ def grow(
         refused = 0.0
         kept: list[tuple[int, float]] = []
         for token, probability in guesser.guesses(place, state):
+            if len(kept) == budget.width:
+                break
             if advance(state, token) == DEAD:
                 refused += probability
-            elif len(kept) < budget.width:
+            else:
                 kept.append((token, probability))
         for token, probability in kept:
             share = min(1.0, probability / (1.0 - refused)) if refused < 1.0 else 1.0

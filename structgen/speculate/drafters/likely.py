@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -46,13 +47,25 @@ def likely(
     return [(int(ids[i]), float(law[i] / total)) for i in chosen]
 
 
-def verified(
-    context: Context, seen: Round, most: int
-) -> Iterator[tuple[int, list[tuple[int, float]]]]:
-    """Each node of a round whose logits say something, with what is likely after it."""
-    tree = seen.tree
-    for node in range(len(tree)):
-        if tree.states[node] >= 0:
-            found = likely(context, tree.states[node], seen.logits[node], most)
-            if found:
-                yield node, found
+def likeliest(context: Context, state: int, row: npt.NDArray[Any], most: int) -> tuple[int, ...]:
+    """The same without probabilities, which is less work: only tokens near the best of all count,
+    unless none of them is allowed.
+    """
+    best = row.max()
+    if not best > -np.inf:
+        return ()
+    near = np.flatnonzero(row >= best - _WITHIN)
+    values = row[near]
+    if len(near) > _CHECKED:
+        top = np.argpartition(values, len(near) - _CHECKED)[-_CHECKED:]
+        near, values = near[top], values[top]
+    advance = context.constraint.advance
+    ranked = near[np.argsort(-values, kind="stable")].tolist()
+    allowed = (token for token in ranked if advance(state, token) != DEAD)
+    found = tuple(islice(allowed, most))
+    return found or tuple(token for token, _ in likely(context, state, row, most))
+
+
+def verified(seen: Round) -> Iterator[int]:
+    """Each node of a round from which a text may go on."""
+    return (node for node, state in enumerate(seen.tree.states) if state >= 0)

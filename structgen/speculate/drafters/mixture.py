@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
 from structgen.errors import GenerationError
@@ -16,7 +16,7 @@ from structgen.speculate.drafters.guessing import GuessDrafter, Guesser, Guesses
 from structgen.speculate.drafters.rates import Rates
 from structgen.speculate.interfaces import Context, Round
 
-_BROADEST = 16  # most guesses at one place
+_BROADEST = 8  # most guesses of a part at one place
 _RANKS = 3  # from this one on, guesses of a part are trusted alike
 _CERTAIN = 0.9  # probability of a guess that needs no second opinion
 
@@ -68,19 +68,20 @@ class MixtureGuesser:
         The parts are asked in their order, until one of them is nearly certain.
         """
         wrong: dict[int, float] = {}
+        estimate, note = self.rates.of, place.guessed.append
         for number, part in enumerate(self.parts):
             where = place.parts[number]
-            found = () if where is None else part.guesses(where, state)
+            found = () if where is None else part.guesses(where, state)[:_BROADEST]
             for rank, (token, claimed) in enumerate(found):
                 kind = (number, min(rank, _RANKS), int(10 * claimed))
-                probability = self.rates.of(kind, claimed)
-                place.guessed.append((kind, token))
-                wrong[token] = wrong.get(token, 1.0) * (1.0 - probability)
+                note((kind, token))
+                wrong[token] = wrong.get(token, 1.0) * (1.0 - estimate(kind, claimed))
             if found and found[0][1] >= _CERTAIN:
                 break
-        total = max(1.0, sum(1.0 - error for error in wrong.values()))
+        total = max(1.0, len(wrong) - sum(wrong.values()))
         guesses = [(token, (1.0 - error) / total) for token, error in wrong.items()]
-        return nlargest(_BROADEST, guesses, key=lambda guess: guess[1])
+        guesses.sort(key=itemgetter(1), reverse=True)
+        return guesses
 
     def follow(self, place: Place, token: int) -> Place:
         """All of them one token further."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 _GUESSED = 4.0  # cases that a guess counts for
+_NONE = (0.0, 0.0)
 
 
 class Rates:
@@ -15,10 +16,10 @@ class Rates:
 
     def of(self, kind: Hashable, guess: float) -> float:
         """The share of right guesses; `guess`, in (0, 1), counts as long as few were seen."""
-        right, cases = self._seen.get(kind, (0.0, 0.0))
+        right, cases = self._seen.get(kind, _NONE)
         return (right + _GUESSED * guess) / (cases + _GUESSED)
 
     def learn(self, kind: Hashable, right: bool) -> None:
         """One case more."""
-        before, cases = self._seen.get(kind, (0.0, 0.0))
+        before, cases = self._seen.get(kind, _NONE)
         self._seen[kind] = (before + right, cases + 1.0)

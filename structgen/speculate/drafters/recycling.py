@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from structgen.speculate.drafters.guessing import GuessDrafter, Guesses
-from structgen.speculate.drafters.likely import verified
+from structgen.speculate.drafters.likely import likeliest, verified
 from structgen.speculate.drafters.state_classes import ClassOf, Kind, StateClasses
 from structgen.speculate.interfaces import Context, Round
 
@@ -50,10 +50,11 @@ class RecyclingGuesser:
         if len(self.matrix) >= _MOST_KEYS:
             self.matrix.clear()
         self._constraint = context.constraint
-        for node, found in verified(context, seen, len(self.ranks)):
-            tokens = tuple(token for token, _ in found)
-            self.matrix[tree.tokens[node], 0] = tokens
-            self.matrix[tree.tokens[node], self._class(tree.states[node])] = tokens
+        for node in verified(seen):
+            token, state = tree.tokens[node], tree.states[node]
+            found = likeliest(context, state, seen.logits[node], len(self.ranks))
+            if found:
+                self.matrix[token, 0] = self.matrix[token, self._class(state)] = found
 
     def end(self, context: Context) -> None:
         """The matrix stays."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -33,7 +32,7 @@ class StateClasses:
         self._known: WeakKeyDictionary[Constraint, tuple[int, dict[int, int]]] = WeakKeyDictionary()
 
     def of(self, constraint: Constraint) -> ClassOf:
-        """A function from the constraint and a state to its class, a 64-bit int."""
+        """A function from the constraint and a state to its class, an int."""
         with self._lock:
             if constraint not in self._known:
                 self._known[constraint] = (next(self._numbers), {})
@@ -53,7 +52,9 @@ class StateClasses:
         core = getattr(constraint, "core", None)
         if self.kind == "core" and core is not None:
             return hash((number, core(state)))
+        mask_id = getattr(constraint, "mask_id", None)
+        if mask_id is not None:
+            return int(mask_id(state))
         row = bitmask.allocate(1, constraint.vocabulary.size)
         constraint.fill_mask(state, row[0])
-        digest = blake2b(row.tobytes(), digest_size=8).digest()
-        return int.from_bytes(digest, "little", signed=True)
+        return bitmask.row_id(row[0])

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from structgen.speculate.drafters.guessing import GuessDrafter, Guesses
-from structgen.speculate.drafters.likely import verified
+from structgen.speculate.drafters.likely import likely, verified
 from structgen.speculate.interfaces import Context, Round
 
 Pair = tuple[int, int]  # the two tokens before; (-1, t) where only the last counts
@@ -98,7 +98,10 @@ class TrigramGuesser:
         """Update the table at every node, and count what was drafted."""
         tree = seen.tree
         before = _before(context, seen)
-        for node, found in verified(context, seen, self.drafter.width):
+        for node in verified(seen):
+            found = likely(context, tree.states[node], seen.logits[node], self.drafter.width)
+            if not found:
+                continue
             parent = tree.parents[node]
             last = tree.tokens[node]
             pair = (tree.tokens[parent] if parent >= 0 else before, last)
