@@ -9,10 +9,10 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import inlined, lean
+from structgen.kernels.flags import called, inlined, lean
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import ending, lets_through, move, read
-from structgen.kernels.tables import DEAD, I32, I64, REST, TABLES
+from structgen.kernels.tables import AT_ALONG, AT_LISTED, DEAD, I32, I64, REST, TABLES
 from structgen.kernels.walk import NODES, allow, forbid
 
 ENDS_FULL = -9  #: the array of ends is full
@@ -130,6 +130,9 @@ def walk_listed(t, nodes, row, stack):  # type: ignore[no-untyped-def]
     return code
 
 
+call_listed = called(walk_listed, AT_LISTED)
+
+
 @lean(types.int64(TABLES, NODES, types.int64, types.int32[::1], I64))
 def walk_along(t, nodes, own, row, stack):  # type: ignore[no-untyped-def]
     """Set bits of all tokens that can be read from the pair `stack[0]`, byte by byte.
@@ -164,3 +167,6 @@ def walk_along(t, nodes, own, row, stack):  # type: ignore[no-untyped-def]
             stack[place] = i
             return pair
     return numba.int64(0)
+
+
+call_along = called(walk_along, AT_ALONG)

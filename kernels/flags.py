@@ -66,13 +66,18 @@ def inlined(function: F) -> F:
     return compiled
 
 
+def _interpreted() -> bool:
+    """Whether kernels run as plain Python."""
+    return bool(getattr(numba.config, "DISABLE_JIT"))  # noqa: B009  made when numba is imported
+
+
 def called(function: Any, place: int) -> Any:
     """What kernels call to have `function`, a kernel with tables `t` as its first argument.
 
     It is called by the address that stands in `t.info[place]`, where Python writes those of
     `addresses`, instead of being compiled again into each caller.
     """
-    if getattr(numba.config, "DISABLE_JIT"):  # noqa: B009  made when numba is imported
+    if _interpreted():
         return function
     _called.append((place, function))
     (signature,) = function.signatures
@@ -100,6 +105,40 @@ def called(function: Any, place: int) -> Any:
         return call(t.info[place], (t, *rest))  # type: ignore[call-arg]
 
     return by_address
+
+
+@intrinsic
+def _stored(typing: Any, address: Any, value: Any) -> Any:  # noqa: ARG001  numba passes it
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        place, written = values
+        builder.store(written, builder.inttoptr(place, written.type.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, value), generate
+
+
+_plain: dict[int, Any] = {}  # by address, where nothing is compiled
+
+
+def loader(kind: Any) -> Any:
+    """What kernels call with an address where a tuple of that type is `stored` to have it."""
+    if _interpreted():
+        return _plain.__getitem__
+
+    @intrinsic
+    def load(typing: Any, address: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            pointer = context.get_value_type(kind).as_pointer()
+            return builder.load(builder.inttoptr(values[0], pointer))
+
+        return kind(types.int64), generate
+
+    return load
+
+
+#: `stored(address, value)` writes a tuple of arrays down as kernels have it
+stored: Any = _plain.__setitem__ if _interpreted() else _stored
+WORDS = 9  # of 8 bytes, which an array of two dimensions takes where it is `stored`; others less
 
 
 def _fields(builder: Any, value: Any) -> list[Any]:

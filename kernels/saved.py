@@ -9,17 +9,22 @@ from __future__ import annotations
 import numba
 from numba import types
 
+from structgen.kernels.checklists import size_of
 from structgen.kernels.flags import inlined, lean
 from structgen.kernels.tables import (
+    ALIKE,
     ALLOWED,
     BASE,
     BEGIN,
     BYTE,
     CAME,
+    CHECK,
+    CHECKLIST,
     CHILD,
     DEAD,
     DEPTH,
     END,
+    ENDLESS,
     ENTRY,
     FIRST,
     FRAME,
@@ -33,7 +38,7 @@ from structgen.kernels.tables import (
     LEFT,
     LEXEME,
     NEXT,
-    ONCE,
+    OUTLOOK,
     OWNER,
     PARENT,
     POP,
@@ -42,6 +47,8 @@ from structgen.kernels.tables import (
     SPANS_U,
     TABLES,
     TAKEN,
+    TICK,
+    TICKED,
     U8,
 )
 
@@ -61,11 +68,11 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         if t.events[k, 0] != -1:
             used += 1
             if pair < -1 or (pair >= 0 and not (pair >> 32 < states)):
-                return numba.int64(20)
+                return numba.int64(23)
             if pair >= 0 and not ((pair & 0xFFFFFFFF) < contexts):
-                return numba.int64(20)
+                return numba.int64(23)
     if not is_hash(used, t.events.shape[0], t.sizes[2]):
-        return numba.int64(20)
+        return numba.int64(23)
     used = 0
     for k in range(t.moves.shape[0]):
         code = t.moves[k, 1]
@@ -75,9 +82,9 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         kind, first, second = code >> 56, (code >> 28) & 0xFFFFFFF, code & 0xFFFFFFF
         if code == DEAD:
             continue
-        if not GOTO <= kind <= ONCE or second >= frames:
+        if not GOTO <= kind <= CHECK or (kind != TICK and second >= frames):
             return numba.int64(15)
-        if first >= (labels if kind == POP else frames):
+        if first >= (labels if kind == POP else t.sizes[12] if kind == CHECK else frames):
             return numba.int64(15)
     if not is_hash(used, t.moves.shape[0], t.sizes[4]):
         return numba.int64(15)
@@ -87,9 +94,9 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
 @lean(types.int64(TABLES, types.int64))
 def _unsound_words(t, labels):  # type: ignore[no-untyped-def]
     if not 0 <= t.sizes[5] <= min(t.order.shape[0], t.words.shape[0]) or t.order.shape[0] == 0:
-        return numba.int64(21)
+        return numba.int64(26)
     if not 0 <= t.sizes[7] <= t.letters.shape[0] or not 0 <= t.sizes[8] <= t.allowed.shape[0]:
-        return numba.int64(21)
+        return numba.int64(26)
     for k in range(t.sizes[5]):
         if t.order[k] < 0:
             return numba.int64(7)
@@ -107,7 +114,7 @@ def _unsound_words(t, labels):  # type: ignore[no-untyped-def]
 def _unsound_spans(t):  # type: ignore[no-untyped-def]
     states, size = t.filled.shape[0], t.alike.shape[0]
     if not 0 <= t.sizes[9] <= t.spans.shape[0]:
-        return numba.int64(21)
+        return numba.int64(26)
     for k in range(t.sizes[9]):
         if not 0 <= t.spans[k, 0] <= t.spans[k, 1] <= 0x10FFFF:
             return numba.int64(12)
@@ -118,6 +125,50 @@ def _unsound_spans(t):  # type: ignore[no-untyped-def]
     for k in range(size):
         if not -1 <= t.alike[k] < states:
             return numba.int64(13)
+    return numba.int64(0)
+
+
+@inlined
+def is_kept(t, at):  # type: ignore[no-untyped-def]
+    """Whether a set begins at `at`, where the sets that begin at those in `same` are sound."""
+    if not 0 <= at < t.sizes[10]:
+        return False
+    last = t.same.shape[0] - 1
+    h = (t.sets[at] >> 32) & 0x3FFFFFFF
+    i = (h ^ (h >> 15)) & last
+    while t.same[i] >= 0:
+        if t.same[i] == at:
+            return True
+        i = (i + 1) & last
+    return False
+
+
+@lean(types.int64(TABLES))
+def _unsound_checklists(t):  # type: ignore[no-untyped-def]
+    frames, used, count = t.frames.shape[0], t.sizes[10], numba.int64(0)
+    if not 0 <= t.sizes[12] <= t.checklists.shape[0] or not 0 <= used <= t.sets.shape[0]:
+        return numba.int64(26)
+    for k in range(t.same.shape[0]):
+        if not -1 <= t.same[k] < used:
+            return numba.int64(18)
+        count += t.same[k] >= 0
+    if not is_hash(count, t.same.shape[0], t.sizes[11]):
+        return numba.int64(18)
+    at = numba.int64(0)
+    while at < used:  # those in `same` are all, and each is one
+        count -= 1
+        if t.sets[at] < 0 or at + size_of(t, at) >= used or not is_kept(t, at):
+            return numba.int64(17)
+        at += size_of(t, at) + 1
+    if count != 0:
+        return numba.int64(18)
+    for c in range(t.sizes[12]):
+        for column in range(ENDLESS):
+            if not is_kept(t, numba.int64(t.checklists[c, column])):
+                return numba.int64(16)
+        for column in range(ENDLESS + 1, t.checklists.shape[1]):
+            if not -1 <= t.checklists[c, column] < frames:
+                return numba.int64(16)
     return numba.int64(0)
 
 
@@ -158,12 +209,14 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
     """
     states, frames, contexts = t.filled.shape[0], t.frames.shape[0], t.contexts.shape[0]
     if t.sizes[0] != contexts or t.origin.shape[0] != contexts:
-        return numba.int64(21)
-    if t.sizes[6] != states or t.sizes[1] != 0:
-        return numba.int64(21)
+        return numba.int64(26)
+    if t.sizes[6] != states or t.sizes[1] != 0 or t.sizes[13] != 0:
+        return numba.int64(26)
     fault = _unsound_words(t, labels)
     if fault == 0:
         fault = _unsound_spans(t)
+    if fault == 0:
+        fault = _unsound_checklists(t)
     if fault != 0:
         return fault
     for q in range(states):
@@ -174,27 +227,31 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
         if not is_within(t, q, states, labels):
             return numba.int64(8)
     for f in range(frames):
-        if not -1 <= t.frames[f, ENTRY] < states or not -1 <= t.frames[f, LEXEME] < states:
-            return numba.int64(14)
-        if t.frames[f, ENTRY] >= 0 and t.frames[f, LEXEME] < 0:
+        if not 0 <= t.frames[f, ENTRY] < states or not 0 <= t.frames[f, LEXEME] < states:
             return numba.int64(14)
         bits, high = t.frames[f, ALLOWED], t.frames[f, HIGH]
+        if not -1 <= t.frames[f, CHECKLIST] < t.sizes[12] or not 0 <= t.frames[f, ALIKE] < frames:
+            return numba.int64(14)
         if bits < -1 or (bits >= 0 and bits + (max(high, 1) + 7 >> 3) > t.sizes[8]):
             return numba.int64(14)
     for c in range(contexts):
         if not 0 <= t.contexts[c, FRAME] < frames or not -1 <= t.contexts[c, PARENT] < c:
-            return numba.int64(16)
+            return numba.int64(19)
         if t.contexts[c, TAKEN] >= c or not 0 <= t.contexts[c, BASE] <= c:
-            return numba.int64(16)
+            return numba.int64(19)
         if t.origin[c] < -1 or t.origin[c] >> 8 >= c:
-            return numba.int64(17)
+            return numba.int64(20)
+        if t.contexts[c, OUTLOOK] != -1:
+            return numba.int64(19)
+        if t.contexts[c, TICKED] >= 0 and not is_kept(t, numba.int64(t.contexts[c, TICKED])):
+            return numba.int64(19)
     used = 0
     for k in range(t.interned.shape[0]):
         if not -1 <= t.interned[k] < contexts:
-            return numba.int64(18)
+            return numba.int64(21)
         used += t.interned[k] >= 0
     if not is_hash(used, t.interned.shape[0], t.sizes[3]):
-        return numba.int64(18)
+        return numba.int64(21)
     return _unsound_hashes(t, labels)
 
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import numba
 from numba import types
 
+from structgen.kernels.checklists import call_checked, is_ticked
 from structgen.kernels.flags import called, inlined, lean
 from structgen.kernels.names import is_escapable, letter_at
 from structgen.kernels.provide import call_provide
 from structgen.kernels.tables import (
+    ALIKE,
     ALLOWED,
+    ALONE,
+    AT_ENDING,
     AT_HAS_ALLOWED,
+    AT_RUN,
     BASE,
     BYTES,
+    CHECKLIST,
     DEAD,
     DEPTH,
     END_LABEL,
@@ -28,10 +34,11 @@ from structgen.kernels.tables import (
     LOW,
     NEED_EVENT,
     NEED_EXACT,
-    NEED_LEXEME,
     NEED_MOVE,
     NEED_SPACE,
+    NOTHING,
     ONCE,
+    OUTLOOK,
     PARENT,
     POP,
     PUSH,
@@ -39,6 +46,8 @@ from structgen.kernels.tables import (
     SOME,
     TABLES,
     TAKEN,
+    TICK,
+    TICKED,
     UNKNOWN,
     find,
     place_of,
@@ -59,7 +68,7 @@ def remember(t, ctx, byte):  # type: ignore[no-untyped-def]
         return numba.int64(NEED_SPACE)
     t.sizes[0] += 1
     t.sizes[1] += 1
-    for column in range(4):
+    for column in range(6):
         t.contexts[new, column] = t.contexts[ctx, column]
     t.origin[new] = key
     t.remembered[i, 0] = key
@@ -71,9 +80,12 @@ MAX_ENDS = 64  # lexemes that end before one byte: far more than any machine has
 
 
 @inlined
-def context_of(t, frame, parent, taken):  # type: ignore[no-untyped-def]
-    """The context with that frame, the context below it, and the last text taken; or NEED_SPACE."""
-    i = place_of(t.contexts, t.interned, frame, parent, taken)
+def context_of(t, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
+    """The context with that frame, that one below it, and what was taken and ticked off there.
+
+    Or NEED_SPACE.
+    """
+    i = place_of(t.contexts, t.interned, frame, parent, taken, ticked)
     if t.interned[i] >= 0:
         return numba.int64(t.interned[i])
     new = t.sizes[0]
@@ -85,9 +97,54 @@ def context_of(t, frame, parent, taken):  # type: ignore[no-untyped-def]
     t.contexts[new, PARENT] = parent
     t.contexts[new, TAKEN] = taken
     t.contexts[new, BASE] = new
+    t.contexts[new, TICKED] = ticked
+    t.contexts[new, OUTLOOK] = -1
     t.origin[new] = -1
     t.interned[i] = new
     return new
+
+
+@inlined
+def arrive(t, at, known, vague):  # type: ignore[no-untyped-def]
+    """The pair after a move (as in `t.moves`, but no POP) in context `at`; or as `move`."""
+    parent = numba.int64(t.contexts[at, PARENT])
+    taken = numba.int64(t.contexts[at, TAKEN])
+    ticked = numba.int64(t.contexts[at, TICKED])
+    kind = known >> 56
+    first = (known >> 28) & 0xFFFFFFF
+    if kind == PUSH:
+        below = known & 0xFFFFFFF
+        waiting = numba.int64(t.contexts[at, BASE])
+        if below != t.contexts[at, FRAME]:
+            waiting = context_of(t, below, parent, taken, ticked)
+            if waiting < 0:
+                return waiting
+        parent = waiting
+        taken = numba.int64(-1)
+        checklist = t.frames[first, CHECKLIST]
+        ticked = numba.int64(t.checklists[checklist, NOTHING] if checklist >= 0 else -1)
+    elif kind == ONCE:
+        if vague:
+            taken = numba.int64(SOME)
+        elif taken == SOME:
+            t.asked[ALONE] = 1
+            return numba.int64(NEED_EXACT)
+        elif is_taken(t.contexts, t.origin, at):
+            t.asked[ALONE] = 1
+            return numba.int64(DEAD)
+        else:
+            if taken >= 0:
+                t.asked[ALONE] = 1
+            taken = at
+    elif kind >= TICK:
+        after = call_checked(t, at, known)
+        if after < 0:
+            return after
+        first = after >> 32
+        ticked = after & 0xFFFFFFFF
+    q = numba.int64(t.frames[first, ENTRY])
+    after = context_of(t, first, parent, taken, ticked)
+    return (q << 32) | after if after >= 0 else after
 
 
 @inlined
@@ -102,6 +159,7 @@ def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
         return (numba.int64(t.frames[frame, LEXEME]) << 32) | at
     while True:
         if t.needs_text[label] == LOOKED_AT:
+            t.asked[ALONE] = 1
             pair = find(t.events, (at << 32) | label)
             if pair == UNKNOWN:
                 t.need[0] = at
@@ -109,53 +167,27 @@ def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
                 return numba.int64(NEED_EVENT)
             return pair
         frame = numba.int64(t.contexts[at, FRAME])
-        known = find(t.moves, (frame << 32) | label)
+        alike = numba.int64(t.frames[frame, ALIKE])
+        known = find(t.moves, (alike << 32) | label)
         if known == UNKNOWN:
-            t.need[0] = frame
+            t.need[0] = alike
             t.need[1] = label
             return numba.int64(NEED_MOVE)
         if known < 0:
             return numba.int64(DEAD)
-        kind = known >> 56
-        first = (known >> 28) & 0xFFFFFFF
-        if kind != POP:
+        if known >> 56 != POP:
             break
-        label = first
+        label = (known >> 28) & 0xFFFFFFF
         at = numba.int64(t.contexts[at, PARENT])
         if at < 0:
             return numba.int64(DEAD)
-    parent = numba.int64(t.contexts[at, PARENT])
-    taken = numba.int64(t.contexts[at, TAKEN])
-    if kind == PUSH:
-        below = known & 0xFFFFFFF
-        waiting = numba.int64(t.contexts[at, BASE])
-        if below != frame:
-            waiting = context_of(t, below, parent, taken)
-            if waiting < 0:
-                return waiting
-        parent = waiting
-        taken = numba.int64(-1)
-    elif kind == ONCE:
-        if vague:
-            taken = numba.int64(SOME)
-        elif taken == SOME:
-            return numba.int64(NEED_EXACT)
-        elif is_taken(t.contexts, t.origin, at):
-            return numba.int64(DEAD)
-        else:
-            taken = at
-    q = numba.int64(t.frames[first, ENTRY])
-    if q < 0:
-        t.need[0] = first
-        return numba.int64(NEED_LEXEME)
-    after = context_of(t, first, parent, taken)
-    return (q << 32) | after if after >= 0 else after
+    return arrive(t, at, known, vague)
 
 
-@lean(types.int64(TABLES, types.int64, types.int64, types.int64))
-def context(t, frame, parent, taken):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, *[types.int64] * 4))
+def context(t, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
     """See `context_of`."""
-    return context_of(t, frame, parent, taken)
+    return context_of(t, frame, parent, taken, ticked)
 
 
 @lean(types.int64(TABLES, types.int64, types.int64))
@@ -169,12 +201,14 @@ def has_allowed(t, ctx, q):  # type: ignore[no-untyped-def]
     """Whether the frame of a context allows one of the names that lexer state `q` begins."""
     frame = t.contexts[ctx, FRAME]
     low, high, bits = t.frames[frame, LOW], t.frames[frame, HIGH], t.frames[frame, ALLOWED]
+    ticked = numba.int64(t.contexts[ctx, TICKED])
     within_escape = t.within[q, KIND] == IN_ESCAPE or t.within[q, KIND] == IN_HEX
     for k in range(t.guard[q, 0], t.guard[q, 1]):
         at = t.order[k]
         if (
             low <= at < high
             and (bits < 0 or (t.allowed[bits + (at >> 3)] >> (at & 7)) & 1)
+            and (ticked < 0 or not is_ticked(t, ctx, numba.int64(at)))
             and (
                 not within_escape
                 or is_escapable(t.within[q, FLAGS], letter_at(t, k, t.within[q, DEPTH]))
@@ -254,6 +288,9 @@ def run(t, pair, data):  # type: ignore[no-untyped-def]
     return pair
 
 
+call_run = called(run, AT_RUN)
+
+
 @lean(types.int64(TABLES, types.int64))
 def ending(t, pair):  # type: ignore[no-untyped-def]
     """1 if the text may end at `pair`, 0 if not, or a NEED_* code."""
@@ -277,6 +314,9 @@ def ending(t, pair):  # type: ignore[no-untyped-def]
         q = after >> 32
         ctx = after & 0xFFFFFFFF
     return numba.int64(0)
+
+
+call_ending = called(ending, AT_ENDING)
 
 
 @inlined

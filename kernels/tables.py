@@ -26,8 +26,6 @@ NEED_EVENT = -3  #: `(need[0], need[1])` is a (context, label) pair nobody has e
 NEED_SPACE = -4  #: a table of contexts is full, or a hash table of them half full
 UNKNOWN = -5  #: the hash table does not have that key
 NEED_MOVE = -6  #: `(need[0], need[1])` is a (frame, label) pair nobody has evaluated yet
-NEED_LEXEME = -7  #: `need[0]` is a frame whose lexer state is not known yet
-
 NEED_EXACT = -8  #: whether a text was taken before is not known in a context made for masks only
 NEED_STATES = -10  #: there is no room for `need[0]` more lexer states or `need[1]` more spans
 
@@ -41,10 +39,17 @@ GOTO = 0  #: the frame becomes frame a
 PUSH = 1  #: the frame becomes frame b and waits there while frame a is open
 POP = 2  #: the frame closes, and label a happens in the one below
 ONCE = 3  #: as GOTO, and the text remembered must not have been taken before in this frame
+TICK = 4  #: as GOTO, and position b of the checklist is ticked off, which it must not have been
+CHECK = 5  #: as GOTO, to the frame of checklist a for what has been ticked off
 
-FRAME, PARENT, TAKEN, BASE = 0, 1, 2, 3  # columns of `contexts`
+FRAME, PARENT, TAKEN, BASE, TICKED, OUTLOOK = range(6)  # columns of `contexts`
 SOME = -2  #: in column TAKEN, some text that nobody asks for: a context made for masks only
-ENTRY, LEXEME, LOW, HIGH, ALLOWED = 0, 1, 2, 3, 4  # columns of `frames`
+ENTRY, LEXEME, LOW, HIGH, ALLOWED, CHECKLIST, ALIKE = range(7)  # columns of `frames`
+# Columns of `checklists`: the sets of no positions, of those that must be ticked off, and of all;
+# whether more may always follow; the frames where only more may follow, only the end, or both.
+NOTHING, REQUIRED, ALL, ENDLESS, ONLY_MORE, ONLY_END, EITHER = range(7)
+
+OF, ALONE, POSITIONS = 0, 1, 2  # places of `asked`
 
 BEGIN, END, LABEL = 0, 1, 2  # columns of `words`
 
@@ -63,8 +68,9 @@ DONE = 12  #: 1 when the row has been filled once
 NEXT = 13  #: another state with the same hash of its spans, made earlier; or -1
 COLUMNS = 14
 
-AT_PROVIDE, AT_HAS_ALLOWED = 0, 1  # places of `info`
-INFO_SIZE = 2
+# Places of `info`.
+AT_PROVIDE, AT_HAS_ALLOWED, AT_CHECKED, AT_RUN, AT_ENDING, AT_CROSSING = range(6)
+AT_LISTED, AT_ALONG, INFO_SIZE = 6, 7, 8
 
 IN_WORD = 1  #: between two letters
 IN_DIGITS = 2  #: within a letter in UTF-8
@@ -105,18 +111,29 @@ class Tables(NamedTuple):
     letters: int32[n], code points. allowed: uint8[n], bits of positions.
     spans: int32[S, 3], first and last code point (relative to what was read of them), and the state
     behind. alike: int32[H], hash table over spans: the last state made with such a hash, or -1.
-    frames: int32[F, 5], the lexer state with which a frame begins (-1 not known yet), the one to
-    which SKIP leads, the range of positions of names, of which the end does not belong to it, and
-    where its bits in `allowed` begin (-1 when all in the range are allowed).
+    frames: int32[F, 7], the lexer state with which a frame begins, the one to which SKIP leads, the
+    range of positions of names, of which the end does not belong to it, where its bits in `allowed`
+    begin (-1 when all in the range are allowed), the checklist that it begins, or -1, and the frame
+    whose moves it has.
     moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there.
-    contexts: int32[C, 4], the frame; the context below it, or -1; the last text taken (a context
-    that remembers it), or -1; the context in which the remembered bytes began (itself if none).
+    checklists: int32[K, 7], what is ticked off in some frames, see NOTHING and those behind it.
+    sets: int64[n], sets of positions, each a word with its size in words (low half) and its hash,
+    and then its bits; a set is named by where it begins. same: int32[H], hash table over them.
+    contexts: int32[C, 6], the frame; the context below it, or -1; the last text taken (a context
+    that remembers it), or -1; the context in which the remembered bytes began (itself if none); the
+    set of positions that have been ticked off, or -1 in a frame without a checklist; its outlook,
+    or -1 if that is not known.
     origin: int64[C], for contexts that remember bytes: parent << 8 | last byte, otherwise -1.
-    interned: int32[H], hash table over the first three columns of `contexts`; -1 empty.
+    interned: int32[H], hash table over `contexts`, by all but BASE and OUTLOOK; -1 empty.
     remembered: int64[H, 2], hash table: ctx << 8 | byte -> context that also remembers byte.
     events: int64[H, 2], hash table: ctx << 32 | label -> pair after the event, or DEAD.
-    sizes: int64[10], contexts in use, entries of `remembered`, of `events`, of `interned`, of
-    `moves`, of `order` and `words`, lexer states, `letters`, bytes of `allowed`, `spans`.
+    outlooks: int64[H, 2], hash table: what of a context its future depends on (see
+    `kernels.outlook`) -> its outlook.
+    asked: int64[n], what a walk asked of the context asked[OF] (if not -1): asked[ALONE] is 1 if
+    the answers hold for no other; then, from POSITIONS on, the positions that were looked up.
+    sizes: int64[14], contexts in use, entries of `remembered`, of `events`, of `interned`, of
+    `moves`, of `order` and `words`, lexer states, `letters`, bytes of `allowed`, `spans`, words of
+    `sets`, how many sets these are, checklists, outlooks.
     need: int64[8], what a kernel that stopped is waiting for, and where it stopped.
     info: int64[2], the addresses of kernels that others call by them.
     common: int32[n, 256], the rows of the first states, which are the same for many specs.
@@ -137,11 +154,16 @@ class Tables(NamedTuple):
     alike: npt.NDArray[np.int32]
     frames: npt.NDArray[np.int32]
     moves: npt.NDArray[np.int64]
+    checklists: npt.NDArray[np.int32]
+    sets: npt.NDArray[np.int64]
+    same: npt.NDArray[np.int32]
     contexts: npt.NDArray[np.int32]
     origin: npt.NDArray[np.int64]
     interned: npt.NDArray[np.int32]
     remembered: npt.NDArray[np.int64]
     events: npt.NDArray[np.int64]
+    outlooks: npt.NDArray[np.int64]
+    asked: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
     need: npt.NDArray[np.int64]
     info: npt.NDArray[np.int64]
@@ -158,7 +180,8 @@ INTS = types.Array(types.int32, 1, "C", readonly=True)
 TABLES = types.NamedTuple(
     [
         GRID, U8, I32, U8, U8, GRID, I32, GRID, GRID, I32, U8, GRID, I32,
-        GRID, HASH, GRID, I64, I32, HASH, HASH, I64, I64, I64, GRID,
+        GRID, HASH, GRID, I64, I32, GRID, I64, I32, HASH, HASH, HASH, I64, I64, I64, I64,
+        GRID,
     ],
     Tables,
 )  # fmt: skip
@@ -185,10 +208,10 @@ def find(table, key):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def place_of(contexts, interned, frame, parent, taken):  # type: ignore[no-untyped-def]
+def place_of(contexts, interned, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
     """Index of the slot of `interned` that holds such a context, or of the empty one for it."""
     last = interned.shape[0] - 1
-    h = frame * 40503 + (parent + 1) * 60493 + (taken + 1) * 48271
+    h = frame * 40503 + (parent + 1) * 60493 + (taken + 1) * 48271 + (ticked + 1) * 52711
     i = (h ^ (h >> 15)) & last
     while interned[i] >= 0:
         found = interned[i]
@@ -196,6 +219,7 @@ def place_of(contexts, interned, frame, parent, taken):  # type: ignore[no-untyp
             contexts[found, FRAME] == frame
             and contexts[found, PARENT] == parent
             and contexts[found, TAKEN] == taken
+            and contexts[found, TICKED] == ticked
         ):
             break
         i = (i + 1) & last
@@ -214,6 +238,7 @@ def reintern(contexts, old, new):  # type: ignore[no-untyped-def]
                 numba.int64(contexts[c, FRAME]),
                 numba.int64(contexts[c, PARENT]),
                 numba.int64(contexts[c, TAKEN]),
+                numba.int64(contexts[c, TICKED]),
             )
             new[i] = c
 

@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import inlined, lean
+from structgen.kernels.flags import called, inlined, lean
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import move, read, remember
 from structgen.kernels.tables import (
+    ALONE,
+    AT_CROSSING,
     BYTES,
     COMPARED,
     DEAD,
@@ -307,6 +309,7 @@ def walk_crossing(t, nodes, crossings, rests, ctx, row, stack):  # type: ignore[
             vague = t.needs_text[label] == COMPARED and not exact and count >= 0
             fresh = 1
             if vague and count > 0:
+                t.asked[ALONE] = 1
                 fresh = freshness(crossings, k, rests, count)
                 vague = fresh >= 0
             alike = crossings.before[k] == 0 and (vague or t.needs_text[label] == UNUSED)
@@ -339,6 +342,9 @@ def walk_crossing(t, nodes, crossings, rests, ctx, row, stack):  # type: ignore[
     stack[place] = k
     stack[place + 1] = -1
     return numba.int64(0)
+
+
+call_crossing = called(walk_crossing, AT_CROSSING)
 
 
 @lean(types.int64(TABLES, NODES, types.int32[::1], I64))
@@ -374,11 +380,17 @@ def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@lean(types.void(NODES, types.int32[::1]))
-def spread(nodes, row):  # type: ignore[no-untyped-def]
-    """Give every token the bit of the token with the same bytes that the trie names."""
+@inlined
+def allow_all(nodes, row):  # type: ignore[no-untyped-def]
+    """See `spread`."""
     for j in range(nodes.extra_node.shape[0]):
         token = nodes.token[nodes.extra_node[j]]
         if (numba.uint32(row[token >> 5]) >> numba.uint32(token & 31)) & 1:
             other = nodes.extra_token[j]
             row[other >> 5] |= numba.int32(numba.uint32(1) << numba.uint32(other & 31))
+
+
+@lean(types.void(NODES, types.int32[::1]))
+def spread(nodes, row):  # type: ignore[no-untyped-def]
+    """Give every token the bit of the token with the same bytes that the trie names."""
+    allow_all(nodes, row)

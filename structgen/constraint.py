@@ -75,7 +75,8 @@ class Constraint:
         self.max_bytes = max_bytes
         self.lock = threading.RLock()
         self._saved = None if saved is None else saved.rows
-        self._rows = MaskRows(vocabulary.words, int(ROWS * max_bytes), self._row, self.lock)
+        room = int(ROWS * max_bytes)
+        self._rows = MaskRows(vocabulary.words, room, self._row, self.lock, self._twin)
         self._pairs: list[int] = []
         self._came: list[tuple[int, bytes, bool]] = []  # from which state, by what, is it special
         self._state_of: dict[int, int] = {}
@@ -259,10 +260,7 @@ class Constraint:
             return self.automaton.core(self._pair(state))
 
     def branches(self, state: int) -> list[int]:
-        """Some of the bytes that may come next: each other leads to the same core as one of these.
-
-        With them a constraint is explored, up to equal futures, without reading every byte.
-        """
+        """Some of the bytes that may come next: each other leads to the core of one of these."""
         if state < 0:
             return []
         with self.lock:
@@ -298,10 +296,14 @@ class Constraint:
     def mask_id(self, state: int) -> int:
         """A number of 128 bits for the mask of a state: equal masks have equal ones.
 
-        It stays the same when rows are dropped for memory and made again, and is the same for other
-        constraints, so that whoever keeps rows elsewhere keeps each once.
+        It stays the same when rows are made again, and is the same for other constraints.
         """
         return self._rows.id_of(state)
+
+    def _twin(self, state: int) -> int | None:
+        """A state that is known to have the same row."""
+        plain = state >= 0 and self._spellable is None
+        return self._state_of.get(self._masks.twin(self._pair(state))) if plain else None
 
     def _row(self, state: int) -> npt.NDArray[np.int32]:
         """The row of a state, as it was saved or worked out."""
@@ -318,9 +320,8 @@ class Constraint:
             forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
         allowed = list(self._eos) if self.is_accepting(state) else []
         specials = self.automaton.specials(self._pair(state))
-        if specials:
-            special_ids = self.vocabulary.special_ids
-            allowed += [t for t in special_ids if self.vocabulary.token_bytes(t) in specials]
+        known = self.vocabulary.special_ids if specials else ()
+        allowed += [t for t in known if self.vocabulary.token_bytes(t) in specials]
         allow(row, allowed)
         return row
 

@@ -45,6 +45,13 @@ class Masks(ABC):
     def row(self, at: int) -> Row:
         """The tokens whose bytes may come next: a fresh int32[words]; special tokens aside."""
 
+    def twin(self, _at: int) -> int:
+        """A position whose row was made before and is equal, as is whether texts may end there.
+
+        DEAD if none is known.
+        """
+        return DEAD
+
     @abstractmethod
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """Or into `row` the tokens that go on below a trie node, read from `at` behind the node.

@@ -17,17 +17,32 @@ import numpy.typing as npt
 from structgen.automaton import engine_store
 from structgen.automaton.automaton import Automaton, Bytes, Masks, Stored
 from structgen.automaton.byte_words import in_words
+from structgen.automaton.checked import positions, with_checklist, with_sets
 from structgen.automaton.completion import Completions
 from structgen.automaton.lexer import LexState
-from structgen.automaton.machine import Frame, Goto, Machine, Move, Once, Pop, Stack
+from structgen.automaton.machine import (
+    Check,
+    Frame,
+    Goto,
+    Machine,
+    Move,
+    Once,
+    Pop,
+    Push,
+    Stack,
+    Tick,
+)
 from structgen.automaton.numbering import Numbering
-from structgen.automaton.origins import FREE, OPEN, TEXT, WAITING
+from structgen.automaton.origins import FREE, OPEN, TEXT
 from structgen.automaton.tables import Int64s, foreign, frames_of, grown, hash_table
 from structgen.errors import BudgetError
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
+
+
+_KINDS = {Goto: "GOTO", Once: "ONCE", Tick: "TICK", Push: "PUSH"}
 
 
 class Engine(Numbering, Automaton):
@@ -38,13 +53,14 @@ class Engine(Numbering, Automaton):
     ) -> None:
         """Start from nothing, or from tables that were saved; `make_machine` is called once."""
         super().__init__(make_machine, saved)
-        self._step = kernels("step")
+        self._step, self._doors = kernels("step"), kernels("doors")
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
+        self._ticked = {-1: 0}  # by number of the set
         if saved is None:
             start = self.frame_id(self.machine.start, (OPEN, -1, -1))
             self._describe(start)
-            ctx = self._step.context(self.tables, start, -1, -1)
+            ctx = self._step.context(self.tables, start, -1, -1, -1)
             self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | int(ctx)
         else:
             self.start = saved.start
@@ -62,12 +78,12 @@ class Engine(Numbering, Automaton):
         need = self.tables.need
         need[4] = 0
         while True:
-            after = self._step.run(self.tables, at, data)
-            need = self.tables.need
+            after = self._doors.run(self.tables_at, at, data)
             if after >= self._k.DEAD:
                 return int(after), int(need[4])
             at = int(need[5])
             self.serve(after)
+            need = self.tables.need
 
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel that takes the tables first, until it needs nothing more."""
@@ -77,9 +93,17 @@ class Engine(Numbering, Automaton):
                 return int(answer)
             self.serve(answer)
 
+    def ask_at(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """The same for a kernel that takes the address of the tables first."""
+        while True:
+            answer = kernel(self.tables_at, *arguments)
+            if answer >= self._k.DEAD:
+                return int(answer)
+            self.serve(answer)
+
     def is_accepting(self, at: int) -> bool:
         """See `Automaton.is_accepting`."""
-        return self.ask(self._step.ending, at) == 1
+        return self.ask_at(self._doors.ending, at) == 1
 
     def core(self, at: int) -> tuple[int, int]:
         """See `Automaton.core`.
@@ -131,9 +155,27 @@ class Engine(Numbering, Automaton):
         """The pair after an event, or DEAD."""
         return self.ask(self._step.fire, ctx, label)
 
+    def behind(self, at: int) -> int:
+        """The position at the start of the lexeme of a frame whose entry is read."""
+        k, t, ctx = self._k, self.tables, at & 0xFFFFFFFF
+        return int(t.frames[t.contexts[ctx, k.FRAME], k.LEXEME]) << 32 | ctx
+
+    def ticked(self, ctx: int) -> int:
+        """The positions that are ticked off in a context, as bits."""
+        k, t = self._k, self.tables
+        at = int(t.contexts[ctx, k.TICKED])
+        found = self._ticked.get(at)
+        if found is None:
+            bits = t.sets[at + 1 : at + 1 + (int(t.sets[at]) & 0xFFFFFFFF)]
+            found = self._ticked[at] = int.from_bytes(bits.tobytes(), "little")
+        return found
+
     def frame_at(self, ctx: int) -> Frame:
-        """The innermost frame of a context."""
-        return self.frame(int(self.tables.contexts[ctx, self._k.FRAME]))
+        """The innermost frame of a context, which knows what has been ticked off."""
+        k, context = self._k, self.tables.contexts[ctx]
+        frame = self.frame(int(context[k.FRAME]))
+        at = int(context[k.TICKED])
+        return frame if at < 0 else self.machine.ticked(frame, positions(self.tables.sets, at))
 
     def stack(self, ctx: int) -> Stack[Any]:
         """The frames of a context."""
@@ -159,12 +201,10 @@ class Engine(Numbering, Automaton):
             self._move(int(need[0]), int(need[1]))
         elif code == k.NEED_EVENT:
             self._event(int(need[0]), int(need[1]))
-        elif code == k.NEED_LEXEME:
-            self._describe(int(need[0]))
         elif code == k.NEED_STATES:
             self._make_room(*need[:2].tolist())
         else:
-            self._grow_contexts()
+            self._grow()
 
     def targets(self, q: int) -> npt.NDArray[np.int32]:
         """What each byte does in lexer state q, int32[256] (see `kernels.tables`)."""
@@ -177,6 +217,14 @@ class Engine(Numbering, Automaton):
         """The number of a lexer state that is the free form of lexer state `q`."""
         return self.state_id(state, (q << 9) | FREE)
 
+    def _frame(self, frame: Frame, origin: tuple[int, int, int]) -> int:
+        """The number of a frame that has been described."""
+        known = self.frames_made
+        number = self.frame_id(frame, origin)
+        if number >= known:
+            self._describe(number)
+        return number
+
     def _describe(self, number: int) -> None:
         """Write down where a frame begins."""
         frame = self.frame(number)
@@ -185,7 +233,14 @@ class Engine(Numbering, Automaton):
         if frame.entry is not None:
             entry = self.state_id(frame.entry, -2 - 2 * number)
         bits = -1 if frame.allowed is None else self.bits_id(frame.allowed)
-        self.tables.frames[number] = (entry, lexeme, frame.low, frame.high, bits)
+        checklist = -1
+        if frame.checklist is not None:
+            checklist = self._checklist_ids[frame.checklist]
+            self.tables = with_checklist(self.tables, checklist, frame.checklist)
+        alike = self._frame_ids[frame.alike]
+        self.tables.frames[number] = (
+            entry, lexeme, frame.low, frame.high, bits, checklist, alike,
+        )  # fmt: skip
 
     def _move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""
@@ -194,19 +249,31 @@ class Engine(Numbering, Automaton):
         if isinstance(move, Pop):
             code = k.POP << 56 | self.label_id(move.label, (-1 - frame, label)) << 28
         elif move is not None:
-            found = frames_of(move)
-            first = self.frame_id(found[0], (OPEN, frame, label))
-            kind = (
-                k.GOTO if isinstance(move, Goto) else k.ONCE if isinstance(move, Once) else k.PUSH
-            )
-            code = kind << 56 | first << 28
-            if len(found) > 1:
-                code |= self.frame_id(found[1], (WAITING, frame, label))
+            found = enumerate(frames_of(move))
+            numbers = [self._frame(f, (OPEN + i, frame, label)) for i, f in found]
+            code = self._code(move, numbers)
         t = self.tables
         if 2 * t.sizes[4] >= len(t.moves):
             self.tables = t = t._replace(moves=self._rehashed(t.moves))
         self._k.insert(t.moves, (frame << 32) | label, code)
         t.sizes[4] += 1
+
+    def _code(self, move: Move, numbers: list[int]) -> int:
+        """How the tables write a move to frames with these numbers."""
+        k = self._k
+        if isinstance(move, Check):
+            checklist = self._checklist_ids[move.checklist]
+            after = iter(numbers)
+            self.tables.checklists[checklist, k.ONLY_MORE :] = [
+                -1 if frame is None else next(after) for frame in move.checklist.after
+            ]
+            return k.CHECK << 56 | checklist << 28  # type: ignore[no-any-return]
+        kind, second = _KINDS[type(move)], 0
+        if isinstance(move, Tick):
+            second = move.position
+        elif isinstance(move, Push):
+            second = numbers[1]
+        return getattr(k, kind) << 56 | numbers[0] << 28 | second  # type: ignore[no-any-return]
 
     def _event(self, ctx: int, label: int) -> None:
         """Write down where a label leads that depends on the text of a context."""
@@ -216,11 +283,9 @@ class Engine(Numbering, Automaton):
         if move is not None:
             if not isinstance(move, Goto):
                 raise foreign()
-            frame = self.frame_id(move.frame, (TEXT, ctx, label))
-            if self.tables.frames[frame, k.ENTRY] < 0:
-                self._describe(frame)
-            below, taken = int(contexts[ctx, k.PARENT]), int(contexts[ctx, k.TAKEN])
-            after = self.ask(self._step.context, frame, below, taken)
+            frame = self._frame(move.frame, (TEXT, ctx, label))
+            beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED]].tolist()
+            after = self.ask(self._step.context, frame, *beside)
             pair = (int(self.tables.frames[frame, k.ENTRY]) << 32) | after
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):
@@ -239,8 +304,11 @@ class Engine(Numbering, Automaton):
 
     # -- growth ---------------------------------------------------------------------------------
 
-    def _grow_contexts(self) -> None:
-        t = self.tables
+    def _grow(self) -> None:
+        """Make room for more contexts and sets."""
+        t = with_sets(self.tables)
+        if 2 * t.sizes[13] >= len(t.outlooks):
+            t = t._replace(outlooks=self._rehashed(t.outlooks))
         if t.sizes[0] >= len(t.contexts):
             t = t._replace(contexts=grown(t.contexts), origin=grown(t.origin, -1))
         if 2 * t.sizes[1] >= len(t.remembered):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Stored
 from structgen.automaton.origins import Origins
-from structgen.automaton.tables import addresses, hash_table
+from structgen.automaton.tables import addresses, asked, hash_table
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 
@@ -30,11 +30,11 @@ _STATES = ("accept", "recorded", "guard", "within")
 _CONTEXTS = ("contexts", "origin")
 _WHOLE = (
     "needs_text", "order", "words", "letters", "allowed", "spans", "alike",
-    "frames", "moves", "interned", "events", "sizes",
+    "frames", "moves", "checklists", "sets", "same", "interned", "events", "sizes",
 )  # fmt: skip
 _COLUMNS = {
     "guard": 2, "within": 14, "words": 3, "spans": 3,
-    "frames": 5, "contexts": 4, "moves": 2, "events": 2,
+    "frames": 7, "contexts": 6, "moves": 2, "events": 2, "checklists": 7,
 }  # fmt: skip
 _RUNS = {"run_starts": np.int32, "run_bytes": np.uint8, "run_targets": np.int32}
 _ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")
@@ -53,7 +53,8 @@ def stored(engine: Engine) -> Stored:
     arrays |= {name: getattr(t, name).copy() for name in _WHOLE}
     arrays["needs_text"] = arrays["needs_text"][: engine.labels_made]
     arrays["frames"] = arrays["frames"][: len(origins.frames)]
-    arrays["sizes"][1] = 0  # the table `remembered` begins empty
+    arrays["sizes"][[1, 13]] = 0  # the tables `remembered` and `outlooks` begin empty
+    arrays["contexts"][:, engine.kernel_tables.OUTLOOK] = -1
     arrays |= _runs(t.rows[:states], t.filled[:states])
     arrays["origin_states"] = np.array(origins.states, np.int64)
     arrays["origin_frames"] = np.array(origins.frames, np.int64).reshape(-1, 3)
@@ -102,6 +103,8 @@ class Saved:
         tables["rows"] = np.empty((states, 256), np.int32)
         tables["filled"] = np.zeros(states, np.uint8)
         tables["remembered"] = hash_table(256)
+        tables["outlooks"] = hash_table(256)
+        tables["asked"] = asked(tables["sets"], tables["checklists"])
         tables["need"] = np.zeros(8, np.int64)
         tables["info"] = addresses()
         tables["common"] = np.empty((0, 256), np.int32)

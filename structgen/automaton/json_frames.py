@@ -39,6 +39,7 @@ class JsonFrame(Frame):
 
     def __init__(self, kind: str, stage: str) -> None:
         self.entry, self.low, self.high, self.allowed = None, 0, 0, None
+        self.checklist, self.alike = None, self
         self.kind = kind
         self.stage = stage
         self.threads: tuple[Thread, ...] = ()
@@ -52,6 +53,18 @@ def settled(t: Thread, value: Value, mask: int) -> Thread:
     """A thread after a child that fits the nodes in `mask`."""
     known = tuple(bool(mask >> i & 1) for i in t.asked)
     return Thread(t.owner, t.plan, t.plan.settle(t.progress, value, known))
+
+
+def next_names(frame: JsonFrame) -> list[str]:
+    """The names that some thread takes next."""
+    names = (name for t in frame.threads for name in t.plan.next_names(t.progress))
+    return list(dict.fromkeys(names))
+
+
+def next_others(frame: JsonFrame) -> tuple[Regex, ...]:
+    """The languages of other keys that some thread takes next."""
+    languages = (keys for t in frame.threads for keys in t.plan.next_others(t.progress))
+    return tuple(dict.fromkeys(languages))
 
 
 Below = Stack[JsonFrame]

@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from structgen.automaton.json_frames import JsonFrame, Thread, least_behind, remaining, settled
+from structgen.automaton.json_checklists import Checklists, allowed, ticked
+from structgen.automaton.json_frames import (
+    JsonFrame,
+    Thread,
+    least_behind,
+    next_names,
+    next_others,
+    remaining,
+    settled,
+)
 from structgen.automaton.json_lexemes import (
     Layout,
     after_member,
@@ -31,6 +40,7 @@ from structgen.automaton.machine import (
     COMPARED,
     LOOKED_AT,
     UNUSED,
+    Checklist,
     Goto,
     Machine,
     Move,
@@ -38,8 +48,8 @@ from structgen.automaton.machine import (
     Pop,
     Push,
     Stack,
+    Tick,
 )
-from structgen.automaton.regex import Regex
 from structgen.automaton.words import WordRange, word_range
 from structgen.spec.json_cells import Cell
 from structgen.spec.json_costs import Costs
@@ -70,6 +80,7 @@ class JsonMachine(Machine[JsonFrame]):
         self._costs = costs
         self._layout = layout
         self._frames: dict[Hashable, JsonFrame] = {}
+        self._checklists = Checklists(layout)
         self._names: dict[frozenset[str], WordRange | None] = {}  # lists of names in use
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())
@@ -99,14 +110,20 @@ class JsonMachine(Machine[JsonFrame]):
             kind, value = label[0], label[1]
             if kind in {"value", "item", "closed"}:
                 read = scalar(text) if kind == "item" else label[2] if kind == "closed" else None
+                if frame.checklist is not None:
+                    return self._checklists.check(frame, frame.checklist) if value & 1 else None
                 return _goto(self._close(self._pending(frame), value, read))
             if kind == "free":
                 return self._any_key(frame, value)
+            if frame.checklist is not None:
+                return self._tick(frame, value)
             return _goto(self._key(frame, value if kind == "key" else json.loads(b'"' + text)))
         if label in ("{", "["):
             return self._open(self._pending(frame), "object" if label == "{" else "array")
         if label == ",":
             return _goto(self._comma(frame))
+        if frame.checklist is not None and frame.stage == "after":
+            return Pop(("value", 1 << frame.threads[0].owner))
         if label in ("}", "]"):
             owners = self._accepting(frame)
             if not owners:
@@ -124,7 +141,9 @@ class JsonMachine(Machine[JsonFrame]):
             for owner, node in enumerate(frame.vector)
             for plan in plans(node)
         )
-        return Push(self._frame(kind, "open", threads, built=() if frame.watched else None), frame)
+        built = () if frame.watched else None
+        account = self._checklists.of(threads) if kind == "object" and built is None else None
+        return Push(self._frame(kind, "open", threads, (), built, account), frame)
 
     def _close(self, frame: JsonFrame, mask: int, value: Value = None) -> JsonFrame | None:
         """The frame after a child that fits the nodes in `mask`, whose value may be asked for."""
@@ -139,10 +158,11 @@ class JsonMachine(Machine[JsonFrame]):
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
         if frame.kind == "array":
             return self._item(frame)
-        threads = tuple(t for t in frame.threads if t.plan.may_go_on(t.progress))
-        if not threads:
-            return None
-        return self._frame("object", "key", threads, (), frame.built)
+        threads = frame.threads
+        if frame.checklist is None:
+            threads = tuple(t for t in threads if t.plan.may_go_on(t.progress))
+        kept = (), frame.built, frame.checklist
+        return self._frame("object", "key", threads, *kept) if threads else None
 
     def _item(self, frame: JsonFrame) -> JsonFrame | None:
         """The frame in which the next item of an array is pending."""
@@ -179,14 +199,17 @@ class JsonMachine(Machine[JsonFrame]):
         def index(child: Expr) -> int:
             return nodes.setdefault(self._node_of(child), len(nodes))
 
+        ticks = frame.checklist is not None
         threads = tuple(
             t._replace(
-                progress=take.after, need=index(take.child), asked=tuple(map(index, take.asked))
+                progress=t.progress if ticks else take.after,
+                need=index(take.child),
+                asked=tuple(map(index, take.asked)),
             )
             for t, take in taken
         )
         threads = tuple(dict.fromkeys(threads))
-        return self._frame(frame.kind, "value", threads, tuple(nodes), built)
+        return self._frame(frame.kind, "value", threads, tuple(nodes), built, frame.checklist)
 
     def _pending(self, frame: JsonFrame) -> JsonFrame:
         """The frame that waits for a value: of a fresh array, the one for its first item."""
@@ -199,6 +222,15 @@ class JsonMachine(Machine[JsonFrame]):
         owners = {t.owner for t in frame.threads if t.plan.may_end(t.progress)}
         return sum(1 << owner for owner in owners)
 
+    def _tick(self, frame: JsonFrame, name: str) -> Tick | None:
+        """The frame after a name. What has been read is not in it, but ticked off beside it."""
+        after, plan = self._key(frame, name), frame.threads[0].plan
+        return None if after is None else Tick(after, plan.position(name))
+
+    def ticked(self, frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
+        """See `Machine.ticked`."""
+        return ticked(frame, positions)
+
     # -- frames ---------------------------------------------------------------------------------
 
     def _frame(
@@ -208,14 +240,18 @@ class JsonMachine(Machine[JsonFrame]):
         threads: tuple[Thread, ...],
         vector: tuple[Node, ...] = (),
         built: tuple[Any, ...] | None = None,
+        checklist: Checklist | None = None,
     ) -> JsonFrame:
-        key = (kind, stage, threads, vector, built)
+        key = (kind, stage, threads, vector, built, checklist)
         frame = self._frames.get(key)
         if frame is None:
             frame = JsonFrame(kind, stage)
             frame.threads, frame.vector, frame.built = threads, vector, built
             watches = any(t.plan.watches(t.progress) for t in threads)
             frame.watched = built is not None or watches
+            frame.checklist = checklist
+            if checklist is not None and stage == "key":
+                frame.alike = self._frame(kind, "open", threads, checklist=checklist)
             self._begin(frame)
             self._frames[key] = frame
         return frame
@@ -253,14 +289,18 @@ class JsonMachine(Machine[JsonFrame]):
         plan, progress = threads[0].plan, threads[0].progress
         takes = frame.built is None and all(t.plan.is_by_cell(t.progress) for t in threads)
         cells = [cell for t in threads for cell in t.plan.open_cells(t.progress)] if takes else []
-        if len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
+        if frame.checklist is not None:
+            frame.high = frame.checklist.size
+            frame.allowed = allowed(frame.checklist)
+            names = plan.named if cells or frame.checklist.possible else None
+        elif len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
             takes = True
             frame.low, frame.high = plan.span(progress)
             names = plan.named if cells or frame.low < frame.high else None
         else:
             if not takes:
-                frame.others = self._next_others(frame)
-            names = self._listed(frame, self._next_names(frame), cells)
+                frame.others = next_others(frame)
+            names = self._listed(frame, next_names(frame), cells)
         if takes:
             frame.others = tuple(dict.fromkeys(cell.loose for cell in cells))
         frame.lexeme = key_start(names, frame.others, self._layout, closing, takes)
@@ -308,8 +348,8 @@ class JsonMachine(Machine[JsonFrame]):
             pending = self._pending(frame)
             wanted += [self._wanted(pending)] * (pending is not frame)
         else:
-            others = bool(self._next_others(frame))
-            wanted += json_words.keys(self._next_names(frame), others=others)
+            others = bool(next_others(frame))
+            wanted += json_words.keys(next_names(frame), others=others)
         if closing and frame.stage != "key":
             wanted.append("'}'" if frame.kind == "object" else "']'")
         return " or ".join(wanted)
@@ -325,9 +365,9 @@ class JsonMachine(Machine[JsonFrame]):
         """See `Machine.words`: where one of some names must come."""
         if frame.kind != "object" or frame.stage not in ("open", "key") or frame.built is not None:
             return None
-        if self._next_others(frame) or (frame.stage == "open" and self._accepting(frame)):
+        if next_others(frame) or (frame.stage == "open" and self._accepting(frame)):
             return None
-        return [(("key", name), spelled(name)) for name in self._next_names(frame)]
+        return [(("key", name), spelled(name)) for name in next_names(frame)]
 
     def missing(self, frame: JsonFrame) -> str:
         """See `Machine.missing`."""
@@ -337,18 +377,6 @@ class JsonMachine(Machine[JsonFrame]):
             return ""
         found = [t.plan.missing(t.progress) for t in frame.threads]
         return json_words.required([k for k in found[0] if all(k in names for names in found)])
-
-    @staticmethod
-    def _next_names(frame: JsonFrame) -> list[str]:
-        """The names that some thread takes next."""
-        names = (name for t in frame.threads for name in t.plan.next_names(t.progress))
-        return list(dict.fromkeys(names))
-
-    @staticmethod
-    def _next_others(frame: JsonFrame) -> tuple[Regex, ...]:
-        """The languages of other keys that some thread takes next."""
-        languages = (keys for t in frame.threads for keys in t.plan.next_others(t.progress))
-        return tuple(dict.fromkeys(languages))
 
     # -- costs ----------------------------------------------------------------------------------
 

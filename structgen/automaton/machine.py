@@ -8,7 +8,7 @@ innermost frame alone, so the engine asks each (frame, label) only once, whateve
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -30,10 +30,11 @@ class Frame:
     lexeme: what comes next. entry: what is read before (white space, a colon); it ends early with
     SKIP, and belongs to no frame in particular, so that frames share its states; None if nothing.
     low, high: of a lexeme that is one of several names, those with a position in this range count;
-    allowed: and whose bit is set in these bytes, None for all.
+    allowed: and whose bit is set in these bytes, None for all; checklist: and that is not ticked
+    off there. alike: a frame in which all labels do the same that the lexeme can end with.
     """
 
-    __slots__ = ("allowed", "entry", "high", "lexeme", "low")
+    __slots__ = ("alike", "allowed", "checklist", "entry", "high", "lexeme", "low")
 
     def __init__(self, lexeme: LexState, entry: LexState | None = None) -> None:
         self.lexeme = lexeme
@@ -41,6 +42,28 @@ class Frame:
         self.low = 0
         self.high = 0
         self.allowed: bytes | None = None
+        self.checklist: Checklist | None = None
+        self.alike: Frame = self
+
+
+class Checklist:
+    """Positions of names that may come once each, in some frames that keep no account of it.
+
+    size: positions are below it. required, possible: those that must come, and those that may.
+    endless: whether other texts may always follow. after: the frames in which only more may follow,
+    only the end, or either, None for those that nothing leads to. Compared by identity.
+    """
+
+    __slots__ = ("after", "endless", "possible", "required", "size")
+
+    def __init__(
+        self, size: int, required: Iterable[int], possible: Iterable[int], endless: bool
+    ) -> None:
+        self.size = size
+        self.required = tuple(required)
+        self.possible = tuple(possible)
+        self.endless = endless
+        self.after: tuple[Frame | None, ...] = ()
 
 
 class Goto(NamedTuple):
@@ -53,6 +76,19 @@ class Once(NamedTuple):
     """The same, unless the text just read (a JSON string, as spelled) was taken in it before."""
 
     frame: Frame
+
+
+class Tick(NamedTuple):
+    """As Goto, and a position is ticked off, which it must not have been before."""
+
+    frame: Frame
+    position: int
+
+
+class Check(NamedTuple):
+    """The frame becomes one of those of the checklist, according to what is ticked off."""
+
+    checklist: Checklist
 
 
 class Push(NamedTuple):
@@ -68,7 +104,7 @@ class Pop(NamedTuple):
     label: Hashable
 
 
-Move = Goto | Once | Push | Pop
+Move = Goto | Once | Tick | Check | Push | Pop
 
 
 FrameT = TypeVar("FrameT", bound=Frame)
@@ -105,6 +141,10 @@ class Machine(ABC, Generic[FrameT]):
         text: the bytes that the lexeme's recorded states have read, for labels that need them (the
         move is a Goto then); b"" for others. The same arguments give the same frames.
         """
+
+    def ticked(self, frame: FrameT, _positions: Iterable[int]) -> FrameT:
+        """The frame that knows by itself what is ticked off beside it, for `cost` and the like."""
+        return frame
 
     def compares(self, _frame: FrameT) -> bool:
         """Whether what is read in the frame's lexeme decides which texts can follow it."""

@@ -14,9 +14,9 @@ import numpy as np
 from structgen.automaton import listing, spelling
 from structgen.automaton.lexer import Digits, End, LexState, Row
 from structgen.automaton.lexicon import Lexicon
-from structgen.automaton.machine import Frame, Machine
+from structgen.automaton.machine import Checklist, Frame, Machine
 from structgen.automaton.origins import BEFORE, FRAME, LABEL, STATE, Origins
-from structgen.automaton.tables import foreign, fresh_tables, grown, with_room
+from structgen.automaton.tables import Written, foreign, fresh_tables, grown, with_room
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Numbering:
         self._bits: dict[bytes, int] = {}
         self._frames: list[Frame] = []
         self._frame_ids: dict[Frame, int] = {}
+        self._checklist_ids: dict[Checklist, int] = {}
         self._cached_rows: dict[LexState, Row] = {}
         self._saved = saved
         self._lost = saved is not None  # whether numbers are known, but not what they stand for
@@ -53,6 +54,24 @@ class Numbering:
             self._begin(lexicon)
         else:
             self.tables = saved.tables
+
+    @property
+    def tables(self) -> Any:
+        """What kernels read (see `kernels.tables`)."""
+        return self._tables
+
+    @tables.setter
+    def tables(self, tables: Any) -> None:
+        self._tables = tables
+        self._written: Written | None = None
+
+    @property
+    def tables_at(self) -> int:
+        """The address of the tables, good until they are replaced."""
+        if self._written is None:
+            self._written = Written(len(self._tables))
+            kernels("doors").keep_tables(self._tables, self._written.address)
+        return self._written.address
 
     @property
     def machine(self) -> Machine[Any]:
@@ -180,6 +199,8 @@ class Numbering:
                 self.tables = t._replace(frames=grown(t.frames, -1))
             self._frames.append(frame)
             self._frame_ids[frame] = number
+            if frame.checklist is not None:
+                self._checklist_ids.setdefault(frame.checklist, len(self._checklist_ids))
             self.origins.frames.append(origin)
             self.origins.births.append(FRAME)
         return number

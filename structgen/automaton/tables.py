@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.lexicon import Lexicon
-from structgen.automaton.machine import Frame, Goto, Machine, Move, Once, Push
+from structgen.automaton.machine import Check, Frame, Goto, Machine, Move, Once, Push, Tick
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 
@@ -45,14 +45,19 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[An
         "allowed": np.zeros(64, np.uint8),
         "spans": np.zeros((512, 3), np.int32),
         "alike": np.full(2048, -1, np.int32),
-        "frames": np.full((64, 5), -1, np.int32),
+        "frames": np.full((64, 7), -1, np.int32),
         "moves": hash_table(256),
-        "contexts": np.zeros((256, 4), np.int32),
+        "checklists": np.full((16, 7), -1, np.int32),
+        "sets": np.zeros(512, np.int64),
+        "same": np.full(256, -1, np.int32),
+        "contexts": np.zeros((256, 6), np.int32),
         "origin": np.full(256, -1, np.int64),
         "interned": np.full(512, -1, np.int32),
         "remembered": hash_table(256),
         "events": hash_table(16),
-        "sizes": np.zeros(10, np.int64),
+        "outlooks": hash_table(256),
+        "asked": np.array([-1, 0], np.int64),
+        "sizes": np.zeros(14, np.int64),
         "need": np.zeros(8, np.int64),
     }
     for name in ("accept", "recorded"):
@@ -73,6 +78,14 @@ def addresses() -> Int64s:
     return info
 
 
+class Written:
+    """Room for a tuple of so many arrays, written down as kernels have it. address: where it is."""
+
+    def __init__(self, arrays: int) -> None:
+        self._room = np.zeros(arrays * kernels("flags").WORDS, np.int64)
+        self.address: int = self._room.ctypes.data
+
+
 def hash_table(size: int) -> Int64s:
     """An empty hash table of the kernels; size is a power of two."""
     table = np.zeros((size, 2), np.int64)
@@ -85,6 +98,16 @@ def grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
     larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def asked(sets: Int64s, checklists: npt.NDArray[np.int32]) -> Int64s:
+    """The array in which walks note what they look up, with room for each checklist."""
+    k = kernels("tables")
+    empty = checklists[checklists[:, k.NOTHING] >= 0, k.NOTHING]
+    sizes = sets[empty[empty < len(sets)]] & 0xFFFF
+    found = np.zeros(k.POSITIONS + int(sizes.max(initial=0)), np.int64)
+    found[k.OF] = -1
+    return found
 
 
 def with_room(array: npt.NDArray[Any], count: int, fill: Any = 0) -> npt.NDArray[Any]:
@@ -109,9 +132,14 @@ def foreign() -> ArtifactError:
 
 
 def frames_of(move: Move | None) -> tuple[Frame, ...]:
-    """The frames that a move leads to: the one that is then open, and the one below it."""
+    """The frames that a move leads to: the one that is then open, and the one below it.
+
+    Of a Check: those of which one is then open.
+    """
     if isinstance(move, Push):
         return (move.frame, move.waiting)
-    if isinstance(move, Goto | Once):
+    if isinstance(move, Goto | Once | Tick):
         return (move.frame,)
+    if isinstance(move, Check):
+        return tuple(frame for frame in move.checklist.after if frame is not None)
     raise foreign()

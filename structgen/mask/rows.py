@@ -116,9 +116,18 @@ class MaskRows:
     """
 
     def __init__(
-        self, words: int, max_bytes: int, make: Callable[[int], Row], lock: threading.RLock
+        self,
+        words: int,
+        max_bytes: int,
+        make: Callable[[int], Row],
+        lock: threading.RLock,
+        twin: Callable[[int], int | None] = lambda _: None,
     ) -> None:
-        """`make` gives the row of a state, for as many rows as `max_bytes` hold."""
+        """`make` gives the row of a state, `twin` another one that is known to have the same.
+
+        There are as many rows as `max_bytes` hold.
+        """
+        self._twin = twin
         self.current = RowStore(words, max_bytes)
         self._make = make
         self._lock = lock
@@ -136,7 +145,14 @@ class MaskRows:
 
     def _add(self, store: RowStore, state: int) -> int:
         row = store.older(state)
-        return store.add(state, self._make(state) if row is None else row)
+        if row is None:
+            twin = self._twin(state)
+            at = None if twin is None else store.index.get(twin)
+            if at is not None:
+                store.index[state] = at
+                return at
+            row = self._make(state)
+        return store.add(state, row)
 
     def id_of(self, state: int) -> int:
         """What `bitmask.row_id` says of the row of a state."""

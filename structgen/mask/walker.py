@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.automaton import Masks, Row
+from structgen.automaton.automaton import DEAD, Masks, Row
 from structgen.automaton.charset import ALL
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Key, Scalar
 from structgen.automaton.lexer import QUOTE, LexState, Text, free_form
 from structgen.automaton.regex import ANY, EMPTY, chars
 from structgen.automaton.regex_nodes import Repeat
+from structgen.automaton.tables import Written
 from structgen.jit import kernels
 from structgen.mask.common import Characters, Inside, common_of
 
@@ -31,6 +32,8 @@ class Way(Enum):
     LISTED = 3  # those within listed words, and those of any other text
 
 
+MAX_WAYS = 16  # in which what is looked up beside an outlook is remembered
+TWIN_BYTES = 300  # of a position remembered with what its row depends on
 _CHARACTER = chars(ALL)
 SKIP_LABEL = 1
 
@@ -70,6 +73,14 @@ class Walker(Masks):
         self._common = common_of(vocabulary)
         self._nodes = self._common.nodes
         self._rests = self._walk.Rests(np.zeros(4096, np.uint8), np.zeros(512, np.int64))
+        self._doors = kernels("doors")
+        self._nodes_at, self._rests_at = Written(len(self._nodes)), Written(len(self._rests))
+        self._doors.keep_nodes(
+            self._nodes, self._rests, self._nodes_at.address, self._rests_at.address
+        )
+        self._crossings_at: dict[int, Written] = {}
+        self._stack = np.zeros(2 * vocabulary.trie.max_depth + 6, np.int64)
+        self._alike: dict[int, dict[int, dict[int, int]]] = {}
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
         self._inside: dict[int, Inside] = {}
@@ -77,45 +88,69 @@ class Walker(Masks):
         self._ways: dict[int, Way] = {}
         self._shared = engine.shared_states
 
+    def twin(self, at: int) -> int:
+        """See `Masks.twin`."""
+        found = self._alike.get(self._begin(at))
+        if found is not None:
+            ticked = self._engine.ticked(at & 0xFFFFFFFF)
+            for positions, known in found.items():
+                other = known.get(ticked & positions)
+                if other is not None:
+                    return other
+        return DEAD
+
+    def _begin(self, at: int) -> int:
+        """Begin to note what the row of a position depends on; a number for what it has beside."""
+        found = self._engine.ask_at(self._doors.begin, self._rests_at.address, at & 0xFFFFFFFF)
+        return (at >> 32) << 40 | found
+
+    def _end(self, at: int, key: int) -> None:
+        """Keep what was noted: whoever has the same has the same row."""
+        k, asked = self._engine.kernel_tables, self._engine.tables.asked
+        if not asked[k.ALONE]:
+            found = self._alike.setdefault(key, {})
+            positions = int.from_bytes(asked[k.POSITIONS :].tobytes(), "little")
+            if positions in found or len(found) < MAX_WAYS:
+                ticked = self._engine.ticked(at & 0xFFFFFFFF)
+                found.setdefault(positions, {})[ticked & positions] = at
+                self._nbytes += TWIN_BYTES + len(asked)
+        asked[k.OF] = -1
+
     def row(self, at: int) -> Row:
         """See `Masks.row`: `inside | crossing`, or a walk where few tokens fit anyway."""
-        q, ctx = at >> 32, at & 0xFFFFFFFF
+        doors, key = self._doors, self._begin(at)
+        inner, parts = at, 0
+        way = self._way_of(at >> 32)
+        if way is Way.ENTRY:
+            inner, parts = self._engine.behind(at), doors.ENTRY
+            way = self._way_of(inner >> 32)
+        q = inner >> 32
+        crossings, row = 0, None
+        if way is Way.NARROW:
+            parts |= doors.NARROW
+        elif way is Way.LISTED:
+            parts |= doors.LISTED
+            q = int(self._engine.tables.within[q, self._engine.kernel_tables.REST])
+        if way is not Way.NARROW and q >= 0:
+            inside = self._inside_of(q)
+            row = inside.row.copy()
+            if len(inside.crossings.node):
+                parts |= doors.CROSSING
+                crossings = self._crossings_at[q].address
+        if row is None:
+            row = np.zeros(self._words, np.int32)
+        self._engine.tables.need[2:4] = 0
+        given = (self._nodes_at.address, crossings, self._rests_at.address, at, inner)
+        self._engine.ask_at(doors.make, *given, parts, row, self._stack)
+        self._end(at, key)
+        return row
+
+    def _way_of(self, q: int) -> Way:
+        """How to find the tokens of a lexer state, found out once."""
         way = self._ways.get(q)
         if way is None:
             way = self._ways[q] = self._way(q)
-        if way is Way.ENTRY:
-            behind = self._engine.fire(ctx, SKIP_LABEL)
-            row = self.row(behind)
-            self._walk_along(at, 1, row)
-        elif way is Way.NARROW:
-            row = np.zeros(self._words, np.int32)
-            self._walk_along(at, 0, row)
-        elif way is Way.LISTED:
-            rest = int(self._engine.tables.within[q, self._engine.kernel_tables.REST])
-            row = np.zeros(self._words, np.int32) if rest < 0 else self._wide(rest, ctx)
-            stack = np.zeros(2 * self._depth + 6, np.int64)
-            stack[0], stack[self._depth + 1] = at, 1
-            self._engine.ask(kernels("below").walk_listed, self._nodes, row, stack)
-        else:
-            row = self._wide(q, ctx)
-        self._walk.spread(self._nodes, row)
-        return row
-
-    def _wide(self, q: int, ctx: int) -> Row:
-        """The tokens inside the lexeme, and those that cross its end."""
-        inside = self._inside_of(q)
-        row = inside.row.copy()
-        if len(inside.crossings.node):
-            stack = np.zeros(self._depth + 4, np.int64)
-            stack[-2] = -1
-            given = (self._nodes, inside.crossings, self._rests, ctx, row, stack)
-            self._engine.ask(self._walk.walk_crossing, *given)
-        return row
-
-    def _walk_along(self, at: int, own: int, row: Row) -> None:
-        stack = np.zeros(self._depth + 4, np.int64)
-        stack[0] = at
-        self._engine.ask(kernels("below").walk_along, self._nodes, own, row, stack)
+        return way
 
     def _way(self, q: int) -> Way:
         """How to find the tokens of a lexer state."""
@@ -174,6 +209,8 @@ class Walker(Masks):
                 if lexicon is not None:
                     self._common.keep(lexicon, q, inside)
             self._inside[q] = inside
+            written = self._crossings_at[q] = Written(len(inside.crossings))
+            self._doors.keep_crossings(inside.crossings, written.address)
             self._nbytes += inside.nbytes
         return inside
 

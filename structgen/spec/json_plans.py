@@ -125,6 +125,23 @@ class ObjectPlan:
         """Whether no cell runs out of keys, but for those of a single key."""
         return all(is_single(cell.loose) or endless(cell.loose) for cell in self.cells)
 
+    @cached_property
+    def is_checklist(self) -> bool:
+        """Whether names may come in any order, and nothing depends on what else was read."""
+        plain = not self.declared and not self._counts and type(self) is ObjectPlan
+        return plain and all(endless(cell.loose) for cell in self.cells)
+
+    @cached_property
+    def checklist(self) -> tuple[list[int], list[int], bool]:
+        """Positions of the names that must come and that may; whether other keys may always."""
+        needed = [self._index[name] for name in self.required]
+        possible = [i for i, ok in enumerate(self._possible_names) if ok]
+        return sorted(needed), possible, bool(self.cells)
+
+    def position(self, name: str) -> int:
+        """The position of a name in `names`."""
+        return self._index[name]
+
     def takes_of(self, at: Progress, cell: Cell, left: Regex) -> list[Take]:
         """The ways to go on with any of the keys `left` of a cell, where `is_by_cell`."""
         key = shortest(left)

@@ -58,14 +58,19 @@ class Served:
             spans=np.zeros((1, 3), np.int32),
             alike=np.full(1, -1, np.int32),
             allowed=np.array([allowed_bits(f.allowed) for f in machine.frames], np.uint8),
-            frames=np.full((len(machine.frames), 5), -1, np.int32),
+            frames=np.full((len(machine.frames), 7), -1, np.int32),
             moves=hash_table(ROOM),
-            contexts=np.zeros((ROOM, 4), np.int32),
+            checklists=np.zeros((1, 7), np.int32),
+            sets=np.zeros(1, np.int64),
+            same=np.full(1, -1, np.int32),
+            contexts=np.zeros((ROOM, 6), np.int32),
             origin=np.full(ROOM, -1, np.int64),
             interned=np.full(ROOM, -1, np.int32),
             remembered=hash_table(ROOM),
             events=hash_table(ROOM),
-            sizes=np.array([0, 0, 0, 0, 0, 0, states, 0, len(machine.frames), 0], np.int64),
+            outlooks=hash_table(ROOM),
+            asked=np.array([-1, 0], np.int64),
+            sizes=np.array([0, 0, 0, 0, 0, 0, states, 0, len(machine.frames), *[0] * 5], np.int64),
             need=np.zeros(8, np.int64),
             info=addresses(),
             common=np.zeros((0, 256), np.int32),
@@ -108,7 +113,7 @@ class Served:
         ctx = -1
         for frame, _ in place.stack:
             self._describe(frame)
-            ctx = self.ask(kernels("step").context, frame, ctx, -1)
+            ctx = self.ask(kernels("step").context, frame, ctx, -1, -1)
         return (place.q << 32) | ctx
 
     # -- kernels --------------------------------------------------------------------------------
@@ -134,9 +139,6 @@ class Served:
         first, label = map(int, self.tables.need[:2])
         if code == self.k.NEED_ROW:
             self._fill(first)
-        elif code == self.k.NEED_LEXEME:
-            assert self.tables.frames[first, self.k.ENTRY] < 0
-            self._describe(first)
         elif code == self.k.NEED_MOVE:
             self._enter("moves", 4, first, label, self._move(first, label))
         elif code == self.k.NEED_EVENT:
@@ -154,22 +156,24 @@ class Served:
     def _describe(self, frame: int) -> None:
         found = self.machine.frames[frame]
         bits = -1 if found.allowed is None else frame
-        self.tables.frames[frame] = (*found[:4], bits)
+        self.tables.frames[frame] = (*found[:4], bits, -1, frame)
 
     def _move(self, frame: int, label: int) -> int:
         move = self.machine.move(frame, label)
         if move is None:
             return int(self.k.DEAD)
+        for target in {move.target, move.waiting} - {-1} if move.kind != "pop" else ():
+            self._describe(target)
         kinds = {"goto": self.k.GOTO, "push": self.k.PUSH, "pop": self.k.POP, "once": self.k.ONCE}
         return int(kinds[move.kind] << 56 | move.target << 28 | max(move.waiting, 0))
 
     def _event(self, ctx: int, label: int) -> int:
-        frame, parent, taken, _ = map(int, self.tables.contexts[ctx])
+        frame, parent, taken, _, ticked, _ = map(int, self.tables.contexts[ctx])
         after = self.machine.looked(frame, label, self.text(ctx)[0])
         if after is None:
             return int(self.k.DEAD)
         self._describe(after)
-        context = self.ask(kernels("step").context, after, parent, taken)
+        context = self.ask(kernels("step").context, after, parent, taken, ticked)
         return (self.machine.frames[after].entry << 32) | context
 
     def _enter(self, name: str, size: int, source: int, label: int, value: int) -> None:
@@ -194,7 +198,7 @@ class Served:
         """Make room for one more entry where there is none."""
         t = self.tables
         if t.sizes[0] >= len(t.contexts):
-            contexts = np.concatenate((t.contexts, np.zeros((1, 4), np.int32)))
+            contexts = np.concatenate((t.contexts, np.zeros((1, 6), np.int32)))
             t = t._replace(contexts=contexts, origin=np.append(t.origin, -1))
         if 2 * t.sizes[1] >= len(t.remembered):
             t = t._replace(remembered=self._rehashed(t.remembered))

@@ -144,7 +144,7 @@ def test_lexemes_that_end_for_ever_are_refused(name: str) -> None:
 
 
 def test_the_seeds_make_kernels_stop_for_every_reason() -> None:
-    """Rows, frames, moves, events and space are asked for; deep places and taken texts reached."""
+    """Rows, moves, events and space are asked for; deep places and taken texts reached."""
     asked: set[int] = set()
     places: list[Place] = []
     refused = 0
@@ -156,7 +156,7 @@ def test_the_seeds_make_kernels_stop_for_every_reason() -> None:
         places += found
         asked |= served.asked
     k = kernels("tables")
-    assert asked == {k.NEED_ROW, k.NEED_LEXEME, k.NEED_MOVE, k.NEED_EVENT, k.NEED_SPACE}
+    assert asked == {k.NEED_ROW, k.NEED_MOVE, k.NEED_EVENT, k.NEED_SPACE}
     assert max(len(place.text) for place in places) >= 3
     assert max(len(place.stack) for place in places) >= 6
     assert max(len(place.stack[-1].taken) for place in places) >= 2

@@ -20,8 +20,8 @@ KEYS = st.integers(0, 40) | st.builds(
     lambda a, b: a << 32 | b, st.integers(0, 60), st.integers(0, 9)
 )
 VALUES = st.integers(-1, 2**40)
-# frame, context below, text taken
-CONTEXTS = st.tuples(st.integers(0, 3), st.integers(-1, 3), st.integers(-1, 3))
+# frame, context below, text taken, positions ticked off
+CONTEXTS = st.tuples(st.integers(0, 3), *[st.integers(-1, 3)] * 3)
 ENTRIES = st.lists(st.tuples(KEYS, VALUES), max_size=16)
 
 
@@ -58,9 +58,9 @@ def test_a_larger_table_has_the_same_entries(entries: list[tuple[int, int]], siz
 
 @given(st.lists(CONTEXTS, max_size=16), st.sampled_from([32, 64]))
 def test_a_larger_table_of_contexts_has_the_same(
-    columns: list[tuple[int, int, int]], size: int
+    columns: list[tuple[int, int, int, int]], size: int
 ) -> None:
-    """`context` gives each frame, parent and text taken one number, before and after `reintern`."""
+    """`context` gives all that differ in one column one number, before and after `reintern`."""
     k, served = kernels("tables"), Served(random_machine(0))
     numbers = {key: served.ask(kernels("step").context, *key) for key in columns}
     assert len(set(numbers.values())) == len(numbers)
@@ -70,14 +70,15 @@ def test_a_larger_table_of_contexts_has_the_same(
     served.tables = served.tables._replace(interned=larger)
     for key, number in numbers.items():
         assert int(kernels("step").context(served.tables, *key)) == number
-        assert served.tables.contexts[number].tolist() == [*key, number]
+        frame, parent, taken, ticked = key
+        assert served.tables.contexts[number].tolist() == [frame, parent, taken, number, ticked, -1]
 
 
 def test_no_code_can_be_taken_for_another_or_for_a_pair() -> None:
     """The codes are distinct and negative, pairs are not."""
     k = kernels("tables")
     needs = [getattr(k, name) for name in dir(k) if name.startswith("NEED_")]
-    assert len(needs) == 7
+    assert len(needs) == 6
     codes = [k.DEAD, k.UNKNOWN, *needs]
     assert len(set(codes)) == len(codes)
     assert max(codes) < 0

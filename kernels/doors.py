@@ -1,0 +1,107 @@
+"""In: addresses of tuples of arrays. Out: what kernels make of them, without the tuples' arrays.
+
+When Python calls a kernel, each array that it hands over is looked at, which takes longer than most
+kernels do. So a tuple is written down once, as kernels have it, and handed over by its address.
+Whoever does so keeps the tuple while the address is in use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from structgen.kernels.below import call_along, call_listed
+from structgen.kernels.flags import kernel, lean, loader, stored
+from structgen.kernels.outlook import outlook
+from structgen.kernels.step import call_ending, call_run
+from structgen.kernels.tables import BYTES, I64, OF, TABLES
+from structgen.kernels.walk import CROSSINGS, NODES, RESTS, allow_all, call_crossing
+
+tables_at, nodes_at = loader(TABLES), loader(NODES)
+crossings_at, rests_at = loader(CROSSINGS), loader(RESTS)
+CROSSING, LISTED, NARROW, ENTRY = 1, 2, 4, 8  # parts of `make`
+
+
+@lean(types.void(TABLES, types.int64))
+def keep_tables(t, address):  # type: ignore[no-untyped-def]
+    """Write tables down."""
+    stored(address, t)
+
+
+@lean(types.void(NODES, RESTS, types.int64, types.int64))
+def keep_nodes(nodes, rests, address, other):  # type: ignore[no-untyped-def]
+    """Write a trie down, and room for rests at the other address."""
+    stored(address, nodes)
+    stored(other, rests)
+
+
+@lean(types.void(CROSSINGS, types.int64))
+def keep_crossings(crossings, address):  # type: ignore[no-untyped-def]
+    """Write crossings down."""
+    stored(address, crossings)
+
+
+@kernel(types.int64(types.int64, types.int64, BYTES))
+def run(tables, pair, data):  # type: ignore[no-untyped-def]
+    """See `step.run`."""
+    t = tables_at(tables)
+    t.asked[OF] = -1
+    return call_run(t, pair, data)
+
+
+@kernel(types.int64(types.int64, types.int64))
+def ending(tables, pair):  # type: ignore[no-untyped-def]
+    """See `step.ending`."""
+    return call_ending(tables_at(tables), pair)
+
+
+@kernel(types.int64(types.int64, types.int64, types.int64))
+def begin(tables, rests, ctx):  # type: ignore[no-untyped-def]
+    """Note from now on what is asked of a context, and return what `outlook` does.
+
+    With a context of -1 nothing is noted any more.
+    """
+    t = tables_at(tables)
+    for k in range(t.asked.shape[0]):
+        t.asked[k] = 0
+    t.asked[OF] = ctx
+    return np.int64(0) if ctx < 0 else outlook(t, rests_at(rests), ctx)
+
+
+@kernel(types.int64(*[types.int64] * 7, types.int32[::1], I64))
+def make(tables, nodes, crossings, rests, pair, inner, parts, row, stack):  # type: ignore[no-untyped-def]
+    """Set the bits of all tokens that may follow `pair`, part by part. row: int32[words].
+
+    parts: CROSSING: those that end the lexeme of pair `inner`, at `crossings`; LISTED: those within
+    listed words, where it is (see `walk_listed`); NARROW: all that can be read from there; ENTRY:
+    those that begin within the lexeme of `pair` (see `walk_along`). stack: int64[2 * (depth + 3)],
+    zeros. `t.need[2]` and `t.need[3]`, zeros at first, say how far it has come. Returns 0 when done
+    or a NEED_* code; call again with the same arguments.
+    """
+    t, trie = tables_at(tables), nodes_at(nodes)
+    half = stack.shape[0] // 2 - 2
+    while t.need[2] < 4:
+        part = 1 << t.need[2]
+        if parts & part != 0:
+            if t.need[3] == 0:
+                last = stack.shape[0] - 1
+                stack[last] = stack[last - 1] = stack[last - 2] = 0
+                stack[0] = pair if part == ENTRY else inner
+                if part == CROSSING:
+                    stack[last - 1] = -1
+                elif part == LISTED:
+                    stack[half] = 1
+                t.need[3] = 1
+            if part == CROSSING:
+                known, room, ctx = crossings_at(crossings), rests_at(rests), pair & 0xFFFFFFFF
+                code = call_crossing(t, trie, known, room, ctx, row, stack)
+            elif part == LISTED:
+                code = call_listed(t, trie, row, stack)
+            else:
+                code = call_along(t, trie, 1 if part == ENTRY else 0, row, stack)
+            if code < 0:
+                return code
+        t.need[2] += 1
+        t.need[3] = 0
+    allow_all(trie, row)
+    return np.int64(0)

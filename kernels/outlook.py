@@ -1,0 +1,84 @@
+"""In: tables, a context. Out: a number for what its future depends on.
+
+A context remembers more than matters: which names have come, say, where it only matters whether
+those that must have. Two contexts of one outlook have equal futures but for what a walk has to look
+up beside it, which the walk notes in `asked`. So a walk need not be made again for a context of the
+same outlook, of which what was looked up is the same.
+"""
+
+from __future__ import annotations
+
+import numba
+from numba import types
+
+from structgen.kernels.checklists import includes, size_of
+from structgen.kernels.flags import inlined, lean
+from structgen.kernels.tables import (
+    ALL,
+    CHECKLIST,
+    ENDLESS,
+    FRAME,
+    NEED_SPACE,
+    OUTLOOK,
+    PARENT,
+    REQUIRED,
+    TABLES,
+    TAKEN,
+    TICKED,
+    slot_of,
+)
+from structgen.kernels.taken import rests_of_taken
+from structgen.kernels.walk import RESTS
+
+
+@inlined
+def standing(t, checklist, ticked):  # type: ignore[no-untyped-def]
+    """Whether more may follow (2) and whether it may end (1), as far as a checklist says."""
+    every = numba.int64(t.checklists[checklist, ALL])
+    needed = numba.int64(t.checklists[checklist, REQUIRED])
+    found = numba.int64(0)
+    if size_of(t, every) == size_of(t, ticked):
+        found += 2 if t.checklists[checklist, ENDLESS] != 0 or not includes(t, ticked, every) else 0
+        found += 1 if includes(t, ticked, needed) else 0
+    return found
+
+
+@inlined
+def looks(t, ctx):  # type: ignore[no-untyped-def]
+    """What decides the future of a context: its frame, how far it has come, and the one below."""
+    frame, parent = numba.int64(t.contexts[ctx, FRAME]), numba.int64(t.contexts[ctx, PARENT])
+    ticked, checklist = numba.int64(t.contexts[ctx, TICKED]), t.frames[frame, CHECKLIST]
+    found = frame << 3
+    if ticked >= 0 and checklist >= 0:
+        found |= standing(t, checklist, ticked) << 1
+    if t.contexts[ctx, TAKEN] != -1:
+        found |= 1
+    if parent >= 0:
+        found |= (numba.int64(t.contexts[parent, OUTLOOK]) + 1) << 32
+    return found
+
+
+@lean(types.int64(TABLES, RESTS, types.int64))
+def outlook(t, rests, ctx):  # type: ignore[no-untyped-def]
+    """Twice the outlook of a context, and 1 more if what was read may begin a text taken before.
+
+    rests: scratch. Or NEED_SPACE.
+    """
+    while t.contexts[ctx, OUTLOOK] < 0:
+        at = numba.int64(ctx)  # outermost first
+        while t.contexts[at, PARENT] >= 0 and t.contexts[t.contexts[at, PARENT], OUTLOOK] < 0:
+            at = numba.int64(t.contexts[at, PARENT])
+        key = looks(t, at)
+        i = slot_of(t.outlooks, key)
+        if t.outlooks[i, 0] != key:
+            if 2 * t.sizes[13] >= t.outlooks.shape[0]:
+                return numba.int64(NEED_SPACE)
+            t.outlooks[i, 0] = key
+            t.outlooks[i, 1] = t.sizes[13]
+            t.sizes[13] += 1
+        t.contexts[at, OUTLOOK] = t.outlooks[i, 1]
+    found = numba.int64(t.contexts[ctx, OUTLOOK]) << 1
+    if t.contexts[ctx, TAKEN] >= 0:
+        if rests_of_taken(t.contexts, t.origin, ctx, rests.text, rests.start) != 0:
+            found |= 1
+    return found
