@@ -302,8 +302,8 @@ class Constraint:
 
     def _twin(self, state: int) -> int | None:
         """A state that is known to have the same row."""
-        plain = state >= 0 and self._spellable is None
-        return self._state_of.get(self._masks.twin(self._pair(state))) if plain else None
+        known = "_masks" in self.__dict__ and state >= 0 and self._spellable is None
+        return self._state_of.get(self._masks.twin(self._pair(state))) if known else None
 
     def _row(self, state: int) -> npt.NDArray[np.int32]:
         """The row of a state, as it was saved or worked out."""

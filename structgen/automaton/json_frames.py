@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from structgen.automaton.machine import Frame, Stack
 from structgen.automaton.regex import Regex
 from structgen.spec.json_costs import Costs, required
+from structgen.spec.json_items import Items
 from structgen.spec.json_nodes import Node
 from structgen.spec.json_values import Value
 
@@ -32,10 +33,11 @@ class JsonFrame(Frame):
     kind: "root", "object", "array" or "end". stage: "open" (just opened), "key" (after a comma),
     "value" (a child comes next, and fits one of `vector`), "after" (a child has just ended).
     built: items, or keys and values, in turn, as far as read; None where nobody will ask for them.
-    watched: whether somebody will ask for the value of the pending child.
+    watched: whether somebody will ask for the value of the pending child; apart: whether it must
+    not have come before in the same array, which its text says.
     """
 
-    __slots__ = ("built", "kind", "others", "stage", "threads", "vector", "watched")
+    __slots__ = ("apart", "built", "kind", "others", "stage", "threads", "vector", "watched")
 
     def __init__(self, kind: str, stage: str) -> None:
         self.entry, self.low, self.high, self.allowed = None, 0, 0, None
@@ -45,7 +47,7 @@ class JsonFrame(Frame):
         self.threads: tuple[Thread, ...] = ()
         self.vector: tuple[Node, ...] = ()
         self.built: tuple[Any, ...] | None = None
-        self.watched = False
+        self.watched = self.apart = False
         self.others: tuple[Regex, ...] = ()  # languages of keys without a name that may come next
 
 
@@ -53,6 +55,19 @@ def settled(t: Thread, value: Value, mask: int) -> Thread:
     """A thread after a child that fits the nodes in `mask`."""
     known = tuple(bool(mask >> i & 1) for i in t.asked)
     return Thread(t.owner, t.plan, t.plan.settle(t.progress, value, known))
+
+
+def told_apart(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+    """The threads of an open array; none need know items that their texts tell apart."""
+    if len(threads) != 1 or not threads[0].plan.is_textual:
+        return threads
+    (thread,) = threads
+    return (thread._replace(progress=thread.progress._replace(apart=True)),)
+
+
+def is_apart(thread: Thread) -> bool:
+    """Whether the items of an array are told apart by their texts."""
+    return isinstance(thread.progress, Items) and thread.progress.apart
 
 
 def next_names(frame: JsonFrame) -> list[str]:

@@ -1,7 +1,8 @@
 """In: what may come next in a JSON text. Out: the lexer state for it.
 
 Labels that the machine understands: ("value", mask) for a scalar, with the bits of the alternatives
-that it fits, and ("item", mask) for one whose text the machine looks up; `{ [ , } ]` as strings of
+that it fits, ("item", mask) for one whose text the machine looks up, and ("once", mask) for one
+that must not have come before in the same place; `{ [ , } ]` as strings of
 one character; ("key", name) for a key of the table; ("other", mask) for another key, whose text the
 machine looks up, ("free", mask) if nobody needs the text but to refuse it when it comes again.
 END_OF_TEXT and SKIP are the engine's.
@@ -47,14 +48,19 @@ class Scalar:
     """The role of strings and numbers: they end with the bits of the languages they are in."""
 
     quoted: bool
-    recorded: bool = False
+    kind: str = "value"  # of the label with which they end
     escapes: bool = True
     surrogates: bool = False
+
+    @property
+    def recorded(self) -> bool:
+        """See `Role.recorded`."""
+        return self.kind != "value"
 
     def end(self, vector: Vector) -> Target:
         """See `Role.end`."""
         mask = _mask([language.nullable for language in vector])
-        return End(("item" if self.recorded else "value", mask)) if mask else None
+        return End((self.kind, mask)) if mask else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +112,14 @@ def wanted(node: Node) -> Wanted:
 
 @lru_cache(maxsize=4096)
 def value_start(
-    vector: tuple[Wanted, ...], brackets: str, watched: bool = False, surrogates: bool = False
+    vector: tuple[Wanted, ...], brackets: str, kind: str = "value", surrogates: bool = False
 ) -> LexState:
     """At the start of a value that any of `vector` accepts.
 
     brackets: of `[` and `{` those that can lead to a value, and `]` where it may come instead;
-    watched: whether the machine asks for the value; surrogates: as in `Layout`.
+    kind: of the labels with which scalars end; surrogates: as in `Layout`.
     """
-    kind = "item" if watched else "value"
+    watched = kind != "value"
     punctuation: list[tuple[int, LexState | End]] = []
     for text in ("null", "true", "false"):
         mask = _mask([getattr(node, text) for node in vector])
@@ -122,7 +128,7 @@ def value_start(
             punctuation.append((ord(text[0]), then))
     strings = tuple(node.string for node in vector)
     if any(s is not EMPTY for s in strings):
-        role = Scalar(True, watched, surrogates=surrogates and not watched)
+        role = Scalar(True, kind, surrogates=surrogates and not watched)
         punctuation.append((ord('"'), Text(strings, role)))
     punctuation += [(ord(char), End(char)) for char in brackets]
     fork = Fork(tuple(punctuation), recorded=watched)
@@ -130,7 +136,7 @@ def value_start(
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
-    return Either((fork, Text(numbers, Scalar(False, watched))))
+    return Either((fork, Text(numbers, Scalar(False, kind))))
 
 
 @lru_cache(maxsize=4096)

@@ -12,17 +12,17 @@ import json
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-import numpy as np
-
 from structgen.automaton.json_checklists import Checklists, allowed, ticked
 from structgen.automaton.json_frames import (
     JsonFrame,
     Thread,
+    is_apart,
     least_behind,
     next_names,
     next_others,
     remaining,
     settled,
+    told_apart,
 )
 from structgen.automaton.json_lexemes import (
     Layout,
@@ -34,6 +34,7 @@ from structgen.automaton.json_lexemes import (
     value_start,
     wanted,
 )
+from structgen.automaton.json_names import NameLists
 from structgen.automaton.lexer import LexState
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import (
@@ -50,8 +51,6 @@ from structgen.automaton.machine import (
     Stack,
     Tick,
 )
-from structgen.automaton.words import WordRange, word_range
-from structgen.spec.json_cells import Cell
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
@@ -59,7 +58,12 @@ from structgen.spec.json_plans import spelled
 from structgen.spec.json_progress import Take
 from structgen.spec.json_values import Value, members, scalar
 
-_TEXTS = {"other": LOOKED_AT, "item": LOOKED_AT, "free": COMPARED}  # by kind of label
+_TEXTS = {
+    "other": LOOKED_AT,
+    "item": LOOKED_AT,
+    "free": COMPARED,
+    "once": COMPARED,
+}  # by kind of label
 
 
 class JsonMachine(Machine[JsonFrame]):
@@ -81,7 +85,7 @@ class JsonMachine(Machine[JsonFrame]):
         self._layout = layout
         self._frames: dict[Hashable, JsonFrame] = {}
         self._checklists = Checklists(layout)
-        self._names: dict[frozenset[str], WordRange | None] = {}  # lists of names in use
+        self._names = NameLists()
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())
 
@@ -115,6 +119,9 @@ class JsonMachine(Machine[JsonFrame]):
                 return _goto(self._close(self._pending(frame), value, read))
             if kind == "free":
                 return self._any_key(frame, value)
+            if kind == "once":
+                after = self._close(self._pending(frame), value)
+                return None if after is None else Once(after)
             if frame.checklist is not None:
                 return self._tick(frame, value)
             return _goto(self._key(frame, value if kind == "key" else json.loads(b'"' + text)))
@@ -141,6 +148,8 @@ class JsonMachine(Machine[JsonFrame]):
             for owner, node in enumerate(frame.vector)
             for plan in plans(node)
         )
+        if kind == "array" and not frame.watched:
+            threads = told_apart(threads)
         built = () if frame.watched else None
         account = self._checklists.of(threads) if kind == "object" and built is None else None
         return Push(self._frame(kind, "open", threads, (), built, account), frame)
@@ -249,6 +258,7 @@ class JsonMachine(Machine[JsonFrame]):
             frame.threads, frame.vector, frame.built = threads, vector, built
             watches = any(t.plan.watches(t.progress) for t in threads)
             frame.watched = built is not None or watches
+            frame.apart = kind == "array" and any(map(is_apart, threads))
             frame.checklist = checklist
             if checklist is not None and stage == "key":
                 frame.alike = self._frame(kind, "open", threads, checklist=checklist)
@@ -300,36 +310,18 @@ class JsonMachine(Machine[JsonFrame]):
         else:
             if not takes:
                 frame.others = next_others(frame)
-            names = self._listed(frame, next_names(frame), cells)
+            names = self._names.of(frame, next_names(frame), cells)
         if takes:
             frame.others = tuple(dict.fromkeys(cell.loose for cell in cells))
         frame.lexeme = key_start(names, frame.others, self._layout, closing, takes)
-
-    def _listed(self, frame: JsonFrame, names: list[str], cells: list[Cell]) -> WordRange | None:
-        """All names of a frame's plans, and what `cells` leave out; the frame allows `names`."""
-        if not names and not cells:
-            return None
-        known = {name for t in frame.threads for name in t.plan.names}
-        known.update(names, *(cell.without for cell in cells))
-        if cells:
-            known.update(*(t.progress.seen for t in frame.threads))
-        key = frozenset(known)
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = word_range({n: i for i, n in enumerate(sorted(known))})
-        frame.high = len(known)
-        if found is not None and len(names) < len(known):
-            chosen = set(names)
-            bits = [name in chosen for name in found.table.words]
-            frame.allowed = np.packbits(bits, bitorder="little").tobytes()
-        return found
 
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
         vector = frame.vector
         brackets = "[" * any(self._costs.arrays(node) for node in vector)
         brackets += "{" * any(self._costs.objects(node) for node in vector) + "]" * closing
         scalars = tuple(wanted(node) for node in vector)
-        return value_start(scalars, brackets, frame.watched, self._layout.surrogates)
+        kind = "item" if frame.watched else "once" if frame.apart else "value"
+        return value_start(scalars, brackets, kind, self._layout.surrogates)
 
     def expected(self, frame: JsonFrame) -> str:
         """See `Machine.expected`."""

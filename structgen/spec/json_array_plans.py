@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class ArrayPlan:
     """One alternative of an array. A progress is the number of items read, as far as it matters."""
 
+    #: whether items must differ, and do if their texts do, and can always be told apart so
+    is_textual = False
+
     def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
         self.alt = alt_
         self._costs = costs

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from structgen.automaton.regex_endless import endless
 from structgen.errors import BudgetError
 from structgen.spec.json_domains import matched
 from structgen.spec.json_exprs import Expr, conjoin
@@ -26,16 +27,29 @@ Domain = list[Value] | None  # None: more values than anybody needs
 class UniquePlan(ItemsPlan):
     """One alternative of an array whose items all differ. Its costs are lower bounds."""
 
-    def watches(self, _at: Items) -> bool:  # type: ignore[override]
+    def watches(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.watches`."""
-        return True
+        return not at.apart
+
+    @cached_property
+    def is_textual(self) -> bool:  # type: ignore[override]
+        """See `ArrayPlan`: they are strings of which there are always more, one wanted at most."""
+        if self.alt.counted or self.alt.least > 1:
+            return False
+        return all(self._is_text(self.child(i)) for i in range(self.alt.prefix + 1))
+
+    def _is_text(self, child: Expr) -> bool:
+        node = self._costs.node_of(child)
+        scalars = node.null or node.true or node.false or not node.number.is_empty()
+        return not (scalars or node.arrays or node.objects) and endless(node.string)
 
     def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
         """See `ArrayPlan.takes`."""
         found = []
         for child, counts in self.ways(at.read, at.counts):
-            after = Items(self.take(at.read), counts, at.values)
-            take = Take(self._without(child, at.values | self._reserved(after)), after)
+            after = Items(self.take(at.read), counts, at.values, apart=at.apart)
+            kept = at.values if at.apart else at.values | self._reserved(after)
+            take = Take(self._without(child, kept), after)
             if self.offers(take):
                 found.append(take)
         return found

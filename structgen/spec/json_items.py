@@ -34,13 +34,14 @@ class Items(NamedTuple):
 
     read: items so far, as far as it matters; counts: per counted child, how many fit, as far as it
     matters; values: the distinct ones read, where items must differ or repeat; twins: whether two
-    items were equal, where some must be.
+    items were equal, where some must be. apart: whether somebody else sees to it that items differ.
     """
 
     read: int
     counts: Counts
     values: frozenset[Value] = frozenset()
     twins: bool = False
+    apart: bool = False
 
 
 class ItemsPlan(ArrayPlan):

@@ -19,7 +19,7 @@ PIECES = (
     b'"a', b'{"', b'":', b'","', b'"}', b'"},', b'"},{', b'}}', b'},"', b'"a":', b'"b":', b'"ab":"',
     b',"a":0', b',"b":0,', b'0,"', b'0}', b'0},', b'0,"a"', b'0,"b":0}', b'":0', b'":0,"', b'":0}',
     b'":"",', b'":"","', b'"],"', b']}', b'":{"', b'":{}}', b'":{},"c', b'"x":0', b',"x":0',
-    b'b":0,"a',
+    b'b":0,"a', b'["', b'["a', b'"]', b'","a"', b'"a"', b'","a","',
 )  # fmt: skip
 OTHERS = [bytes((i,)) for i in range(256) if bytes((i,)) not in PIECES]  # so all can be written
 END = len(PIECES) + len(OTHERS)
@@ -34,7 +34,9 @@ def objects(depth: int) -> st.SearchStrategy[dict[str, Any]]:
     children: st.SearchStrategy[Any] = scalars
     if depth:
         inner = objects(depth - 1)
-        children = scalars | inner | st.builds(lambda s: {"type": "array", "items": s}, inner)
+        apart = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+        children = scalars | inner | st.just(apart)
+        children |= st.builds(lambda s: {"type": "array", "items": s}, inner)
     names = st.sampled_from(NAMES)
     return st.fixed_dictionaries(
         {
