@@ -18,6 +18,7 @@ import sys
 import time
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from jsonschemabench.errors import BenchError
@@ -60,6 +61,13 @@ def add_parser(commands: Any) -> None:
         metavar="NAMES",
         help="as in speculate=, with commas between (default: all that need no other model)",
     )
+    parser.add_argument(
+        "--cases",
+        type=Path,
+        metavar="FILE",
+        help="MaskBench cases (.jsonl, .jsonl.gz or a folder) for JSON, in place of the demo's",
+    )
+    parser.add_argument("--batch", type=int, default=1, metavar="N", help="texts written at once")
     parser.add_argument("--temperature", type=float, default=0.0, metavar="N")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--seed", type=int, default=7, metavar="N")
@@ -74,7 +82,17 @@ def run(args: argparse.Namespace) -> int:
     for name in workloads:
         if name not in WORKLOADS:
             raise BenchError(f"there is no workload {name!r}", expected=", ".join(WORKLOADS))
-    asked = {name: tasks(name, args.tasks + WARMING, args.seed) for name in workloads}
+    if args.batch < 1:
+        raise BenchError(f"--batch is {args.batch}", expected="1 or more")
+    count = args.tasks * args.batch + WARMING
+    asked = {name: tasks(name, count, args.seed, args.cases) for name in workloads}
+    for name, several in asked.items():
+        if len(several) < args.batch + WARMING:
+            raise BenchError(
+                f"there are {len(several)} tasks of {name!r}",
+                expected=f"{args.batch + WARMING}, for a batch and for warming up",
+                hint="--batch with a smaller number, or other --workloads",
+            )
     generator = _generator(args, asked)
     arms = _arms(args, generator)
     costs = _costs(generator, args)
@@ -83,14 +101,19 @@ def run(args: argparse.Namespace) -> int:
         short = max(int(QUICK_TEXT / costs.seconds(1)), SHORTEST)
         lengths |= {name: min(args.max_tokens, short) for name in workloads if name != "json"}
     options: dict[str, dict[str, Any]] = {
-        name: {"temperature": args.temperature, "seed": args.seed, "max_tokens": length}
+        name: {
+            "temperature": args.temperature,
+            "seed": args.seed,
+            "max_tokens": length,
+            "batch": args.batch,
+        }
         for name, length in lengths.items()
     }
     if "code" in options:  # whose texts end by themselves
         options["code"] |= {"max_tokens": CODE_TOKENS, "on_truncation": "raise"}
     _warm_up(args, generator, asked, arms, options)
     runs = _measure(generator, asked, arms, deadline, options)
-    found = figures(runs, costs.ratio, costs.seconds(1))
+    found = figures(runs, partial(costs.ratio, rows=args.batch), costs.seconds(1, args.batch))
     _report(args, found, costs, runs)
     return 0
 
@@ -184,7 +207,7 @@ def _warm_up(
     arms = {"auto": arms["auto"]} if args.quick else arms
     count = 1 if args.quick else WARMING
     for name in asked:
-        for _ in run_tasks(generator, asked[name][:count], arms, **options[name]):
+        for _ in run_tasks(generator, asked[name][:count], arms, **options[name] | {"batch": 1}):
             pass
 
 
@@ -192,14 +215,15 @@ def _costs(generator: Generator, args: argparse.Namespace) -> CostTable:
     """What passes of the target cost."""
     costs = CostTable()
     widths = (1, 8, 16) if args.quick else (1, 2, 4, 8, 16, 32)
-    costs.measure(generator.target, widths, context=200, repeats=1 if args.quick else REPEATS)
+    repeats = 1 if args.quick else REPEATS
+    costs.measure(generator.target, widths, context=200, repeats=repeats, rows=args.batch)
     return costs
 
 
 def _report(args: argparse.Namespace, found: list[Figures], costs: Any, runs: list[Run]) -> None:
     plain = [run.per_token * 1e3 for run in runs if run.arm == PLAIN]
     drift = max(plain) / min(plain) if plain else 1.0
-    ratios = {n: round(ratio, 2) for n, ratio in costs.table().items()}
+    ratios = {n: round(ratio, 2) for n, ratio in costs.table(args.batch).items()}
     if args.json:
         report: dict[str, Any] = {
             f.workload: asdict(f) | {"drafter": f.arm}
@@ -211,7 +235,8 @@ def _report(args: argparse.Namespace, found: list[Figures], costs: Any, runs: li
         report["machine"] = {
             "shape": args.shape,
             "threads": args.threads,
-            "t1_milliseconds": costs.seconds(1) * 1e3,
+            "t1_milliseconds": costs.seconds(1, args.batch) * 1e3,
+            "batch": args.batch,
             "ratios": ratios,
             "plain_drift": drift,
             "load": max(run.load for run in runs),
@@ -222,7 +247,8 @@ def _report(args: argparse.Namespace, found: list[Figures], costs: Any, runs: li
     print()
     print(region_table(found))
     print(
-        f"\nshape {args.shape}, {args.threads} threads, T(1) = {costs.seconds(1) * 1e3:.1f} ms, "
+        f"\nshape {args.shape}, {args.threads} threads, {args.batch} texts at once, "
+        f"T(1) = {costs.seconds(1, args.batch) * 1e3:.1f} ms, "
         f"T(n)/T(1): {ratios}; plain decoding's time per token varied by a factor of {drift:.1f}, "
         f"load average up to {max(run.load for run in runs):.1f}"
     )

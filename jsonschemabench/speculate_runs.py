@@ -1,8 +1,8 @@
 """In: a generator, tasks, arms. Out: a Run for each: tokens, passes, seconds, where drafts helped.
 
-Arms take turns within a task, forwards for one task and backwards for the next, so that whatever
-else the machine does hits all of them. Each task is run once by each arm: nothing that an arm
-learned from a task's own text can help it there.
+Arms take turns within a task, or a batch of tasks, forwards for one and backwards for the next, so
+that whatever else the machine does hits all of them. Each is run once by each arm: nothing that an
+arm learned from a task's own text can help it there.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, cast
 
 from jsonschemabench.speculate_tasks import Task
@@ -29,12 +31,14 @@ REGIONS = ("forced", "structure", "value")
 
 @dataclass(frozen=True)
 class Run:
-    """What one arm made of one task.
+    """What one arm made of one task, or of several in one batch, whose first one is `task`.
 
-    seconds: all of it; prefill: reading the prompt. draft, verify, other: the speculative loop's
-    times, 0 for plain decoding. processor: seconds of processor time, the prompt's left out, which
-    other processes disturb less. rounds: as in Stats. regions: for each of REGIONS, the tokens
-    written, and those of them that came from a draft. load: the load average before it.
+    tokens, texts: written. forwards: passes, counted for each text that was in one. seconds: all of
+    it; prefill: reading the prompt. draft, verify, other: the speculative loop's times, 0 for plain
+    decoding. processor: seconds of processor time, the prompt's left out, which other processes
+    disturb less. rounds: as in Stats, without the prompt's. regions: for each of REGIONS, the
+    tokens written, and those of them that came from a draft. by_drafter: those, by who drafted
+    them. load: the load average before it.
     """
 
     workload: str
@@ -54,19 +58,25 @@ class Run:
     regions: dict[str, tuple[int, int]]
     load: float
     same: bool
+    texts: int = 1
+    by_drafter: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def later(self) -> int:
+        """Tokens after the first of each text, which the prompt's pass gave."""
+        return max(self.tokens - self.texts, 1)
 
     @property
     def per_token(self) -> float:
-        """Seconds for each token after the first, without reading the prompt."""
-        return (self.seconds - self.prefill) / max(self.tokens - 1, 1)
+        """Seconds for each of these, without reading the prompt."""
+        return (self.seconds - self.prefill) / self.later
 
 
 class Watched:
-    """A target that counts its passes, and the seconds of reading prompts, by both clocks."""
+    """A target that counts the seconds of reading prompts, by both clocks."""
 
     def __init__(self, inner: Target[Any]) -> None:
         self._inner = inner
-        self.forwards = 0
         self.prefill_seconds = self.prefill_processor = 0.0
 
     def __getattr__(self, name: str) -> Any:
@@ -84,83 +94,103 @@ class Watched:
         self.prefill_processor += time.process_time() - processor
         return cache, logits
 
-    def forward(self, *arguments: Any) -> Logits:
-        """Read tokens."""
-        self.forwards += 1
-        return self._inner.forward(*arguments)
-
 
 def run_tasks(
     generator: Generator,
     tasks: Sequence[Task],
     arms: Arms,
     deadline: float = math.inf,
+    *,
+    batch: int = 1,
     **options: Any,
 ) -> Iterator[Run]:
-    """Each task by each arm, until a task would probably end after `deadline` (time.monotonic)."""
+    """Each `batch` tasks by each arm, until some would probably end after `deadline` (monotonic).
+
+    What is left of the tasks when they make no whole batch is not run.
+    """
     longest = 0.0
-    for number, task in enumerate(tasks):
+    for number in range(len(tasks) // batch):
+        some = tasks[number * batch : (number + 1) * batch]
         start = time.monotonic()
         if number and start + longest > deadline:
             return
         order = list(arms) if number % 2 == 0 else list(arms)[::-1]
-        generator.specs.get(task.spec)
-        results = {arm: _timed(generator, task, arms[arm](), options) for arm in order}
+        for task in some:
+            generator.specs.get(task.spec)
+        results = {arm: _timed(generator, some, arms[arm](), options) for arm in order}
+        first = [result.tokens for result in results[order[0]].results]
         for arm in arms:
-            same = results[arm].result.tokens == results[order[0]].result.tokens
-            yield _run(generator, task, number, arm, results[arm], same=same)
+            same = [result.tokens for result in results[arm].results] == first
+            yield _run(generator, some, number * batch, arm, results[arm], same=same)
         longest = max(longest, time.monotonic() - start)
 
 
 @dataclass(frozen=True)
 class _Timed:
-    """A result with its times, as in Run."""
+    """Results with their times, as in Run."""
 
-    result: GenerationResult
+    results: list[GenerationResult]
     seconds: float
     prefill: float
     processor: float
-    forwards: int
 
 
-def _timed(generator: Generator, task: Task, speculate: Any, options: dict[str, Any]) -> _Timed:
-    """Write one text."""
+def _timed(
+    generator: Generator, some: Sequence[Task], speculate: Any, options: dict[str, Any]
+) -> _Timed:
+    """Write the texts of one batch."""
     watched, place = Watched(generator.target), cast(Any, generator)
     place.target = watched
+    prompts, specs = [task.prompt for task in some], [task.spec for task in some]
     start, processor = time.perf_counter(), time.process_time()
     try:
-        result = generator.generate(task.prompt, task.spec, speculate=speculate, **options)
+        results = generator.batch(prompts, specs, speculate=speculate, **options)
     finally:
         place.target = watched._inner
     seconds, processor = time.perf_counter() - start, time.process_time() - processor
     processor -= watched.prefill_processor
-    return _Timed(result, seconds, watched.prefill_seconds, processor, watched.forwards)
+    return _Timed(results, seconds, watched.prefill_seconds, processor)
 
 
 def _run(
-    generator: Generator, task: Task, number: int, arm: str, timed: _Timed, *, same: bool
+    generator: Generator, some: Sequence[Task], number: int, arm: str, timed: _Timed, *, same: bool
 ) -> Run:
-    result, stats = timed.result, timed.result.stats
-    rounds = () if stats is None else tuple(stats.rounds)
+    stats = [result.stats for result in timed.results if result.stats is not None]
+    found = [
+        regions(generator, task, result.tokens, result.stats.rounds if result.stats else ())
+        for task, result in zip(some, timed.results, strict=True)
+    ]
+    passes = [s.forwards for s in stats] or [len(r.tokens) - 1 for r in timed.results]
+    count = max(len(stats), 1)  # their times are those of the whole batch
     return Run(
-        workload=task.workload,
+        workload=some[0].workload,
         task=number,
         arm=arm,
-        tokens=len(result.tokens),
-        forwards=timed.forwards,
+        tokens=sum(len(result.tokens) for result in timed.results),
+        forwards=sum(passes),
         seconds=timed.seconds,
         prefill=timed.prefill,
         processor=timed.processor,
-        draft=stats.draft_seconds if stats else 0.0,
-        verify=stats.verify_seconds if stats else 0.0,
-        other=stats.other_seconds if stats else 0.0,
-        tried=tuple(stats.tried) if stats else (),
-        kept=tuple(stats.kept) if stats else (),
-        rounds=rounds,
-        regions=regions(generator, task, result.tokens, rounds),
+        draft=sum(s.draft_seconds for s in stats) / count,
+        verify=sum(s.verify_seconds for s in stats) / count,
+        other=sum(s.other_seconds for s in stats) / count,
+        tried=_sum([s.tried for s in stats]),
+        kept=_sum([s.kept for s in stats]),
+        rounds=tuple(one for s in stats for one in s.rounds[1:]),
+        regions={
+            name: (sum(each[name][0] for each in found), sum(each[name][1] for each in found))
+            for name in REGIONS
+        },
         load=os.getloadavg()[0],
         same=same,
+        texts=len(some),
+        by_drafter=dict(sum((s.by_drafter for s in stats), Counter[str]())),
     )
+
+
+def _sum(counts: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Of several lists by depth, the sums."""
+    return tuple(map(sum, zip_longest(*counts, fillvalue=0)))
 
 
 def regions(

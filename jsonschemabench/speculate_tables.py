@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,8 @@ class Figures:
     over this arm's, per token: geometric mean over tasks, with a 95 % interval by resampling tasks;
     reading the prompt included in `end_to_end`; `processor_ratio` is the same by processor time,
     which says more on a busy machine. predicted: tokens per forward over what a pass and
-    a draft cost. acceptance: by depth. regions: share of tokens that came from drafts.
+    a draft cost. acceptance: by depth. regions: share of tokens that came from drafts. by_drafter:
+    how many came from whose.
     """
 
     workload: str
@@ -39,6 +41,7 @@ class Figures:
     acceptance: tuple[float, ...]
     shares: dict[str, float]
     regions: dict[str, tuple[int, float]]
+    by_drafter: dict[str, int]
     same: bool
 
 
@@ -62,10 +65,11 @@ def _figures(
     forwards = sum(run.forwards for run in own)
     logs = _log_ratios(own, plain, lambda run: run.per_token)
     whole = _log_ratios(own, plain, lambda run: run.seconds / run.tokens)
-    worked = _log_ratios(own, plain, lambda run: run.processor / max(run.tokens - 1, 1))
-    passes = [read + 1 for run in own for read, _, _ in run.rounds[1:]] or [1]
-    tau = sum(run.tokens - 1 for run in own) / max(forwards, 1)
-    draft = sum(run.draft for run in own) / max(forwards, 1) / unit if unit else 0.0
+    worked = _log_ratios(own, plain, lambda run: run.processor / run.later)
+    passes = [read + 1 for run in own for read, _, _ in run.rounds] or [1]
+    tau = sum(run.later for run in own) / max(forwards, 1)
+    texts = sum(run.texts for run in own) / len(own)
+    draft = sum(run.draft for run in own) * texts / max(forwards, 1) / unit if unit else 0.0
     deepest = max((len(run.tried) for run in own), default=0)
     spent = {name: sum(getattr(run, name) for run in own) for name in ("draft", "verify", "other")}
     total = sum(spent.values())
@@ -84,6 +88,7 @@ def _figures(
         acceptance=tuple(_share_at(own, depth) for depth in range(deepest)),
         shares={name: part / total if total else 0.0 for name, part in spent.items()},
         regions={name: _region(own, name) for name in REGIONS},
+        by_drafter=dict(sum((Counter(run.by_drafter) for run in own), Counter[str]())),
         same=all(run.same for run in own),
     )
 
@@ -146,13 +151,15 @@ def table(found: Sequence[Figures]) -> str:
 
 
 def region_table(found: Sequence[Figures]) -> str:
-    """Where the tokens stand, and how many of them came from drafts, as Markdown."""
+    """Where the tokens stand, how many of them came from drafts, and from whose, as Markdown."""
+    heads = " | ".join(f"{r} tokens, drafted" for r in REGIONS)
     lines = [
-        "| workload | drafter | " + " | ".join(f"{r} tokens, drafted" for r in REGIONS) + " |",
-        "|" + "---|" * (2 + len(REGIONS)),
+        f"| workload | drafter | {heads} | kept, by drafter |",
+        "|" + "---|" * (3 + len(REGIONS)),
     ]
     for f in found:
         if f.arm != PLAIN:
             cells = [f"{n}, {share:.0%}" for n, share in f.regions.values()]
+            cells.append(", ".join(f"{n} {k}" for n, k in Counter(f.by_drafter).most_common()))
             lines.append(f"| {f.workload} | {f.arm} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

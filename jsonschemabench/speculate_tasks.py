@@ -1,6 +1,8 @@
 """In: a seed. Out: prompts with specs and, but for JSON, the texts that a good model would write.
 
 JSON extraction is the demo model's own work: schemas and prompts of its corpus that it never saw.
+Or it is that of MaskBench's schemas: the prompt has the schema, and in disorder the values that the
+text is to have, which is a valid instance of the case.
 SQL, code and prose are recorded texts: queries to a small shop, functions of Python's library, and
 paragraphs of this project's documentation.
 """
@@ -12,6 +14,8 @@ import contextlib
 import importlib
 import inspect
 import itertools
+import json
+import random
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,8 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import structgen as sg
+from jsonschemabench.cases import read_pack
+from jsonschemabench.engines.engine import JSON_SCHEMA
+from structgen.errors import StructgenError
 
 _LONGEST = 240  # characters of a recorded function
+_FEWEST, _MOST = 60, 500  # characters of an instance of MaskBench
+_LARGEST = 2500  # characters of its schema, which stands in the prompt
 WORKLOADS = ("json", "sql", "code", "free")
 HERE = Path(__file__).resolve().parent
 
@@ -35,8 +44,10 @@ class Task:
     text: str | None
 
 
-def tasks(workload: str, count: int, seed: int) -> list[Task]:
-    """`count` tasks, or as many as there are."""
+def tasks(workload: str, count: int, seed: int, cases: Path | None = None) -> list[Task]:
+    """`count` tasks, or as many as there are. cases: of MaskBench, for the JSON ones."""
+    if workload == "json" and cases is not None:
+        return list(itertools.islice(_wild(cases, seed), count))
     found = list(_SOURCES[workload](count, seed))
     start = seed % len(found)
     return (found[start:] + found[:start])[:count]
@@ -48,6 +59,28 @@ def _json(count: int, seed: int) -> Iterator[Task]:
     for example in unseen(count, seed):
         spec = sg.JsonSchema(example.schema, whitespace="bounded")
         yield Task("json", example.prompt, spec, None)
+
+
+def _wild(cases: Path, seed: int) -> Iterator[Task]:
+    """Cases in random order, those with a valid instance and a schema of some size."""
+    from structgen.demo.evaluate import leaves
+
+    pack = read_pack(cases)
+    rng = random.Random(seed)
+    rng.shuffle(pack.chosen)
+    for case in pack:
+        schema = case.texts[JSON_SCHEMA]
+        found = [i for i in case.instances if i.valid and _FEWEST <= len(i.text) <= _MOST]
+        if not found or len(schema) > _LARGEST:
+            continue
+        values = leaves(found[0].data)
+        facts = [f"{where.rsplit('/', 1)[-1]}: {value}." for where, value in values.items()]
+        rng.shuffle(facts)
+        prompt = f"Extract what fits the schema.\n\nText: {' '.join(facts)}\n\nSchema: {schema}\n\n"
+        spec = sg.JsonSchema(json.loads(schema), property_order="any")
+        with contextlib.suppress(StructgenError):
+            sg.check(spec, found[0].text)
+            yield Task("json", prompt, spec, found[0].text)
 
 
 _TABLES = """\

@@ -24,7 +24,14 @@ from structgen.speculate.drafters.mixture import MixtureDrafter
 from structgen.speculate.drafters.recycling import RecyclingDrafter
 from structgen.speculate.drafters.suffix import SuffixDrafter
 from structgen.speculate.drafters.suffix_index import SuffixIndex
-from structgen.speculate.interfaces import Budget, Context, Drafter, Round, Session
+from structgen.speculate.interfaces import (
+    Budget,
+    Context,
+    CreditingSession,
+    Drafter,
+    Round,
+    Session,
+)
 from structgen.speculate.policies.calibration import Calibration
 from structgen.speculate.policies.costs import CostTable
 from structgen.speculate.policies.fixed import Fixed
@@ -255,6 +262,12 @@ class AutoSession:
             longer = costs.ratio(seen.width, seen.rows) - 1.0 if len(seen.tree) > 1 else 0.0
             gain = len(seen.written) - 1 - self.burden * longer - spent
             self.account.book(gain, len(seen.tree) - 1)
+
+    def credits(self, tokens: Sequence[int]) -> Sequence[str]:
+        """What the inner session says; if it says nothing, all is its drafter's."""
+        if isinstance(self._session, CreditingSession):
+            return self._session.credits(tokens)
+        return (getattr(self._drafter.drafter, "name", "auto"),) * len(tokens)
 
     def end(self, context: Context) -> None:
         """The text is finished, or was given up."""

@@ -186,6 +186,17 @@ class Session(Protocol):
         """The text is finished, or was given up."""
 
 
+@runtime_checkable
+class CreditingSession(Session, Protocol):
+    """A session of several drafters, which knows who drafted what."""
+
+    def credits(self, tokens: Sequence[int]) -> Sequence[str]:
+        """For each of the tokens kept of the last draft, the name of the drafter that it is from.
+
+        Asked before `observe`. Of several that guessed a token the first one counts.
+        """
+
+
 class Drafter(Protocol):
     """Makes drafts. What it learns across texts is its own; what belongs to one, its Session's."""
 

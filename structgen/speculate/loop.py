@@ -27,6 +27,7 @@ from structgen.speculate.chains import MOST_CHAINS, drafting
 from structgen.speculate.interfaces import (
     Budget,
     Context,
+    CreditingSession,
     JointDrafter,
     LengthPolicy,
     Round,
@@ -70,6 +71,7 @@ class _Speculating:
         self._speculation = speculation
         self.tree = DraftTree(self.context)
         self.draft_seconds = 0.0
+        self._closing = False
 
     def plan(self) -> Budget | None:
         """The next draft's budget; None where there is none to make.
@@ -78,7 +80,8 @@ class _Speculating:
         """
         context = self.context
         self.tree = DraftTree(context)
-        if self.row.planned:
+        self._closing = bool(self.row.planned)
+        if self._closing:
             context.keep_going = None
             self.tree.add_path(0, self.row.planned)
             return None
@@ -126,9 +129,20 @@ class _Speculating:
             rows=rows,
             width=width,
         )
-        self.stats.add(seen)
+        self.stats.add(seen, self._credits(seen))
         self.session.observe(context, seen)
         self._policy.observe(context, seen)
+
+    def _credits(self, seen: Round) -> Sequence[str]:
+        """Who drafted the tokens that were kept."""
+        count = len(seen.path)
+        if not count:
+            return ()
+        if self._closing:
+            return ("closing",) * count
+        if _tells_credits(type(self.session)):
+            return cast(CreditingSession, self.session).credits(seen.written[:count])
+        return (self.stats.drafter,) * count
 
     def catch_up(self) -> tuple[int, ...]:
         """Tell the context what the row has written since; returns these tokens."""
@@ -325,6 +339,12 @@ def _scores(
 def _draws(kind: type) -> bool:
     """Whether logits of this type are drawn from where they are."""
     return issubclass(kind, DrawingLogits)
+
+
+@cache
+def _tells_credits(kind: type) -> bool:
+    """Whether sessions of this type tell who drafted what."""
+    return issubclass(kind, CreditingSession)
 
 
 @cache

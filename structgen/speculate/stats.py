@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from structgen.speculate.interfaces import Round
@@ -17,6 +19,8 @@ class Stats:
     kept a token there. draft_seconds, verify_seconds, other_seconds: making drafts, forward passes
     with the commit, and the rest (masks, acceptance, text). drafter: what drafted. rounds: for
     each pass, that over the prompt first: draft tokens read, those kept, tokens written.
+    by_drafter: how many of the accepted tokens came from which drafter ("closing": from the way to
+    a valid end, once the text was being closed).
     """
 
     drafter: str = ""
@@ -30,6 +34,7 @@ class Stats:
     verify_seconds: float = 0.0
     other_seconds: float = 0.0
     rounds: list[tuple[int, int, int]] = field(default_factory=list)
+    by_drafter: Counter[str] = field(default_factory=Counter)
 
     @property
     def tokens_per_forward(self) -> float:
@@ -55,9 +60,11 @@ class Stats:
     def __str__(self) -> str:
         acceptance = " ".join(f"{share:.0%}" for share in self.acceptance[:8])
         shares = ", ".join(f"{name} {share:.0%}" for name, share in self.shares.items())
+        drafters = ", ".join(f"{name} {count}" for name, count in self.by_drafter.most_common())
+        by_drafter = f" ({drafters})" if set(self.by_drafter) - {self.drafter} else ""
         return (
             f"{self.drafter}: {self.tokens_per_forward:.2f} tokens per forward pass, "
-            f"{self.accepted} of {self.drafted} draft tokens kept; "
+            f"{self.accepted} of {self.drafted} draft tokens kept{by_drafter}; "
             f"by depth: {acceptance or 'none drafted'}; time: {shares}"
         )
 
@@ -67,8 +74,12 @@ class Stats:
         self.rounds.append((0, 0, tokens - self.tokens))
         self.tokens = tokens
 
-    def add(self, seen: Round) -> None:
-        """Count a round; that of the prompt has no forward pass of its own."""
+    def add(self, seen: Round, drafters: Iterable[str]) -> None:
+        """Count a round; that of the prompt has no forward pass of its own.
+
+        drafters: for each node kept, who drafted it.
+        """
+        self.by_drafter.update(drafters)
         self.tokens += len(seen.written)
         self.drafted += len(seen.tree) - 1
         self.accepted += len(seen.path)

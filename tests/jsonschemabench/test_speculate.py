@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 
 import structgen as sg
 from jsonschemabench import speculate
+from jsonschemabench.errors import BenchError
 from jsonschemabench.main import main
 from jsonschemabench.speculate_runs import PLAIN, REGIONS, Arms, Run, regions, run_tasks
 from jsonschemabench.speculate_tables import figures, interval, region_table, table
@@ -35,6 +38,13 @@ def test_quick_prints_one_json_object(
         assert report[name]["wall_ratio"] > 0
         assert report[name]["same"]
     assert report["json"]["tokens_per_forward"] > 1.5
+
+
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    """What the command `speculate` makes of its arguments."""
+    parser = argparse.ArgumentParser()
+    speculate.add_parser(parser.add_subparsers())
+    return parser.parse_args(["speculate", *arguments])
 
 
 def test_recorded_texts_fit_their_specs() -> None:
@@ -103,16 +113,58 @@ def test_arms_take_turns_and_are_compared(tiny: Generator) -> None:
     assert found[1].interval[0] <= found[1].wall_ratio <= found[1].interval[1]
 
 
+def test_batches_are_timed_together(tiny: Generator) -> None:
+    """Several tasks in a run, whose passes count for each text; the last task is left over."""
+    spec = sg.Regex("(ab|true)+")
+    asked = [Task("free", prompt, spec, None) for prompt in ("ab", "true", "k", "abab", "tr")]
+    arms: Arms = {PLAIN: lambda: None, "suffix": lambda: "suffix"}
+    runs = list(run_tasks(tiny, asked, arms, batch=2, temperature=0.0, max_tokens=8))
+    assert [(run.task, run.texts) for run in runs] == [(0, 2), (0, 2), (2, 2), (2, 2)]
+    for run in runs:
+        assert run.same
+        assert run.later == run.tokens - 2
+        assert sum(n for n, _ in run.regions.values()) == run.tokens
+        if run.arm == PLAIN:
+            assert run.forwards == run.later
+        else:
+            assert sum(read for read, _, _ in run.rounds) >= sum(run.by_drafter.values())
+            assert len(run.rounds) == run.forwards
+    assert figures(runs, lambda n: 1.0, 1.0)[0].tokens_per_forward == 1.0
+
+
+def test_tasks_of_maskbench(tmp_path: Path) -> None:
+    """Cases with a valid instance of some length; it is what is to be written, and asked for."""
+    value = {"title": "a long enough value of a record", "count": 12, "tags": ["one", "two"]}
+    schema = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["count"]}
+    cases = [
+        {"id": "fits", "schema": schema, "tests": [{"data": value, "valid": True}]},
+        {"id": "short", "schema": schema, "tests": [{"data": {"count": 1}, "valid": True}]},
+        {"id": "wrong", "schema": {"type": "null"}, "tests": [{"data": value, "valid": True}]},
+        {"id": "refused", "schema": schema, "tests": [{"data": value, "valid": False}]},
+    ]
+    path = tmp_path / "cases.jsonl"
+    path.write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
+    [task] = tasks("json", 9, 1, path)
+    assert task.text == json.dumps(value)
+    assert "count: 12." in task.prompt
+    assert json.dumps(schema) in task.prompt
+    sg.check(task.spec, task.text)
+    arguments = parsed(["--workloads", "json", "--batch", "3", "--cases", str(path)])
+    with pytest.raises(BenchError, match="tasks"):
+        speculate.run(arguments)
+
+
 def test_figures_are_what_their_names_say() -> None:
     """Twice as fast per token, three tokens a pass, of which two from drafts."""
     none = dict.fromkeys(REGIONS, (0, 0))
     plain = Run("json", 0, PLAIN, 10, 9, 11.0, 2.0, 9.0, 0, 0, 0, (), (), (), none, 0, True)
-    rounds = ((0, 0, 1), (3, 2, 3), (3, 2, 3), (3, 2, 3))
+    rounds = ((3, 2, 3), (3, 2, 3), (3, 2, 3))
     fast = replace(
         plain, arm="x", forwards=3, seconds=6.5, processor=3.0, draft=0.5, verify=3.0, other=1.0
     )
     where = {"forced": (4, 2), "structure": (0, 0), "value": (6, 3)}
     fast = replace(fast, rounds=rounds, tried=(3, 3, 3), kept=(3, 3, 0), regions=where)
+    fast = replace(fast, by_drafter={"copy": 2, "forced": 4})
     found = figures([plain, fast], lambda n: 1 + (n - 1) / 6, 1.0)[1]
     assert found.tokens_per_forward == 3.0
     assert found.wall_ratio == pytest.approx(2.0)
@@ -122,7 +174,7 @@ def test_figures_are_what_their_names_say() -> None:
     assert found.acceptance == (1.0, 1.0, 0.0)
     assert found.regions["forced"] == (4, 0.5)
     assert "| json | x | 3.00 | 2.00 |" in table([found])
-    assert "| json | x | 4, 50% | 0, 0% | 6, 50% |" in region_table([found])
+    assert "| json | x | 4, 50% | 0, 0% | 6, 50% | forced 4, copy 2 |" in region_table([found])
 
 
 def test_the_interval_covers_the_mean() -> None:

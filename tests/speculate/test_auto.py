@@ -204,7 +204,10 @@ def test_every_name_writes_what_is_written_without_it(double: Generator, name: s
         assert [[r.tokens for r in row] for row in plain] == [
             [r.tokens for r in row] for row in fast
         ]
-        assert all(r.stats is not None and str(r.stats) for row in fast for r in row)
+        for r in (r for row in fast for r in row):
+            assert r.stats is not None
+            assert sum(r.stats.by_drafter.values()) == r.stats.accepted
+            assert all(name in str(r.stats) for name in r.stats.by_drafter)
 
 
 def test_weights_that_ship_go_with_the_demo_model(double: Generator) -> None:

@@ -247,11 +247,31 @@ def test_a_mixture_follows_paths_that_no_part_knows() -> None:
     for token in (1, 2):
         context.state = constraint.advance(context.state, token)
     mixture = MixtureDrafter([ForcedDrafter(few=1), CopyDrafter()])
-    tree = mixture.begin(context).propose(context, Budget(nodes=4))
-    assert vocabulary.decode_bytes(tree.path(tree.leaves()[0])) == b"c-=;"
+    session = mixture.begin(context)
+    tree = session.propose(context, Budget(nodes=4))
+    path = tree.path(tree.leaves()[0])
+    assert vocabulary.decode_bytes(path) == b"c-=;"
+    assert session.credits(path) == ["copy", "forced", "forced", "forced"]
+    assert session.credits(path[:2]) == ["copy", "forced"]
     for part in mixture.drafters:
         alone = part.begin(context).propose(context, Budget(nodes=4))
         assert len(alone) < len(tree)
+
+
+def test_a_hybrid_tells_who_drafted_what() -> None:
+    """Whoever has the token in a tree of its own; what was added to these is forced."""
+    vocabulary = sg.Vocabulary([b"<end>", *(bytes([c]) for c in b"abcd-=;")], eos_ids=[0])
+    constraint = sg.compile(sg.Regex("[a-d]{3}-=;[a-d]{3}"), vocabulary)
+    context = make_context(constraint, [1, 2, 3, 7])
+    context.tokens += [1, 2]
+    for token in (1, 2):
+        context.state = constraint.advance(context.state, token)
+    hybrid = HybridDrafter([TrigramDrafter(), CopyDrafter("tokens")], forced=ForcedDrafter(few=1))
+    session = hybrid.begin(context)
+    tree = session.propose(context, Budget(nodes=4))
+    path = tree.path(tree.leaves()[0])
+    assert vocabulary.decode_bytes(path) == b"c-=;"
+    assert session.credits(path) == ["copy", "forced", "forced", "forced"]
 
 
 def test_states_of_a_class_go_on_alike() -> None:

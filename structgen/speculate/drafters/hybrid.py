@@ -13,7 +13,7 @@ from typing import Any, Literal
 from structgen.errors import GenerationError
 from structgen.speculate.drafters.forced import ForcedDrafter
 from structgen.speculate.interfaces import Budget, Context, Drafter, Round, Session
-from structgen.speculate.tree import DraftTree
+from structgen.speculate.tree import NONE, DraftTree
 from structgen.speculate.trees.merge import merge
 
 
@@ -57,10 +57,12 @@ class HybridSession:
     def __init__(self, drafter: HybridDrafter, sessions: Sequence[Session]) -> None:
         self._drafter = drafter
         self._sessions = sessions
+        self._alone: list[tuple[DraftTree, int]] = []  # each one's tree, with its own nodes
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """Ask all of them, each with the whole budget."""
         trees = [session.propose(context, budget) for session in self._sessions]
+        self._alone = [(tree, len(tree)) for tree in trees]
         if self._drafter.forced is not None:
             roomy = replace(budget, nodes=2 * budget.nodes)
             for tree in trees:
@@ -69,6 +71,23 @@ class HybridSession:
             return merge(trees, budget)
         cut = [t if len(t) <= budget.nodes + 1 else merge([t], budget) for t in trees]
         return max(cut, key=lambda tree: tree.expected)
+
+    def credits(self, tokens: Sequence[int]) -> list[str]:
+        """The first drafter whose own tree has the token there; else it is forced."""
+        names = [getattr(d, "name", type(d).__name__) for d in self._drafter.drafters]
+        places, found = [0] * len(names), []
+        for token in tokens:
+            places = [
+                NONE if place == NONE else tree.child(place, token)
+                for place, (tree, _) in zip(places, self._alone, strict=True)
+            ]
+            own = (
+                name
+                for name, place, (_, size) in zip(names, places, self._alone, strict=True)
+                if 0 <= place < size
+            )
+            found.append(next(own, "forced"))
+        return found
 
     def observe(self, context: Context, seen: Round) -> None:
         """Let all of them learn, each from the hidden states that it asked for."""

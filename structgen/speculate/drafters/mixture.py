@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from structgen.errors import GenerationError
-from structgen.speculate.drafters.guessing import GuessDrafter, Guesser, Guesses
+from structgen.speculate.drafters.guessing import GuessDrafter, Guesser, Guesses, GuessSession
 from structgen.speculate.drafters.rates import Rates
 from structgen.speculate.interfaces import Context, Round
 
@@ -37,7 +37,23 @@ class MixtureDrafter(GuessDrafter):
 
     def guesser(self, context: Context) -> MixtureGuesser:
         """For a new text."""
-        return MixtureGuesser([drafter.guesser(context) for drafter in self.drafters], self.rates)
+        parts = [drafter.guesser(context) for drafter in self.drafters]
+        return MixtureGuesser(parts, [drafter.name for drafter in self.drafters], self.rates)
+
+    def begin(self, context: Context) -> MixtureSession:
+        """Start on a text."""
+        return MixtureSession(self.guesser(context))
+
+
+@dataclass
+class MixtureSession(GuessSession):
+    """A session that tells which part guessed what."""
+
+    guesser: MixtureGuesser
+
+    def credits(self, tokens: Sequence[int]) -> list[str]:
+        """The names of the parts."""
+        return self.guesser.credits(tokens)
 
 
 @dataclass
@@ -54,6 +70,7 @@ class MixtureGuesser:
     """Guesses what its parts guess, each as far as it was right so far."""
 
     parts: list[Guesser]
+    names: list[str]
     rates: Rates
     _root: Place | None = None
 
@@ -92,6 +109,15 @@ class MixtureGuesser:
             ]
         )
         return longer
+
+    def credits(self, tokens: Sequence[int]) -> list[str]:
+        """For each token of a path that was drafted, the first part that guessed it there."""
+        found, place = [], self._root
+        for token in tokens:
+            guessed = place.guessed if place is not None else ()
+            found.append(next(self.names[kind[0]] for kind, t in guessed if t == token))
+            place = place.longer.get(token) if place is not None else None
+        return found
 
     def observe(self, context: Context, seen: Round) -> None:
         """Learn how often each kind of guess is right, and let all of them learn."""

@@ -158,19 +158,20 @@ class CostTable:
         *,
         context: int = 64,
         repeats: int = 5,
+        rows: int = 1,
     ) -> None:
-        """Time passes of a target over chains of these widths, all widths in turn."""
+        """Time passes of a target over chains of these widths in so many rows, widths in turn."""
         check_some("repeats", repeats)
         for _ in range(repeats):
-            cache, logits = target.prefill([[1] * context])
+            cache, logits = target.prefill([[1] * context] * rows)
             logits.wait()
             for width in widths:
                 start = time.perf_counter()
-                parents = [[i - 1 for i in range(width)]] if target.takes_trees else None
-                target.forward(cache, [[1] * width], parents).wait()
+                parents = [[i - 1 for i in range(width)]] * rows if target.takes_trees else None
+                target.forward(cache, [[1] * width] * rows, parents).wait()
                 if target.takes_trees:
-                    target.commit(cache, [[0]])
-                self.add(time.perf_counter() - start, width)
+                    target.commit(cache, [[0]] * rows)
+                self.add(time.perf_counter() - start, width, rows)
 
     def table(self, rows: int = 1) -> dict[int, float]:
         """T(n)/T(1) of the widths that were measured."""
