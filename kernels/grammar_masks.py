@@ -7,6 +7,7 @@ from numba import types
 
 from structgen.kernels.flags import called, folded, inner, lean
 from structgen.kernels.grammar_layout import call_scan_any, counts
+from structgen.kernels.grammar_loops import flows, place_loops
 from structgen.kernels.grammar_parts import call_build
 from structgen.kernels.grammar_step import SEVERAL, call_step, known_beyond, packed, quick
 from structgen.kernels.grammar_tables import (
@@ -25,9 +26,11 @@ from structgen.kernels.grammar_tables import (
     region,
     reserve,
 )
-from structgen.kernels.grammar_tries import CLUSTERED, PARTS_T, PLACES, SMALL, full, set_bit
+from structgen.kernels.grammar_tries import CLUSTERED, LARGE, PARTS_T, PLACES, SMALL, full, set_bit
 from structgen.kernels.grammar_verdicts import ALWAYS, is_sure
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
+
+LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
 
 
 @inner(INT(GRAMMAR, types.uint8[:, ::1], INT))
@@ -89,6 +92,7 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
     merged, first, last = p.tries[trie, 0], p.tries[trie, 1], p.tries[trie, 2]
     base = p.tries[trie, 3]
     p.stack[0] = at
+    looping, loops = numba.int64(DEAD), numba.int64(0)
     i = numba.int64(first)
     while i < last:
         if merged == 1:
@@ -103,6 +107,16 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
             continue
         if after < 0:
             return after
+        if after == p.stack[depth - 1] and merged == 0 and end - i > LONG_SUBTREE:
+            if after != looping:
+                looping, loops = after, place_loops(t, p, after)
+                if loops < 0:
+                    return loops
+            if p.beneath[i] & ~loops == 0:
+                for j in range(p.before[i], p.before[end]):
+                    set_bit(row, p.order[j])
+                i = end
+                continue
         p.stack[depth] = after
         if merged == 1:
             for j in range(p.sub_start[i], p.sub_start[i + 1]):
@@ -197,7 +211,14 @@ def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
         height -= 1
         trie, lexer = stack[4 * height], stack[4 * height + 1]
         stacks, watches = stack[4 * height + 2], stack[4 * height + 3]
-        if watches != 0 or p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[SMALL]:
+        size = p.tries[trie, 2] - p.tries[trie, 1]
+        plain = watches != 0 or size < p.sizes[SMALL]
+        if not plain and size >= p.sizes[LARGE]:
+            round_and_round = flows(t, p, (lexer << 31) | stacks)
+            if round_and_round < 0:
+                return round_and_round
+            plain = round_and_round == 1
+        if plain:
             code = walk_from(t, p, trie, lexer, stacks, watches, row)
             if code < 0:
                 return code

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import called, folded, inlined, inner, lean
+from structgen.kernels.flags import called, folded, inner, lean
 from structgen.kernels.grammar_lexer import call_endings, call_next_lexer, call_next_watches
+from structgen.kernels.grammar_loops import is_whole, may_follow
 from structgen.kernels.grammar_tables import AT_BUILD, CLASS, GRAMMAR, INT
 from structgen.kernels.grammar_tries import (
     DENSE,
@@ -33,16 +34,7 @@ from structgen.kernels.grammar_tries import (
 )
 from structgen.kernels.tables import DEAD, slot_of
 
-
-@inlined
-def may_follow(t, p, terminals, kind):  # type: ignore[no-untyped-def]
-    """Whether a byte can follow any of some terminals."""
-    start = t.rec[terminals, 0]
-    found = False
-    for j in range(start, start + t.rec[terminals, 1]):
-        if p.follow[t.heap[j], kind] == 1:
-            found = True
-    return found
+SMALL_SUBTREE = 2  # nodes; below, walking is no slower than looking
 
 
 @folded(INT(PARTS_T, INT, INT, INT))
@@ -92,6 +84,19 @@ def keep_tokens(p, merged, node):  # type: ignore[no-untyped-def]
             if p.sizes[KEPT] < p.sizes[SPARSE]:
                 p.lists[space + p.sizes[KEPT]] = token
             p.sizes[KEPT] += 1
+    return numba.int64(0)
+
+
+@folded(INT(PARTS_T, INT, INT))
+def keep_subtree(p, node, end):  # type: ignore[no-untyped-def]
+    """`keep_tokens` for a whole subtree of the vocabulary's trie."""
+    space = p.lists.shape[0] - p.sizes[SPARSE]
+    first, last = numba.int64(p.before[node]), numba.int64(p.before[end])
+    for j in range(first, min(last, first + p.sizes[SPARSE] - p.sizes[KEPT])):
+        p.lists[space + p.sizes[KEPT] + j - first] = p.order[j]
+    for j in range(first, last):
+        set_bit(p.scratch, p.order[j])
+    p.sizes[KEPT] += last - first
     return numba.int64(0)
 
 
@@ -167,6 +172,14 @@ def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
             continue
         if after < 0:
             return after
+        if after == state and merged == 0 and end - i > SMALL_SUBTREE:
+            whole = is_whole(t, p, state, i)
+            if whole < 0:
+                return whole
+            if whole == 1:
+                keep_subtree(p, i, end)
+                i = end
+                continue
         ends = numba.int64(t.rec[after, 4])
         if ends < 0:
             ends = call_endings(t, after)

@@ -23,13 +23,15 @@ NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
 (
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
     KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED, PLACE,
-) = range(19)  # fmt: skip
+    LOOPING, LOOPS, SIZE_COUNT,
+) = range(22)  # fmt: skip
 
 
 class Parts(NamedTuple):
     """The arrays of parts over one vocabulary; n nodes of its trie, m of merged ones.
 
-    byte, depth, end, token: the vocabulary's trie (see `kernels.walk.Nodes`). follow: uint8[
+    byte, depth, end, token: the vocabulary's trie (see `kernels.walk.Nodes`); beneath, before,
+    order: what its subtrees hold (see `kernels.grammar_loops.fill_subtrees`). follow: uint8[
     terminals, classes], whether a byte can follow a terminal. sub_byte, sub_depth, sub_end: merged
     tries in the same order; sub_start: int32[m + 1], their tokens in sub_token. tries: int32[k, 4],
     1 if merged, first node, last node + 1, depth above it. parts: int32[k, 5], row in dense or -1,
@@ -39,13 +41,16 @@ class Parts(NamedTuple):
     group, first, last + 1, depth above. groups: int32[k, 2], scratch: terminals, watches. links:
     int32[k, 4], scratch: byte, first child, next sibling, last token; cuts: int32[k, 2], scratch:
     token, the one before. stack: int64[2 (depth + 4)], scratch; scratch: int32[words],
-    zeros; places: int64[4 k], scratch: trie, lexer state, stacks, watches. sizes: int64[19].
+    zeros; places: int64[4 k], scratch: trie, lexer state, stacks, watches. sizes: int64[22].
     """
 
     byte: npt.NDArray[np.uint8]
     depth: npt.NDArray[np.int32]
     end: npt.NDArray[np.int32]
     token: npt.NDArray[np.int32]
+    beneath: npt.NDArray[np.int64]
+    before: npt.NDArray[np.int32]
+    order: npt.NDArray[np.int32]
     follow: npt.NDArray[np.uint8]
     sub_byte: npt.NDArray[np.uint8]
     sub_depth: npt.NDArray[np.int32]
@@ -68,9 +73,10 @@ class Parts(NamedTuple):
 
 
 I32_2 = types.int32[:, ::1]
+LONGS = types.Array(types.int64, 1, "C", readonly=True)
 PARTS_T = types.NamedTuple(
     [
-        BYTES, INTS, INTS, INTS, types.uint8[:, ::1], U8, I32, I32, I32, I32,
+        BYTES, INTS, INTS, INTS, LONGS, INTS, INTS, types.uint8[:, ::1], U8, I32, I32, I32, I32,
         I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I64,
     ],
     Parts,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import Masks, Row
+from structgen.grammar.subtrees import nodes_of, subtrees_of
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 MAX_BYTES = 256 << 20  # of parts of rows kept for one grammar
-SMALL_TRIE = 24  # nodes; tries below are walked node by node
-LARGE_STRETCH = 512  # nodes; stretches of a trie from here on are not merged with others
+SMALL_TRIE = 64  # nodes; tries below are walked node by node
+LARGE_STRETCH = 128  # nodes; stretches of a trie from here on are not merged with others
 SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
-WIDE_STATE = 16  # printable bytes that go on within a lexeme: its row is made ahead
+WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it is made ahead
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_PREPARED = 24
-MOST_EXPLORED, MOST_SAMPLED = 200, 80  # sets of stacks looked at for masks to be made ahead
-SAMPLE = b"a1 ("
+MOST_ROWS = 64  # kept because others differ from them little
+MOST_NODES = 600  # at which two positions are told apart
 
 
 class GrammarMasks(Masks):
@@ -35,12 +35,13 @@ class GrammarMasks(Masks):
         self._parts_of = kernels("grammar_parts")
         self._tries_of = kernels("grammar_tries")
         self._masks = kernels("grammar_masks")
+        self._near = kernels("grammar_near")
+        self._rows: dict[int, Row] = {}  # by positions that others differ little from
         self._spread = kernels("walk").spread
-        trie = vocabulary.trie
-        fields = kernels("walk").Nodes._fields
-        self._nodes: Any = kernels("walk").Nodes(*(getattr(trie, name) for name in fields))
+        self._nodes = nodes_of(vocabulary)
+        self._subtrees = subtrees_of(vocabulary)
         self._words = vocabulary.words
-        self._depth = trie.max_depth
+        self._depth = vocabulary.trie.max_depth
         self._several = kernels("grammar_step").SEVERAL
         self._begin()
         self._prepare()
@@ -48,7 +49,7 @@ class GrammarMasks(Masks):
     def _begin(self) -> None:
         """Forget all parts."""
         k, trie = self._tries_of, self._nodes
-        sizes = np.zeros(19, np.int64)
+        sizes = np.zeros(k.SIZE_COUNT, np.int64)
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
         sizes[k.CLUSTERED] = LARGE_TRIE
         sizes[k.TRIES] = 1
@@ -59,6 +60,9 @@ class GrammarMasks(Masks):
             depth=trie.depth,
             end=trie.end,
             token=trie.token,
+            beneath=self._subtrees.beneath,
+            before=self._subtrees.before,
+            order=self._subtrees.order,
             follow=self._automaton.follow,
             sub_byte=np.zeros(1 << 15, np.uint8),
             sub_depth=np.zeros(1 << 15, np.int32),
@@ -84,38 +88,17 @@ class GrammarMasks(Masks):
         """Make the parts that take longest before they are needed: where most tokens stay."""
         automaton, k = self._automaton, kernels("grammar_tables")
         tables = automaton.tables
-        printable = automaton.byte_classes[0x20:0x7F]
-        wide = np.flatnonzero((tables.next[:, printable] >= 0).sum(axis=1) >= WIDE_STATE)
-        starts = tables.fixed[tables.offsets[k.T_START] : tables.offsets[k.T_START + 1]].tolist()
-        wide = wide[:MOST_PREPARED].tolist()
-        parts = [self._part(0, state) for state in dict.fromkeys(wide + starts[:MOST_PREPARED])]
-        large = {trie for part in parts for trie in self._tries(part)}
+        after = tables.next[:, automaton.byte_classes[0x20:0x7F]]
+        starts = tables.fixed[tables.offsets[k.T_START] : tables.offsets[k.T_START + 1]]
+        home = np.arange(len(after), dtype=np.int32)
+        goes_on = (after >= 0).sum(axis=1) >= WIDE_STATE
+        stays = (after == home[:, None]).sum(axis=1) >= WIDE_STATE
+        wide = np.flatnonzero(stays | (goes_on & np.isin(home, starts)))[:MOST_PREPARED].tolist()
+        large = {trie for state in wide for trie in self._tries(self._part(0, state))}
         for trie in sorted(large)[:MOST_PREPARED]:
-            for state in set(wide) & set(starts):
-                self._part(trie, state)
-        for at in self._samples():
-            self.row(at)
-
-    def _samples(self) -> list[int]:
-        """Some positions that are soon met, no two with the same lexer state."""
-        automaton, scan = self._automaton, kernels("grammar_layout").scan_laid
-        first = automaton.threads(automaton.start)[0][1]
-        queue, seen = [first], {first}
-        found: dict[Hashable, int] = {}
-        for stacks in queue:
-            lexer = automaton.field(stacks, 6)
-            if lexer not in found and len(found) < MOST_SAMPLED:
-                at = found[lexer] = (lexer << 31) | stacks
-                for byte in SAMPLE:
-                    after, _ = automaton.run(at, bytes((byte,)))
-                    if 0 <= after < self._several:
-                        found.setdefault((after >> 31, stacks), after)
-            for terminal in automaton.record(automaton.field(stacks, 5)):
-                beyond = automaton.ask(scan, stacks, terminal)
-                if beyond >= 0 and beyond not in seen and len(queue) < MOST_EXPLORED:
-                    seen.add(beyond)
-                    queue.append(beyond)
-        return list(found.values())
+            for state in wide:
+                if goes_on[state] and state in starts:
+                    self._part(trie, state)
 
     def _part(self, trie: int, state: int) -> int:
         """The part of a trie and one state of a terminal, made now."""
@@ -135,19 +118,37 @@ class GrammarMasks(Masks):
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
+        near = self._automaton.ask(self._near.neighbour, at)
+        row = self._made(at) if near == at else self._amended(near, at)
+        if len(self._nodes.extra_node):
+            self._spread(self._nodes, row)
+        return row
+
+    def _amended(self, near: int, at: int) -> Row:
+        """The row of a position, from that of another which differs from it little if at all."""
+        found = self._rows.get(near)
+        if found is None:
+            if len(self._rows) >= MOST_ROWS:
+                self._rows.clear()
+            found = self._rows[near] = self._made(near)
+        row = found.copy()
+        return (
+            row if self._until_done(self._near.amend, near, at, MOST_NODES, row) else self._made(at)
+        )
+
+    def _made(self, at: int) -> Row:
+        """The row of a position, without what further tokens have the same bytes."""
         row = np.zeros(self._words, np.int32)
         automaton = self._automaton
         if at < self._several:
-            self._until_done(self._masks.mask, self._automaton.tied, at, row)
-        else:
-            for thread in automaton.threads(at):
-                place = automaton.ask(self._masks.place_of, *thread)
-                if thread[2]:
-                    self._until_done(self._masks.walk_plain, 0, place, row)
-                else:
-                    self._until_done(self._masks.mask, automaton.tied, place, row)
-        if len(self._nodes.extra_node):
-            self._spread(self._nodes, row)
+            self._until_done(self._masks.mask, automaton.tied, at, row)
+            return row
+        for thread in automaton.threads(at):
+            place = automaton.ask(self._masks.place_of, *thread)
+            if thread[2]:
+                self._until_done(self._masks.walk_plain, 0, place, row)
+            else:
+                self._until_done(self._masks.mask, automaton.tied, place, row)
         return row
 
     def _until_done(self, kernel: Any, *arguments: Any) -> int:

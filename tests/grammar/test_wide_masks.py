@@ -1,0 +1,116 @@
+"""In: grammars whose lexemes take most tokens, and a vocabulary of deep subtrees. Out: exact rows.
+
+Rows are made with shortcuts (whole subtrees, neighbouring positions); reading each token by itself
+uses none of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import structgen as sg
+from structgen.grammar.subtrees import nodes_of, subtrees_of
+from structgen.jit import kernels
+
+PIECES = ["a", "for", "in", "x_", "10", " ", "\n", '"', "\\", "#", "(", "é", "中", "😀"]
+BROKEN = [b"\xe4", b"\xb8\xad", b"\x80", b"\xff", b"\xed\xa0", b"\xf0\x9f"]
+
+NAMES = """
+start: (NAME | KEYWORD | INT | STRING | "(")+
+KEYWORD: /(for|from|in|int)(?![a-z0-9_])/
+NAME: /(?!(for|from|in|int)(?![a-z0-9_]))[a-z_][a-z0-9_]*/
+INT: /[0-9]+/
+STRING: /"([^"\\\\\\n]|\\\\.)*"/
+COMMENT: /#[^\\n]*/
+%ignore " "
+%ignore COMMENT
+"""
+GRAMMARS = {
+    "longest": sg.Lark(NAMES, lexing="longest"),
+    "free": sg.Lark('start: (NAME | TEXT)+ "("\nNAME: /[a-z_]+/\nTEXT: /"[^"]*"/'),
+    "letters": sg.Lark("start: LETTER*\nLETTER: /[a-z]|[^\\x00-\\x7f]/", lexing="longest"),
+    "narrow": sg.Lark("start: (WORD | ODD)*\nWORD: /[a-z\\u0080-\\uffff]+/\nODD: /[(#]/"),
+    "lines": sg.Lark(
+        "start: (LINE _NEWLINE [_INDENT start _DEDENT])+\nLINE: /[a-z][^\\n]*/\n"
+        "_NEWLINE: /(#[^\\n]*)?\\n( *(#[^\\n]*)?\\n)* */\n%declare _INDENT _DEDENT",
+        lexing="longest",
+        layout=sg.Indentation(newline="_NEWLINE", indent="_INDENT", dedent="_DEDENT"),
+    ),
+}
+
+
+def vocabulary() -> sg.Vocabulary:
+    """All words of up to three pieces, whole and with characters cut in the middle."""
+    pieces = [*(piece.encode() for piece in PIECES), *BROKEN]
+    words = {b"".join(parts) for n in (1, 2, 3) for parts in itertools.product(pieces, repeat=n)}
+    return sg.Vocabulary([b"<end>", *sorted(words)], eos_ids=[0])
+
+
+VOCABULARY = vocabulary()
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_rows_are_what_reading_each_token_says(name: str) -> None:
+    """Wherever random tokens lead, the end of the text included."""
+    constraint = sg.compile(GRAMMARS[name], VOCABULARY)
+    chance = random.Random(name)
+    row = np.zeros(VOCABULARY.words, np.int32)
+    for _ in range(6):
+        state = constraint.start
+        for _ in range(4):
+            constraint.fill_mask(state, row)
+            allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+            read = [t for t in range(len(VOCABULARY)) if constraint.advance(state, t) != sg.DEAD]
+            assert allowed.tolist() == read
+            text = [t for t in read if t != 0]
+            if not text:
+                break
+            state = constraint.advance(state, chance.choice(text))
+
+
+def test_subtrees_hold_the_bytes_below_their_nodes() -> None:
+    """By the paths themselves: what is UTF-8 where it stands, what is not, the tokens in order."""
+    loops, nodes = kernels("grammar_loops"), nodes_of(VOCABULARY)
+    found = subtrees_of(VOCABULARY)
+    assert found.order.tolist() == nodes.token[nodes.token >= 0].tolist()
+    assert found.before.tolist() == [0, *np.cumsum(nodes.token >= 0).tolist()]
+    path: list[int] = []
+    paths = []
+    for depth, byte in zip(nodes.depth.tolist(), nodes.byte.tolist(), strict=True):
+        path = [*path[: depth - 1], byte]
+        paths.append(bytes(path))
+    for node in random.Random(1).sample(range(len(paths)), 2000):
+        assert found.beneath[node] == _groups(loops, paths[node], paths[node + 1 : nodes.end[node]])
+
+
+def _groups(loops: ModuleType, above: bytes, below: list[bytes]) -> int:
+    """The groups of the bytes that paths have behind `above`, as a set of bits."""
+    within = _may_go_on(above) and not _between_characters(above)
+    groups = {loops.BROKEN} if within else set()
+    for path in below:
+        byte = path[-1]
+        if not _may_go_on(path):
+            groups.add(loops.BROKEN)
+        else:
+            groups.add(loops.WIDE if byte >= 0x80 else int(loops.GROUPS_OF[byte]))
+    return sum(1 << group for group in groups)
+
+
+def _between_characters(text: bytes) -> bool:
+    """Whether a text is UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _may_go_on(text: bytes) -> bool:
+    """Whether a text is UTF-8, up to a last character that is not whole."""
+    tails = (b"", b"\x80", b"\xbf", b"\x80\x80", b"\xbf\xbf", b"\x80\x80\x80", b"\xbf\xbf\xbf")
+    return any(_between_characters(text + tail) for tail in tails)
