@@ -13,6 +13,7 @@ import numba
 from structgen.kernels.flags import called, folded, inner, lean
 from structgen.kernels.grammar_lexer import call_endings, call_next_lexer, call_next_watches
 from structgen.kernels.grammar_loops import is_whole, may_follow
+from structgen.kernels.grammar_step import known_after
 from structgen.kernels.grammar_tables import AT_BUILD, CLASS, GRAMMAR, INT
 from structgen.kernels.grammar_tries import (
     DENSE,
@@ -162,9 +163,7 @@ def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
             if count < 0:
                 return count
         state = stack[depth - 1]
-        after = numba.int64(-2)
-        if t.rec[state, 3] >= 0:
-            after = numba.int64(t.rows[t.rec[state, 3], kind])
+        after = known_after(t, state, kind)
         if after < DEAD:
             after = call_next_lexer(t, state, kind)
         if after == DEAD:

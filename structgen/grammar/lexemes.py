@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from structgen.automaton.lexer import End, LexState, Row, Text, Vector
 from structgen.automaton.regex import EMPTY, Regex
-from structgen.automaton.regex_nodes import Chars, Concat
+from structgen.automaton.regex_nodes import Chars, Concat, Literal, Repeat
 from structgen.errors import BudgetError
 from structgen.grammar.ir import Terminal
 
 MAX_STATES = 20_000  # byte states of one terminal
+MANY_CHARACTERS = 128  # at one place of a text
 
 Ints = npt.NDArray[np.int32]
 FINE, BROKEN = 0, 1  # watches that have ended
@@ -100,13 +101,49 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
 
 def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
     """The automata of a terminal."""
-    if terminal.text is not None and not terminal.flags and terminal.longer is EMPTY:
-        return _of_literal(terminal.text.encode(), ordered)
     language, longer = terminal.language, terminal.longer
-    behind = longer.tail if isinstance(longer, Concat) and longer.head is language else None
-    if isinstance(behind, Chars) and language.shortest == language.longest:
-        return _of_keyword(language, behind, ordered)
+    if language.shortest == language.longest:  # so that no longer text is one of the same terminal
+        if longer is language or longer is EMPTY:
+            return _of_length(language, ordered)
+        behind = _behind(longer, language)
+        if isinstance(behind, Chars):
+            return _of_keyword(language, behind, ordered)
     return automata_of(language, longer, ordered)
+
+
+def _behind(longer: Regex, language: Regex) -> Regex | None:
+    """What comes behind a language in a longer one that begins with it, None if it does not."""
+    while isinstance(longer, Concat):
+        if longer.head is language:
+            return longer.tail
+        if not isinstance(language, Concat) or longer.head is not language.head:
+            return None
+        longer, language = longer.tail, language.tail
+    return None
+
+
+def _of_length(language: Regex, ordered: bool) -> Automata:
+    """`automata_of` for texts of one length."""
+    places = _places(language)
+    return automata_of(language, EMPTY, ordered) if places is None else _of_places(places, ordered)
+
+
+def _places(language: Regex) -> tuple[tuple[bytes, ...], ...] | None:
+    """The characters of each place of a text, where these are few and free of all the others."""
+    if isinstance(language, Literal):
+        return tuple((char.encode(),) for char in language.text)
+    if isinstance(language, Chars):
+        ranges = language.chars.ranges
+        if sum(high - low + 1 for low, high in ranges) > MANY_CHARACTERS:
+            return None
+        return (tuple(chr(c).encode() for low, high in ranges for c in range(low, high + 1)),)
+    if isinstance(language, Repeat):
+        body = _places(language.body)
+        return body if body is None else body * language.low
+    if isinstance(language, Concat):
+        head, tail = _places(language.head), _places(language.tail)
+        return None if head is None or tail is None else head + tail
+    return None
 
 
 @lru_cache(maxsize=4096)
@@ -115,7 +152,7 @@ def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
 
     That character is the same for all keywords of a grammar, and read by some hundred states.
     """
-    word, after = automata_of(language, EMPTY, ordered), _character(behind)
+    word, after = _of_length(language, ordered), _character(behind)
     first, count = len(word.watch), len(after)
     broken = np.where(after < 0, FINE, np.where(after >= count, BROKEN, after + first))
     watch, fails = [word.watch, broken], [word.fails, np.zeros(count, bool)]
@@ -158,26 +195,41 @@ def _character(of: Regex) -> Ints:
 
 
 @lru_cache(maxsize=4096)
-def _of_literal(text: bytes, ordered: bool) -> Automata:
-    """`automata_of` for one text: each state is a prefix, each watch one that is not the whole."""
-    n = len(text)
-    data = np.frombuffer(text, np.uint8)
-    table = np.full((n + 1, 256), -1, np.int32)
-    table[np.arange(n), data] = np.arange(1, n + 1)
-    watch = np.full((n + 2 if ordered else 2, 256), FINE, np.int32)
+def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata:
+    """`automata_of` by the characters of each place: a state is a place, or within a character.
+
+    The watch of a state on whether all matches is broken where the last state is reached.
+    """
+    edges: list[tuple[int, int, int]] = []
+    count = 0
+    for listed in places:
+        begun = {b"": count}
+        for char in listed:
+            for i in range(1, len(char)):
+                if char[:i] not in begun:
+                    count += 1
+                    begun[char[:i]] = count
+                    edges.append((begun[char[: i - 1]], char[i - 1], count))
+        count += 1
+        edges += ((begun[char[:-1]], char[-1], count) for char in listed)
+    source, byte, target = np.array(edges, np.int32).T
+    table = np.full((count + 1, 256), -1, np.int32)
+    table[source, byte] = target
+    watch = np.full((count + 2 if ordered else 2, 256), FINE, np.int32)
     watch[BROKEN] = BROKEN
-    match = np.zeros(n + 1, np.int32)
+    match = np.zeros(count + 1, np.int32)
     if ordered:
-        match = np.append(np.arange(2, n + 2), BROKEN).astype(np.int32)
-        watch[match[:-1], data] = match[1:]
+        match = np.append(np.arange(2, count + 2), BROKEN).astype(np.int32)
+        watch[match[source], byte] = match[target]
+    accepts = np.arange(count + 1) == count
     return Automata(
         next=table,
-        accepts=np.arange(n + 1) == n,
-        own=np.zeros(n + 1, np.int32),
+        accepts=accepts,
+        own=np.zeros(count + 1, np.int32),
         match=match,
         watch=watch,
         fails=np.arange(len(watch)) == BROKEN,
-        distance=np.arange(n, -1, -1).astype(np.int32),
+        distance=_distances(table, accepts),
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.jit import kernels
+from structgen.tokens.per_vocabulary import per_vocabulary
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
@@ -26,26 +26,19 @@ class Subtrees(NamedTuple):
     order: npt.NDArray[np.int32]
 
 
-_known: WeakKeyDictionary[Vocabulary, Subtrees] = WeakKeyDictionary()
-
-
 def nodes_of(vocabulary: Vocabulary) -> Any:
     """The trie as kernels take it."""
     of = kernels("walk").Nodes
     return of(*(getattr(vocabulary.trie, name) for name in of._fields))
 
 
+@per_vocabulary
 def subtrees_of(vocabulary: Vocabulary) -> Subtrees:
     """The subtrees of a vocabulary's trie."""
-    found = _known.get(vocabulary)
-    if found is None:
-        nodes = nodes_of(vocabulary)
-        n, tokens = len(nodes.byte), int((nodes.token >= 0).sum())
-        found = Subtrees(
-            np.zeros(n, np.int64), np.zeros(n + 1, np.int32), np.zeros(tokens, np.int32)
-        )
-        kernels("grammar_loops").fill_subtrees(nodes, *found)
-        for array in found:
-            array.flags.writeable = False
-        _known[vocabulary] = found
+    nodes = nodes_of(vocabulary)
+    n, tokens = len(nodes.byte), int((nodes.token >= 0).sum())
+    found = Subtrees(np.zeros(n, np.int64), np.zeros(n + 1, np.int32), np.zeros(tokens, np.int32))
+    kernels("grammar_loops").fill_subtrees(nodes, *found)
+    for array in found:
+        array.flags.writeable = False
     return found

@@ -10,14 +10,16 @@ together, and a pattern for which it is not so is refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from structgen.automaton.charset import refine
+from structgen.automaton.charset import CharSet, refine
 from structgen.automaton.regex import (
     ANY,
     ANY_CHAR,
     EMPTY,
+    INFINITE,
     Regex,
     chars,
     complement,
@@ -26,6 +28,7 @@ from structgen.automaton.regex import (
     leaf,
 )
 from structgen.errors import BudgetError, UnsupportedSchemaError
+from structgen.grammar.one_way import reads_one_way
 from structgen.grammar.preferred import Blocked, Preferred, Program
 from structgen.grammar.python_language import language_of
 from structgen.grammar.python_regex import (
@@ -60,9 +63,12 @@ def matches_of(pattern: str) -> Matches:
     UnsupportedSchemaError where a match depends on more than its own text and on what is longer.
     """
     node = parse(pattern)
-    keyword = _keyword(node)
-    if keyword is not None:
-        return keyword
+    told = _keyword(node) or _unreserved(node)
+    if told is not None:
+        return told
+    if reads_one_way(node):
+        language = language_of(node)
+        return Matches(language, language)
     start = Program(node).start()
     language = _plain(node, start)
     if not looks(node):
@@ -79,16 +85,65 @@ def matches_of(pattern: str) -> Matches:
 
 
 def _keyword(node: Node) -> Matches | None:
-    """The languages of characters in a row that one of a set must not follow, as in `in\b`."""
+    r"""The languages of characters in a row that one of a set must not follow, as in `in\b`.
+
+    And those of any texts of characters of that set, as in `(in|int)\b`: the text of the set's
+    characters that stands there is one of them or none matches.
+    """
     parts = node.parts if isinstance(node, Sequence) else ()
-    text = [part.chars for part in parts if isinstance(part, One)]
     last = parts[-1] if parts else None
-    if len(text) != len(parts) - 1 or not isinstance(last, Look) or not text:
+    if not isinstance(last, Look) or last.behind or not last.negative or len(parts) < 2:
         return None
-    if last.behind or not last.negative or not isinstance(last.body, One):
+    words = Sequence(parts[:-1])
+    if not isinstance(last.body, One) or looks(words):
         return None
-    language = concat(*map(chars, text))
-    return Matches(language, concat(language, chars(last.body.chars)))
+    behind = last.body.chars
+    in_a_row = all(isinstance(part, One) for part in words.parts)
+    if not in_a_row and any(of - behind for of in _characters(words)):
+        return None
+    language = language_of(words)
+    return None if language.nullable else Matches(language, concat(language, chars(behind)))
+
+
+def _unreserved(node: Node) -> Matches | None:
+    r"""The languages of `(?!(in|if)(?!\w))[a-z]\w*`: a name, but none of some words.
+
+    The name ends where no character of its own kind, which is that of the words, goes on. So one of
+    the words stands in front of something else there just when the name is this word.
+    """
+    parts = node.parts if isinstance(node, Sequence) else ()
+    if len(parts) != 3:
+        return None
+    look, first, rest = parts
+    if not isinstance(look, Look) or look.behind or not look.negative:
+        return None
+    if not isinstance(first, One) or not isinstance(rest, Loop) or rest.lazy:
+        return None
+    body, kind = look.body, rest.body
+    if not isinstance(body, Sequence) or not isinstance(kind, One) or rest.high != INFINITE:
+        return None
+    *words, end = body.parts
+    if not isinstance(end, Look) or end.behind or not end.negative or looks(Sequence((*words,))):
+        return None
+    if not isinstance(end.body, One) or end.body.chars is not kind.chars:
+        return None
+    reserved = Sequence((*words,))
+    if first.chars - kind.chars or any(of - kind.chars for of in _characters(reserved)):
+        return None
+    name = language_of(Sequence((first, rest)))
+    return Matches(intersect(name, complement(language_of(reserved))), name)
+
+
+def _characters(node: Node) -> Iterator[CharSet]:
+    """The sets of characters that a node without assertions reads."""
+    match node:
+        case One():
+            yield node.chars
+        case Sequence() | Branch():
+            for part in node.parts:
+                yield from _characters(part)
+        case Loop():
+            yield from _characters(node.body)
 
 
 def _plain(node: Node, start: Preferred) -> Regex:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex import matches
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.grammar.one_way import reads_one_way
 from structgen.grammar.python_chars import class_set, literal_set, word_characters
+from structgen.grammar.python_regex import parse
 from structgen.grammar.terminal_patterns import Matches, matches_of
 
 ATOMS = ["a", "b", "ab", ".", "[ab]", "[^a]", r"\w", r"\W", r"\s", "(?i:A)", "(?s:.)", r"\b", "$"]
@@ -75,6 +77,14 @@ def found_in(pattern: str) -> Matches:
         raise
 
 
+def assert_means_the_same_anywhere(pattern: str, texts: list[str]) -> None:
+    """At each place of each text."""
+    found = found_in(pattern)
+    for text in texts:
+        for at in range(len(text) + 1):
+            assert ours(found, text, at) == length(pattern, text, at), (text, at)
+
+
 @settings(max_examples=150)
 @given(patterns(looks=False), TEXTS)
 def test_patterns_match_what_re_matches(pattern: str, texts: list[str]) -> None:
@@ -87,10 +97,69 @@ def test_patterns_match_what_re_matches(pattern: str, texts: list[str]) -> None:
 @given(patterns(looks=True), TEXTS)
 def test_assertions_hold_where_re_says(pattern: str, texts: list[str]) -> None:
     """Lookarounds that are not refused mean the same wherever in a text the terminal starts."""
-    found = found_in(pattern)
-    for text in texts:
-        for at in range(len(text) + 1):
-            assert ours(found, text, at) == length(pattern, text, at), (text, at)
+    assert_means_the_same_anywhere(pattern, texts)
+
+
+WORDS = st.lists(st.text("abi", max_size=3), min_size=1, max_size=4).map("|".join)
+
+
+@settings(max_examples=150)
+@given(
+    WORDS,
+    st.sampled_from(["(?!(%s)(?!%s))%s%s*", "(%s)(?!%s)", "(?i:(?!(%s)(?!%s))%s%s+)"]),
+    st.sampled_from(["[ab]", "[a-z]", "[abi1]", "[i\u0131]"]),
+    st.sampled_from(["[ab]", "[a-z]", "a"]),
+    st.lists(st.text("abiAI1 ", max_size=6), min_size=6, max_size=12),
+)
+def test_words_and_names_other_than_words(
+    words: str, shape: str, kind: str, first: str, texts: list[str]
+) -> None:
+    """Whether or not the words have only the characters that names have."""
+    pattern = shape % (words, kind, first, kind)[: shape.count("%s")]
+    assert_means_the_same_anywhere(pattern, texts)
+
+
+GREEDY = st.recursive(
+    st.sampled_from(["a", "b", "c", "[ab]", "[^a]"]),
+    lambda part: st.one_of(
+        st.lists(part, min_size=1, max_size=3).map("".join),
+        st.lists(part, min_size=1, max_size=3).map(lambda parts: f"(?:{'|'.join(parts)})"),
+        st.tuples(part, st.sampled_from(["*", "+", "?", "{2}", "{1,2}"])).map(
+            lambda pair: f"(?:{pair[0]}){pair[1]}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=400)
+@given(GREEDY, st.lists(st.text("abcd", max_size=7), min_size=6, max_size=12))
+def test_what_reads_one_way_prefers_the_longest(pattern: str, texts: list[str]) -> None:
+    """The longest beginning of a text that `re` matches whole."""
+    if reads_one_way(parse(pattern)):
+        for text in texts:
+            whole = [end for end in range(len(text) + 1) if re.fullmatch(pattern, text[:end])]
+            assert max(whole, default=None) == length(pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        (r"[a-z_][a-z0-9_]*", True),
+        (r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", True),
+        (r'"([^"\\]|\\.)*"', True),
+        (r"a{2,3}b|", True),
+        (r"a?(ab)?", False),
+        (r"(|a)", False),
+        (r"(a{1,2}){1,2}", False),
+        (r"(a*)*", False),
+        (r"a*?b", False),
+        (r"a(?!b)", False),
+    ],
+)
+def test_which_patterns_read_one_way(pattern: str, told: bool) -> None:
+    """No two places that may come next share a character; what may end goes on first."""
+    assert reads_one_way(parse(pattern)) == told
 
 
 @pytest.mark.parametrize(
