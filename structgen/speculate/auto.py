@@ -295,11 +295,13 @@ class AutoSession:
                 return
 
 
-def auto() -> Speculation:
+def auto(index: SuffixIndex | None = None) -> Speculation:
     """What `speculate="auto"` means: drafts from all that needs no model, as far as they pay.
 
     What the grammar forces, what followed in this text and in earlier ones, text of the prompt, and
-    what the target found likely after the same token before: mixed, token by token.
+    what the target found likely after the same token before: mixed, token by token. index: earlier
+    texts to begin with, such as those that `SuffixIndex.save` has kept; new ones are added.
     """
-    parts = [ForcedDrafter(), SuffixDrafter(SuffixIndex()), CopyDrafter(), RecyclingDrafter()]
+    texts = SuffixIndex() if index is None else index
+    parts = [ForcedDrafter(), SuffixDrafter(texts), CopyDrafter(), RecyclingDrafter()]
     return Speculation(AutoDrafter(MixtureDrafter(parts)), policy=Fixed(MOST))

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from structgen.decode.interfaces import Constraint
 from structgen.decode.sampling import Sampler
+from structgen.errors import GenerationError
 
 if TYPE_CHECKING:
     from structgen.speculate.tree import DraftTree
@@ -116,6 +117,19 @@ class Budget:
     depth: int = 16
     width: int = 4
     least: float = 0.0
+
+    def __post_init__(self) -> None:
+        """GenerationError for what is no size."""
+        for name in ("nodes", "depth", "width"):
+            size = getattr(self, name)
+            if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+                raise GenerationError(
+                    f"{name} of a Budget is {size!r:.40}", expected="an integer of 0 or more"
+                )
+        if not 0.0 <= self.least <= 1.0:
+            raise GenerationError(
+                f"least of a Budget is {self.least!r:.40}", expected="a number in [0, 1]"
+            )
 
 
 @dataclass(slots=True)

@@ -174,6 +174,8 @@ def decode(
         return
     clock = Clock()
     live = leave(rows, range(len(rows)), clock)
+    for row in rows:
+        row.stats = Stats(speculation.name)
     if not live:
         return
     target, chain = wide, not wide.takes_trees

@@ -71,6 +71,13 @@ def check_speculate(wish: object) -> None:
             expected="one of " + ", ".join(NAMES),
             hint=f"did you mean {close[0]!r}?" if close else "",
         )
+    if isinstance(wish, type) and _drafts(wish):
+        raise GenerationError(
+            f"speculate is the class {wish.__name__}",
+            location="speculate",
+            expected="an object of it",
+            hint=f"{wish.__name__}(...) makes one",
+        )
     if not (wish is None or isinstance(wish, str) or _drafts(wish)):
         raise GenerationError(
             f"speculate is {wish!r:.80}",

@@ -17,7 +17,9 @@ from structgen.decode.generator import Generator
 from structgen.demo import model_path
 from structgen.errors import GenerationError, ModelError
 from structgen.speculate import auto as module
-from structgen.speculate.auto import MOST, Account, AutoDrafter
+from structgen.speculate.auto import MOST, Account, AutoDrafter, auto
+from structgen.speculate.drafters.suffix import SuffixDrafter
+from structgen.speculate.drafters.suffix_index import SuffixIndex
 from structgen.speculate.interfaces import Budget, Context, Round
 from structgen.speculate.names import ENTRIES, NAMES, Speculations, check_speculate
 from structgen.speculate.policies.calibration import Calibration
@@ -73,8 +75,7 @@ def speed(
     monkeypatch.setattr(module, "time", drafter.clock)
     rng = np.random.default_rng(4)
     context = endless_context()
-    auto = AutoDrafter(drafter)
-    session = auto.begin(context)
+    session = AutoDrafter(drafter).begin(context)
     session.observe(
         context, Round(DraftTree(context), (), (TOKEN,), np.zeros((1, 6)), None, 0, 0, 1, 0)
     )
@@ -167,26 +168,26 @@ def test_an_account_loses_little(gain: float) -> None:
 
 def test_an_heir_knows_what_its_kind_knew() -> None:
     """Where drafts did not pay, it has less hope; another kind of spec begins anew."""
-    auto = AutoDrafter(Says(0.5, 0, Clock()))
+    drafter = AutoDrafter(Says(0.5, 0, Clock()))
     vocabulary = toy_vocabulary()
     one, two = (sg.compile(sg.Regex(text), vocabulary) for text in ("a{1,9}", "b{1,9}"))
-    first = auto.account(one)
+    first = drafter.account(one)
     for _ in range(200):
         first.calibration.learn(0.5, False)
         if not first.pause(1):
             first.book(-0.5, 0)
         first.passed(1, 1)
-    assert auto.account(one) is first
-    assert auto.account(two).calibration.kept(0.5) < 0.2
+    assert drafter.account(one) is first
+    assert drafter.account(two).calibration.kept(0.5) < 0.2
     tries = [0, 0]
-    for i, account in enumerate((auto.account(two), Account())):
+    for i, account in enumerate((drafter.account(two), Account())):
         for _ in range(30):
             if not account.pause(1):
                 tries[i] += 1
                 account.book(-0.5, 0)
             account.passed(1, 1)
     assert tries[0] < tries[1]
-    assert auto.account(sg.compile(sg.FreeText(), vocabulary)).calibration.kept(0.5) == 0.5
+    assert drafter.account(sg.compile(sg.FreeText(), vocabulary)).calibration.kept(0.5) == 0.5
 
 
 FOR_DEMO = ("model", "medusa", "eagle")  # these go with the demo model
@@ -239,13 +240,41 @@ def test_a_generator_keeps_what_was_learned(double: Generator) -> None:
     assert double.speculations.of(own, double) is own
 
 
+def test_earlier_texts_may_be_given(double: Generator) -> None:
+    """What an index has is drafted in the first text already; new texts are added to it."""
+    spec = sg.Regex("(ab|true)+")
+    options: dict[str, Any] = {"temperature": 0.0, "max_tokens": 24}
+    written = double.generate("ab", spec, **options)
+    index = SuffixIndex()
+    index.add(written.tokens)
+    index.refresh()
+    fast = double.generate("ab", spec, speculate=auto(index), **options)
+    assert fast.tokens == written.tokens
+    assert len(index) == 2
+
+
+def test_a_text_of_no_tokens_has_stats(double: Generator) -> None:
+    """All of them are 0."""
+    stats = double.generate("ab", sg.Regex(""), speculate="auto").stats
+    assert stats is not None
+    assert (stats.tokens, stats.forwards, stats.tokens_per_forward) == (0, 0, 0.0)
+
+
 def test_unknown_wishes_are_refused(double: Generator) -> None:
     """With the names there are, and the nearest."""
     with pytest.raises(GenerationError) as caught:
         double.generate("ab", SPEC, speculate="sufix")
     assert "suffix" in str(caught.value.hint)
     assert "auto" in str(caught.value.expected)
-    for wish in (True, 3, object()):
+    for wish in (True, 3, object(), SuffixDrafter):
         with pytest.raises(GenerationError):
             check_speculate(wish)
+    for wrong in (
+        {"nodes": -1},
+        {"nodes": "3"},
+        {"nodes": 3, "depth": 1.5},
+        {"nodes": 3, "least": 2},
+    ):
+        with pytest.raises(GenerationError):
+            Budget(**wrong)
     assert all(entry.drafts for entry in ENTRIES.values())

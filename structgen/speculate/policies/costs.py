@@ -19,6 +19,7 @@ from structgen.speculate.policies.checks import check_share, check_some
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 FIRST, AGAIN = 3, 128  # plain passes to begin with, and wider ones between two of them later
+SOON = 4  # wider ones between two to begin with
 _TRUST = 1.0  # times that SLOPE is worth: one outlier shall not rule out a width for ever
 SLOPE = 0.03  # of T(1), for each further token, where nothing was measured (a bfloat16 model's)
 
@@ -95,13 +96,17 @@ class CostTable:
         return len(self._passes.get(_group(rows), {}).get(_kind(width), ()))
 
     def plain_due(self, rows: int = 1) -> bool:
-        """Whether a pass without a draft is wanted, to know T(1): at first, and now and then."""
-        return self.known(1, rows) < FIRST or self._since.get(_group(rows), 0) >= AGAIN
+        """Whether a pass without a draft is wanted, to know T(1): at first, and now and then.
+
+        Not all at once in the beginning, because the first passes may be slow ones.
+        """
+        known, since = self.known(1, rows), self._since.get(_group(rows), 0)
+        return not known or since >= (SOON if known < FIRST else AGAIN)
 
     def ratio(self, width: int, rows: int = 1) -> float:
         """T(width) / T(1): measured, between measured widths in proportion, beyond them by SLOPE.
 
-        It need not grow with the width: a wider pass may be the faster one.
+        At least 1. It need not grow with the width: a wider pass may be the faster one.
         """
         group = _group(rows)
         points = self._curves.get(group)
@@ -190,7 +195,7 @@ class CostTable:
         for width in sorted(set(times) - {1}):
             count, ratio = len(times[width]), times[width].typical / unit if unit else 1.0
             slope = _TRUST * (1 + SLOPE * (width - 1))
-            points.append((width, (count * ratio + slope) / (count + _TRUST)))
+            points.append((width, max(1.0, (count * ratio + slope) / (count + _TRUST))))
         return points
 
 
