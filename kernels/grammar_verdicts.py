@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numba
 
+from structgen.kernels.below import ENDS_FULL
 from structgen.kernels.flags import inner, lean
-from structgen.kernels.grammar_lexer import call_endings, call_next_lexer, call_next_watches
+from structgen.kernels.grammar_lexer import (
+    both_watches,
+    call_endings,
+    call_next_lexer,
+    call_next_watches,
+)
 from structgen.kernels.grammar_tables import (
     CHECKED,
     GRAMMAR,
+    I64_2,
     INT,
     NEED,
     NEED_SPACE,
@@ -26,7 +33,7 @@ from structgen.kernels.grammar_tables import (
     region,
     remember,
 )
-from structgen.kernels.tables import DEAD, UNKNOWN
+from structgen.kernels.tables import DEAD, UNKNOWN, slot_of
 
 NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are asked about: none, with watches, all
 
@@ -35,8 +42,6 @@ NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are asked about: none, with wa
 def verdict_key(t, thread):  # type: ignore[no-untyped-def]
     """The key under which it is kept whether a thread of region REACHED can be finished."""
     base = region(t, REACHED) + 3 * thread
-    if t.info[CHECKED] == DOUBTED:
-        return key_of(VERDICT, t.work[base], t.work[base + 2])
     if t.work[base + 2] == 0:
         return key_of(VERDICT, t.work[base], t.work[base + 1])
     record = call_intern(t, THREADS, base, 3)
@@ -69,21 +74,58 @@ def decided(t, key, verdict):  # type: ignore[no-untyped-def]
     return remember(t, key, verdict)
 
 
-@inner(INT(GRAMMAR, INT))
-def may_be_fine(t, watches):  # type: ignore[no-untyped-def]
-    """1 if some byte leaves no watch, 0 if none does, or NEED_SPACE."""
-    for kind in range(t.next.shape[1]):
-        after = call_next_watches(t, watches, kind)
-        if after == 0:
-            return numba.int64(1)
-        if after < DEAD:
-            return after
-    return numba.int64(0)
+@lean(INT(GRAMMAR, INT, INT, I64_2, I64_2, I64_2))
+def lexeme_ends(t, lexer, watches, queue, seen, out):  # type: ignore[no-untyped-def]
+    """All ways in which the lexeme of a lexer state can end, and what watches are left then.
+
+    queue: int64[n, 2], set to the pairs (lexer state, watches) on the way, after their number;
+    out: int64[m, 2], set to pairs (TERMINALS, WATCHES); seen: int64[s, 2], a hash table for both,
+    s > 4 (n + m). Returns the number of ends; ENDS_FULL where an array is too short; or NEED_SPACE.
+    """
+    seen[:, :] = -1
+    queue[1, 0], queue[1, 1] = lexer, watches
+    seen[slot_of(seen, (lexer << 30) | watches), 0] = (lexer << 30) | watches
+    size, count, i = numba.int64(2), numba.int64(0), numba.int64(1)
+    while i < size:
+        lexer, watches = queue[i, 0], queue[i, 1]
+        i += 1
+        ends = call_endings(t, lexer)
+        if ends < 0:
+            return ends
+        for j in range(t.heap[ends]):
+            both = both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
+            if both < 0:
+                return both
+            key = (numba.int64(1) << 61) | (numba.int64(t.heap[ends + 1 + 2 * j]) << 30) | both
+            slot = slot_of(seen, key)
+            if seen[slot, 0] != key:
+                if count >= out.shape[0]:
+                    return numba.int64(ENDS_FULL)
+                seen[slot, 0] = key
+                out[count, 0], out[count, 1] = t.heap[ends + 1 + 2 * j], both
+                count += 1
+        for kind in range(t.next.shape[1]):
+            after = call_next_lexer(t, lexer, kind)
+            beyond = call_next_watches(t, watches, kind)
+            if after < DEAD or beyond < DEAD:
+                return numba.int64(NEED_SPACE)
+            if after == DEAD or beyond == DEAD:
+                continue
+            key = (after << 30) | beyond
+            slot = slot_of(seen, key)
+            if seen[slot, 0] != key:
+                if size >= queue.shape[0]:
+                    return numba.int64(ENDS_FULL)
+                seen[slot, 0] = key
+                queue[size, 0], queue[size, 1] = after, beyond
+                size += 1
+    queue[0, 0] = size - 1
+    return count
 
 
 @inner(INT(GRAMMAR, INT, INT))
 def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
-    """1 if some bytes of the lexeme, or one behind it, leave no watch; 0 if not, or NEED_SPACE.
+    """1 if some bytes of the lexeme leave no watch; 0 if not, or NEED_SPACE.
 
     A breadth-first search over pairs of lexer state and watches.
     """
@@ -94,13 +136,6 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
     while i < count:
         lexer, watches = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
         i += 1
-        ends = call_endings(t, lexer)
-        if ends < 0:
-            return ends
-        if t.heap[ends] > 0 or t.heap[t.rec[lexer, 0]] < 0:  # at or between ends of lexemes
-            fine = may_be_fine(t, watches)
-            if fine != 0:
-                return fine
         for kind in range(t.next.shape[1]):
             after = call_next_lexer(t, lexer, kind)
             beyond = call_next_watches(t, watches, kind)
@@ -123,6 +158,17 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
+@inner(INT(GRAMMAR, INT, INT))
+def settled(t, lexer, watches):  # type: ignore[no-untyped-def]
+    """`settles`, remembered: its key is that of no thread, which has stacks behind the lexer."""
+    key = key_of(VERDICT, lexer, watches)
+    known = recall(t, key)
+    if known != UNKNOWN:
+        return known
+    found = settles(t, lexer, watches)
+    return found if found < 0 else remember(t, key, found)
+
+
 @inner(INT(GRAMMAR, INT))
 def finishable(t, count):  # type: ignore[no-untyped-def]
     """Keep the threads in region REACHED that some text finishes: their number."""
@@ -137,16 +183,17 @@ def finishable(t, count):  # type: ignore[no-untyped-def]
             if sure < 0:
                 return sure
             doubtful = sure == 0
+        elif doubtful and t.info[CHECKED] == DOUBTED:
+            lexer, watches = numba.int64(t.work[base + 3 * i]), t.work[base + 3 * i + 2]
+            fine = settled(t, lexer, numba.int64(watches))
+            if fine < 0:
+                return fine
+            doubtful = fine == 0
         if doubtful:
             key = verdict_key(t, i)
             if key < 0:
                 return key
             verdict = recall(t, key)
-            if verdict == UNKNOWN and t.info[CHECKED] == DOUBTED:
-                lexer, watches = numba.int64(t.work[base + 3 * i]), t.work[base + 3 * i + 2]
-                verdict = settles(t, lexer, numba.int64(watches))
-                if verdict < 0 or remember(t, key, verdict) < 0:
-                    return numba.int64(NEED_SPACE)
         if verdict == UNKNOWN:
             for k in range(3):
                 t.info[NEED + k] = t.work[base + 3 * i + k]

@@ -55,10 +55,13 @@ class Adjacency:
         grammar: Grammar,
         terminals: list[Terminal],
         tables: Any,
-        contexts: Iterable[Iterable[int]],
+        contexts: Iterable[int],
         inside: Mapping[int, list[bytes]],
     ) -> None:
-        """inside: beginnings of the texts of specs inside, by their terminals."""
+        """contexts: sets of terminals that the lexer may look for at once, ignored ones aside.
+
+        inside: beginnings of the texts of specs inside, by their terminals.
+        """
         k = kernels("grammar_tables")
         self._tables = tables
         names = ("CLASS", "T_START", "S_TERMINAL", "S_ENDS", "S_OWN", "S_MATCH", "W_FAILS")
@@ -69,7 +72,7 @@ class Adjacency:
         self._renames = self._pairs(k.RENAME_START, k.RENAME)
         self._within = self._pairs(k.WITHIN_START, k.WITHIN)
         numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
-        self._inside = inside
+        self.inside = inside
         self._ignored = [numbers[name] for name in grammar.ignore]
         self._follow, first = follow_sets(grammar, numbers)
         if grammar.layout is not None:
@@ -81,10 +84,12 @@ class Adjacency:
         for i in self._ignored:
             self._follow[i] |= everything
         self._beside = [ignored] * self._count
+        anywhere = ignored
+        if grammar.layout is not None and grammar.layout.newline in numbers:
+            anywhere |= 1 << numbers[grammar.layout.newline]  # in brackets
         for context in contexts:
-            mask = sum(1 << i for i in context)
-            for i in context:
-                self._beside[i] |= mask
+            for i in members(context | anywhere):
+                self._beside[i] |= context | anywhere
 
     def _lay_out(self, numbers: dict[str, int], layout: Indentation) -> None:
         """Line breaks may stand anywhere in brackets; what indentation makes has no text."""
@@ -175,22 +180,6 @@ class Adjacency:
                     found.update(zip(mine[ended].tolist(), tails, strict=True))
         return found
 
-    def may_follow(self) -> npt.NDArray[np.bool_]:
-        """bool[n + 1, n + 1]: False where j (n: the end) can never follow i (n: the start).
-
-        Because with whatever byte j begins, i would have been longer.
-        """
-        nexts, broken = self._tables.next, self._tables.watch == BROKEN
-        states = self._constant(kernels("grammar_tables").S_TERMINAL)
-        found = np.ones((self._count + 1, self._count + 1), np.bool_)
-        for i in range(self._count):
-            own = np.unique(self._own[(states == i) & (self._ends > 0)])
-            goes_on = ~broken[own].all(axis=0)  # the classes behind which some end stays one
-            for j in set(range(self._count)) - self._inside.keys():
-                found[i, j] = (goes_on & (nexts[self._start[j]] >= 0)).any()
-            found[i, -1] = not self._fails[own].all() or not len(own)
-        return found
-
     def _left_by(self, space: bytes, near: Container[int] = _ALL) -> set[int]:
         """The watches that some ignored white space leaves behind, if these may be looked for."""
         reader = next(i for i in self._ignored if self._matches(i, space))
@@ -272,11 +261,14 @@ class Adjacency:
         if self._ordered:
             for i in range(self._count):
                 for j in members(self._beside[i]):
-                    if j < i and (
-                        self._together(i, j, self._own) or self._together(j, i, self._own)
-                    ):
+                    if j < i and self._are_tied(i, j):
                         found[i, j] = found[j, i] = 1
         return found
+
+    def _are_tied(self, one: int, other: int) -> bool:
+        """Whether one of two terminals may end where the other goes on or ends."""
+        together = self._together(one, other, self._own)
+        return bool(together or self._together(other, one, self._own))
 
     def _constant(self, name: int) -> Any:
         offsets = self._tables.offsets
@@ -316,8 +308,8 @@ class Adjacency:
 
     def _texts(self, terminal: int, spaces: Sequence[bytes]) -> _Texts:
         """`_short_texts`, and for each of them one with something behind it that is ignored."""
-        if terminal in self._inside:
-            return _Texts(iter(self._inside[terminal]))
+        if terminal in self.inside:
+            return _Texts(iter(self.inside[terminal]))
         found = self._short_texts(terminal)
         return _Texts(text + space for text in found for space in (b"", *spaces))
 

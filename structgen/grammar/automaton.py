@@ -17,8 +17,9 @@ from structgen.automaton.automaton import DEAD, Automaton, Bytes, Masks, Stored
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.adjacency import Adjacency
 from structgen.grammar.checks import trimmed
-from structgen.grammar.ir import Grammar, Terminal
-from structgen.grammar.prospects import Prospects, Relations
+from structgen.grammar.contexts import Contexts, Rests
+from structgen.grammar.ir import Grammar
+from structgen.grammar.relations import Relations
 from structgen.grammar.tables import (
     Arrays,
     Ints,
@@ -47,14 +48,11 @@ class GrammarAutomaton(Automaton):
     follow: uint8[terminals, classes], the bytes that can follow a terminal; tied: uint8[terminals,
     terminals], whether the lexer reads one otherwise when it looks for the other too.
     before_inside: bytes with which terminals may end that stand in front of a spec inside.
-    surely, perhaps: which lexemes can be finished, and which may be, where there are dead ends.
     """
 
     follow: npt.NDArray[np.uint8]
     tied: npt.NDArray[np.uint8]
     before_inside: frozenset[int]
-    surely: Prospects
-    perhaps: Prospects
 
     def __init__(self, grammar: Grammar, inside: NestedReading | None = None) -> None:
         """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large.
@@ -70,14 +68,16 @@ class GrammarAutomaton(Automaton):
         names = [used.written(name) for name in syntax.names]
         self._begin(tables, syntax.rule, list(map(str, terminals)), names)
         self.start = self.ask(kernels("grammar_start").begin, syntax.start)
-        adjacency = Adjacency(used, terminals, tables, self._contexts(used), samples)
+        ordered = used.lexing == "longest"
+        contexts = Contexts(self.rests).all_contexts() if ordered else []
+        adjacency = Adjacency(used, terminals, tables, contexts, samples)
         self.before_inside = adjacency.last_bytes(samples)
         self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
         if used.layout is not None:
             return
-        safe, verdicts = adjacency.is_safe(), kernels("grammar_verdicts")
-        if not safe:
-            safe = self._look_ahead(used, terminals, adjacency)
+        if ordered:
+            adjacency = Adjacency(used, terminals, self.tables, self._explored(), samples)
+        safe, verdicts = self._is_safe(used, adjacency), kernels("grammar_verdicts")
         self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
         if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
             raise UnsatisfiableSchemaError(
@@ -86,36 +86,32 @@ class GrammarAutomaton(Automaton):
                 hint="put something between them, or give terminals priorities",
             )
 
-    def _look_ahead(
-        self, grammar: Grammar, terminals: list[Terminal], adjacency: Adjacency
-    ) -> bool:
-        """Whether there is no dead end; if not, note how to tell them."""
-        numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
-        ignored = [numbers[name] for name in grammar.ignore]
-        surely = Relations(grammar, numbers, ignored, adjacency.can_follow())
-        if surely.every_place_leads_on():
+    def _is_safe(self, grammar: Grammar, adjacency: Adjacency) -> bool:
+        """Whether it can be shown that lexing leads to no dead end."""
+        if adjacency.is_safe():
             return True
-        perhaps = Relations(grammar, numbers, ignored, adjacency.may_follow())
-        self.surely = Prospects(self, surely.steps, surely.of_rules())
-        self.perhaps = Prospects(self, perhaps.steps, perhaps.of_rules())
-        return False
+        numbers = {terminal.name: i for i, terminal in enumerate(in_larks_order(grammar))}
+        ignored = [numbers[name] for name in grammar.ignore]
+        relations = Relations(grammar, numbers, ignored, adjacency.can_follow())
+        return relations.every_place_leads_on()
 
-    def _contexts(self, grammar: Grammar) -> list[list[int]]:
-        """The sets of terminals that the lexer looks for at once, as far as they are soon met."""
-        if grammar.lexing != "longest":
-            return []
+    def _explored(self) -> list[int]:
+        """The sets of terminals that the lexer looks for at once, as far as they are soon met.
+
+        All of them in most grammars; `Contexts` never misses one, but has some that never come up.
+        """
         scan = kernels("grammar_layout").scan_laid
         queue = [self.threads(self.start)[0][1]]
-        seen, found = set(queue), {}
+        seen, found = set(queue), set()
         for stacks in queue:
-            number = self.field(stacks, 5)
-            found[number] = self.record(number)
-            for terminal in found[number]:
+            allowed = self.record(self.field(stacks, 5))
+            found.add(sum(1 << terminal for terminal in allowed))
+            for terminal in allowed:
                 after = self.ask(scan, stacks, terminal)
                 if after >= 0 and after not in seen and len(queue) < MOST_EXPLORED:
                     seen.add(after)
                     queue.append(after)
-        return list(found.values())
+        return list(found)
 
     def _begin(self, tables: Any, rule: Ints, terminals: list[str], rules: list[str]) -> None:
         self._k = kernels("grammar_tables")
@@ -138,17 +134,11 @@ class GrammarAutomaton(Automaton):
         try:
             rule = arrays.pop("rule")
             automaton.follow, automaton.tied = arrays.pop("follow"), arrays.pop("tied")
-            known = {name: arrays.pop(name) for name in list(arrays) if " " in name}
             names = [list(map(str, header[kind])) for kind in ("terminals", "rules")]
             automaton._begin(tables_from(arrays), rule, *names)
             automaton.start = int(header["start"])
             automaton.before_inside = frozenset(map(int, header["before_inside"]))
             automaton._check()
-            if automaton.is_checked:
-                automaton.surely, automaton.perhaps = (
-                    Prospects.restored(automaton, known[f"{kind} steps"], known[f"{kind} rules"])
-                    for kind in ("surely", "perhaps")
-                )
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError("the file holds no automaton of a grammar") from error
         return automaton
@@ -175,9 +165,6 @@ class GrammarAutomaton(Automaton):
         header = {"start": self.start, "terminals": self._terminals, "rules": self._rules,
                   "before_inside": sorted(self.before_inside)}  # fmt: skip
         arrays: Arrays = {"rule": self._rule, "follow": self.follow, "tied": self.tied}
-        if self.is_checked:
-            for kind, prospects in (("surely", self.surely), ("perhaps", self.perhaps)):
-                arrays |= {f"{kind} {name}": a for name, a in prospects.stored().items()}
         return Stored(header, arrays | arrays_of(self.tables))
 
     # -- reading --------------------------------------------------------------------------------
@@ -198,7 +185,7 @@ class GrammarAutomaton(Automaton):
         need = self._k.NEED
         lexer, stacks, watches = self.tables.info[need : need + 3].tolist()
         if code == self._k.NEED_SURE:
-            sure = self.surely.all_lead_on(lexer, stacks)
+            sure = self._verdicts.is_sure(lexer, stacks)
             self.ask(kernels("grammar_verdicts").note_sure, lexer, stacks, int(sure))
         else:
             self._verdicts.decide((lexer, stacks, watches))
@@ -252,6 +239,16 @@ class GrammarAutomaton(Automaton):
             return [(at >> 31, at & self._step.LOW, 0)]
         flat = self.record(at & self._step.LOW)
         return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
+
+    @cached_property
+    def rests(self) -> Rests:
+        """The rests of its rules."""
+        return Rests.of(self.tables, self.tops(self.threads(self.start)[0][1]))
+
+    def tops(self, stacks: int) -> int:
+        """The rests of rules that lie on top of some stacks, as a bit mask."""
+        items = self.record(self.bare_stacks(stacks))[::2]
+        return sum(1 << rest for rest in {r for one in items for r in self.record(one)})
 
     def bare_stacks(self, stacks: int) -> int:
         """The stacks of a thread without their layout."""

@@ -51,11 +51,13 @@ class Completions:
             raise BudgetError("no completion was found that the alphabet can write")
         return b"".join(read for _, read in found)
 
-    def search(self, at: int, known: Callable[[int], bool] = _nothing) -> Way | None:
+    def search(
+        self, at: int, known: Callable[[int], bool] = _nothing, most: int = MAX_POSITIONS
+    ) -> Way | None:
         """A shortest way to an end, None when there is none. Raises BudgetError.
 
-        known: positions from which one is known to exist; the search ends there. A spec inside the
-        grammar is a step for which nothing is read.
+        known: positions from which one is known to exist; the search ends there. most: positions
+        to look at. A spec inside the grammar is a step for which nothing is read.
         """
         automaton, far = self._automaton, self._far
         origin: dict[int, tuple[int, int, bytes]] = {at: (0, -1, b"")}  # length, position, read
@@ -69,9 +71,9 @@ class Completions:
                 continue
             if automaton.is_accepting(here) or known(here):
                 return _way(origin, here)
-            if len(origin) > MAX_POSITIONS:
+            if len(origin) > most:
                 raise BudgetError(
-                    f"more than {MAX_POSITIONS} positions to look at for a completion",
+                    f"more than {most} positions to look at for a completion",
                     hint="make the terminals easier to tell apart",
                 )
             for after, read, more in self._following(here):

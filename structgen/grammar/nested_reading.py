@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from structgen.automaton.automaton import DEAD
-from structgen.errors import BudgetError
 from structgen.grammar.nested_specs import Inner
 from structgen.jit import kernels
 
@@ -119,6 +118,12 @@ class NestedReading:
             self._left[key] = self._search(outer, inlet)
         return [inlet._replace(watches=watches) for watches in self._left[key]]
 
+    def left_by(self, outer: GrammarAutomaton, terminal: int, watches: int) -> list[int]:
+        """The watches that texts of a spec, given by its terminal, can leave."""
+        inner = self.terminals.index(terminal)
+        begun = Inlet(inner, self.inners[inner].automaton.start, 0, watches)
+        return [end.watches for end in self.ends(outer, begun)]
+
     def watches(self, outer: GrammarAutomaton, watches: int, byte: int) -> int:
         """Watches after a byte, 0 when all have ended well, DEAD when one is broken."""
         if watches == 0:
@@ -127,7 +132,10 @@ class NestedReading:
         return outer.ask(kernels("grammar_lexer").next_watches, watches, kind)
 
     def _search(self, outer: GrammarAutomaton, inlet: Inlet) -> list[int]:
-        """The watches that texts can leave; just 0 if some text leaves none, which is best."""
+        """The watches that texts can leave; just 0 if some text leaves none, which is best.
+
+        Past MAX_PAIRS only those that have been found.
+        """
         automaton = self.inners[inlet.inner].automaton
         queue = [(inlet.at, inlet.watches)]
         seen = set()
@@ -146,8 +154,5 @@ class NestedReading:
                 if automaton.is_accepting(after):
                     left[beyond] = None
             if len(queue) > MAX_PAIRS:
-                raise BudgetError(
-                    f"more than {MAX_PAIRS} positions to tell whether a spec inside can finish",
-                    hint="put a separator in front of the spec",
-                )
+                break
         return list(left)

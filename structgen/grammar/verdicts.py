@@ -1,71 +1,147 @@
-"""In: a thread of a position. Out: whether some text finishes it, where that needs a search."""
+"""In: a thread of a position. Out: whether some text finishes it, where lexing can be in the way.
+
+Where terminals are cut freely that is decided (`Finishing`). Where the first in Lark's order counts
+it depends on all stacks together what the lexer looks for, and no program can decide it for every
+grammar (whether a terminal is *not* allowed is whether an ambiguous grammar leaves out a text). Two
+answers come near: what can be finished even beside all that an LALR parser would look for surely
+can; what cannot be even if the lexer looks for one terminal at a time cannot. For what is left a
+text is looked for; where none is found within a limit, the thread is given up.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from structgen.automaton.automaton import DEAD
+from structgen.errors import BudgetError
+from structgen.grammar.completions import Completions, Way
+from structgen.grammar.contexts import Contexts
+from structgen.grammar.finishing import Finishing
+from structgen.grammar.lexeme_ends import LexemeEnds
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
 
+MAX_POSITIONS = 1_000  # looked at for a text that finishes a thread
+
+Thread = tuple[int, int, int]
+
 
 class Verdicts:
-    """Decides about threads by looking for a completion; what is decided is kept in the tables."""
+    """Decides about threads; what is decided is kept in the tables."""
 
     def __init__(self, automaton: GrammarAutomaton) -> None:
-        from structgen.grammar.completions import Completions
-
         self._automaton = automaton
-        self._completions = Completions(automaton)
         self._k = kernels("grammar_tables")
+        self._ordered = bool(automaton.tables.info[self._k.ORDERED])
+        self._alone = LexemeEnds(automaton, automaton.rests, None)
+        self._safe = not automaton.is_checked  # all can be finished where no watch is left
+        self._perhaps = Finishing(automaton, self._alone, safe=self._safe)
+        self._alternatives: dict[int, list[frozenset[tuple[int, int]]]] = {}
 
-    def decide(self, thread: tuple[int, int, int]) -> bool:
-        """Whether some text finishes a thread; it and all on the way are remembered.
-
-        Raises BudgetError when that cannot be told within the limits of a completion.
-        """
+    @cached_property
+    def _surely(self) -> Finishing:
         automaton = self._automaton
-        known = self.by_prospects(thread)
-        if known is not None:
-            self._remember(thread, verdict=known)
-            return known
+        if not self._ordered:
+            return self._perhaps
+        contexts = Contexts(automaton.rests)
+        lexemes = LexemeEnds(automaton, automaton.rests, contexts)
+        return Finishing(automaton, lexemes, safe=self._safe)
+
+    @cached_property
+    def _completions(self) -> Completions:
+        return Completions(self._automaton)
+
+    def decide(self, thread: Thread) -> bool:
+        """Whether some text finishes a thread; it and those on the way to it are remembered."""
+        known = self.told(thread)
+        if known is None:
+            known = self._is_found(thread)
+        self._remember(thread, verdict=known)
+        return known
+
+    def told(self, thread: Thread) -> bool | None:
+        """Whether some text finishes a thread, None where no text is known but there may be one."""
+        if self._finishes(self._surely, thread):
+            return True
+        if self._ordered and self._finishes(self._perhaps, thread):
+            return None
+        return False
+
+    def is_sure(self, lexer: int, stacks: int) -> bool:
+        """Whether all lexemes that a lexer state can become can surely be finished there."""
+        found = self._alternatives.get(lexer)
+        if found is None:
+            states = self._alone.states_from(lexer)
+            ends = {frozenset(self._alone.of(state, 0)) for state in states}
+            found = [one for one in ends if not any(other < one for other in ends)]
+            self._alternatives[lexer] = found
+        return all(self._ends_well(self._surely, stacks, ends) for ends in found)
+
+    def _finishes(self, finishing: Finishing, thread: Thread) -> bool:
+        lexer, stacks, watches = thread
+        if lexer == self._automaton.field(stacks, 6):
+            return finishing.can_end(stacks, watches)
+        return self._ends_well(finishing, stacks, self._alone.of(lexer, watches))
+
+    def _ends_well(
+        self,
+        finishing: Finishing,
+        stacks: int,
+        ends: frozenset[tuple[int, int]] | list[tuple[int, int]],
+    ) -> bool:
+        """Whether one of the ends of a lexeme that began at some stacks can be followed up."""
+        scan_any = kernels("grammar_layout").scan_any
+        for terminals, watches in ends:
+            beyond = self._automaton.ask(scan_any, stacks, terminals)
+            if beyond != DEAD and finishing.can_end(beyond, watches):
+                return True
+        return False
+
+    def _is_found(self, thread: Thread) -> bool:
+        """Whether a text that finishes a thread is found; the threads that it reads are kept."""
+        automaton = self._automaton
         at = automaton.ask(kernels("grammar_masks").place_of, *thread)
         mode = int(automaton.tables.info[self._k.CHECKED])
         automaton.tables.info[self._k.CHECKED] = kernels("grammar_verdicts").NEVER
         try:
-            way = self._completions.search(at, self._is_known)
+            way = self._completions.search(at, self._is_known, most=MAX_POSITIONS)
+            for one in self._read_by(way or []):
+                self._remember(one, verdict=True)
+        except BudgetError:
+            way = None
         finally:
             automaton.tables.info[self._k.CHECKED] = mode
-        for place, _ in way or [(at, b"")]:
-            threads = automaton.threads(place)
-            if len(threads) == 1:
-                self._remember(threads[0], verdict=way is not None)
         return way is not None
+
+    def _read_by(self, way: Way) -> list[Thread]:
+        """The threads of the positions of a way that lead to its end by themselves."""
+        found, rest = [], b""
+        for place, read in reversed(way):
+            for thread in self._automaton.threads(place):
+                alone = self._automaton.ask(kernels("grammar_masks").place_of, *thread)
+                end, _ = self._automaton.run(alone, rest)
+                if end >= 0 and (self._automaton.is_accepting(end) or self._is_known(end)):
+                    found.append(thread)
+            rest = read + rest
+        return found
 
     def _is_known(self, at: int) -> bool:
         """Whether a position has a thread that is known to be finishable."""
-        tables = self._automaton.tables
         find = kernels("tables").lookup
         return any(
-            find(tables.memo, self._key(thread)) == 1 or self.by_prospects(thread)
+            find(self._automaton.tables.memo, self._key(thread)) == 1
+            or self._finishes(self._surely, thread)
             for thread in self._automaton.threads(at)
         )
 
-    def by_prospects(self, thread: tuple[int, int, int]) -> bool | None:
-        """What the prospects of terminals say of a thread; None if nothing."""
-        automaton = self._automaton
-        lexer, stacks, watches = thread
-        if watches == 0 and automaton.surely.any_leads_on(lexer, stacks):
-            return True
-        between = lexer == automaton.field(stacks, 6)  # the text may end, or a spec inside begin
-        return None if between or automaton.perhaps.any_leads_on(lexer, stacks) else False
-
-    def _key(self, thread: tuple[int, int, int]) -> int:
+    def _key(self, thread: Thread) -> int:
         automaton = self._automaton
         base = self._k.REACHED * int(automaton.tables.info[self._k.REGION])
         automaton.tables.work[base : base + 3] = thread
         return automaton.ask(kernels("grammar_verdicts").verdict_key, 0)
 
-    def _remember(self, thread: tuple[int, int, int], *, verdict: bool) -> None:
+    def _remember(self, thread: Thread, *, verdict: bool) -> None:
         self._automaton.ask(kernels("grammar_verdicts").decided, self._key(thread), int(verdict))

@@ -129,12 +129,13 @@ def test_nor_is_one_where_the_first_terminal_counts(of: Grammar, seed: int) -> N
 
 @settings(max_examples=60, deadline=None)
 @given(grammars() | grammars("longest"), st.integers(0, 1 << 30))
-def test_what_terminals_promise_is_what_a_search_finds(of: Grammar, seed: int) -> None:
-    """Where prospects of terminals say that a thread can be finished or not, that is so."""
+def test_what_is_told_of_threads_is_what_a_search_finds(of: Grammar, seed: int) -> None:
+    """Where it is told without a search that a thread can be finished or not, that is so."""
     automaton = automaton_of(of)
     if automaton is None or not automaton.is_checked:
         return
     k, draw, at = kernels("grammar_tables"), random.Random(seed), automaton.start
+    verdicts = Verdicts(automaton)
     automaton.tables.info[k.CHECKED] = kernels("grammar_verdicts").NEVER
     for _ in range(5):
         live = [p for p in (automaton.run(at, bytes((byte,)))[0] for byte in b"abc") if p >= 0]
@@ -142,7 +143,7 @@ def test_what_terminals_promise_is_what_a_search_finds(of: Grammar, seed: int) -
             return
         at = draw.choice(live)
         for thread in automaton.threads(at):
-            told = Verdicts(automaton).by_prospects(thread)
+            told = verdicts.told(thread)
             alone = automaton.ask(kernels("grammar_masks").place_of, *thread)
             found = automaton.completions(b"abc").search(alone)
             assert told is None or told == (found is not None)
