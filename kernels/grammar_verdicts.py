@@ -13,6 +13,7 @@ from structgen.kernels.grammar_lexer import (
     call_next_watches,
 )
 from structgen.kernels.grammar_tables import (
+    BEHIND,
     CHECKED,
     GRAMMAR,
     I64_2,
@@ -35,6 +36,7 @@ from structgen.kernels.grammar_tables import (
 )
 from structgen.kernels.tables import DEAD, UNKNOWN, slot_of
 
+BREAKS, SETTLES, BEHIND_IT = 0, 1, 2  # what can become of watches
 NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are asked about: none, with watches, all
 
 
@@ -123,19 +125,64 @@ def lexeme_ends(t, lexer, watches, queue, seen, out):  # type: ignore[no-untyped
     return count
 
 
+@inner(INT(GRAMMAR, INT))
+def may_turn_out_well(t, watches):  # type: ignore[no-untyped-def]
+    """1 if some bytes, whatever they are, or the end of the text break no watch, else 0.
+
+    Or NEED_SPACE. A breadth-first search.
+    """
+    base = region(t, BEHIND)
+    t.work[base] = watches
+    count = numba.int64(1)
+    i = numba.int64(0)
+    while i < count:
+        watches = numba.int64(t.work[base + i])
+        i += 1
+        if t.rec[watches, 4] == 0:
+            return numba.int64(1)
+        for kind in range(t.next.shape[1]):
+            after = call_next_watches(t, watches, kind)
+            if after == 0:
+                return numba.int64(1)
+            if after < DEAD:
+                return after
+            if after > 0:
+                seen = False
+                for j in range(count):
+                    if t.work[base + j] == after:
+                        seen = True
+                if not seen:
+                    if count >= t.info[REGION]:
+                        return lacks(t, REGION)
+                    t.work[base + count] = after
+                    count += 1
+    return numba.int64(0)
+
+
 @inner(INT(GRAMMAR, INT, INT))
 def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
-    """1 if some bytes of the lexeme leave no watch; 0 if not, or NEED_SPACE.
+    """Whether some bytes of the lexeme leave no watch: SETTLES, else BEHIND_IT or BREAKS.
 
-    A breadth-first search over pairs of lexer state and watches.
+    BEHIND_IT: what is read behind the lexeme may do so. Or NEED_SPACE. A breadth-first search over
+    pairs of lexer state and watches.
     """
     base = region(t, SEARCH)
+    found = numba.int64(BREAKS)
     t.work[base], t.work[base + 1] = lexer, watches
     count = numba.int64(1)
     i = numba.int64(0)
     while i < count:
         lexer, watches = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
         i += 1
+        ends = call_endings(t, lexer)
+        if ends < 0:
+            return ends
+        if found == BREAKS and (t.heap[ends] > 0 or t.heap[t.rec[lexer, 0]] < 0):
+            well = may_turn_out_well(t, watches)
+            if well < 0:
+                return well
+            if well == 1:
+                found = numba.int64(BEHIND_IT)
         for kind in range(t.next.shape[1]):
             after = call_next_lexer(t, lexer, kind)
             beyond = call_next_watches(t, watches, kind)
@@ -144,7 +191,7 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
             if after == DEAD or beyond == DEAD:
                 continue
             if beyond == 0:
-                return numba.int64(1)
+                return numba.int64(SETTLES)
             seen = False
             for j in range(count):
                 if t.work[base + 2 * j] == after and t.work[base + 2 * j + 1] == beyond:
@@ -155,7 +202,7 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
                 t.work[base + 2 * count] = after
                 t.work[base + 2 * count + 1] = beyond
                 count += 1
-    return numba.int64(0)
+    return found
 
 
 @inner(INT(GRAMMAR, INT, INT))
@@ -185,10 +232,12 @@ def finishable(t, count):  # type: ignore[no-untyped-def]
             doubtful = sure == 0
         elif doubtful and t.info[CHECKED] == DOUBTED:
             lexer, watches = numba.int64(t.work[base + 3 * i]), t.work[base + 3 * i + 2]
-            fine = settled(t, lexer, numba.int64(watches))
-            if fine < 0:
-                return fine
-            doubtful = fine == 0
+            settling = settled(t, lexer, numba.int64(watches))
+            if settling < 0:
+                return settling
+            if settling == BREAKS:
+                continue
+            doubtful = settling == BEHIND_IT
         if doubtful:
             key = verdict_key(t, i)
             if key < 0:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 MOST_EXPLORED = 600  # sets of stacks looked at for the terminals that stand side by side
+MOST_INTS = 64  # in each of them
 
 
 class GrammarAutomaton(Automaton):
@@ -75,8 +76,8 @@ class GrammarAutomaton(Automaton):
         self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
         if used.layout is not None:
             return
-        if ordered:
-            adjacency = Adjacency(used, terminals, self.tables, self._explored(), samples)
+        if ordered and (explored := self._explored(contexts)):
+            adjacency = Adjacency(used, terminals, self.tables, explored, samples)
         safe, verdicts = self._is_safe(used, adjacency), kernels("grammar_verdicts")
         self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
         if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
@@ -95,17 +96,26 @@ class GrammarAutomaton(Automaton):
         relations = Relations(grammar, numbers, ignored, adjacency.can_follow())
         return relations.every_place_leads_on()
 
-    def _explored(self) -> list[int]:
+    def _explored(self, contexts: list[int]) -> list[int]:
         """The sets of terminals that the lexer looks for at once, as far as they are soon met.
 
-        All of them in most grammars; `Contexts` never misses one, but has some that never come up.
+        All of them in most grammars; `contexts` misses none, but has some that never come up. None
+        where these stacks are too large to look at.
         """
+        ignored = sum(1 << i for i in range(self.rests.terminals)
+                      if self.constant(self._k.T_IGNORED, i))  # fmt: skip
+        missing = {context | ignored for context in contexts}
         scan = kernels("grammar_layout").scan_laid
         queue = [self.threads(self.start)[0][1]]
         seen, found = set(queue), set()
         for stacks in queue:
+            if self.field(stacks, 1) > MOST_INTS:
+                return []
+            if not missing:
+                break
             allowed = self.record(self.field(stacks, 5))
             found.add(sum(1 << terminal for terminal in allowed))
+            missing -= found
             for terminal in allowed:
                 after = self.ask(scan, stacks, terminal)
                 if after >= 0 and after not in seen and len(queue) < MOST_EXPLORED:

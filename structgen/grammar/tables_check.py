@@ -247,7 +247,7 @@ class _Check:
         for tag, kind in kinds:
             others = (-1,) if tag == k.ENTER else ()
             _demand(self._all(values[tags == tag], kind, *others), "a value")
-        _demand(_within(values[tags == k.VERDICT], 0, 2), "a value")
+        _demand(_within(values[tags == k.VERDICT], 0, 3), "a value")
         scans = ((tags == k.SCAN) | (tags == k.SCANS)) & (values != -1)
         _demand(self._closed(values[scans]) and self._closed(keys[scans]), "a value")
         rec = self._t.rec

@@ -24,7 +24,7 @@ from structgen.jit import kernels
 if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
 
-MAX_POSITIONS = 1_000  # looked at for a text that finishes a thread
+FEW_POSITIONS, MAX_POSITIONS = 32, 1_000  # looked at for a text that finishes a thread
 
 Thread = tuple[int, int, int]
 
@@ -56,9 +56,11 @@ class Verdicts:
 
     def decide(self, thread: Thread) -> bool:
         """Whether some text finishes a thread; it and those on the way to it are remembered."""
-        known = self.told(thread)
+        known = self._found(thread, FEW_POSITIONS) if self._safe else None
         if known is None:
-            known = self._is_found(thread)
+            known = self.told(thread)
+        if known is None:
+            known = bool(self._found(thread, MAX_POSITIONS))
         self._remember(thread, verdict=known)
         return known
 
@@ -100,18 +102,21 @@ class Verdicts:
                 return True
         return False
 
-    def _is_found(self, thread: Thread) -> bool:
-        """Whether a text that finishes a thread is found; the threads that it reads are kept."""
+    def _found(self, thread: Thread, most: int) -> bool | None:
+        """Whether some text finishes a thread, None if none is found within `most` positions.
+
+        The threads that it reads are kept.
+        """
         automaton = self._automaton
         at = automaton.ask(kernels("grammar_masks").place_of, *thread)
         mode = int(automaton.tables.info[self._k.CHECKED])
         automaton.tables.info[self._k.CHECKED] = kernels("grammar_verdicts").NEVER
         try:
-            way = self._completions.search(at, self._is_known, most=MAX_POSITIONS)
+            way = self._completions.search(at, self._is_known, most)
             for one in self._read_by(way or []):
                 self._remember(one, verdict=True)
         except BudgetError:
-            way = None
+            return None
         finally:
             automaton.tables.info[self._k.CHECKED] = mode
         return way is not None
@@ -132,8 +137,9 @@ class Verdicts:
         """Whether a position has a thread that is known to be finishable."""
         find = kernels("tables").lookup
         return any(
-            find(self._automaton.tables.memo, self._key(thread)) == 1
-            or self._finishes(self._surely, thread)
+            (self._safe and thread[2] == 0)
+            or find(self._automaton.tables.memo, self._key(thread)) == 1
+            or (not self._safe and self._finishes(self._surely, thread))
             for thread in self._automaton.threads(at)
         )
 
