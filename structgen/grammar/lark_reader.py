@@ -7,6 +7,7 @@ repetitions and options is not Lark's, which writes out every combination of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -29,6 +30,8 @@ from structgen.grammar.terminal_patterns import Matches, matches_of
 from structgen.spec.specs import JsonSchema, Spec
 
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
+_IGNORED = re.compile(r"__IGNORE_(\d+)")  # as Lark names what `%ignore` has no name for
+_RANGE = re.compile(r"\[(.)-(.)\]")
 
 
 def read(
@@ -231,8 +234,15 @@ class _Reader:
 
     def _shown(self, definition: TerminalDef) -> str:
         """How messages name a terminal: one without a name of its own as it is written."""
-        name, raw = str(definition.name), definition.pattern.raw
-        return name if name in self.named or raw is None else raw
+        name, pattern = str(definition.name), definition.pattern
+        ignored = _IGNORED.fullmatch(name)
+        if ignored is not None and int(ignored[1]) < len(self.text.ignored):
+            return self.text.ignored[int(ignored[1])]
+        if name in self.named:
+            return name
+        ends = _RANGE.fullmatch(pattern.value)
+        as_written = f'"{ends[1]}".."{ends[2]}"' if ends else f"/{pattern.to_regexp()}/"
+        return as_written if pattern.raw is None else str(pattern.raw)
 
     def _place(self, definition: TerminalDef) -> Place | None:
         defined = self.text.defined(definition.name)

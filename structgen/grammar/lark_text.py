@@ -32,7 +32,7 @@ _DEFINITION = re.compile(
     r"[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\.[ \t]*[+-]?\d+)?[ \t]*:",
     re.MULTILINE,
 )
-
+_IGNORED = re.compile(r"^[ \t]*%ignore[ \t]+(.*(?:\n[ \t]*\|.*)*)", re.MULTILINE)
 
 _TERMINAL_SIZE = 20_000  # terminals inside one another that may be written out
 
@@ -74,6 +74,16 @@ class LarkText(Source):
         """Where a name, string or pattern is written, if given within a definition, or anywhere."""
         start = self._uses.get((within.split("{", maxsplit=1)[0], text), self._uses.get(("", text)))
         return None if start is None else self.place(start)
+
+    @cached_property
+    def ignored(self) -> list[str]:
+        """What each `%ignore` names, as it is written."""
+        found = []
+        for line in _IGNORED.finditer(self.text):
+            words = _TOKEN.finditer(self.text, line.start(1), line.end(1))
+            end = max((m.end() for m in words if m.lastgroup != "comment"), default=line.start(1))
+            found.append(" ".join(self.text[line.start(1) : end].split("\n")))
+        return found
 
     @cached_property
     def _starts_of(self) -> dict[str, list[int]]:
