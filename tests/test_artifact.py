@@ -258,3 +258,26 @@ def test_forged_forms_lead_nowhere(
     value: Any = data.draw(st.sampled_from([None, 0, 2**70, "regex", [], {}, {"start": -5}, True]))
     container.write(tmp_path / "f", artifact.KIND, header | {field: value}, arrays)
     exercise(tmp_path / "f", Random(0))
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 20, 1 << 40, (1 << 62) + 5, (1 << 63) - 1])
+@pytest.mark.parametrize("column", [0, 1])
+def test_positions_that_no_part_has_are_refused(number: int, column: int, tmp_path: Path) -> None:
+    """A file of a spec made of others may name only parts and positions that there are."""
+    parts = sg.JsonSchema({"type": "integer"}), sg.Lark('start: "a" start "b" | "c"')
+    spec = sg.sequence(sg.Tag("<t>", None, "</t>"), *parts)
+    constraint = sg.compile(spec, VOCABULARY)
+    for text in (b"<t>x</t>1", b"<t></t>-12aac", b"<t>1</t>3aacb"):
+        assert constraint.advance_bytes(constraint.start, text) >= 0
+    constraint.save(tmp_path / "f")
+    header, arrays = container.read(tmp_path / "f", artifact.KIND)
+    (threads,) = (name for name in arrays if name.endswith("threads"))
+    for i in range(len(arrays[threads])):
+        forged = arrays[threads].copy()
+        forged[i, column] = number
+        container.write(tmp_path / "g", artifact.KIND, header, arrays | {threads: forged})
+        with pytest.raises(ArtifactError):
+            sg.load(tmp_path / "g", VOCABULARY)
+    container.write(tmp_path / "g", artifact.KIND, header, arrays)
+    loaded = sg.load(tmp_path / "g", VOCABULARY)
+    assert loaded.is_accepting(loaded.advance_bytes(loaded.start, b"<t>x</t>1aacbb"))

@@ -100,6 +100,10 @@ class Automaton(ABC):
         return {}
 
     @abstractmethod
+    def is_position(self, at: int) -> bool:
+        """Whether a number, as a file may hold any, is that of a position that is there."""
+
+    @abstractmethod
     def core(self, at: int) -> Hashable:
         """Equal for positions that are known to have the same futures."""
 

@@ -105,6 +105,10 @@ class Engine(Numbering, Automaton):
         """See `Automaton.is_accepting`."""
         return self.ask_at(self._doors.ending, at) == 1
 
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return 0 <= at >> 32 < self.states_made and at & 0xFFFFFFFF < int(self.tables.sizes[0])
+
     def core(self, at: int) -> tuple[int, int]:
         """See `Automaton.core`.
 

@@ -165,6 +165,10 @@ class Composite(Automaton):
                 found.append((part, after))
         return self._closed(found) if found else DEAD
 
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return 0 <= at < len(self._positions)
+
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`."""
         final, threads = self._positions[at]
@@ -215,8 +219,13 @@ class Composite(Automaton):
         pairs = [(int(p), int(q)) for p, q in saved.arrays["threads"]]
         counts = saved.arrays["thread_counts"].tolist()
         finals = saved.arrays["finals"].tolist()
-        if any(not 0 <= p < len(self.parts) or q < 0 for p, q in pairs) or sum(counts) != len(
-            pairs
+        if (
+            len(counts) != len(finals)
+            or min(counts, default=-1) < 0
+            or sum(counts) != len(pairs)
+            or any(not 0 <= p < len(self.parts) for p, _ in pairs)
+            or not all(self.parts[p].automaton.is_position(q) for p, q in set(pairs))
+            or not 0 <= int(saved.header["start"]) < len(counts)
         ):
             raise ArtifactError(
                 "the saved positions do not belong to the saved spec", hint="compile the spec again"

@@ -77,6 +77,10 @@ class Counted(Automaton):
         found = self.inner.specials(inner)
         return {text: self.number(after, count) for text, after in found.items()}
 
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return 0 <= at < len(self._found)
+
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`."""
         return self._found[at]

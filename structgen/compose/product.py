@@ -117,6 +117,10 @@ class Product(Automaton):
                 found[text] = self._number(after_both, origin)
         return found
 
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return 0 <= at < len(self._found)
+
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`."""
         return at

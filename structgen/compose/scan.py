@@ -58,6 +58,10 @@ class Scan(Automaton):
             stuck = self._stuck[at] = bool((self.table.rows[at] < 0).all())
         return stuck
 
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return 0 <= at < len(self.table.rows)
+
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`."""
         return at

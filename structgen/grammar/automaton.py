@@ -219,6 +219,10 @@ class GrammarAutomaton(Automaton):
         """See `Automaton.next_bytes`."""
         return [byte for byte in range(256) if self.ask(self._step.step, at, byte) >= 0]
 
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return are_positions(self.tables, np.array([at]))
+
     def core(self, at: int) -> int:
         """See `Automaton.core`: equal futures mostly have equal positions."""
         return at

@@ -96,7 +96,8 @@ class NestingAutomaton(Automaton):
             len(counts) != len(outers)
             or min(counts, default=-1) < 0
             or sum(counts) != len(inlets)
-            or any(not 0 <= i.inner < len(self.inners) or i.at < 0 for i in inlets)
+            or any(not 0 <= i.inner < len(self.inners) for i in inlets)
+            or any(not self.inners[i.inner].automaton.is_position(i.at) for i in set(inlets))
             or any(not 0 < i.stacks < records or not 0 <= i.watches < records for i in inlets)
             or not are_positions(self.outer.tables, np.array([o for o in outers if o != DEAD]))
             or not 0 <= int(saved.header["start"]) < len(outers)
@@ -229,6 +230,10 @@ class NestingAutomaton(Automaton):
                 after = inlet._replace(at=special[text], watches=0)
                 found.setdefault(text, []).append(after)
         return {text: self._closed(DEAD, moved) for text, moved in found.items()}
+
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return 0 <= at < len(self._positions)
 
     def core(self, at: int) -> int:
         """See `Automaton.core`: equal futures mostly have equal positions."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lark import Lark as LarkParser
 from lark.exceptions import LarkError
 
+import structgen as sg
 from structgen.errors import (
     BudgetError,
     GrammarError,
@@ -20,6 +21,7 @@ from structgen.errors import (
     StructgenError,
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
+    ValidationError,
 )
 from structgen.grammar.ir import Grammar, Indentation, Place
 from structgen.spec.grammar_specs import Gbnf, Lark
@@ -294,3 +296,21 @@ def test_all_errors_are_typed() -> None:
         except StructgenError:
             broken += 1
     assert 0 < broken < len(text)
+
+
+def test_what_has_no_name_is_shown_as_it_is_written() -> None:
+    """Messages name ignored patterns, ranges and literals with the words of the grammar."""
+    spec = sg.Lark(
+        """start: "a" (B | "x".."z" | /q{2}/ | "=")
+        B: /[0-9]+/
+        %ignore /[ \\t]+/
+        %ignore "#" /[^\\n]*/  // comments
+        %ignore B
+          | "-"
+        """
+    )
+    with pytest.raises(ValidationError) as raised:
+        sg.check(spec, "a ?")
+    for shown in ('"x".."z"', "/q{2}/", '"="', r"/[ \t]+/", r'"#" /[^\n]*/', '| "-"'):
+        assert shown in raised.value.expected
+    assert "__" not in str(raised.value)
