@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import called, inlined, lean
+from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.tables import (
     ALL,
     ALONE,
@@ -52,7 +52,7 @@ def includes(t, at, part):  # type: ignore[no-untyped-def]
     return result
 
 
-@lean(types.int64(TABLES, types.int64))
+@inner(types.int64(TABLES, types.int64))
 def place(t, at):  # type: ignore[no-untyped-def]
     """The slot of `same` that has the set whose words stand at `at`, or the empty one for it.
 

@@ -55,17 +55,14 @@ def ending(tables, pair):  # type: ignore[no-untyped-def]
     return call_ending(tables_at(tables), pair)
 
 
-@kernel(types.int64(types.int64, types.int64, types.int64))
-def begin(tables, rests, ctx):  # type: ignore[no-untyped-def]
-    """Note from now on what is asked of a context, and return what `outlook` does.
-
-    With a context of -1 nothing is noted any more.
-    """
+@kernel(types.int64(*[types.int64] * 4))
+def begin(tables, rests, ctx, begun):  # type: ignore[no-untyped-def]
+    """Note from now on what is asked of a context, and return what `outlook` does."""
     t = tables_at(tables)
     for k in range(t.asked.shape[0]):
         t.asked[k] = 0
     t.asked[OF] = ctx
-    return np.int64(0) if ctx < 0 else outlook(t, rests_at(rests), ctx)
+    return outlook(t, rests_at(rests), ctx, begun)
 
 
 @kernel(types.int64(*[types.int64] * 7, types.int32[::1], I64))

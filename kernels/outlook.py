@@ -9,12 +9,12 @@ same outlook, of which what was looked up is the same.
 from __future__ import annotations
 
 import numba
-from numba import types
 
 from structgen.kernels.checklists import includes, size_of
-from structgen.kernels.flags import inlined, lean
+from structgen.kernels.flags import inlined
 from structgen.kernels.tables import (
     ALL,
+    BEGUN,
     CHECKLIST,
     ENDLESS,
     FRAME,
@@ -22,13 +22,11 @@ from structgen.kernels.tables import (
     OUTLOOK,
     PARENT,
     REQUIRED,
-    TABLES,
     TAKEN,
     TICKED,
     slot_of,
 )
 from structgen.kernels.taken import rests_of_taken
-from structgen.kernels.walk import RESTS
 
 
 @inlined
@@ -44,9 +42,12 @@ def standing(t, checklist, ticked):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def looks(t, ctx):  # type: ignore[no-untyped-def]
-    """What decides the future of a context: its frame, how far it has come, and the one below."""
-    frame, parent = numba.int64(t.contexts[ctx, FRAME]), numba.int64(t.contexts[ctx, PARENT])
+def looks(t, ctx, frame):  # type: ignore[no-untyped-def]
+    """What decides the future of a context: its frame, how far it has come, and the one below.
+
+    frame: that of the context, or one that will do in its place.
+    """
+    parent = numba.int64(t.contexts[ctx, PARENT])
     ticked, checklist = numba.int64(t.contexts[ctx, TICKED]), t.frames[frame, CHECKLIST]
     found = frame << 3
     if ticked >= 0 and checklist >= 0:
@@ -58,26 +59,40 @@ def looks(t, ctx):  # type: ignore[no-untyped-def]
     return found
 
 
-@lean(types.int64(TABLES, RESTS, types.int64))
-def outlook(t, rests, ctx):  # type: ignore[no-untyped-def]
+@inlined
+def known(t, key):  # type: ignore[no-untyped-def]
+    """The outlook of what `looks` says, or NEED_SPACE."""
+    i = slot_of(t.outlooks, key)
+    if t.outlooks[i, 0] != key:
+        if 2 * t.sizes[13] >= t.outlooks.shape[0]:
+            return numba.int64(NEED_SPACE)
+        t.outlooks[i, 0] = key
+        t.outlooks[i, 1] = t.sizes[13]
+        t.sizes[13] += 1
+    return t.outlooks[i, 1]
+
+
+@inlined
+def outlook(t, rests, ctx, begun):  # type: ignore[no-untyped-def]
     """Twice the outlook of a context, and 1 more if what was read may begin a text taken before.
 
-    rests: scratch. Or NEED_SPACE.
+    rests: scratch. begun: 1 where nothing but a scalar can be read first. Or NEED_SPACE.
     """
     while t.contexts[ctx, OUTLOOK] < 0:
         at = numba.int64(ctx)  # outermost first
         while t.contexts[at, PARENT] >= 0 and t.contexts[t.contexts[at, PARENT], OUTLOOK] < 0:
             at = numba.int64(t.contexts[at, PARENT])
-        key = looks(t, at)
-        i = slot_of(t.outlooks, key)
-        if t.outlooks[i, 0] != key:
-            if 2 * t.sizes[13] >= t.outlooks.shape[0]:
-                return numba.int64(NEED_SPACE)
-            t.outlooks[i, 0] = key
-            t.outlooks[i, 1] = t.sizes[13]
-            t.sizes[13] += 1
-        t.contexts[at, OUTLOOK] = t.outlooks[i, 1]
-    found = numba.int64(t.contexts[ctx, OUTLOOK]) << 1
+        found = known(t, looks(t, at, numba.int64(t.contexts[at, FRAME])))
+        if found < 0:
+            return found
+        t.contexts[at, OUTLOOK] = found
+    found = numba.int64(t.contexts[ctx, OUTLOOK])
+    if begun != 0:
+        frame = t.contexts[ctx, FRAME]
+        found = known(t, looks(t, ctx, numba.int64(t.frames[frame, BEGUN])))
+        if found < 0:
+            return found
+    found = found << 1
     if t.contexts[ctx, TAKEN] >= 0:
         if rests_of_taken(t.contexts, t.origin, ctx, rests.text, rests.start) != 0:
             found |= 1

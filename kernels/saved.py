@@ -16,6 +16,7 @@ from structgen.kernels.tables import (
     ALLOWED,
     BASE,
     BEGIN,
+    BEGUN,
     BYTE,
     CAME,
     CHECK,
@@ -59,7 +60,7 @@ def is_hash(used, slots, entries):  # type: ignore[no-untyped-def]
     return used == entries and slots > 0 and slots & (slots - 1) == 0 and 2 * used <= slots
 
 
-@lean(types.int64(TABLES, types.int64))
+@inlined
 def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
     states, frames, contexts = t.filled.shape[0], t.frames.shape[0], t.contexts.shape[0]
     used = 0
@@ -91,7 +92,7 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@lean(types.int64(TABLES, types.int64))
+@inlined
 def _unsound_words(t, labels):  # type: ignore[no-untyped-def]
     if not 0 <= t.sizes[5] <= min(t.order.shape[0], t.words.shape[0]) or t.order.shape[0] == 0:
         return numba.int64(26)
@@ -110,7 +111,7 @@ def _unsound_words(t, labels):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@lean(types.int64(TABLES))
+@inlined
 def _unsound_spans(t):  # type: ignore[no-untyped-def]
     states, size = t.filled.shape[0], t.alike.shape[0]
     if not 0 <= t.sizes[9] <= t.spans.shape[0]:
@@ -143,7 +144,7 @@ def is_kept(t, at):  # type: ignore[no-untyped-def]
     return False
 
 
-@lean(types.int64(TABLES))
+@inlined
 def _unsound_checklists(t):  # type: ignore[no-untyped-def]
     frames, used, count = t.frames.shape[0], t.sizes[10], numba.int64(0)
     if not 0 <= t.sizes[12] <= t.checklists.shape[0] or not 0 <= used <= t.sets.shape[0]:
@@ -231,6 +232,8 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
             return numba.int64(14)
         bits, high = t.frames[f, ALLOWED], t.frames[f, HIGH]
         if not -1 <= t.frames[f, CHECKLIST] < t.sizes[12] or not 0 <= t.frames[f, ALIKE] < frames:
+            return numba.int64(14)
+        if not 0 <= t.frames[f, BEGUN] < frames:
             return numba.int64(14)
         if bits < -1 or (bits >= 0 and bits + (max(high, 1) + 7 >> 3) > t.sizes[8]):
             return numba.int64(14)

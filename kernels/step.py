@@ -16,6 +16,7 @@ from structgen.kernels.tables import (
     AT_ENDING,
     AT_HAS_ALLOWED,
     AT_RUN,
+    AT_STEP,
     BASE,
     BYTES,
     CHECKLIST,
@@ -268,6 +269,9 @@ def step(t, pair, byte):  # type: ignore[no-untyped-def]
     return read(t, pair, byte)
 
 
+call_step = called(step, AT_STEP)
+
+
 @lean(types.int64(TABLES, types.int64, BYTES))
 def run(t, pair, data):  # type: ignore[no-untyped-def]
     """Read all bytes of `data` (uint8[n], read-only) from `t.need[4]` on.
@@ -330,7 +334,7 @@ def follows(t, pair, byte):  # type: ignore[no-untyped-def]
         if lets_through(t, pair & 0xFFFFFFFF, numba.int64(t.rows[q, byte])):
             return numba.int64(0)
         return numba.int64(DEAD)
-    return step(t, pair, byte)
+    return call_step(t, pair, byte)
 
 
 @lean(types.int64(TABLES, types.int64))

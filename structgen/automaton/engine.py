@@ -57,6 +57,8 @@ class Engine(Numbering, Automaton):
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
         self._ticked = {-1: 0}  # by number of the set
+        self._lexemes: dict[int, int] = {}  # by frame: that of a scalar, else 0
+        self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
         if saved is None:
             start = self.frame_id(self.machine.start, (OPEN, -1, -1))
             self._describe(start)
@@ -164,6 +166,16 @@ class Engine(Numbering, Automaton):
         k, t, ctx = self._k, self.tables, at & 0xFFFFFFFF
         return int(t.frames[t.contexts[ctx, k.FRAME], k.LEXEME]) << 32 | ctx
 
+    def scalar(self, ctx: int) -> int:
+        """The lexer state with which the lexeme of a context begins if it is a scalar, else 0."""
+        number = int(self.tables.contexts[ctx, self._k.FRAME])
+        found = self._lexemes.get(number)
+        if found is None:
+            is_scalar = self.frame(number).is_scalar
+            lexeme = int(self.tables.frames[number, self._k.LEXEME]) if is_scalar else 0
+            found = self._lexemes[number] = lexeme
+        return found
+
     def ticked(self, ctx: int) -> int:
         """The positions that are ticked off in a context, as bits."""
         k, t = self._k, self.tables
@@ -241,10 +253,12 @@ class Engine(Numbering, Automaton):
         if frame.checklist is not None:
             checklist = self._checklist_ids[frame.checklist]
             self.tables = with_checklist(self.tables, checklist, frame.checklist)
-        alike = self._frame_ids[frame.alike]
+        alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
         self.tables.frames[number] = (
-            entry, lexeme, frame.low, frame.high, bits, checklist, alike,
+            entry, lexeme, frame.low, frame.high, bits, checklist, alike, begun,
         )  # fmt: skip
+        for label, code in self._checks.get(begun, {}).items():
+            self._write(number, label, code)
 
     def _move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""
@@ -256,6 +270,12 @@ class Engine(Numbering, Automaton):
             found = enumerate(frames_of(move))
             numbers = [self._frame(f, (OPEN + i, frame, label)) for i, f in found]
             code = self._code(move, numbers)
+        self._write(frame, label, code)
+        if isinstance(move, Check):
+            self._checks.setdefault(int(self.tables.frames[frame, k.BEGUN]), {})[label] = code
+
+    def _write(self, frame: int, label: int, code: int) -> None:
+        """Write a move down."""
         t = self.tables
         if 2 * t.sizes[4] >= len(t.moves):
             self.tables = t = t._replace(moves=self._rehashed(t.moves))

@@ -152,7 +152,7 @@ class JsonMachine(Machine[JsonFrame]):
             threads = told_apart(threads)
         built = () if frame.watched else None
         account = self._checklists.of(threads) if kind == "object" and built is None else None
-        return Push(self._frame(kind, "open", threads, (), built, account), frame)
+        return Push(self._frame(kind, "open", threads, (), built, account), frame.begun)
 
     def _close(self, frame: JsonFrame, mask: int, value: Value = None) -> JsonFrame | None:
         """The frame after a child that fits the nodes in `mask`, whose value may be asked for."""
@@ -262,6 +262,8 @@ class JsonMachine(Machine[JsonFrame]):
             frame.checklist = checklist
             if checklist is not None and stage == "key":
                 frame.alike = self._frame(kind, "open", threads, checklist=checklist)
+            elif checklist is not None and stage == "value":
+                checklist.begun = frame.begun = checklist.begun or frame
             self._begin(frame)
             self._frames[key] = frame
         return frame
@@ -320,6 +322,7 @@ class JsonMachine(Machine[JsonFrame]):
         brackets = "[" * any(self._costs.arrays(node) for node in vector)
         brackets += "{" * any(self._costs.objects(node) for node in vector) + "]" * closing
         scalars = tuple(wanted(node) for node in vector)
+        frame.is_scalar = not brackets
         kind = "item" if frame.watched else "once" if frame.apart else "value"
         return value_start(scalars, brackets, kind, self._layout.surrogates)
 

@@ -31,10 +31,13 @@ class Frame:
     SKIP, and belongs to no frame in particular, so that frames share its states; None if nothing.
     low, high: of a lexeme that is one of several names, those with a position in this range count;
     allowed: and whose bit is set in these bytes, None for all; checklist: and that is not ticked
-    off there. alike: a frame in which all labels do the same that the lexeme can end with.
+    off there. alike: a frame in which all labels do the same that the lexeme can end with;
+    begun: one in which those of scalars do; is_scalar: whether nothing but a scalar can come.
     """
 
-    __slots__ = ("alike", "allowed", "checklist", "entry", "high", "lexeme", "low")
+    __slots__ = (
+        "alike", "allowed", "begun", "checklist", "entry", "high", "is_scalar", "lexeme", "low",
+    )  # fmt: skip
 
     def __init__(self, lexeme: LexState, entry: LexState | None = None) -> None:
         self.lexeme = lexeme
@@ -44,6 +47,8 @@ class Frame:
         self.allowed: bytes | None = None
         self.checklist: Checklist | None = None
         self.alike: Frame = self
+        self.begun: Frame = self
+        self.is_scalar = False
 
 
 class Checklist:
@@ -51,10 +56,11 @@ class Checklist:
 
     size: positions are below it. required, possible: those that must come, and those that may.
     endless: whether other texts may always follow. after: the frames in which only more may follow,
-    only the end, or either, None for those that nothing leads to. Compared by identity.
+    only the end, or either, None for those that nothing leads to. begun: the first of those in
+    which a value comes. Compared by identity.
     """
 
-    __slots__ = ("after", "endless", "possible", "required", "size")
+    __slots__ = ("after", "begun", "endless", "possible", "required", "size")
 
     def __init__(
         self, size: int, required: Iterable[int], possible: Iterable[int], endless: bool
@@ -64,6 +70,7 @@ class Checklist:
         self.possible = tuple(possible)
         self.endless = endless
         self.after: tuple[Frame | None, ...] = ()
+        self.begun: Frame | None = None
 
 
 class Goto(NamedTuple):

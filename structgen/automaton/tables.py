@@ -45,7 +45,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[An
         "allowed": np.zeros(64, np.uint8),
         "spans": np.zeros((512, 3), np.int32),
         "alike": np.full(2048, -1, np.int32),
-        "frames": np.full((64, 7), -1, np.int32),
+        "frames": np.full((64, 8), -1, np.int32),
         "moves": hash_table(256),
         "checklists": np.full((16, 7), -1, np.int32),
         "sets": np.zeros(512, np.int64),

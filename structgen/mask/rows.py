@@ -39,7 +39,7 @@ class RowStore:
         self._grow(np.empty((8, words), np.int32))
         self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
         self.index: dict[int, int] = {}
-        self._known: dict[int, int] = {}  # hash of a row -> its place
+        self._known: dict[int, int] = {}  # digest of a row -> its place
         self._count = 0
         self._max_bytes = max_bytes
         self._limit = max(LEAST, max_bytes // 2 // (4 * words))
@@ -72,9 +72,10 @@ class RowStore:
 
     def add(self, state: int, row: Row) -> int:
         """Keep the row of a state; returns its place in the table."""
-        key = hash(row.tobytes())
+        k = kernels("rows")
+        key = k.digest(row)
         at = self._known.get(key)
-        if at is None or not np.array_equal(self.table[at], row):
+        if at is None or not k.has_row(self.table, at, row):
             if self._count == len(self.table):
                 size = 2 * len(self.table) if self.full else min(2 * len(self.table), self._limit)
                 larger = np.empty((size, self.table.shape[1]), np.int32)

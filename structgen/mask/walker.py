@@ -80,7 +80,8 @@ class Walker(Masks):
         )
         self._crossings_at: dict[int, Written] = {}
         self._stack = np.zeros(2 * vocabulary.trie.max_depth + 6, np.int64)
-        self._alike: dict[int, dict[int, dict[int, int]]] = {}
+        self._alike: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
+        self._scalars: dict[int, bool] = {}
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
         self._inside: dict[int, Inside] = {}
@@ -99,12 +100,23 @@ class Walker(Masks):
                     return other
         return DEAD
 
-    def _begin(self, at: int) -> int:
+    def _begin(self, at: int) -> tuple[int, int]:
         """Begin to note what the row of a position depends on; a number for what it has beside."""
-        found = self._engine.ask_at(self._doors.begin, self._rests_at.address, at & 0xFFFFFFFF)
-        return (at >> 32) << 40 | found
+        q, ctx = at >> 32, at & 0xFFFFFFFF
+        begun = 1 if self._is_scalar(q) else self._engine.scalar(ctx)
+        given = self._rests_at.address, ctx, begun > 0
+        return begun, q << 40 | self._engine.ask_at(self._doors.begin, *given)
 
-    def _end(self, at: int, key: int) -> None:
+    def _is_scalar(self, q: int) -> bool:
+        """Whether a lexer state is between two characters of a scalar."""
+        found = self._scalars.get(q)
+        if found is None:
+            state = self._engine.state(q) if self._is_described(q) else None
+            found = isinstance(state, Text) and isinstance(state.role, Scalar)
+            self._scalars[q] = found
+        return found
+
+    def _end(self, at: int, key: tuple[int, int]) -> None:
         """Keep what was noted: whoever has the same has the same row."""
         k, asked = self._engine.kernel_tables, self._engine.tables.asked
         if not asked[k.ALONE]:

@@ -58,7 +58,7 @@ class Served:
             spans=np.zeros((1, 3), np.int32),
             alike=np.full(1, -1, np.int32),
             allowed=np.array([allowed_bits(f.allowed) for f in machine.frames], np.uint8),
-            frames=np.full((len(machine.frames), 7), -1, np.int32),
+            frames=np.full((len(machine.frames), 8), -1, np.int32),
             moves=hash_table(ROOM),
             checklists=np.zeros((1, 7), np.int32),
             sets=np.zeros(1, np.int64),
@@ -156,7 +156,7 @@ class Served:
     def _describe(self, frame: int) -> None:
         found = self.machine.frames[frame]
         bits = -1 if found.allowed is None else frame
-        self.tables.frames[frame] = (*found[:4], bits, -1, frame)
+        self.tables.frames[frame] = (*found[:4], bits, -1, frame, frame)
 
     def _move(self, frame: int, label: int) -> int:
         move = self.machine.move(frame, label)

@@ -204,7 +204,7 @@ def test_states_are_guarded_by_the_words_that_begin_so_where_nothing_else_may_co
             assert t.guard[q, 0] == -1
             continue
         for i, word in enumerate(known):
-            t.frames[t.contexts[0, 0]] = 0, 0, i, i + 1, -1, -1, 0
+            t.frames[t.contexts[0, 0]] = 0, 0, i, i + 1, -1, -1, 0, 0
             assert allowed(t, 0, q) == (word in expected.begun(place))
 
 
