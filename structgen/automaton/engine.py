@@ -244,10 +244,10 @@ class Engine(Numbering, Automaton):
     def _describe(self, number: int) -> None:
         """Write down where a frame begins."""
         frame = self.frame(number)
-        lexeme = self.state_id(frame.lexeme, -1 - 2 * number)
+        lexeme = self.same_id(frame.lexeme, -1 - 2 * number)
         entry = lexeme
         if frame.entry is not None:
-            entry = self.state_id(frame.entry, -2 - 2 * number)
+            entry = self.same_id(frame.entry, -2 - 2 * number)
         bits = -1 if frame.allowed is None else self.bits_id(frame.allowed)
         checklist = -1
         if frame.checklist is not None:

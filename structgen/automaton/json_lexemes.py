@@ -167,17 +167,20 @@ def free_key(layout: Layout) -> Text:
     return Text((EMPTY, ANY), Key(True, layout, takes=True))
 
 
+@lru_cache(maxsize=256)
 def before_lexeme(space: Regex) -> LexState | None:
     """The entry of a frame: white space."""
     return None if space is EPSILON else gap(space, Fork((), SKIP))
 
 
+@lru_cache(maxsize=256)
 def before_member(layout: Layout) -> LexState:
     """The entry of a frame that waits for the value of a member: the colon."""
     behind = gap(layout.inner, Fork((), SKIP))
     return gap(layout.colon, Fork(((ord(":"), behind),)))
 
 
+@lru_cache(maxsize=256)
 def after_member(more: bool, closing: str | None, layout: Layout) -> LexState:
     """After a value inside an object or array: a comma if `more`, or the closing bracket."""
     comma = Fork(((ord(","), End(",")),))

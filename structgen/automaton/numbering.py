@@ -207,13 +207,16 @@ class Numbering:
 
     def state_id(self, state: LexState, origin: int) -> int:
         """The number of a lexer state. origin: see `Origins.states`."""
-        if isinstance(state, Digits):  # large and shared by many rows: hashed only once
-            known = self._identities.get(id(state))
-            if known is None:
-                known = (self._number(state, origin), state)
-                self._identities[id(state)] = known
-            return known[0]
+        if isinstance(state, Digits):  # large and shared by many rows
+            return self.same_id(state, origin)
         return self._number(state, origin)
+
+    def same_id(self, state: LexState, origin: int) -> int:
+        """The same for an object that is met again and again: it is hashed only once."""
+        known = self._identities.get(id(state))
+        if known is None:
+            known = self._identities[id(state)] = (self._number(state, origin), state)
+        return known[0]
 
     def _number(self, state: LexState, origin: int) -> int:
         q = self._state_ids.get(state)
@@ -274,18 +277,17 @@ class Numbering:
     def _fill_from(self, q: int, state: LexState) -> None:
         """Fill the row of a lexer state from its description."""
         row = self.row_of(state)
-        targets = row.targets
-        codes = {id(None): -1}
-        numbers = list(map(id, targets))
-        for byte, number in enumerate(numbers):
-            if number not in codes:
-                target = targets[byte]
+        codes: dict[int, int] = {}
+        found = [(byte, target) for byte, target in enumerate(row.targets) if target is not None]
+        for byte, target in found:
+            if id(target) not in codes:
                 if isinstance(target, End):
-                    codes[number] = -2 - self.label_id(target.label, (q, byte))
-                elif target is not None:
-                    codes[number] = self.state_id(target, (q << 9) | byte)
+                    codes[id(target)] = -2 - self.label_id(target.label, (q, byte))
+                else:
+                    codes[id(target)] = self.state_id(target, (q << 9) | byte)
         accept = -1 if row.accept is None else self.label_id(row.accept, (q, BEFORE))
-        self.tables.rows[q] = [codes[number] for number in numbers]
+        self.tables.rows[q] = -1
+        self.tables.rows[q, [byte for byte, _ in found]] = [codes[id(t)] for _, t in found]
         self.tables.accept[q] = accept
         self.tables.filled[q] = 1
 
