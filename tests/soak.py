@@ -35,6 +35,7 @@ from tests.decode.models import build_model, build_tokenizer
 
 _COMPARED = 3  # one request in so many is made again, alone and without drafts
 _MEGABYTE = 1 << 20
+_SPEC_BYTES = 2 << 20  # memory of a constraint, so that all are filled and forgotten many times
 
 
 class HookError(Exception):
@@ -80,7 +81,10 @@ class CountingSession:
 
 @dataclass
 class Report:
-    """What happened. `faults` are descriptions of what must not happen."""
+    """What happened. `faults` are descriptions of what must not happen.
+
+    grown_megabytes: since a third of the requests. curve: megabytes after each tenth of them.
+    """
 
     requests: int = 0
     rows: int = 0
@@ -92,6 +96,7 @@ class Report:
     faults: list[str] = field(default_factory=list)
     open_sessions: int = 0
     grown_megabytes: float = 0.0
+    curve: list[int] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -122,7 +127,9 @@ class Soak:
 
     def __init__(self, seed: int) -> None:
         tokenizer = build_tokenizer()
-        self.generator = Generator(build_model(tokenizer, context=160).double(), tokenizer)
+        self.generator = Generator(
+            build_model(tokenizer, context=160).double(), tokenizer, spec_bytes=_SPEC_BYTES
+        )
         self.report = Report()
         rng = Random(seed)
         self._specs = [make(rng) for make in SPECS for _ in range(6)]
@@ -150,8 +157,11 @@ class Soak:
             worker.start()
         while any(worker.is_alive() for worker in workers):
             time.sleep(0.05)
-            if not memory and self.report.requests > requests // 3:
+            done = self.report.requests
+            if not memory and done > requests // 3:
                 memory = self._memory()  # by now caches are full
+            if done * 10 > requests * (len(self.report.curve) + 1):
+                self.report.curve.append(self._memory() // _MEGABYTE)
         report = self.report
         gc.collect()
         report.grown_megabytes = (self._memory() - memory) / _MEGABYTE

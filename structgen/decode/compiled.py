@@ -7,22 +7,30 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
+from structgen.constraint import MAX_BYTES, STATE_BYTES
 from structgen.decode.closing import Closer, Speller
 from structgen.decode.interfaces import Constraint
 from structgen.errors import VocabularyError
 from structgen.tokens.vocabulary import Vocabulary
 
+_STATES = 0.25  # of the memory of a constraint, at most
+
 
 class CompiledSpecs:
     """The constraints of the specs used last, for one vocabulary. Safe to share between threads.
 
-    Attribute: `speller`, which writes bytes in the vocabulary's tokens.
+    Each takes about `max_bytes` at most. States of a constraint never expire, so one that has too
+    many of them is compiled anew for the texts to come. Attribute: `speller`, which writes bytes in
+    the vocabulary's tokens.
     """
 
-    def __init__(self, vocabulary: Vocabulary, speller: Speller, kept: int) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, speller: Speller, kept: int, max_bytes: int = MAX_BYTES
+    ) -> None:
         self._vocabulary = vocabulary
         self.speller = speller
         self._kept = kept
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._found: OrderedDict[Any, tuple[Any, Constraint, Closer]] = OrderedDict()
 
@@ -34,9 +42,10 @@ class CompiledSpecs:
         compiled = hasattr(spec, "fill_mask") and hasattr(spec, "advance")
         key = ("id", id(spec)) if compiled else _key(spec)
         with self._lock:
-            if key in self._found:
+            known = self._found.get(key)
+            if known is not None and (compiled or not self._outgrown(known[1])):
                 self._found.move_to_end(key)
-                return self._found[key][1:]
+                return known[1:]
         constraint = self._own(spec) if compiled else self._compile(spec)
         closer = Closer(constraint, self.speller)
         with self._lock:
@@ -48,7 +57,12 @@ class CompiledSpecs:
     def _compile(self, spec: Any) -> Constraint:
         from structgen.pipeline import compile as compile_spec
 
-        return compile_spec(spec, self._vocabulary)
+        return compile_spec(spec, self._vocabulary, max_bytes=self._max_bytes)
+
+    def _outgrown(self, constraint: Constraint) -> bool:
+        """Whether the states alone take more than their share of the memory."""
+        states = getattr(constraint, "size", {}).get("states", 0)
+        return bool(states * STATE_BYTES > _STATES * self._max_bytes)
 
     def _own(self, constraint: Constraint) -> Constraint:
         if constraint.vocabulary.hash != self._vocabulary.hash:

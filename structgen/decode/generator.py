@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from structgen.constraint import MAX_BYTES
 from structgen.decode.closing import Speller
 from structgen.decode.compiled import CompiledSpecs
 from structgen.decode.loading import load_target, vocabulary_of
@@ -49,21 +50,26 @@ class Generator:
         dtype: Any = None,
         chat: Chat = "auto",
         specs_kept: int = 64,
+        spec_bytes: int = MAX_BYTES,
     ) -> None:
         """Load a model: a name, a directory, (model, tokenizer), or an object and its tokenizer.
 
         device: where to put it, else a model object stays where it is and a loaded one goes to the
         GPU if there is one. dtype: a torch dtype or its name; else as the model was saved.
-        specs_kept: compiled specs to keep, the longest unused leave. ModelError when the model
+        specs_kept: compiled specs to keep, the longest unused leave. spec_bytes: memory of each, at
+        most about so much; a bound for servers that run for long. ModelError when the model
         cannot be loaded, VocabularyError when its tokenizer does not tell its tokens' bytes.
         """
         check_chat(chat)
         check_count("specs_kept", specs_kept)
+        check_count("spec_bytes", spec_bytes)
         self.target, self.tokenizer = load_target(model, tokenizer, device, dtype)
         self.vocabulary: Vocabulary = vocabulary_of(self.target, self.tokenizer)
         self.chat: Chat = chat
         self.speculations = Speculations()
-        self.specs = CompiledSpecs(self.vocabulary, Speller(self.vocabulary), specs_kept)
+        self.specs = CompiledSpecs(
+            self.vocabulary, Speller(self.vocabulary), specs_kept, spec_bytes
+        )
 
     @overload
     def generate(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+import structgen as sg
 from structgen.decode.closing import Speller
 from structgen.decode.compiled import CompiledSpecs
 from structgen.decode.generator import Generator, generate
@@ -245,6 +246,25 @@ def test_a_slow_sentencepiece_tokenizer_is_read_from_its_file(
     assert vocabulary.size == 32_064
     assert vocabulary.eos_ids == (2,)
     assert vocabulary.token_bytes(3 + ord("{")) == b"{"
+
+
+def test_a_constraint_of_too_many_states_is_compiled_anew(generator: Generator) -> None:
+    """Those who have it go on with it; one that was given compiled stays."""
+    vocabulary = generator.vocabulary
+    specs = CompiledSpecs(vocabulary, Speller(vocabulary), kept=2, max_bytes=1 << 18)
+    spec = sg.Lark('start: "[" start* "]"')
+    first, own = specs.get(spec)[0], sg.compile(spec, vocabulary)
+    for constraint in (first, own):
+        assert specs.get(spec if constraint is first else own)[0] is constraint
+        state = constraint.start
+        for _ in range(1 << 10):
+            state = constraint.advance_bytes(state, b"[")
+        assert state >= 0
+    second = specs.get(spec)[0]
+    assert second is not first
+    assert specs.get(spec)[0] is second
+    assert specs.get(own)[0] is own
+    assert first.advance_bytes(state, b"]" * (1 << 10)) >= 0
 
 
 def test_compiled_specs_are_kept_and_the_longest_unused_leave(

@@ -31,7 +31,7 @@ FEW = 5  # allowed tokens of which all are drafted
 SURE = 0.95  # estimated probability of a forced token
 RECENT = 2  # tokens before the forced text that are cut together with it
 MOST_BYTES = 256  # of forced text that are cut at once
-_REMEMBERED = 1 << 13  # answers kept for one constraint, or vocabulary
+_REMEMBERED = 1 << 12  # answers kept for one constraint, or vocabulary
 _LOOKED_AT = 64  # tokens that could merge past the end; where there are more, one is taken to
 
 Recent = tuple[int, ...]

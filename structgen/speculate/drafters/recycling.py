@@ -15,7 +15,7 @@ from structgen.speculate.drafters.state_classes import ClassOf, Kind, StateClass
 from structgen.speculate.interfaces import Context, Round
 
 RANKS = (0.55, 0.15, 0.08, 0.05, 0.03, 0.02, 0.015, 0.01)  # that a candidate is right, by rank
-_MOST_KEYS = 1 << 18  # rows of the matrix
+_MOST_KEYS = 1 << 16  # rows of the matrix
 
 Matrix = dict[tuple[int, int], tuple[int, ...]]
 

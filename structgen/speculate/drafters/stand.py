@@ -18,7 +18,7 @@ from structgen.speculate.drafters.guessing import Quiet
 from structgen.speculate.interfaces import Budget, Context, Doubles, Draws, Ids, Round, Scheme
 from structgen.speculate.tree import DraftTree
 
-_MOST_KEYS = 1 << 17  # n-grams that are remembered
+_MOST_KEYS = 1 << 15  # n-grams that are remembered
 
 
 class Logits(NamedTuple):

@@ -19,7 +19,7 @@ from structgen.mask import bitmask
 Kind = Literal["core", "mask"]
 ClassOf = Callable[[Constraint, int], int]
 
-_REMEMBERED = 1 << 16  # states of one constraint
+_REMEMBERED = 1 << 12  # states of one constraint
 
 
 class StateClasses:

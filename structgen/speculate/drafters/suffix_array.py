@@ -12,7 +12,7 @@ from structgen.speculate.drafters.occurrences import END
 
 Ints = npt.NDArray[np.int32]
 
-_REMEMBERED = 1 << 15  # nodes whose children are kept
+_REMEMBERED = 1 << 13  # nodes whose children are kept
 
 
 class Node(NamedTuple):

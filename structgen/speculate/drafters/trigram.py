@@ -15,7 +15,7 @@ from structgen.speculate.interfaces import Context, Round
 
 Pair = tuple[int, int]  # the two tokens before; (-1, t) where only the last counts
 
-_MOST_KEYS = 1 << 17  # pairs of tokens that are remembered
+_MOST_KEYS = 1 << 15  # pairs of tokens that are remembered
 
 
 @dataclass(slots=True)
