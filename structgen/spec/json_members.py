@@ -167,6 +167,10 @@ class MembersPlan(ObjectPlan):
                 found.append((cell, left))
         return found
 
+    def open_cells(self, at: Progress) -> list[Cell]:
+        """See `ObjectPlan.open_cells`."""
+        return [cell for cell, _ in self.next_cells(at)]
+
     def _viable(self, at: Progress) -> bool:
         if not self._counts:
             if all(self._may_stay_away(clause) for clause in at.wanted):

@@ -78,6 +78,7 @@ SCHEMAS: list[Any] = [
      "not": {"properties": {"a": {"const": "cat"}, "b": {"const": "dog"}}}},
     {"type": "object", "additionalProperties": {"enum": [1, 2]}, "maxProperties": 2,
      "not": {"additionalProperties": {"const": 1}}},
+    {"if": {"additionalProperties": False}, "else": {"maxProperties": 1}},
 ]  # fmt: skip
 ORDERS = ("declared", "any")
 
