@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -106,8 +107,15 @@ def _with_addresses(info: npt.NDArray[np.int64]) -> None:
     """Write where kernels are that call each other by address. ValueError if `info` is no such."""
     if info.shape != (kernels("grammar_tables").INFO_SIZE,) or info.dtype != np.int64:
         raise ValueError("info")
-    for place, address in kernels("flags").addresses(kernels("grammar_tables").Tables):
+    for place, address in _addresses():
         info[place] = address
+
+
+@lru_cache(maxsize=1)
+def _addresses() -> list[tuple[int, int]]:
+    """The places of kernels in `info` and their addresses, which stay the same in a process."""
+    found: list[tuple[int, int]] = kernels("flags").addresses(kernels("grammar_tables").Tables)
+    return found
 
 
 def _is_made_up(terminal: Terminal, grammar: Grammar) -> bool:
