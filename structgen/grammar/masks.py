@@ -197,7 +197,8 @@ class GrammarMasks(Masks):
     @property
     def nbytes(self) -> int:
         """See `Masks.nbytes`."""
-        return sum(array.nbytes for array in self._parts if array.flags.writeable)
+        parts = (array for array in self._parts if array.flags.writeable)
+        return sum(array.nbytes for array in (*parts, *self._rows.values()))
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
