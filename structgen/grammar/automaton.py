@@ -74,11 +74,13 @@ class GrammarAutomaton(Automaton):
         adjacency = Adjacency(used, terminals, tables, contexts, samples)
         self.before_inside = adjacency.last_bytes(samples)
         self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
+        verdicts = kernels("grammar_verdicts")
         if used.layout is not None:
+            self.tables.info[self._k.CHECKED] = verdicts.DOUBTED
             return
         if ordered and (explored := self._explored(contexts)):
             adjacency = Adjacency(used, terminals, self.tables, explored, samples)
-        safe, verdicts = self._is_safe(used, adjacency), kernels("grammar_verdicts")
+        safe = self._is_safe(used, adjacency)
         self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
         if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
             raise UnsatisfiableSchemaError(

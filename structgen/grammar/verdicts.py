@@ -5,7 +5,8 @@ it depends on all stacks together what the lexer looks for, and no program can d
 grammar (whether a terminal is *not* allowed is whether an ambiguous grammar leaves out a text). Two
 answers come near: what can be finished even beside all that an LALR parser would look for surely
 can; what cannot be even if the lexer looks for one terminal at a time cannot. For what is left a
-text is looked for; where none is found within a limit, the thread is given up.
+text is looked for; where none is found within a limit, the thread is given up. So it is with a
+layout by indentation, whose stacks hold the widths of lines as well.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Verdicts:
         self._k = kernels("grammar_tables")
         self._ordered = bool(automaton.tables.info[self._k.ORDERED])
         self._alone = LexemeEnds(automaton, automaton.rests, None)
+        self._laid_out = bool(automaton.tables.info[self._k.NEWLINE] >= 0)
         self._safe = not automaton.is_checked  # all can be finished where no watch is left
         self._perhaps = Finishing(automaton, self._alone, safe=self._safe)
         self._alternatives: dict[int, list[frozenset[tuple[int, int]]]] = {}
@@ -57,7 +59,7 @@ class Verdicts:
     def decide(self, thread: Thread) -> bool:
         """Whether some text finishes a thread; it and those on the way to it are remembered."""
         known = self._found(thread, FEW_POSITIONS) if self._safe else None
-        if known is None:
+        if known is None and not self._laid_out:
             known = self.told(thread)
         if known is None:
             known = bool(self._found(thread, MAX_POSITIONS))
