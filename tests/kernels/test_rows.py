@@ -84,6 +84,7 @@ def test_the_logits_may_be_wider_or_narrower_than_the_rows() -> None:
     assert narrow[0].tolist() == [-np.inf] * 20
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=9), st.data())
 def test_digests_tell_rows_apart(words: list[int], data: st.DataObject) -> None:
     """Rows that differ in one word have other digests, equal ones the same; `has_row` compares."""
