@@ -10,10 +10,11 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import called, inlined, lean
+from structgen.kernels.loops import allow, forbid
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import ending, lets_through, move, read
 from structgen.kernels.tables import AT_ALONG, AT_LISTED, DEAD, I32, I64, REST, TABLES
-from structgen.kernels.walk import NODES, allow, forbid
+from structgen.kernels.walk import NODES
 
 ENDS_FULL = -9  #: the array of ends is full
 

@@ -8,7 +8,15 @@ from numba import types
 from structgen.kernels.flags import called, lean
 from structgen.kernels.names import fill_name
 from structgen.kernels.spans import fill_span
-from structgen.kernels.tables import AT_PROVIDE, DONE, KIND, NEED_ROW, SPANS_TEXT, TABLES
+from structgen.kernels.tables import (
+    AT_PROVIDE,
+    DONE,
+    KIND,
+    NEED_ROW,
+    SPANS_LATER,
+    SPANS_TEXT,
+    TABLES,
+)
 
 
 @lean(types.int64(TABLES, types.int64))
@@ -24,7 +32,7 @@ def provide(t, q):  # type: ignore[no-untyped-def]
         t.filled[q] = 1
         return numba.int64(0)
     kind = t.within[q, KIND]
-    if kind == 0 or t.within[q, DONE] != 0:
+    if kind == 0 or kind == SPANS_LATER or t.within[q, DONE] != 0:
         t.need[0] = q
         return numba.int64(NEED_ROW)
     code = fill_span(t, q) if kind >= SPANS_TEXT else fill_name(t, q)

@@ -44,8 +44,8 @@ from structgen.kernels.tables import (
     PARENT,
     POP,
     REST,
+    SPANS_LATER,
     SPANS_TEXT,
-    SPANS_U,
     TABLES,
     TAKEN,
     TICK,
@@ -184,7 +184,7 @@ def is_within(t, q, states, labels):  # type: ignore[no-untyped-def]
     first, last = t.within[q, FIRST], t.within[q, LAST]
     if kind >= SPANS_TEXT:
         return (
-            kind <= SPANS_U
+            kind <= SPANS_LATER
             and 0 <= first <= last <= t.sizes[9]
             and 0 <= t.within[q, LEFT] <= 4
             and -1 <= t.within[q, CHILD] < (labels if kind == SPANS_TEXT else states)

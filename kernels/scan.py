@@ -9,8 +9,9 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import kernel
+from structgen.kernels.loops import allow
 from structgen.kernels.tables import I32, U8
-from structgen.kernels.walk import NODES, allow
+from structgen.kernels.walk import NODES
 
 
 @kernel(types.int64(types.int32[:, ::1], U8, NODES, types.int64, I32, I32, I32))

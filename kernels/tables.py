@@ -86,6 +86,7 @@ SPANS_ESCAPE = 9  #: behind a backslash
 SPANS_HEX = 10  #: within the digits of an escape
 SPANS_HIGH = 11  #: behind the escaped first half of a character
 SPANS_U = 12  #: behind the backslash that follows
+SPANS_LATER = 13  #: between two characters, of which Python has yet to say what leads on
 
 QUOTED = 1  #: spelled inside a JSON string
 ESCAPES = 2  #: with escapes that need not be

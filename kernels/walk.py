@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import called, inlined, lean
+from structgen.kernels.loops import LOOPS, SUBTREES, allow, allowed_from, forbid
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import move, read, remember
 from structgen.kernels.tables import (
@@ -76,23 +77,6 @@ class Rests(NamedTuple):
 NODES = types.NamedTuple([BYTES, INTS, INTS, INTS, INTS, INTS], Nodes)
 CROSSINGS = types.NamedTuple([I32, I32, U8, I32, U8], Crossings)
 RESTS = types.NamedTuple([U8, I64], Rests)
-
-
-@inlined
-def allow(nodes, row, i):  # type: ignore[no-untyped-def]
-    """Set the bits of all tokens that end at node `i`."""
-    token = nodes.token[i]
-    if token >= 0:
-        row[token >> 5] |= numba.int32(numba.uint32(1) << numba.uint32(token & 31))
-
-
-@inlined
-def forbid(nodes, row, first, last):  # type: ignore[no-untyped-def]
-    """Clear the bits of all tokens that end at nodes `first` to `last` - 1."""
-    for j in range(first, last):
-        token = nodes.token[j]
-        if token >= 0:
-            row[token >> 5] &= ~numba.int32(numba.uint32(1) << numba.uint32(token & 31))
 
 
 @inlined
@@ -166,8 +150,8 @@ def freshness(crossings, k, rests, count):  # type: ignore[no-untyped-def]
     return 1
 
 
-@lean(types.int64(TABLES, NODES, CROSSINGS, types.int32[::1], I64))
-def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, CROSSINGS, types.int32[::1], I64))
+def walk_inside(t, nodes, subtrees, loops, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk the trie from lexer state `stack[0]`; set bits of tokens that stay in the lexeme.
 
     row: int32[words], or-ed into. out: filled with the crossings found; `stack` int64[depth + 4]:
@@ -191,8 +175,7 @@ def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
         target = t.rows[q, nodes.byte[i]]
         if target >= 0:
             stack[depth] = (numba.int64(nodes.byte[i]) << 32) | target
-            allow(nodes, row, i)
-            i += 1
+            i = allowed_from(nodes, subtrees, loops, row, target, i)
             continue
         if target != DEAD or t.accept[q] > 0:
             if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
@@ -207,8 +190,8 @@ def walk_inside(t, nodes, out, row, stack):  # type: ignore[no-untyped-def]
     return status
 
 
-@lean(types.int64(TABLES, NODES, CROSSINGS, CROSSINGS, types.int32[::1], I64))
-def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, CROSSINGS, CROSSINGS, types.int32[::1], I64))
+def walk_apart(t, nodes, subtrees, loops, common, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk only where lexer state `stack[0]` differs from a state that loops on all it reads.
 
     `row` and `common` come in as the row and the crossings of that looping state, whose number is
@@ -223,8 +206,7 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
     count = stack[place + 1]
     used = stack[place + 2]
     status = numba.int64(0)
-    n = nodes.byte.shape[0]
-    while i < n:
+    while i < nodes.byte.shape[0]:
         depth = nodes.depth[i]
         q = stack[depth - 1] & 0xFFFFFFFF
         if t.filled[q] == 0:
@@ -250,8 +232,7 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
             continue
         if target >= 0:
             stack[depth] = (numba.int64(nodes.byte[i]) << 32) | target
-            allow(nodes, row, i)
-            i += 1
+            i = allowed_from(nodes, subtrees, loops, row, target, i)
             continue
         if target != DEAD or t.accept[q] > 0:
             if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:

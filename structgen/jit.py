@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 
 NAMES = (
-    "flags", "tables", "checklists", "taken", "names", "spans", "provide",
-    "step", "walk", "rows", "below", "outlook", "doors", "saved", "scan",
+    "flags", "tables", "checklists", "taken", "names", "spans", "provide", "loops", "patterns",
+    "step", "walk", "subtrees", "rows", "below", "outlook", "doors", "saved", "scan",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_layout", "grammar_lexer",

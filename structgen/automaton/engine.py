@@ -218,7 +218,7 @@ class Engine(Numbering, Automaton):
         elif code == k.NEED_EVENT:
             self._event(int(need[0]), int(need[1]))
         elif code == k.NEED_STATES:
-            self._make_room(*need[:2].tolist())
+            self.make_room(*need[:2].tolist())
         else:
             self._grow()
 
@@ -373,5 +373,7 @@ class Engine(Numbering, Automaton):
             "frames": self.frames_made,
             "contexts": int(t.sizes[0]),
             "events": int(t.sizes[2] + t.sizes[4]),
-            "bytes": sum(array.nbytes for array in t) - t.common.nbytes,
+            "bytes": sum(array.nbytes for array in t)
+            - t.common.nbytes
+            - t.rows[len(t.filled) :].nbytes,
         }

@@ -10,8 +10,9 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from structgen.automaton import listing, spelling
+from structgen.automaton import listing, spelling, spelling_regex
 from structgen.automaton.lexer import Digits, End, LexState, Row
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import Checklist, Frame, Machine
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from structgen.automaton.engine_store import Saved
 
 _OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
+FEW_ROWS, MANY_ROWS = 2048, 1 << 17  # rows of lexer states that tables have room for
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 
 
@@ -43,6 +45,8 @@ class Numbering:
         self._frame_ids: dict[Frame, int] = {}
         self._checklist_ids: dict[Checklist, int] = {}
         self._cached_rows: dict[LexState, Row] = {}
+        self.entered: list[spelling_regex.Entered] = []  #: expressions whose states are numbered
+        self.loops = kernels("loops").Loops(np.zeros(0, np.int64), np.zeros(0, np.uint8))
         self._saved = saved
         self._lost = saved is not None  # whether numbers are known, but not what they stand for
         self._origins = None if saved else Origins()
@@ -237,11 +241,11 @@ class Numbering:
             at += 1
         self._states.extend([None] * (at - len(self._states)))
         if at == made:
-            self._make_room(1)
+            self.make_room(1)
             self.tables.sizes[6] += 1
         return at
 
-    def _make_room(self, count: int, spans: int = 0) -> None:
+    def make_room(self, count: int, spans: int = 0) -> None:
         """See to it that so many more lexer states and spans fit into the tables."""
         t = self.tables
         if spans:
@@ -249,7 +253,7 @@ class Numbering:
         wanted = int(t.sizes[6]) + count
         if wanted > len(t.filled):
             self.tables = t._replace(
-                rows=with_room(t.rows, wanted, None),
+                rows=self._rows_for(max(wanted, 2 * len(t.filled))),
                 filled=with_room(t.filled, wanted),
                 accept=with_room(t.accept, wanted, -1),
                 recorded=with_room(t.recorded, wanted),
@@ -257,18 +261,37 @@ class Numbering:
                 within=with_room(t.within, wanted, _OUTSIDE),
             )
 
+    def _rows_for(self, count: int) -> npt.NDArray[np.int32]:
+        """The table of rows, or a copy with room for more than `count`.
+
+        Beyond a few, room is taken for so many that copies are rare: memory that is not written to
+        costs nothing.
+        """
+        t = self.tables
+        found: npt.NDArray[np.int32] = t.rows
+        if count <= len(found):
+            return found
+        rows = np.empty((count if count <= FEW_ROWS else max(MANY_ROWS, count), 256), np.int32)
+        filled = np.flatnonzero(t.filled)  # nobody reads the others before they are written
+        rows[filled] = t.rows[filled]
+        return rows
+
     def fill(self, q: int) -> None:
         """Fill the row of a lexer state."""
         if self.fill_saved(q):
             return
-        if q >= len(self.tables.common) and not self.tables.within[q, self._k.KIND]:
+        k, kind = self._k, self.tables.within[q, self._k.KIND]
+        if kind == k.SPANS_LATER:
+            if not spelling_regex.go_on(self, q):
+                spelling.enter(self, q, self.state(q))
+        elif kind == 0 and q >= len(self.tables.common):
             state = self.state(q)
             if not (listing.enter(self, q, state) or spelling.enter(self, q, state)):
                 self._fill_from(q, state)
                 return
         while (code := kernels("provide").provide(self.tables, q)) != 0:
-            if code == self._k.NEED_STATES:
-                self._make_room(*self.tables.need[:2].tolist())
+            if code == k.NEED_STATES:
+                self.make_room(*self.tables.need[:2].tolist())
             elif self.tables.need[0] == q:
                 raise foreign()
             else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from structgen.automaton import spelling_regex
 from structgen.automaton.lexer import (
     QUOTE,
     Digits,
@@ -20,6 +21,7 @@ from structgen.automaton.lexer import (
     vector_moves,
 )
 from structgen.automaton.origins import BEFORE, MOVE
+from structgen.automaton.regex_nodes import Not
 from structgen.automaton.tables import with_room
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     """Write down what the characters at lexer state `q` lead to; False if it is between none."""
     if not isinstance(state, Text) or state.role.surrogates:
         return False
+    if spelling_regex.enter(numbers, q, state):
+        return True
     k, role = numbers.kernel_tables, state.role
     spans: list[tuple[int, int, int]] = []
     for chars, after in vector_moves(state.vector):
@@ -47,10 +51,11 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     if spans:
         t.spans[first:last] = spans
     t.sizes[9] = last
+    if any(isinstance(x, Not) and x.body in state.vector for x in state.vector):
+        spelling_regex.loop_on_all(numbers, q, quoted=role.quoted)  # and so it stays
     row = t.within[q]
-    row[:] = 0
-    row[[k.KIND, k.OWNER, k.FIRST, k.LAST]] = k.SPANS_TEXT, -1, first, last
-    row[[k.REST, k.CAME, k.NEXT, k.CHILD]] = -1, -1, -1, label
+    row[[k.KIND, k.FIRST, k.LAST, k.LEFT, k.DONE]] = k.SPANS_TEXT, first, last, 0, 0
+    row[[k.REST, k.NEXT, k.CHILD]] = -1, -1, label
     row[k.FLAGS] = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
     return True
 
@@ -66,6 +71,8 @@ def described(numbers: Numbering, q: int) -> LexState:
     k, t = numbers.kernel_tables, numbers.tables
     kind, came, left, first, last = t.within[q, [k.KIND, k.CAME, k.LEFT, k.FIRST, k.LAST]].tolist()
     recorded = bool(t.recorded[q])
+    if kind in {k.SPANS_TEXT, k.SPANS_LATER}:
+        return spelling_regex.described(numbers, q)
     if kind == k.SPANS_ESCAPE:
         text = numbers.state(came)
         return Escape(text)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import Row
+from structgen.automaton.byte_groups import groups
 from structgen.automaton.lexicon import Lexicon
 from structgen.jit import kernels
 from structgen.mask.bitmask import pack
@@ -52,6 +53,21 @@ class Characters(NamedTuple):
     most: npt.NDArray[np.int32]
 
 
+def subtrees_of(nodes: Any, max_depth: int) -> Any:
+    """What is below the nodes of a trie, `kernels.walk.Nodes`: `kernels.loops.Subtrees`."""
+    count = len(nodes.byte)
+    found = kernels("loops").Subtrees(
+        groups=np.zeros(count, np.int64),
+        height=np.zeros(count, np.uint8),
+        first=np.zeros(count + 1, np.int32),
+        order=np.zeros(int((nodes.token >= 0).sum()), np.int32),
+    )
+    stack = np.zeros(max_depth + 4, np.int64)
+    left = np.zeros(count, np.uint8)
+    kernels("subtrees").describe_subtrees(nodes, groups(), found, left, stack)
+    return found
+
+
 class Common:
     """What is the same for every spec over one vocabulary. Safe to use from many threads.
 
@@ -63,6 +79,7 @@ class Common:
     def __init__(self, trie: Trie) -> None:
         nodes = kernels("walk").Nodes
         self.nodes = nodes(*(np.asarray(getattr(trie, name)) for name in nodes._fields))
+        self.subtrees = subtrees_of(self.nodes, trie.max_depth)
         first = trie.root_child
         #: whether there is a token for each single byte
         self.writes_all_bytes = bool((first >= 0).all() and (trie.token[first] >= 0).all())

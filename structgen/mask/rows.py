@@ -21,6 +21,7 @@ from structgen.automaton.automaton import Row
 from structgen.jit import kernels
 from structgen.mask.bitmask import row_id
 
+FEW = 64  # rows that a store may be too small for again and again
 LEAST = 32  # rows that every store has room for
 BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
 THREAD_FROM = 1 << 18  # words from which a thread of its own pays
@@ -56,7 +57,8 @@ class RowStore:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows, those of the generation before among them."""
-        return self.table.nbytes + (self._older.nbytes if self._older else 0)
+        rows: int = 4 * self._count * self.table.shape[1]
+        return rows + (self._older.nbytes if self._older else 0)
 
     def next(self) -> RowStore:
         """The store that takes this one's place; the generation before this one is dropped."""
@@ -77,7 +79,9 @@ class RowStore:
         at = self._known.get(key)
         if at is None or not k.has_row(self.table, at, row):
             if self._count == len(self.table):
-                size = 2 * len(self.table) if self.full else min(2 * len(self.table), self._limit)
+                size = 2 * len(self.table)
+                if FEW < size < self._limit:  # copies take long; memory not written to is none
+                    size = self._limit
                 larger = np.empty((size, self.table.shape[1]), np.int32)
                 larger[: self._count] = self.table
                 self._grow(larger)

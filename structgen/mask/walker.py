@@ -293,7 +293,8 @@ class Walker(Masks):
         engine = self._engine
         out = self._crossings(64, 64 * self._depth)
         while True:
-            code = walk(engine.tables, self._nodes, *given, out, row, stack)
+            fixed = engine.tables, self._nodes, self._common.subtrees, engine.loops
+            code = walk(*fixed, *given, out, row, stack)
             if code == engine.NEED_SPACE:
                 larger = self._crossings(2 * len(out.node), 2 * len(out.text))
                 for old, new in zip(out, larger, strict=True):

@@ -105,10 +105,10 @@ def test_walking_apart_finds_what_walking_it_all_does(seed: int) -> None:
     row, common = walk_inside(served, vocabulary, followed)
     stack = vocabulary.stack(6)
     stack[0], stack[-4] = q, followed
-    walk, nodes = kernels("walk").walk_apart, vocabulary.nodes
+    walk, fixed = kernels("walk").walk_apart, vocabulary.fixed
 
     def apart(tables: Any, *rest: Any) -> Any:
-        return walk(tables, nodes, common, *rest)
+        return walk(tables, *fixed, common, *rest)
 
     out = walked(served, vocabulary, apart, row, stack)
     assert unsigned(row) == vocabulary.bits(partial(machine.inside, q))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from structgen.jit import kernels
+from structgen.mask.common import subtrees_of
 from tests.kernels.served import Array, Served
 from tests.naive import Place, TwinMachine, bits, random_words, starts_of
 
@@ -37,6 +38,8 @@ class Vocabulary:
             array.flags.writeable = False
         self.nodes = kernels("walk").Nodes(**arrays)
         self.depth = max(map(len, words))
+        nothing = kernels("loops").Loops(np.zeros(0, np.int64), np.zeros(0, np.uint8))
+        self.fixed = self.nodes, subtrees_of(self.nodes, self.depth), nothing
         self.row_words = -(-len(words) // 32)
 
     def stack(self, more: int = 4) -> Array:
@@ -91,10 +94,10 @@ def walked(
 
 def walk_inside(served: Served, vocabulary: Vocabulary, q: int) -> tuple[Array, Any]:
     """The row and the crossings of a lexer state."""
-    walk, nodes = kernels("walk").walk_inside, vocabulary.nodes
+    walk, fixed = kernels("walk").walk_inside, vocabulary.fixed
     row, stack = vocabulary.row(), vocabulary.stack()
     stack[0] = q
-    out = walked(served, vocabulary, lambda tables, *rest: walk(tables, nodes, *rest), row, stack)
+    out = walked(served, vocabulary, lambda tables, *rest: walk(tables, *fixed, *rest), row, stack)
     return row, out
 
 

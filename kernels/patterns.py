@@ -1,0 +1,347 @@
+"""In: positions of a regular expression and what may follow each. Out: its states, as lexer states.
+
+A state is the set of positions that may be read next, a row of bits; bit 0 says that the text may
+end. Characters that no position tells apart form a class, so a move is a union of a few rows
+(McNaughton and Yamada 1960; sets of next positions, as Champarnaud and Ziadi 2002 merge them).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from structgen.kernels.flags import inlined, lean
+from structgen.kernels.loops import LOOPS
+from structgen.kernels.tables import (
+    BYTE,
+    CAME,
+    CHILD,
+    COLUMNS,
+    DEPTH,
+    DONE,
+    FIRST,
+    FLAGS,
+    GRID,
+    HALF,
+    I32,
+    I64,
+    KIND,
+    LAST,
+    LEFT,
+    NEXT,
+    OWNER,
+    REST,
+    SPANS_LATER,
+    SPANS_TEXT,
+    TABLES,
+    U8,
+)
+
+# Places of `sizes`: states that have a number, states whose moves are known, states in the table.
+MADE, KNOWN, LISTED = 0, 1, 2
+U64 = types.uint64[::1]
+BITS = types.uint64[:, ::1]
+
+
+class Search(NamedTuple):
+    """What has been found of an automaton, with room for S states over C classes of characters.
+
+    moves: int32[S, C], the state behind each class, -1 if none. came: int32[S, 2], the state and
+    the class by which each was first met. table: int32[H], a hash table over the states, -1 empty;
+    H is a power of two and at least twice S. order: int32[S], the states in the order in which
+    their moves were found; queue: uint8[S], 1 for these. sizes: int64[3], see MADE.
+    """
+
+    moves: npt.NDArray[np.int32]
+    came: npt.NDArray[np.int32]
+    table: npt.NDArray[np.int32]
+    order: npt.NDArray[np.int32]
+    queue: npt.NDArray[np.uint8]
+    sizes: npt.NDArray[np.int64]
+
+
+class Explored(NamedTuple):
+    """What is known of an automaton: see `automaton.regex_automaton.RegexAutomaton`."""
+
+    order: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32]
+    spans: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.uint8]
+    loops: npt.NDArray[np.int64]
+    often: npt.NDArray[np.uint8]
+
+
+SEARCH = types.NamedTuple([GRID, GRID, I32, I32, U8, I64], Search)
+EXPLORED = types.NamedTuple([I32, I32, GRID, U8, I64, U8], Explored)
+
+
+@inlined
+def slot_of(states, table, row):  # type: ignore[no-untyped-def]
+    """Index of the slot that holds the state with the bits `row`, or of the empty one for it."""
+    h = numba.uint64(0)
+    for w in range(row.shape[0]):
+        h = (h ^ row[w]) * numba.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> numba.uint64(29)
+    last = table.shape[0] - 1
+    i = numba.int64(h & numba.uint64(last))
+    while table[i] >= 0:
+        same = True
+        for w in range(row.shape[0]):
+            same = same and states[table[i], w] == row[w]
+        if same:
+            return i
+        i = (i + 1) & last
+    return i
+
+
+@inlined
+def met(search, s, k, slot):  # type: ignore[no-untyped-def]
+    """Number a state that was met from state s by class k; its number."""
+    made = search.sizes[MADE]
+    search.table[slot] = made
+    search.came[made, 0] = s
+    search.came[made, 1] = k
+    search.queue[made] = 0
+    search.sizes[MADE] += 1
+    return made
+
+
+@inlined
+def queued(search, s, tail):  # type: ignore[no-untyped-def]
+    """Write down that the moves of state s are known; the new end of the queue of states."""
+    search.queue[s] = 1
+    for k in range(search.moves.shape[1]):
+        target = search.moves[s, k]
+        if target >= 0 and search.queue[target] == 0:
+            search.queue[target] = 2
+            search.order[tail] = target
+            tail += 1
+    search.sizes[KNOWN] += 1
+    return tail
+
+
+@inlined
+def dropped(search, tail):  # type: ignore[no-untyped-def]
+    """Forget the states of the queue whose moves have not been found."""
+    for i in range(search.sizes[KNOWN], tail):
+        search.queue[search.order[i]] = 0
+    search.sizes[LISTED] = search.sizes[MADE]
+
+
+@lean(types.void(BITS, U64, BITS, SEARCH, BITS, *[types.int64] * 2))
+def explore(follow, classes, states, search, rows, start, count):  # type: ignore[no-untyped-def]
+    """Find the moves of state `start` and of others behind it, the nearest `count`.
+
+    follow: uint64[n + 1, W], for each position the bits of those that may come next. classes:
+    uint64[n + 1], the bits of the classes that each position reads. states: uint64[S, W], what each
+    state is. There must be room for C * `count` more. rows: uint64[C, W], scratch.
+    """
+    width = states.shape[1]
+    one = numba.uint64(1)
+    sizes = search.sizes
+    for s in range(sizes[LISTED], sizes[MADE]):
+        search.table[slot_of(states, search.table, states[s])] = s
+    end = sizes[KNOWN] + count
+    tail = sizes[KNOWN] + 1
+    search.order[sizes[KNOWN]] = start
+    while sizes[KNOWN] < min(end, tail):
+        s = search.order[sizes[KNOWN]]
+        rows[:] = 0
+        for p in range(1, follow.shape[0]):
+            if (states[s, p >> 6] >> numba.uint64(p & 63)) & one:
+                read = classes[p]
+                for k in range(rows.shape[0]):
+                    if (read >> numba.uint64(k)) & one:
+                        for w in range(width):
+                            rows[k, w] |= follow[p, w]
+        for k in range(rows.shape[0]):
+            some = False
+            for w in range(width):
+                some = some or rows[k, w] != 0
+            target = numba.int64(-1)
+            if some:
+                i = slot_of(states, search.table, rows[k])
+                target = numba.int64(search.table[i])
+                if target < 0:
+                    target = met(search, s, k, i)
+                    for w in range(width):
+                        states[target, w] = rows[k, w]
+            search.moves[s, k] = target
+        tail = queued(search, s, tail)
+    dropped(search, tail)
+
+
+@lean(types.void(SEARCH, U64, U8))
+def reach(search, alive, often):  # type: ignore[no-untyped-def]
+    """How many characters may follow each state, as long as each is one that may follow it now.
+
+    alive: uint64[S], bits of the classes that lead on from each state; often: uint8[S], written for
+    the states whose moves are known: 255 for any number. What is less is found from 255 downwards;
+    where that takes too long, nothing is.
+    """
+    changed = True
+    rounds = 0
+    known = search.sizes[KNOWN]
+    for i in range(known):
+        often[search.order[i]] = 255
+    while changed and rounds < 300:
+        changed = False
+        rounds += 1
+        for back in range(known):
+            s = search.order[known - 1 - back]
+            least = 255
+            for k in range(search.moves.shape[1]):
+                target = search.moves[s, k]
+                if target >= 0:
+                    after = 0
+                    if search.queue[target] == 1 and alive[s] & ~alive[target] == 0:
+                        after = numba.int64(often[target])
+                    least = min(least, after)
+            found = min(least + 1, 254) if least < 255 else 255
+            if found < often[s]:
+                often[s] = found
+                changed = True
+    if changed:
+        for i in range(known):
+            often[search.order[i]] = 0
+
+
+@lean(types.void(GRID, U8, GRID, types.int64))
+def lengths(moves, ends, longer, known):  # type: ignore[no-untyped-def]
+    """How long the texts from each state on are.
+
+    moves: int32[known, C]; ends: uint8[known]. longer: int32[L, known], written: the least length
+    from l on, smaller than L, of a text that ends well from each state; L if there is none.
+    """
+    count = longer.shape[0]
+    for size in range(count):
+        for s in range(known):
+            found = size == 0 and ends[s] != 0
+            if size > 0:
+                for k in range(moves.shape[1]):
+                    target = moves[s, k]
+                    found = found or (target >= 0 and longer[size - 1, target] == size - 1)
+            longer[size, s] = size if found else count
+    for back in range(1, count):
+        size = count - 1 - back
+        for s in range(known):
+            longer[size, s] = min(longer[size, s], longer[size + 1, s])
+
+
+@lean(types.void(GRID, GRID, I64, GRID, SEARCH, *[types.int64] * 2))
+def explore_counted(base, longer, bounds, states, search, start, count):  # type: ignore[no-untyped-def]
+    """`explore` for an automaton whose texts have least and most `bounds` characters, -1 for any.
+
+    base: the moves of the automaton. states: int32[S, 2], a state of it and how many characters
+    have been read, as far as that matters. longer: as `lengths` has it. Moves that lead to no text
+    of such a length are left out.
+    """
+    least, most = bounds[0], bounds[1]
+    sizes, table = search.sizes, search.table
+    last = table.shape[0] - 1
+    for s in range(sizes[LISTED], sizes[MADE]):
+        i = (states[s, 0] * 40503 + states[s, 1] * 60493) & last
+        while table[i] >= 0:
+            i = (i + 1) & last
+        table[i] = s
+    end = sizes[KNOWN] + count
+    tail = sizes[KNOWN] + 1
+    search.order[sizes[KNOWN]] = start
+    while sizes[KNOWN] < min(end, tail):
+        s = search.order[sizes[KNOWN]]
+        size = numba.int64(states[s, 1]) + 1
+        if most < 0:
+            size = min(size, least)
+        for k in range(base.shape[1]):
+            after = numba.int64(base[states[s, 0], k])
+            target = numba.int64(-1)
+            fits = False
+            if after >= 0 and (most < 0 or size <= most):
+                wanted = longer[max(least - size, 0), after]
+                fits = wanted < longer.shape[0] and (most < 0 or size + wanted <= most)
+            if fits:
+                i = (after * 40503 + size * 60493) & last
+                while table[i] >= 0 and (
+                    states[table[i], 0] != after or states[table[i], 1] != size
+                ):
+                    i = (i + 1) & last
+                target = numba.int64(table[i])
+                if target < 0:
+                    target = met(search, s, k, i)
+                    states[target, 0] = after
+                    states[target, 1] = size
+            search.moves[s, k] = target
+        tail = queued(search, s, tail)
+    dropped(search, tail)
+
+
+@lean(types.int64(TABLES, GRID, U8, I32, *[types.int64] * 4))
+def number_states(t, came, endless, numbers, known, made, place, recorded):  # type: ignore[no-untyped-def]
+    """Number states `known` to `made` - 1 of an expression as lexer states; there is room for them.
+
+    came: int32[made, 2], for each state by which other and which code point it was met first.
+    endless: uint8[made], 1 for those that any text may follow, which get no number. numbers:
+    int32[made], the lexer states. place: that of the expression among those entered. Returns the
+    first of the states that got no number, or -1.
+    """
+    free = -1
+    for s in range(known, made):
+        if endless[s] != 0:
+            numbers[s] = -1
+            if free < 0:
+                free = s
+            continue
+        q = t.sizes[6]
+        t.sizes[6] += 1
+        numbers[s] = q
+        for column in range(COLUMNS):
+            t.within[q, column] = 0
+        t.within[q, KIND] = SPANS_LATER
+        t.within[q, OWNER] = numbers[came[s, 0]]
+        t.within[q, CAME] = numbers[came[s, 0]]
+        t.within[q, BYTE] = came[s, 1]
+        t.within[q, DEPTH] = s
+        t.within[q, HALF] = place
+        t.within[q, REST] = -1
+        t.within[q, NEXT] = -1
+        t.within[q, CHILD] = -1
+        t.recorded[q] = recorded
+    return numba.int64(free)
+
+
+@lean(types.void(TABLES, EXPLORED, I32, LOOPS, I64, *[types.int64] * 2))
+def write_states(t, explored, numbers, loops, told, begin, end):  # type: ignore[no-untyped-def]
+    """Write down what leads on from the states order[begin] to order[end - 1] of an expression.
+
+    numbers: int32, the lexer states of all its states. loops: what of it is kept for lexer states.
+    told: int64[4], the lexer state of what is described elsewhere, or -1; the label with which
+    texts end; the flags of all states; the groups of bytes that may loop. There is room for it all.
+    """
+    free, label, flags, groups = told[0], told[1], told[2], told[3]
+    for i in range(begin, end):
+        s = explored.order[i]
+        q = numbers[s]
+        if q == free:
+            continue
+        at = t.sizes[9]
+        t.within[q, KIND] = SPANS_TEXT
+        t.within[q, FIRST] = at
+        for k in range(explored.first[i], explored.first[i + 1]):
+            t.spans[at, 0] = explored.spans[k, 0]
+            t.spans[at, 1] = explored.spans[k, 1]
+            t.spans[at, 2] = numbers[explored.spans[k, 2]]
+            at += 1
+        t.sizes[9] = at
+        t.within[q, LAST] = at
+        t.within[q, REST] = -1
+        t.within[q, NEXT] = -1
+        t.within[q, LEFT] = 0
+        t.within[q, DONE] = 0
+        t.within[q, CHILD] = label if explored.ends[s] != 0 else -1
+        t.within[q, FLAGS] = flags
+        loops.groups[q] = explored.loops[i] & groups
+        loops.often[q] = explored.often[i]

@@ -1,0 +1,233 @@
+"""In: a regular expression without intersections. Out: its positions, and what may follow each.
+
+A position is one place in the expression where a character is read. Which positions may come first
+and next is read off the expression once (Glushkov 1961), with counted repetitions written out.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton import byte_groups
+from structgen.automaton.charset import CharSet
+from structgen.automaton.regex_base import EPSILON, INFINITE, Regex
+from structgen.automaton.regex_nodes import Alt, Chars, Concat, Literal, Repeat, Words
+
+MAX_POSITIONS = 2000
+MAX_DEPTH = 100  # of nested expressions
+MAX_LINKS = 20_000  # pairs of a position and a set of those that may follow it
+MAX_CLASSES = 62  # of characters that some position tells apart
+
+
+class TooLargeError(Exception):
+    """The expression has too many positions, or what is no union, sequence or repetition."""
+
+
+class Part(NamedTuple):
+    """Positions as bits: those that may come first, and last; whether it may be empty."""
+
+    first: int
+    last: int
+    empty: bool
+
+
+class Positions:
+    """The positions of an expression, numbered from 1. Raises TooLargeError.
+
+    start: the bits of those that may come first. follow[p]: of those that may come after p; bit 0
+    says that the text may end. sets[p]: the characters that p reads.
+    """
+
+    def __init__(self, regex: Regex) -> None:
+        """Number the positions of `regex`."""
+        self.follow = [0]
+        self.sets: list[CharSet | None] = [None]
+        self._links = 0
+        whole = self._part(regex, 0)
+        self.start = whole.first | whole.empty
+        self._link(whole.last, 1)
+
+    def _part(self, node: Regex, depth: int) -> Part:
+        if depth > MAX_DEPTH:
+            raise TooLargeError
+        if isinstance(node, Chars):
+            return self._character(node.chars)
+        if isinstance(node, Literal):
+            return self._text(node.text)
+        if isinstance(node, Concat):
+            return self._sequence(node, depth + 1)
+        if isinstance(node, Repeat):
+            return self._repetition(node, depth + 1)
+        if isinstance(node, Alt):
+            parts = [self._part(part, depth + 1) for part in node.parts]
+            first = last = 0
+            for part in parts:
+                first |= part.first
+                last |= part.last
+            return Part(first, last, any(part.empty for part in parts))
+        if isinstance(node, Words):
+            return self._words(node.members())
+        if node is EPSILON:
+            return Part(0, 0, True)
+        raise TooLargeError
+
+    def _character(self, chars: CharSet) -> Part:
+        bit = 1 << self._position(chars)
+        return Part(bit, bit, False)
+
+    def _position(self, chars: CharSet) -> int:
+        place = len(self.follow)
+        if place > MAX_POSITIONS:
+            raise TooLargeError
+        self.follow.append(0)
+        self.sets.append(chars)
+        return place
+
+    def _text(self, text: str) -> Part:
+        begin = len(self.follow)
+        for letter in text:
+            place = self._position(CharSet.chars(letter))
+            self.follow[place] = 2 << place
+        self.follow[-1] = 0
+        return Part(1 << begin, 1 << (len(self.follow) - 1), False)
+
+    def _words(self, texts: list[str]) -> Part:
+        """A position for each beginning of a word."""
+        places: dict[str, int] = {}
+        first = last = 0
+        for text in texts:
+            before = 0
+            for size in range(1, len(text) + 1):
+                begin = text[:size]
+                place = places.get(begin)
+                if place is None:
+                    place = places[begin] = self._position(CharSet.chars(text[size - 1]))
+                    if before:
+                        self.follow[before] |= 1 << place
+                    else:
+                        first |= 1 << place
+                before = place
+            last |= 1 << before if before else 0
+        return Part(first, last, "" in texts)
+
+    def _sequence(self, node: Concat, depth: int) -> Part:
+        whole = Part(0, 0, True)
+        at: Regex = node
+        while isinstance(at, Concat):
+            whole = self._joined(whole, self._part(at.head, depth))
+            at = at.tail
+        return self._joined(whole, self._part(at, depth))
+
+    def _joined(self, one: Part, other: Part) -> Part:
+        self._link(one.last, other.first)
+        first = one.first | other.first if one.empty else one.first
+        last = one.last | other.last if other.empty else other.last
+        return Part(first, last, one.empty and other.empty)
+
+    def _repetition(self, node: Repeat, depth: int) -> Part:
+        """The body as often as it may come; the last one again and again if there is no bound."""
+        endless = node.high == INFINITE
+        count = max(node.low, 1) if endless else node.high
+        if count * max(node.body.shortest, 1) > MAX_POSITIONS:
+            raise TooLargeError
+        whole = Part(0, 0, True)
+        last = 0
+        for number in range(1, count + 1):
+            body = self._part(node.body, depth)
+            whole = self._joined(whole, body)
+            if number >= node.low or body.empty:
+                last |= body.last
+        if endless:
+            self._link(body.last, body.first)
+        return Part(whole.first, last | whole.last, node.low == 0 or whole.empty)
+
+    def _link(self, last: int, first: int) -> None:
+        """Let the positions `first` come after those in `last`."""
+        if not first:
+            return
+        while last:
+            low = last & -last
+            self.follow[low.bit_length() - 1] |= first
+            last ^= low
+            self._links += 1
+        if self._links > MAX_LINKS:
+            raise TooLargeError
+
+
+class PositionClasses(NamedTuple):
+    """Characters that no position tells apart.
+
+    low, high, group: int32[k], the code points that some position reads, in order, with their
+    classes. letters: int32[classes], one of each. reads: uint64[n + 1], bits of the classes that
+    each position reads. needs: those that the characters of each group of bytes are in
+    (`byte_groups`).
+    total: whether each character is in a class.
+    """
+
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
+    group: npt.NDArray[np.int32]
+    letters: npt.NDArray[np.int32]
+    reads: npt.NDArray[np.uint64]
+    needs: npt.NDArray[np.uint64]
+    total: bool
+
+    def bits(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+        """uint64[n] of bool[n, classes], a bit for each class."""
+        wide = np.zeros((len(flags), 64), np.bool_)
+        wide[:, : flags.shape[1]] = flags
+        bits: npt.NDArray[np.uint64] = np.packbits(wide, axis=1, bitorder="little").view(np.uint64)
+        return bits[:, 0]
+
+    def covered(self, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """The groups of bytes all of whose characters are in some classes; uint64[n] of both."""
+        return byte_groups.covered(self.needs, bits)
+
+
+def classes_of(sets: list[CharSet | None]) -> PositionClasses:
+    """The classes of what positions read. Raises TooLargeError when there are too many."""
+    numbers: dict[CharSet, int] = {}
+    for chars in sets:
+        if chars is not None:
+            numbers.setdefault(chars, len(numbers))
+    toggles = {0: 0, 0xD800: 0, 0xE000: 0, 0x110000: 0}
+    for chars, number in numbers.items():
+        bit = 1 << number
+        for first, last in chars.ranges:
+            toggles[first] = toggles.get(first, 0) ^ bit
+            toggles[last + 1] = toggles.get(last + 1, 0) ^ bit
+    known: dict[int, int] = {}
+    spans: list[tuple[int, int, int]] = []
+    active = 0
+    for first, after in pairwise(sorted(toggles)):
+        active ^= toggles[first]
+        if first != 0xD800:
+            group = known.setdefault(active, len(known)) if active else -1
+            spans.append((first, after - 1, group))
+    if len(known) > MAX_CLASSES:
+        raise TooLargeError
+    letters = [0] * len(known)
+    for first, _, group in reversed(spans):
+        if group >= 0:
+            letters[group] = first
+    reads = [0] * len(numbers)
+    for active, group in known.items():
+        while active:
+            lowest = active & -active
+            reads[lowest.bit_length() - 1] |= 1 << group
+            active ^= lowest
+    low, high, groups = np.array(spans, np.int32).T.copy()
+    read = groups >= 0
+    return PositionClasses(
+        low[read],
+        high[read],
+        groups[read],
+        np.array(letters, np.int32),
+        np.array([0 if s is None else reads[numbers[s]] for s in sets], np.uint64),
+        byte_groups.needed(low, high, groups),
+        bool(read.all()),
+    )

@@ -1,0 +1,163 @@
+"""In: a text in one regular expression. Out: its states by the dozen, in the kernels' tables.
+
+The states behind the first one are numbered together, before anybody meets them. Python says what
+one is only when asked (`described`): the derivative of the first by the letters that lead there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structgen.automaton import byte_groups
+from structgen.automaton.lexer import QUOTE, End, Text, free_form
+from structgen.automaton.origins import BEFORE, FREE
+from structgen.automaton.regex import EPSILON, Regex
+from structgen.automaton.regex_automaton import RegexAutomaton, automaton_of
+from structgen.automaton.tables import foreign, with_room
+from structgen.jit import kernels
+
+if TYPE_CHECKING:
+    from structgen.automaton.numbering import Numbering
+
+
+class Entered:
+    """The states of an automaton that have numbers among the lexer states of an engine.
+
+    place: that of this object in `Numbering.entered`. numbers: int32[n], the lexer states.
+    """
+
+    def __init__(self, automaton: RegexAutomaton, text: Text, q: int, place: int) -> None:
+        """`text`, lexer state q, is where the automaton starts."""
+        self._automaton = automaton
+        self._text = text
+        self._place = place
+        self._numbered = 1
+        self._written = 0  # of how many states it is written down what leads on from them
+        self._free = -1  # the number of those that any text may follow, described elsewhere
+        self._label = -1
+        self.numbers = np.array([q], np.int32)
+
+    def go_on(self, numbers: Numbering, state: int) -> None:
+        """Write down what leads on from a state, and from all others of which that is known."""
+        automaton, role = self._automaton, self._text.role
+        with automaton.lock:
+            automaton.explore(state)
+            self._number(numbers)
+            begin, end = self._written, automaton.known
+            self._written = end
+            count = int(automaton.first[end] - automaton.first[begin])
+            numbers.make_room(0, count)
+            self._find_label(numbers, begin, end)
+            k = numbers.kernel_tables
+            flags = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
+            told = [self._free, self._label, flags, _looping(quoted=role.quoted)]
+            kernels("patterns").write_states(
+                numbers.tables,
+                automaton.explored(),
+                self.numbers,
+                _loops(numbers),
+                np.array(told, np.int64),
+                begin,
+                end,
+            )
+
+    def _number(self, numbers: Numbering) -> None:
+        """Number the states that have none; those that any text may follow are a free text's."""
+        automaton, known = self._automaton, self._numbered
+        made = self._numbered = automaton.made
+        if made == known:
+            return
+        numbers.make_room(made - known)
+        self.numbers = with_room(self.numbers, made)
+        free = kernels("patterns").number_states(
+            numbers.tables,
+            automaton.came,
+            automaton.endless,
+            self.numbers,
+            known,
+            made,
+            self._place,
+            self._text.role.recorded,
+        )
+        if free >= 0:
+            parent = int(self.numbers[automaton.came[free, 0]])
+            self._free = numbers.state_id(free_form(self._text), (parent << 9) | FREE)
+            new = self.numbers[known:made]
+            new[new < 0] = self._free
+
+    def _find_label(self, numbers: Numbering, begin: int, end: int) -> None:
+        """Number the label with which the text ends, where that is first possible."""
+        if self._label >= 0:
+            return
+        states = self._automaton.order[begin:end]
+        ending = states[self._automaton.ends[states] != 0]
+        if len(ending):
+            role = self._text.role
+            found = role.end((EPSILON,))
+            if isinstance(found, End):
+                place = QUOTE if role.quoted else BEFORE
+                self._label = numbers.label_id(found.label, (int(self.numbers[ending[0]]), place))
+
+
+def _loops(numbers: Numbering) -> Any:
+    """What lexer states read again and again: `kernels.loops.Loops`, with room for all of them."""
+    room = len(numbers.tables.filled)
+    groups, often = (with_room(part, room) for part in numbers.loops)
+    numbers.loops = numbers.loops._replace(groups=groups, often=often)
+    return numbers.loops
+
+
+def _looping(*, quoted: bool) -> int:
+    """The groups of bytes that a text can hold as they are."""
+    return int(byte_groups.quoted()) if quoted else ~byte_groups.BROKEN_BIT
+
+
+def loop_on_all(numbers: Numbering, q: int, *, quoted: bool) -> None:
+    """Write down that any characters may follow a lexer state without end."""
+    loops = _loops(numbers)
+    loops.groups[q] = _looping(quoted=quoted)
+    loops.often[q] = 255
+
+
+def enter(numbers: Numbering, q: int, text: Text) -> bool:
+    """Number what lexer state `q` leads to; False if it is no text in one expression."""
+    language = text.vector[0]
+    if len(text.vector) > 1 or not isinstance(language, Regex):
+        return False
+    automaton = automaton_of(language)
+    if automaton is None:
+        return False
+    numbers.entered.append(Entered(automaton, text, q, len(numbers.entered)))
+    numbers.entered[-1].go_on(numbers, 0)
+    return True
+
+
+def go_on(numbers: Numbering, q: int) -> bool:
+    """Write down what leads on from lexer state `q`, if it was numbered before that was known."""
+    k, within = numbers.kernel_tables, numbers.tables.within
+    place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
+    if not 0 <= place < len(numbers.entered):  # saved tables
+        return False
+    entered = numbers.entered[place]
+    if not 0 <= state < len(entered.numbers) or entered.numbers[state] != q:
+        return False
+    entered.go_on(numbers, state)
+    return True
+
+
+def described(numbers: Numbering, q: int) -> Text:
+    """What a lexer state is that was numbered here. Raises ArtifactError."""
+    k, within = numbers.kernel_tables, numbers.tables.within
+    letters = []
+    while within[q, k.KIND] in {k.SPANS_TEXT, k.SPANS_LATER} and within[q, k.OWNER] >= 0:
+        letters.append(int(within[q, k.BYTE]))
+        q = int(within[q, k.CAME])
+    text = numbers.state(q)
+    language = text.vector[0] if isinstance(text, Text) else None
+    if not letters or not isinstance(text, Text) or not isinstance(language, Regex):
+        raise foreign()
+    for letter in reversed(letters):
+        language = language.after(letter)
+    return Text((language,), text.role)

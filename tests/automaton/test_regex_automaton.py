@@ -1,0 +1,259 @@
+"""Automata of expressions: the language of `re`, what loops, groups of bytes, shared states."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import structgen as sg
+from structgen.automaton import byte_groups, regex_automaton
+from structgen.automaton.charset import CharSet
+from structgen.automaton.engine import Engine
+from structgen.automaton.regex import ANY, Regex, complement, intersect, literal, repeat
+from structgen.automaton.regex_automaton import RegexAutomaton, automaton_of
+from structgen.automaton.regex_nodes import ANY_CHAR
+from structgen.automaton.regex_syntax import parse
+from structgen.mask.common import common_of
+from tests.laws import mask_is_advance, text_tokens
+
+PIECES = [
+    *("a", "ab", "abc", "b1", "1a", " a", " ab", "  ", "é", "éa", "aé", "\u2028", "x\u3042b", "@"),
+    *("\U0001f600", "20", "-0", "T1", ":", '"', '",', 'a"', "\\", "\\n", "\n", "\ta", "aaaa", ".c"),
+    "a" * 60,
+]
+VOCABULARY = sg.Vocabulary(
+    [*(bytes([b]) for b in range(256)), *(p.encode() for p in PIECES if len(p.encode()) > 1),
+     "é".encode()[1:] + b"a", b"a\xe2\x80", b"\xed\xa0\x80", b"\xc3a", b"<end>"],
+    eos_ids=[256 + sum(len(p.encode()) > 1 for p in PIECES) + 4],
+)  # fmt: skip
+LETTERS = "ab1 \u00e9\U0001f600"
+TEXTS = ["".join(t) for n in range(5) for t in itertools.product("ab1\u00e9", repeat=n)]
+ATOMS = st.sampled_from(["a", "b", "ab", "[ab]", "[^a]", r"\w", ".", "(?:)", "é"])
+PATTERNS = st.recursive(
+    ATOMS,
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda p: f"(?:{p[0]}|{p[1]})"),
+        st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}", "{1,3}", "{2,}"])).map(
+            lambda p: f"(?:{p[0]}){p[1]}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+def after(automaton: RegexAutomaton, state: int, text: str) -> int | None:
+    """The state after a text, None when a character leads nowhere."""
+    for letter in text:
+        automaton.explore(state)
+        place = automaton.order[: automaton.known].tolist().index(state)
+        begin, end = automaton.first[place : place + 2]
+        spans = automaton.spans[begin:end].tolist()
+        found = [target for low, high, target in spans if low <= ord(letter) <= high]
+        if not found:
+            return None
+        (state,) = found
+    return state
+
+
+def accepts(automaton: RegexAutomaton, text: str) -> bool:
+    """Whether the text is in the language."""
+    state = after(automaton, 0, text)
+    return state is not None and bool(automaton.ends[state])
+
+
+def fresh(regex: Regex) -> RegexAutomaton:
+    """A new automaton, shared with nobody."""
+    found = regex_automaton._begun(regex)
+    assert isinstance(found, RegexAutomaton)
+    return found
+
+
+def as_re(pattern: str) -> re.Pattern[str]:
+    """The pattern for `re`, which has wider word characters."""
+    return re.compile(pattern.replace(r"\w", "[A-Za-z0-9_]"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(pattern=PATTERNS)
+def test_positions_read_what_re_reads(pattern: str) -> None:
+    """All short texts are decided as `re.fullmatch` does."""
+    regex, oracle = parse(pattern, anchored=True), as_re(pattern)
+    if regex.longest == 0:
+        return
+    automaton = fresh(regex)
+    for text in TEXTS:
+        assert accepts(automaton, text) == bool(oracle.fullmatch(text)), (pattern, text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pattern=PATTERNS, low=st.integers(0, 4), more=st.one_of(st.none(), st.integers(0, 3)))
+def test_lengths_are_counted_and_dead_ends_are_none(
+    pattern: str, low: int, more: int | None
+) -> None:
+    """Bounds on the length are exact, and no move leads to a dead end."""
+    span = repeat(ANY_CHAR, low, None if more is None else low + more)
+    regex, oracle = intersect(parse(pattern, anchored=True), span), as_re(pattern)
+    if regex.longest == 0 or regex.is_empty():
+        return
+    automaton = fresh(regex)
+    high = 99 if more is None else low + more
+    alive: set[str] = set()
+    for text in TEXTS:
+        wanted = bool(oracle.fullmatch(text)) and low <= len(text) <= high
+        assert accepts(automaton, text) == wanted, (pattern, text)
+        if wanted:
+            alive |= {text[:i] for i in range(len(text) + 1)}
+    for text in alive:
+        assert after(automaton, 0, text) is not None
+    for text in TEXTS:  # where something leads on, something leads on to an end
+        state = after(automaton, 0, text)
+        if state is not None and not automaton.ends[state]:
+            automaton.explore(state)
+            place = automaton.order[: automaton.known].tolist().index(state)
+            assert automaton.first[place + 1] > automaton.first[place], (pattern, text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pattern=PATTERNS, bound=st.one_of(st.none(), st.integers(1, 6)), seed=st.integers(0, 999))
+def test_what_loops_is_never_fatal(pattern: str, bound: int | None, seed: int) -> None:
+    """Any characters of the groups may follow as often as is said."""
+    regex = parse(pattern)
+    if bound is not None:
+        regex = intersect(regex, repeat(ANY_CHAR, 0, bound))
+    if regex.longest == 0 or regex is ANY or regex.is_empty():
+        return
+    automaton, draw = fresh(regex), random.Random(seed)
+    automaton.explore(0)
+    groups = byte_groups.groups()
+    for place in range(min(automaton.known, 20)):
+        bits, often = int(automaton.loops[place]), int(automaton.often[place])
+        safe = [c for c in LETTERS if bits >> int(groups[c.encode()[0]]) & 1]
+        for size in range(1, min(often, 5) + 1) if safe else ():
+            text = "".join(draw.choices(safe, k=size))
+            assert after(automaton, int(automaton.order[place]), text) is not None, (text, often)
+
+
+def test_derivatives_find_what_has_no_positions() -> None:
+    """Intersections and complements are decided by derivatives."""
+    regex = intersect(parse("a*b?", anchored=True), complement(literal("aab")), parse("^a"))
+    automaton = fresh(regex)
+    for text in TEXTS:
+        wanted = bool(re.fullmatch("a+b?", text)) and text != "aab"
+        assert accepts(automaton, text) == wanted
+    assert after(automaton, 0, "ba") is None
+
+
+def test_long_expressions_are_explored_a_part_at_a_time() -> None:
+    """The nearest states come first, and the rest when asked for."""
+    automaton = fresh(parse("(?:[a-y]{3}z|[b-z]{2}){0,200}", anchored=True))
+    automaton.explore(0)
+    assert automaton.known < 100
+    assert accepts(automaton, "aazz" * 0 + "bb" * 200)
+    assert not accepts(automaton, "bb" * 201)
+    assert accepts(automaton, "abcz" * 150)
+
+
+def test_expressions_share_their_states_and_forget_the_oldest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One automaton serves all specs until there are too many states."""
+    regex = parse("shared-[0-9]{4}", anchored=True)
+    assert automaton_of(regex) is automaton_of(regex)
+    assert automaton_of(repeat(ANY_CHAR, 2, 5)) is None
+    monkeypatch.setattr(regex_automaton, "MAX_KEPT", 0)
+    kept = regex_automaton.Kept()
+    first = kept.of(regex)
+    kept.of(literal("other"))
+    assert kept.of(regex) is not first
+
+
+def test_groups_hold_whole_characters() -> None:
+    """A group is named only when all its characters are in the ranges."""
+    groups = byte_groups.groups()
+    draw = random.Random(3)
+    edges = [0, 0x20, 0x30, 0x31, 0x38, 0x41, 0x7F, 0x80, 0x800, 0xC000, 0xD7FF, 0xE000, 0x10000]
+    points = [p for p in range(0, 0x110000, 7) if not 0xD800 <= p <= 0xDFFF]
+    of = np.array([groups[chr(p).encode()[0]] for p in points])
+    for _ in range(40):
+        first, last = sorted(draw.choices([*edges, 0x10FFFF], k=2))
+        chars = CharSet.of([(first, last), (0x61, 0x7A)])
+        inside = np.array([p in chars for p in points])
+        for group in range(1, 61):
+            if byte_groups.whole(chars.ranges) >> group & 1:
+                assert inside[of == group].all(), (hex(first), hex(last), group)
+    assert byte_groups.whole([(0, 0xD7FF), (0xE000, 0x10FFFF)]) == (1 << 61) - 2
+
+
+def test_subtrees_say_what_is_below_a_node() -> None:
+    """Heights, groups and tokens are those of the tokens one by one."""
+    vocabulary = VOCABULARY
+    nodes, below = common_of(vocabulary).nodes, common_of(vocabulary).subtrees
+    groups = byte_groups.groups()
+    paths: list[bytes] = [b""]
+    for i in range(len(nodes.byte)):
+        del paths[nodes.depth[i] :]
+        paths.append(paths[-1] + bytes([nodes.byte[i]]))
+        try:
+            paths[-1].decode()
+        except UnicodeDecodeError:
+            continue
+        rests = [
+            vocabulary.tokens[t][nodes.depth[i] :]
+            for t in below.order[below.first[i] : below.first[nodes.end[i]]]
+        ]
+        for rest in rests:
+            text = rest.decode(errors="replace")
+            assert len(text) <= below.height[i] or "\ufffd" in text
+            wanted = {0 if c == "\ufffd" else int(groups[c.encode()[0]]) for c in text}
+            if rest.decode(errors="ignore") != text.rstrip("\ufffd"):
+                assert below.groups[i] & 1
+            wanted.discard(0)
+            assert all(below.groups[i] >> group & 1 for group in wanted)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": "[0-9a-f]{6}"},
+        {"pattern": r"^(?:\S+\s+){0,3}\S+$", "maxLength": 20},
+        {"pattern": "^[a-z]+$", "minLength": 3},
+        {"format": "date-time"},
+        {"format": "email", "maxLength": 30},
+        {"type": "object", "patternProperties": {"^x": {"type": "null"}}},
+    ],
+)
+def test_masks_are_those_of_reading_token_by_token(schema: dict[str, object]) -> None:
+    """A bit is set iff the token can be read."""
+    kind = {"type": schema.get("type", "string")}
+    constraint = sg.compile(sg.JsonSchema(kind | schema), VOCABULARY)
+    draw = random.Random(5)
+    for _ in range(4):
+        state = constraint.start
+        for _ in range(14):
+            mask_is_advance(constraint, state)
+            allowed = text_tokens(constraint, state)
+            if not allowed:
+                break
+            state = constraint.advance(state, draw.choice(allowed))
+
+
+def test_a_saved_text_goes_on_where_nobody_was() -> None:
+    """States numbered but never entered are found again after loading."""
+    schema = {"type": "string", "pattern": "^[a-c]{200}$"}
+    constraint = sg.compile(sg.JsonSchema(schema), VOCABULARY)
+    engine = constraint.automaton
+    assert isinstance(engine, Engine)
+    constraint.is_accepting(constraint.advance_bytes(constraint.start, b'"abc'))
+    loaded = Engine.restored(lambda: engine.machine, engine.stored())
+    text = b'"' + b"abcab" * 40 + b'"'
+    assert loaded.run(loaded.start, text)[1] == len(text)
+    assert loaded.run(loaded.start, b'"' + b"a" * 201)[1] == 201
+    again = Engine.restored(lambda: engine.machine, loaded.stored())
+    assert again.run(again.start, text)[1] == len(text)
