@@ -79,6 +79,32 @@ GRAMMARS = {
         "ab",
         ["aab", "abab", "aba", "bab"],
     ),
+    "settings": (
+        r"""start: _NL* (pair | "[" KEY ("." KEY)* "]" _NL+)*
+        pair: KEY ("." KEY)* "=" value _NL+
+        value: INT | FLOAT | DATE | "[" [value ("," value)*] [","] "]"
+        KEY: /[a-z_-]+/
+        INT: /[+-]?(0|[1-9][0-9]*)/
+        FLOAT.2: /[+-]?[0-9]+\.[0-9]+/
+        DATE.3: /[0-9]{4}-[0-9]{2}-[0-9]{2}/
+        _NL: /\n+/
+        %ignore /[ \t]+/
+        %ignore /#[^\n]*/""",
+        "a1=\n.-[]#, 0",
+        ["a=1\n", "[a.b]\nc = -1.5 # d\n", "d=2020-01-02\n", "a=[1,[],]\n"],
+    ),
+    "clauses": (
+        r"""start: (term [":-" terms] ".")*
+        terms: term ("," term)*
+        term: ATOM ["(" terms ")"] | VAR | NUM | "[" [terms ["|" term]] "]"
+        ATOM: /[a-z]\w*/
+        VAR: /[A-Z_]\w*/
+        NUM: /\d+(\.\d+)?/
+        %ignore /\s+/
+        %ignore /%[^\n]*/""",
+        "a.1X(),[]|:-% \n",
+        ["a.", "f(X,b) :- g([1|T]).", "p(1.5). % c\nq."],
+    ),
     "right recursion": (
         'start: "x" start | "x" t\nt: "y" t "z" | "y" "z"',
         "xyz",
@@ -86,7 +112,8 @@ GRAMMARS = {
     ),
 }
 LEXERS = {"free": {"parser": "earley"}, "longest": {"parser": "lalr", "lexer": "contextual"}}
-DETERMINISTIC = ["right recursion", "templates", "imports", "counts and ranges"]  # for LALR
+DETERMINISTIC = ["right recursion", "templates", "imports", "counts and ranges",
+                 "settings", "clauses"]  # for LALR  # fmt: skip
 
 
 @cache
