@@ -110,12 +110,7 @@ def load(
                 expected=f"the vocabulary with hash {vocabulary.hash}",
                 hint="compile the spec for this tokenizer",
             )
-        tables = {
-            name.removeprefix("automaton."): file.array(name, writable=True)
-            for name in file.places
-            if name.startswith("automaton.")
-        }
-        stored = Stored(header["automaton"], tables)
+        stored = Stored(header["automaton"], file.arrays("automaton."))
         automaton = class_of(header["kind"]).restored(make_spec, stored)
         rows = SavedRows(vocabulary.words, {n: file.section(n) for n in NAMES}, file.path)
         saved = Saved(rows, header["writes_all_bytes"] is True)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import mmap
 import os
 import secrets
@@ -36,7 +37,7 @@ from structgen.errors import ArtifactError
 AnyArray = npt.NDArray[Any]
 
 BLOCK = 1 << 16  # bytes of data under one checksum
-EAGER = 1 << 19  # bytes of data up to which `File` checks all of it at once
+EAGER = 1 << 17  # bytes of data up to which `File` checks all of it at once
 
 _MAGIC = b"\x93sgen\r\n\x1a"
 _VERSION = 2
@@ -47,7 +48,7 @@ _ALIGN = 64
 _GUESS = 8192  # bytes read at first, in which most headers lie
 _MAX_DIMENSIONS = 32
 _SCALARS = ("b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
-_DTYPES = {np.dtype(f"<{code}").str: np.dtype(f"<{code}") for code in _SCALARS}
+_DTYPES = {(d := np.dtype(f"<{code}")).str: (d, d.itemsize) for code in _SCALARS}
 
 
 class Place(NamedTuple):
@@ -112,17 +113,27 @@ class File:
                     _broken(self.path, f"the data is damaged between bytes {first} and {last}")
                 self._checked[at] = 1
 
-    def array(self, name: str, *, writable: bool = False) -> AnyArray:
-        """An array, checked. What is written to a `writable` one stays in this process.
+    def array(self, name: str) -> AnyArray:
+        """An array, checked and read-only.
 
         ArtifactError when there is none of that name, or it is damaged.
         """
         array = self._view(name)
         _, _, start, stop = self.places[name]
         self.check(start, stop)
-        if not writable:
-            array.flags.writeable = False
+        array.flags.writeable = False
         return array
+
+    def arrays(self, prefix: str) -> dict[str, AnyArray]:
+        """The arrays whose names begin with `prefix`, checked, by the rest of their names.
+
+        What is written to them stays in this process. ArtifactError when one is damaged.
+        """
+        names = [name for name in self.places if name.startswith(prefix)]
+        spans = [self.places[name][2:] for name in names]
+        if spans:
+            self.check(min(start for start, _ in spans), max(stop for _, stop in spans))
+        return {name[len(prefix) :]: self._view(name) for name in names}
 
     def section(self, name: str) -> Section:
         """An array of which each part is checked when it is asked for."""
@@ -333,20 +344,18 @@ def _parse(
     for row in rows:
         try:
             name, code, shape = row
-            dtype = _DTYPES[code]
+            dtype, itemsize = _DTYPES[code]
             if type(name) is not str or type(shape) is not list or len(shape) > _MAX_DIMENSIONS:
                 raise TypeError(name)
         except (TypeError, ValueError, KeyError):
             _broken(place, "the array table is not understood")
-        start = -(-position // _ALIGN) * _ALIGN
-        nbytes = dtype.itemsize
         for count in shape:
             if type(count) is not int or count < 0:
                 _broken(place, f"array {name!r} has a shape of other than natural numbers")
-            nbytes *= count
         if name in places:
             _broken(place, f"array {name!r} is there twice")
-        position = start + nbytes
+        start = -(-position // _ALIGN) * _ALIGN
+        position = start + itemsize * math.prod(shape)
         places[name] = Place(dtype, tuple(shape), start, position)
     if position != length:
         _broken(place, f"arrays of {position} bytes lie in {length} bytes of data")

@@ -7,6 +7,7 @@ milliseconds afterwards. `kernels()` is the only door to them, and says so when 
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import importlib
 import os
@@ -50,10 +51,14 @@ def _load(names: tuple[str, ...], what: str, seconds: int) -> None:
     )
     timer.daemon = True
     timer.start()
+    collects = gc.isenabled()
+    gc.disable()  # compiling makes a great many objects, few of them garbage, for a few seconds
     try:
         loaded = {n: importlib.import_module(f"structgen.kernels.{n}") for n in names}
     finally:
         timer.cancel()
+        if collects:
+            gc.enable()
     _modules.update(loaded)
 
 

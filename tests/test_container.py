@@ -198,7 +198,7 @@ def test_every_flipped_byte_of_a_large_file_is_noticed(large: Path, at: int, fli
 def test_what_is_written_to_an_array_stays_in_the_process(saved: Path) -> None:
     """A writable array is a private copy, made page by page; other readers keep theirs."""
     before = saved.read_bytes()
-    mine = container.File(saved, "test").array("table", writable=True)
+    mine = container.File(saved, "test").arrays("tab")["le"]
     mine[:] = -1
     assert saved.read_bytes() == before
     np.testing.assert_array_equal(container.File(saved, "test").array("table"), ARRAYS["table"])

@@ -162,6 +162,7 @@ def key_start(
     return Fork(tuple(targets))
 
 
+@lru_cache(maxsize=256)
 def free_key(layout: Layout) -> Text:
     """Within a key of which it is known that it has no name."""
     return Text((EMPTY, ANY), Key(True, layout, takes=True))
@@ -194,6 +195,7 @@ def after_member(more: bool, closing: str | None, layout: Layout) -> LexState:
     return Either((gap(layout.comma, comma), gap(layout.inner, close)))
 
 
+@lru_cache(maxsize=256)
 def text_end(layout: Layout) -> LexState:
     """After the whole value."""
     return gap(layout.tail, Fork((), END_OF_TEXT))

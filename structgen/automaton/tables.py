@@ -43,7 +43,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[An
         "words": np.zeros((64, 3), np.int32),
         "letters": np.zeros(256, np.int32),
         "allowed": np.zeros(64, np.uint8),
-        "spans": np.zeros((512, 3), np.int32),
+        "spans": np.zeros((128, 3), np.int32),
         "alike": np.full(2048, -1, np.int32),
         "frames": np.full((64, 8), -1, np.int32),
         "moves": hash_table(256),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from structgen.automaton.regex import Regex, complement, intersect, shortest, words
+from structgen.automaton.regex import ANY, Regex, complement, intersect, shortest, words
 from structgen.errors import BudgetError
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_nodes import Group
@@ -41,6 +41,8 @@ class Cell:
 
     def split_by(self, group: Group) -> list[Cell]:
         """The parts that the patterns of a group tell apart, with what they ask of the child."""
+        if not group.patterns and group.keys is ANY:
+            return [Cell(self.loose, conjoin(self.child, group.rest), self.without)]
         inside = Cell(intersect(self.loose, group.keys), self.child, self.without)
         parts: list[tuple[Cell, list[Expr]]] = [] if inside.is_empty else [(inside, [])]
         for pattern, child in group.patterns:

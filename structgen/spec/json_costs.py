@@ -92,14 +92,20 @@ class Costs:
 
     def of_node(self, node: Node) -> int | None:
         """Fewest bytes of a value that fits a node."""
-        if node not in self._solved:
-            best = self._at_once(node)
-            least = best is not None and best <= SHORTEST + self.gap
-            if least or not (node.arrays or node.objects):
-                self._solved[node] = best
-            else:
-                self._solve(node)
+        if not self._is_known(node):
+            self._solve(node)
         return self._solved[node]
+
+    def _is_known(self, node: Node) -> bool:
+        """Whether the cost of a node is known now, without that of others."""
+        if node in self._solved:
+            return True
+        best = self._at_once(node)
+        least = best is not None and best <= SHORTEST + self.gap
+        known = least or not (node.arrays or node.objects)
+        if known:
+            self._solved[node] = best
+        return known
 
     def union(self, exprs: tuple[Expr, ...]) -> Expr:
         """The expression that the values fit that fit at least one of `exprs`."""
@@ -188,7 +194,7 @@ class Costs:
 
             def cost_of(expr: Expr, node: Node = node) -> int | None:
                 child = self.node_of(expr)
-                if child in self._solved:
+                if self._is_known(child):
                     return self._solved[child]
                 if child not in values:
                     values[child] = None

@@ -173,7 +173,7 @@ def _refer(s: Subschema, keyword: str) -> None:
 
 def object_(s: Subschema) -> None:
     """properties, patternProperties, additionalProperties, propertyNames, required and counts."""
-    named = {k: s.child(v, "properties", k) for k, v in s.members("properties").items()}
+    named = s.children("properties")
     patterns = tuple(
         (s.schemas.pattern(k, s.at("patternProperties", k)), s.child(v, "patternProperties", k))
         for k, v in s.members("patternProperties").items()

@@ -1,6 +1,7 @@
 """In: a draft of JSON Schema. Out: its keywords, and where subschemas stand in their values.
 
-Both are read off the metaschemas themselves, so that nothing here repeats the specifications.
+Both are read off the metaschemas themselves. That takes longer than to compile many schemas, so
+what they say of subschemas is kept in HOLDERS, too, which is enough to compile with.
 """
 
 from __future__ import annotations
@@ -21,6 +22,32 @@ class Shape(NamedTuple):
     schema: bool = False
     listed: bool = False
     mapped: bool = False
+
+
+_ONE, _MANY, _NAMED = Shape(schema=True), Shape(listed=True), Shape(mapped=True)
+# The keywords that hold subschemas: how, and the first and the last draft that knows them.
+HOLDERS = (
+    *((keyword, _ONE, 4, 2020) for keyword in ("additionalProperties", "not")),
+    *((keyword, _ONE, 6, 2020) for keyword in ("contains", "propertyNames")),
+    *((keyword, _ONE, 7, 2020) for keyword in ("if", "then", "else")),
+    *((f"unevaluated{rest}", _ONE, 2019, 2020) for rest in ("Items", "Properties")),
+    ("contentSchema", _ONE, 2019, 2020),
+    ("additionalItems", _ONE, 4, 2019),
+    *((keyword, _MANY, 4, 2020) for keyword in ("allOf", "anyOf", "oneOf")),
+    ("prefixItems", _MANY, 2020, 2020),
+    ("items", Shape(schema=True, listed=True), 4, 2019),
+    ("items", _ONE, 2020, 2020),
+    *((keyword, _NAMED, 4, 2020) for keyword in ("properties", "patternProperties")),
+    *((keyword, _NAMED, 2019, 2020) for keyword in ("dependentSchemas", "$defs")),
+    *((keyword, _NAMED, 4, 2019) for keyword in ("definitions", "dependencies")),
+)
+
+
+@cache
+def holders_of(draft: int) -> dict[str, Shape]:
+    """The keywords that hold subschemas in a draft; some are heeded whatever it calls them."""
+    heeded = dict.fromkeys((*DEFINITIONS, "dependencies"), _NAMED)
+    return heeded | {k: shape for k, shape, first, last in HOLDERS if first <= draft <= last}
 
 
 @cache
@@ -74,9 +101,7 @@ def subschemas(schema: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str |
 
 def depth_of(keyword: str, value: Any, draft: int) -> int:
     """Whether a keyword's value is a subschema (1), or holds some (2), or neither (0)."""
-    shape = keywords_of(draft).get(keyword)
-    if shape is None and keyword in (*DEFINITIONS, "dependencies"):
-        shape = Shape(mapped=True)  # heeded whatever the draft calls it
+    shape = holders_of(draft).get(keyword)
     if shape is None:
         return 0
     if isinstance(value, list):

@@ -208,10 +208,10 @@ def _both_alternatives(
 
 def both_arrays(a: ArrayAlt, b: ArrayAlt) -> ArrayAlt | None:
     """Arrays that fit `a` and `b`; None if they plainly exclude each other."""
+    if a is ANY_ARRAY or b is ANY_ARRAY or _is_free(a):
+        return a if b is ANY_ARRAY else b
     if a is b or _is_free(b):
         return a
-    if _is_free(a):
-        return b
     merged = ArrayAlt(
         tuple(dict.fromkeys(a.lists + b.lists)),
         max(a.least, b.least),
@@ -232,10 +232,10 @@ def both_arrays(a: ArrayAlt, b: ArrayAlt) -> ArrayAlt | None:
 
 def both_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
     """Objects that fit `a` and `b`; None if they plainly exclude each other."""
+    if a is ANY_OBJECT or b is ANY_OBJECT or _is_free(a):
+        return a if b is ANY_OBJECT else b
     if a is b or _is_free(b):
         return a
-    if _is_free(a):
-        return b
     merged = ObjectAlt(
         tuple(dict.fromkeys(a.groups + b.groups)),
         tuple(dict.fromkeys(a.required + b.required)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import (
@@ -370,6 +370,7 @@ def closing(count: int, total: int, opened: bool, gap: int) -> int:
     return total + count * (1 + gap) - (opened and count > 0) + gap + 1
 
 
+@lru_cache(maxsize=4096)
 def spelled(key: str) -> bytes:
     """A key as it is written in the fewest bytes."""
     return json.dumps(key, ensure_ascii=False).encode()

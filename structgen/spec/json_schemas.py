@@ -111,6 +111,11 @@ class Schemas:
         """The expression of a subschema of `parent` at the given path below it."""
         return self._expr(schema, self.place(parent).below(path))
 
+    def children(self, schemas: dict[str, Any], parent: Atom, keyword: str) -> dict[str, Expr]:
+        """The expressions of the subschemas that a keyword of `parent` has by name."""
+        place = self.place(parent)
+        return {k: self._expr(v, place.below((keyword, k))) for k, v in schemas.items()}
+
     def place(self, atom: Atom) -> Place:
         """Where the subschema of `atom` stands."""
         if isinstance(atom.place, str):

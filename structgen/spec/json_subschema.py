@@ -42,6 +42,10 @@ class Subschema:
         """The expression of a subschema below this one."""
         return self.schemas.child(schema, self.atom, *path)
 
+    def children(self, keyword: str) -> dict[str, Expr]:
+        """The expressions of the subschemas that a keyword has by name."""
+        return self.schemas.children(self.members(keyword), self.atom, keyword)
+
     def node(self, schema: Any, *path: str | int) -> Node:
         """The node of a subschema that applies to the same value."""
         return self.schemas.node(self.child(schema, *path))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from structgen import jit
 from structgen.grammar.tables import tables_from
 from structgen.jit import GRAMMAR_NAMES, NAMES, kernels
 
@@ -84,3 +87,24 @@ def test_warming_up_loads_all_kernels_or_those_without_grammars() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [*map(str, (len(NAMES), 0, len(NAMES), len(GRAMMAR_NAMES)))]
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_collected_afterwards_as_before(
+    collects: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loading kernels pauses the collector, and leaves it on or off as it was, failing or not."""
+    seen: list[bool] = []
+    monkeypatch.setattr(importlib, "import_module", lambda _: seen.append(gc.isenabled()))
+    monkeypatch.setattr(jit, "_modules", {})
+    switched = gc.enable if collects else gc.disable
+    try:
+        switched()
+        jit._load(("flags",), "kernels", 1)
+        assert (seen, gc.isenabled()) == ([False], collects)
+        monkeypatch.setattr(importlib, "import_module", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            jit._load(("flags",), "kernels", 1)
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()

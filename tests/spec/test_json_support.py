@@ -182,6 +182,16 @@ def test_every_enforced_keyword_is_one_of_a_metaschema() -> None:
         assert last in known or last > max(known), keyword
 
 
+@pytest.mark.parametrize("draft", [4, 6, 7, 2019, 2020])
+def test_the_holders_of_subschemas_are_those_of_the_metaschemas(draft: int) -> None:
+    """What the table says is what the metaschema says; what it adds is heeded in every draft."""
+    known = json_metaschemas.keywords_of(draft)
+    said = {keyword: shape for keyword, shape in known.items() if any(shape)}
+    kept = json_metaschemas.holders_of(draft)
+    assert {keyword: kept[keyword] for keyword in said} == said
+    assert kept.keys() - said.keys() <= {*json_metaschemas.DEFINITIONS, "dependencies"}
+
+
 def test_subschemas_are_found_where_the_metaschemas_have_them() -> None:
     """By keyword and draft: single ones, lists, objects; not inside values, not in annotations."""
     schema = {
