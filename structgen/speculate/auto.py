@@ -90,10 +90,11 @@ class Account:
 
     def book(self, gain: float, size: int) -> None:
         """A draft of which so many tokens were read gained this much."""
+        gain = max(gain, _LOST)
         with self._lock:
             self.size += _RECENT * (size - self.size)
             self._gain += _RECENT * (gain - self._gain)
-            self._left = min(self._left + max(gain, _LOST), _SAVED)
+            self._left = min(self._left + gain, _SAVED)
             if self._gain > _HOPE:
                 self._next_pause = _SHORTEST
             elif self._gain < 0:
