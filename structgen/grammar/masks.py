@@ -22,8 +22,6 @@ SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
 WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it is made ahead
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_PREPARED = 24
-MOST_ROWS = 64  # kept because others differ from them little
-MOST_NODES = 600  # at which two positions are told apart
 
 
 class GrammarMasks(Masks):
@@ -35,8 +33,6 @@ class GrammarMasks(Masks):
         self._parts_of = kernels("grammar_parts")
         self._tries_of = kernels("grammar_tries")
         self._masks = kernels("grammar_masks")
-        self._near = kernels("grammar_near")
-        self._rows: dict[int, Row] = {}  # by positions that others differ little from
         self._spread = kernels("walk").spread
         self._nodes = nodes_of(vocabulary)
         self._subtrees = subtrees_of(vocabulary)
@@ -118,23 +114,10 @@ class GrammarMasks(Masks):
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
-        near = self._automaton.ask(self._near.neighbour, at)
-        row = self._made(at) if near == at else self._amended(near, at)
+        row = self._made(at)
         if len(self._nodes.extra_node):
             self._spread(self._nodes, row)
         return row
-
-    def _amended(self, near: int, at: int) -> Row:
-        """The row of a position, from that of another which differs from it little if at all."""
-        found = self._rows.get(near)
-        if found is None:
-            if len(self._rows) >= MOST_ROWS:
-                self._rows.clear()
-            found = self._rows[near] = self._made(near)
-        row = found.copy()
-        return (
-            row if self._until_done(self._near.amend, near, at, MOST_NODES, row) else self._made(at)
-        )
 
     def _made(self, at: int) -> Row:
         """The row of a position, without what further tokens have the same bytes."""
@@ -198,7 +181,7 @@ class GrammarMasks(Masks):
     def nbytes(self) -> int:
         """See `Masks.nbytes`."""
         parts = (array for array in self._parts if array.flags.writeable)
-        return sum(array.nbytes for array in (*parts, *self._rows.values()))
+        return sum(array.nbytes for array in parts)
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
