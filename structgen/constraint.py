@@ -253,7 +253,7 @@ class Constraint:
             return self._completions.shortest(self._pair(state))
 
     def core(self, state: int) -> Hashable:
-        """Equal for states that are known to have the same futures."""
+        """Equal for states with the same futures, but for keys that must not come twice."""
         if state < 0:
             return state
         with self.lock:

@@ -105,7 +105,7 @@ class Automaton(ABC):
 
     @abstractmethod
     def core(self, at: int) -> Hashable:
-        """Equal for positions that are known to have the same futures."""
+        """Equal for positions with the same futures, but for keys that must not come twice."""
 
     @abstractmethod
     def expected(self, at: int) -> str:

@@ -36,18 +36,17 @@ class Completions:
         self._engine = engine
         self._alphabet = alphabet
         self._found_ends: dict[int, tuple[list[Ending], Iterator[Ending]]] = {}
-        self._found: dict[tuple[int, int], bytes] = {}
+        self._found: dict[int, bytes] = {}
         self._costs: dict[int, int] = {}
         self._floors: dict[int, int] = {}
 
     def shortest(self, pair: int) -> bytes:
         """A shortest text from `pair` to where the text may end."""
-        key = self._engine.core(pair)
-        if key not in self._found:
+        if pair not in self._found:
             if len(self._found) >= MAX_FOUND:
                 self._found.clear()
-            self._found[key] = self._search(pair)
-        return self._found[key]
+            self._found[pair] = self._search(pair)
+        return self._found[pair]
 
     def _search(self, pair: int) -> bytes:
         """A shortest text from `pair` to where the text may end.

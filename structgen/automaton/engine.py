@@ -114,8 +114,7 @@ class Engine(Numbering, Automaton):
     def core(self, at: int) -> tuple[int, int]:
         """See `Automaton.core`.
 
-        Without the bytes of keys remembered: they matter only for what is checked later; the lexer
-        state, or the machine when the key ends, knows which keys are taken.
+        Without the bytes of keys remembered, unless they are compared as values of an array are.
         """
         ctx = at & 0xFFFFFFFF
         base = int(self.tables.contexts[ctx, self._k.BASE])

@@ -94,7 +94,7 @@ class Constraint(Protocol):
         """A shortest byte string after which the text may end; b"" when it may end here."""
 
     def core(self, state: int) -> Hashable:
-        """Equal for states that are known to have the same futures."""
+        """Equal for states with the same futures, but for keys that must not come twice."""
 
 
 class Logits(Protocol):

@@ -11,7 +11,7 @@ must not have been longer is kept only if one of its texts rules that out.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +66,6 @@ class NestingAutomaton(Automaton):
         self._numbers: dict[Position, int] = {}
         self._steps: dict[int, int] = {}
         self._entries: dict[int, Inlets] = {}
-        self._chosen: list[dict[Hashable, int]] = [{} for _ in self.inners]
 
     @classmethod
     def restored(cls, grammar: Grammar, saved: Stored) -> NestingAutomaton:
@@ -179,14 +178,13 @@ class NestingAutomaton(Automaton):
                     continue
             if not self.reading.can_finish(self.outer, moved):
                 continue
-            chosen = self._chosen[moved.inner].setdefault(automaton.core(moved.at), moved.at)
-            inlet = moved._replace(at=chosen)
-            key = (inlet.inner, inlet.at, inlet.watches, inlet.stacks if ordered else 0)
+            key = (moved.inner, moved.at, moved.watches, moved.stacks if ordered else 0)
             if key in kept:
                 either = kernels("grammar_stacks").either
-                stacks = self.outer.ask(either, kept[key].stacks, inlet.stacks)
-                inlet = inlet._replace(stacks=stacks)
-            kept[key] = inlet
+                stacks = self.outer.ask(either, kept[key].stacks, moved.stacks)
+                kept[key] = moved._replace(stacks=stacks)
+            else:
+                kept[key] = moved
         if len(kept) > MAX_INLETS:
             raise BudgetError(
                 f"more than {MAX_INLETS} ways to have read the text so far",
