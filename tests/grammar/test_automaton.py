@@ -5,19 +5,17 @@ from __future__ import annotations
 import itertools
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen import Vocabulary
 from structgen.automaton.regex_syntax import parse
 from structgen.errors import UnsatisfiableSchemaError
 from structgen.grammar.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar, Indentation, Rule, Terminal
 from structgen.grammar.verdicts import Verdicts
 from structgen.jit import kernels
-from structgen.mask.bitmask import unpack
+from tests.grammar.laws import check_masks, reads
 from tests.grammar.reference import accepts
 
 PATTERNS = ("a", "b", "ab", "aa", "a+", "[ab]+", "ab?", "b+c", "[abc]", "(ab)+")
@@ -70,12 +68,6 @@ def automaton_of(of: Grammar) -> GrammarAutomaton | None:
         return GrammarAutomaton(of)
     except UnsatisfiableSchemaError:
         return None
-
-
-def reads(automaton: GrammarAutomaton, text: str) -> bool:
-    """Whether the automaton accepts a text."""
-    at, _ = automaton.run(automaton.start, text.encode())
-    return at >= 0 and automaton.is_accepting(at)
 
 
 @settings(max_examples=60, deadline=None)
@@ -156,22 +148,7 @@ def test_masks_are_what_single_tokens_do(of: Grammar, seed: int) -> None:
     automaton = automaton_of(of)
     if automaton is None:
         return
-    vocabulary = Vocabulary([*TOKENS, b"</s>"], eos_ids=[len(TOKENS)], special_ids=[len(TOKENS)])
-    masks, draw, at = automaton.masks(vocabulary), random.Random(seed), automaton.start
-    for _ in range(4):
-        row = unpack(masks.row(at), vocabulary.size)
-        after = [automaton.run(at, token)[0] for token in TOKENS]
-        assert row[: len(TOKENS)].tolist() == [place >= 0 for place in after]
-        below = np.zeros(vocabulary.words, np.int32)
-        ends = masks.below(at, -1, below)
-        assert (unpack(below, vocabulary.size) == row).all()
-        trie = vocabulary.trie
-        ending = {int(trie.token[node]) for node in ends}
-        assert ending == {i for i, p in enumerate(after) if p >= 0 and automaton.is_accepting(p)}
-        live = [place for place in after if place >= 0]
-        if not live:
-            return
-        at = draw.choice(live)
+    check_masks(automaton, TOKENS, seed)
 
 
 @pytest.mark.parametrize(

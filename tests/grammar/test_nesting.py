@@ -25,6 +25,7 @@ from structgen.grammar.ir import Grammar, Lexing, Terminal
 from structgen.grammar.nesting import NestingAutomaton
 from structgen.mask.bitmask import unpack
 from structgen.spec.specs import Spec
+from tests.grammar.laws import check_masks, reads
 from tests.grammar.reference import accepts, fits, lark_accepts
 from tests.grammar.test_automaton import PATTERNS, TEXTS, TOKENS, grammar
 
@@ -67,12 +68,6 @@ def automaton_of(of: Grammar) -> Automaton | None:
         return None
 
 
-def reads(automaton: Automaton, text: str) -> bool:
-    """Whether the automaton accepts a text."""
-    at, _ = automaton.run(automaton.start, text.encode())
-    return at >= 0 and automaton.is_accepting(at)
-
-
 @settings(max_examples=40, deadline=None)
 @given(grammars())
 def test_exactly_the_texts_that_can_be_cut_so_are_read(of: Grammar) -> None:
@@ -112,21 +107,7 @@ def test_masks_are_what_single_tokens_do(of: Grammar, seed: int) -> None:
     automaton = automaton_of(of)
     if automaton is None:
         return
-    vocabulary = sg.Vocabulary([*TOKENS, b"</s>"], eos_ids=[len(TOKENS)], special_ids=[len(TOKENS)])
-    masks, draw, at = automaton.masks(vocabulary), random.Random(seed), automaton.start
-    for _ in range(4):
-        row = unpack(masks.row(at), vocabulary.size)
-        after = [automaton.run(at, token)[0] for token in TOKENS]
-        assert row[: len(TOKENS)].tolist() == [place >= 0 for place in after]
-        below = np.zeros(vocabulary.words, np.int32)
-        ends = masks.below(at, -1, below)
-        assert (unpack(below, vocabulary.size) == row).all()
-        ending = {int(vocabulary.trie.token[node]) for node in ends}
-        assert ending == {i for i, p in enumerate(after) if p >= 0 and automaton.is_accepting(p)}
-        live = [place for place in after if place >= 0]
-        if not live:
-            return
-        at = draw.choice(live)
+    check_masks(automaton, TOKENS, seed)
 
 
 CALL = {

@@ -1,0 +1,37 @@
+"""In: an automaton. Out: AssertionError where a law is broken that all automata keep."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from structgen import Vocabulary
+from structgen.automaton.automaton import Automaton
+from structgen.mask.bitmask import unpack
+
+
+def reads(automaton: Automaton, text: str) -> bool:
+    """Whether the automaton accepts a text."""
+    at, _ = automaton.run(automaton.start, text.encode())
+    return at >= 0 and automaton.is_accepting(at)
+
+
+def check_masks(automaton: Automaton, tokens: Sequence[bytes], seed: int) -> None:
+    """A token is in the row of a position iff its bytes can be read from there."""
+    vocabulary = Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)], special_ids=[len(tokens)])
+    masks, draw, at = automaton.masks(vocabulary), random.Random(seed), automaton.start
+    for _ in range(4):
+        row = unpack(masks.row(at), vocabulary.size)
+        after = [automaton.run(at, token)[0] for token in tokens]
+        assert row[: len(tokens)].tolist() == [place >= 0 for place in after]
+        below = np.zeros(vocabulary.words, np.int32)
+        ends = masks.below(at, -1, below)
+        assert (unpack(below, vocabulary.size) == row).all()
+        ending = {int(vocabulary.trie.token[node]) for node in ends}
+        assert ending == {i for i, p in enumerate(after) if p >= 0 and automaton.is_accepting(p)}
+        live = [place for place in after if place >= 0]
+        if not live:
+            return
+        at = draw.choice(live)
