@@ -82,12 +82,14 @@ EXPLORED = types.NamedTuple([I32, I32, GRID, U8, I64, U8], Explored)
 @inlined
 def slot_of(states, table, row):  # type: ignore[no-untyped-def]
     """Index of the slot that holds the state with the bits `row`, or of the empty one for it."""
-    h = numba.uint64(0)
+    h = numba.int64(0)
     for w in range(row.shape[0]):
-        h = (h ^ row[w]) * numba.uint64(0x9E3779B97F4A7C15)
-        h ^= h >> numba.uint64(29)
+        low = numba.int64(row[w] & numba.uint64(0xFFFFFFFF))
+        high = numba.int64(row[w] >> numba.uint64(32))
+        h = (h & 0xFFFFFFFF) * 40503 + (h >> 32) + low * 60493 + high * 32749  # below 2**50
+        h ^= h >> 19
     last = table.shape[0] - 1
-    i = numba.int64(h & numba.uint64(last))
+    i = h & last
     while table[i] >= 0:
         same = True
         for w in range(row.shape[0]):

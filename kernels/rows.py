@@ -11,7 +11,7 @@ from structgen.kernels.flags import inlined, kernel
 ROWS = types.int32[:, ::1]
 TABLE = types.Array(types.int32, 2, "C", readonly=True)  # may be a mapped file
 ROW = types.Array(types.int32, 1, "C", readonly=True)
-PRIME = np.uint64(0x100000001B3)
+PRIME = 16777619  # of FNV-1a with 32 bits
 
 
 @kernel(types.void(TABLE, types.int32[::1], ROWS))
@@ -24,25 +24,28 @@ def copy_rows(table, index, out):  # type: ignore[no-untyped-def]
             out[i, w] = table[k, w] if k >= 0 else 0
 
 
+@inlined
+def mixed(h, word):  # type: ignore[no-untyped-def]
+    """A number below 2**57 made of two: nothing overflows."""
+    return (h & 0x7FFFFFFF) * PRIME + (h >> 31) + word
+
+
 @kernel(types.int64(ROW))
 def digest(row):  # type: ignore[no-untyped-def]
-    """A number of 63 bits that differs between most rows that differ. row: int32[words].
+    """A number that differs between most rows that differ. row: int32[words].
 
-    Four sums as in FNV-1a, over every fourth word each, so that no step waits for the one before.
+    Four sums, over every fourth word each, so that no step waits for the one before.
     """
-    a, b = numba.uint64(0xCBF29CE484222325), numba.uint64(1)
-    c, d = numba.uint64(2), numba.uint64(3)
+    a, b, c, d = numba.int64(1), numba.int64(2), numba.int64(3), numba.int64(4)
     words = row.shape[0]
     for w in range(0, words - 3, 4):
-        a = (a ^ numba.uint64(numba.uint32(row[w]))) * PRIME
-        b = (b ^ numba.uint64(numba.uint32(row[w + 1]))) * PRIME
-        c = (c ^ numba.uint64(numba.uint32(row[w + 2]))) * PRIME
-        d = (d ^ numba.uint64(numba.uint32(row[w + 3]))) * PRIME
+        a = mixed(a, numba.int64(numba.uint32(row[w])))
+        b = mixed(b, numba.int64(numba.uint32(row[w + 1])))
+        c = mixed(c, numba.int64(numba.uint32(row[w + 2])))
+        d = mixed(d, numba.int64(numba.uint32(row[w + 3])))
     for w in range(words - words % 4, words):
-        a = (a ^ numba.uint64(numba.uint32(row[w]))) * PRIME
-    b = (b ^ (a >> numba.uint64(32))) * PRIME
-    c = (c ^ (b >> numba.uint64(32)) ^ a) * PRIME
-    return numba.int64(((d ^ (c >> numba.uint64(32)) ^ b) * PRIME) >> numba.uint64(1))
+        a = mixed(a, numba.int64(numba.uint32(row[w])))
+    return mixed(mixed(mixed(a, b), c), d)
 
 
 @kernel(types.boolean(TABLE, types.int64, ROW))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from random import Random
 from typing import Any
@@ -105,7 +106,22 @@ def validator_for(
         exact = python_patterns(exact)
         exact.pop("$schema", None)  # else the library's own class would judge where `#` is meant
     options: dict[str, Any] = {} if registry is None else {"registry": registry}
-    return exact_class(exact, format_checker=base.FORMAT_CHECKER if formats else None, **options)
+    return exact_class(exact, format_checker=_formats(base) if formats else None, **options)
+
+
+def _formats(base: Any) -> jsonschema.FormatChecker:
+    """The library's checks; the year 0000, which Python's dates lack and RFC 3339 has, counts."""
+    checker = jsonschema.FormatChecker()
+    checker.checkers = dict(base.FORMAT_CHECKER.checkers)
+    for name in {"date", "date-time"} & set(checker.checkers):
+        check, errors = checker.checkers[name]
+        checker.checkers[name] = (partial(_with_year_zero, check), errors)
+    return checker
+
+
+def _with_year_zero(check: Callable[[object], bool], value: object) -> bool:
+    is_zero = isinstance(value, str) and value.startswith("0000-")
+    return check(f"2000{value[4:]}" if is_zero else value)  # type: ignore[index]
 
 
 def json_decider(
