@@ -109,7 +109,7 @@ class Product(Automaton):
                 both.append(side.automaton.run(here, text)[0] if after < 0 else after)
             if min(both) < 0:
                 continue
-            after_both = (both[0], both[1])
+            after_both = (left.choose(both[0]), right.choose(both[1]))
             if self.pairs.live(after_both):
                 if text not in self._texts:
                     self._texts.append(text)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Hashable
 
 from structgen.automaton.automaton import DEAD, Automaton, Bytes
 from structgen.automaton.engine import Engine
@@ -28,19 +29,24 @@ Pair = tuple[int, int]
 
 
 class Side:
-    """One automaton: its steps as tables.
+    """One automaton: its steps as tables, between positions that stand for all with equal futures.
 
     start: where it starts.
     """
 
     def __init__(self, automaton: Automaton, alphabet: Bytes = range(256)) -> None:
         self.automaton = automaton
+        self._chosen: dict[Hashable, int] = {}
         self._tables: dict[int, list[int]] = {}
         self._ends: dict[int, bool] = {}
         self._rests: dict[int, bytes] = {}
         self._completions = automaton.completions(alphabet)
         self._plain = isinstance(automaton, Engine) and isinstance(automaton.machine, TextMachine)
-        self.start = automaton.start
+        self.start = self.choose(automaton.start)
+
+    def choose(self, at: int) -> int:
+        """The position that stands for all that are known to have the same futures."""
+        return self._chosen.setdefault(self.automaton.core(at), at)
 
     def table(self, at: int) -> list[int]:
         """The position after each of the 256 bytes, or DEAD."""
@@ -57,7 +63,7 @@ class Side:
             return [(q << 32) | context if q >= 0 else DEAD for q in targets]
         found = [DEAD] * 256
         for byte in automaton.next_bytes(at):
-            found[byte] = automaton.run(at, bytes((byte,)))[0]
+            found[byte] = self.choose(automaton.run(at, bytes((byte,)))[0])
         return found
 
     def ends(self, at: int) -> bool:

@@ -22,7 +22,9 @@ from structgen.automaton.regex import (
     leaf,
     literal,
     repeat,
+    words,
 )
+from structgen.automaton.regex_build import lazy
 from structgen.automaton.regex_syntax import parse
 
 SPEC_FORMATS = frozenset(
@@ -65,64 +67,29 @@ def _time() -> Regex:
     usual = _whole(
         r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d<fraction><offset>", fraction=_FRACTION, offset=_OFFSET
     )
-    return alt(usual, leaf(_Leap("")))
-
-
-_LEAP_CLOCK = ("012", "0123456789", ":", "012345", "0123456789", ":", "6", "0")
+    hours = [concat(literal(f"{hour:02}:"), lazy(_LeapMinutes(hour))) for hour in range(24)]
+    return alt(usual, *hours)
 
 
 @dataclass(frozen=True)
-class _Leap:
-    """A time whose second is 60, so that it is 23:59 UTC, of which `read` has been read.
+class _LeapMinutes:
+    """What may follow `hh:` when the second is 60: local time minus offset must be 23:59."""
 
-    Of a fraction `read` holds no more than a point and a zero.
-    """
+    hour: int
+    nullable: bool = False
+    shortest: int = len("59:60Z")
 
-    read: str
-    live: ClassVar[bool] = True
-
-    @property
-    def nullable(self) -> bool:
-        """Whether the offset has been read."""
-        return self._offsets() == [""]
-
-    @property
-    def shortest(self) -> int:
-        """A lower bound on the characters to come."""
-        missing = len(_LEAP_CLOCK) - len(self.read)
-        return missing + 1 if missing >= 0 else int(not self.nullable)
-
-    @property
-    def witness(self) -> int:
-        """The characters of a text that may follow: with an offset in digits."""
-        return max(len(_LEAP_CLOCK) - len(self.read), 0) + len(".0+00:00")
-
-    def _offsets(self) -> list[str]:
-        """What is still to be read of the offsets that fit, when a fraction may not go on."""
-        read = self.read[len(_LEAP_CLOCK) :]
-        if len(self.read) < len(_LEAP_CLOCK) or read == ".":
-            return []
-        east = (int(self.read[:2]) * 60 + int(self.read[3:5]) + 1) % _MINUTES_PER_DAY
-        west = (_MINUTES_PER_DAY - east) % _MINUTES_PER_DAY
-        fitting = [f"+{east // 60:02}:{east % 60:02}", f"-{west // 60:02}:{west % 60:02}"]
-        fitting += ["Z", "z"] if east == 0 else []
-        begun = read.removeprefix(".0")
-        return [offset[len(begun) :] for offset in fitting if offset.startswith(begun)]
-
-    def moves(self) -> list[tuple[CharSet, _Leap]]:
-        """The next character of the clock, of a fraction, or of an offset."""
-        read, place = self.read, len(self.read)
-        if place < len(_LEAP_CLOCK):
-            letters = "0123" if read == "2" else _LEAP_CLOCK[place]
-        else:
-            letters = "".join(sorted({offset[:1] for offset in self._offsets()}))
-        found = [(CharSet.chars(letter), _Leap(read + letter)) for letter in letters]
-        behind = read[len(_LEAP_CLOCK) :]
-        if behind in {".", ".0"}:
-            found.append((CharSet.chars("0123456789"), _Leap(read[: len(_LEAP_CLOCK)] + ".0")))
-        elif place == len(_LEAP_CLOCK):
-            found.append((CharSet.chars("."), _Leap(f"{read}.")))
-        return found
+    def expand(self) -> Regex:
+        """Every minute with the one offset east and the one west of UTC that fit it."""
+        fraction = _whole(_FRACTION)
+        ends = []
+        for minute in range(60):
+            east = (self.hour * 60 + minute + 1) % _MINUTES_PER_DAY
+            west = (_MINUTES_PER_DAY - east) % _MINUTES_PER_DAY
+            offsets = [f"+{east // 60:02}:{east % 60:02}", f"-{west // 60:02}:{west % 60:02}"]
+            zulu = ["Z", "z"] if east == 0 else []
+            ends.append(concat(literal(f"{minute:02}:60"), fraction, words(offsets + zulu)))
+        return alt(*ends)
 
 
 def _date_time() -> Regex:
