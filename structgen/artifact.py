@@ -8,28 +8,29 @@ never been saved: the spec is compiled again only when something is missing.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen import __version__, container
-from structgen.automaton.automaton import Stored
-from structgen.constraint import MAX_BYTES, Constraint, Saved
+from structgen.automaton.automaton import Automaton, Stored
+from structgen.constraint import MAX_BYTES, Constraint
 from structgen.errors import ArtifactError, StructgenError
 from structgen.explore import Explored
-from structgen.mask.saved_rows import NAMES, SavedRows
+from structgen.mask.saved_rows import NAMES, Saved, SavedRows
 from structgen.spec.specs import Spec, class_of, spec_of
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 KIND = "constraint"
-FORMAT = 7
+FORMAT = 8
 SPEC = "spec"  # the array with the spec as JSON text, which may be long
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -73,6 +74,7 @@ def save(
         "narrows": constraint.spec.of_text() is not constraint.spec,
         "kind": spec["kind"],
         "writes_all_bytes": constraint.writes_all_bytes,
+        "start": constraint.automaton.start,
         "automaton": automaton.header,
         "size": size,
         "explored": None if explored is None else explored._asdict(),
@@ -94,13 +96,14 @@ def load(
     `spec` is the one that was saved, where it is at hand: its `parse` is then used. Raises
     ArtifactError when the file is damaged, of another version, or made for a vocabulary other than
     `vocabulary`. Of a file larger than `container.EAGER` a part that is damaged is noticed when it
-    is first needed; `container.File(path, KIND).verify()` checks all of it.
+    is first needed, as is in any file what does not fit together; `container.File(path,
+    KIND).verify()` looks for damage in all of it.
     """
     file = container.File(path, KIND)
     header = file.header
     check_version(header, file.path)
     make_spec = _spec_maker(file, spec)
-    try:
+    with _understood(file.path):
         if header.get("narrows") is True:
             vocabulary = make_spec().narrowed(vocabulary)
         if header.get("vocabulary") != vocabulary.hash:
@@ -110,15 +113,13 @@ def load(
                 expected=f"the vocabulary with hash {vocabulary.hash}",
                 hint="compile the spec for this tokenizer",
             )
-        stored = Stored(header["automaton"], file.arrays("automaton."))
-        automaton = class_of(header["kind"]).restored(make_spec, stored)
+        start = header["start"]
+        if type(start) is not int or not 0 <= start < 1 << 63:
+            raise ValueError(start)
         rows = SavedRows(vocabulary.words, {n: file.section(n) for n in NAMES}, file.path)
-        saved = Saved(rows, header["writes_all_bytes"] is True)
+        saved = Saved(rows, start, header["writes_all_bytes"] is True)
+        automaton = _restorer(file, make_spec)
         return Constraint(make_spec, vocabulary, automaton, saved, max_bytes)
-    except ArtifactError:
-        raise
-    except (StructgenError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        _foreign(file.path, error)
 
 
 def check_version(header: dict[str, Any], place: str) -> None:
@@ -137,10 +138,21 @@ def _spec_maker(file: container.File, spec: Spec | None) -> Callable[[], Spec]:
     def make() -> Spec:
         if spec is not None:
             return spec
-        try:
+        with _understood(file.path):
             return spec_of(json.loads(file.array(SPEC).tobytes()))
-        except (StructgenError, ValueError, TypeError, RecursionError) as error:
-            _foreign(file.path, error)
+
+    return make
+
+
+def _restorer(file: container.File, make_spec: Callable[[], Spec]) -> Callable[[], Automaton]:
+    def make() -> Automaton:
+        header = file.header
+        with _understood(file.path):
+            stored = Stored(header["automaton"], file.arrays("automaton."))
+            automaton = class_of(header["kind"]).restored(make_spec, stored)
+            if automaton.start != header["start"]:
+                raise ValueError(header["start"])
+            return automaton
 
     return make
 
@@ -155,9 +167,18 @@ def _key(spec: bytes, vocabulary: str) -> str:
     return digest.hexdigest()
 
 
-def _foreign(place: str, error: Exception) -> NoReturn:
-    raise ArtifactError(
-        f"the file does not hold a constraint: {error!r:.200}",
-        location=place,
-        hint="compile the spec again",
-    ) from error
+@contextlib.contextmanager
+def _understood(place: str) -> Iterator[None]:
+    """Whatever goes wrong inside with the file at `place` is an ArtifactError."""
+    try:
+        yield
+    except ArtifactError:
+        raise
+    except (
+        StructgenError, KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError
+    ) as error:  # fmt: skip
+        raise ArtifactError(
+            f"the file does not hold a constraint: {error!r:.200}",
+            location=place,
+            hint="compile the spec again",
+        ) from error

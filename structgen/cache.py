@@ -108,6 +108,7 @@ class Cache:
         path = self.path_of(key)
         try:
             found = artifact.load(path, vocabulary, spec=spec, max_bytes=self.max_memory)
+            found.is_accepting(found.start)  # what is wrong with its automaton is said now
         except ArtifactError:
             return None
         with contextlib.suppress(OSError):

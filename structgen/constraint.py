@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from structgen.explore import explore
 from structgen.mask.bitmask import allow, forbid, unpack
 from structgen.mask.common import common_of
 from structgen.mask.rows import MaskRows
-from structgen.mask.saved_rows import SavedRows, pack
+from structgen.mask.saved_rows import Saved, pack
 from structgen.mask.spellable import Spellable
 
 if TYPE_CHECKING:
@@ -37,13 +37,6 @@ STATE_BYTES = 256  # of a state, with how it was reached
 UNKNOWN = -1  # the position of a state has been forgotten
 MAX_FORCED = 1 << 16  # bytes that are known to come, told at once
 CHECK_EVERY = 64  # states and masks made between two looks at the memory taken
-
-
-class Saved(NamedTuple):
-    """What a file gives back: the rows, and whether the vocabulary can write every byte."""
-
-    rows: SavedRows
-    writes_all_bytes: bool
 
 
 class Constraint:
@@ -64,14 +57,16 @@ class Constraint:
         self,
         spec: Spec | Callable[[], Spec],
         vocabulary: Vocabulary,
-        automaton: Automaton,
+        automaton: Automaton | Callable[[], Automaton],
         saved: Saved | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        """Wrap an automaton of `spec` (or of what `spec()` makes); `saved` has rows for it."""
-        self._spec = spec
-        self.vocabulary = vocabulary
-        self.automaton = automaton
+        """Wrap an automaton of `spec`, or of both what makes them; `saved` has rows for it."""
+        self._spec, self.vocabulary = spec, vocabulary
+        if callable(automaton):
+            self._restored = automaton
+        else:
+            self.automaton = automaton
         self.max_bytes = max_bytes
         self.lock = threading.RLock()
         self._saved = None if saved is None else saved.rows
@@ -85,9 +80,9 @@ class Constraint:
         self._size, self._countdown = vocabulary.size, CHECK_EVERY
         self._eos = frozenset(vocabulary.eos_ids)
         self._most_steps = int(STEPS * max_bytes) // STEP_BYTES
-        self.start = self._intern(automaton.start, (-1, b"", False))
         known = common_of(vocabulary) if saved is None else saved
         self.writes_all_bytes = known.writes_all_bytes
+        self.start = self._intern((saved or self.automaton).start, (-1, b"", False))
         self._spellable = None if self.writes_all_bytes else self._search()
         if self._spellable is not None and not self._spellable(self.start):
             error = BudgetError if self._spellable.gave_up else UnsatisfiableSchemaError
@@ -101,6 +96,11 @@ class Constraint:
     def spec(self) -> Spec:
         """What the texts are."""
         return self._spec() if callable(self._spec) else self._spec
+
+    @cached_property
+    def automaton(self) -> Automaton:
+        """What reads the texts. Raises ArtifactError where the file that has it is damaged."""
+        return self._restored()
 
     @cached_property
     def _masks(self) -> Masks:

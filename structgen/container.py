@@ -4,9 +4,12 @@ Layout, little-endian, every byte covered by a check:
 
     preamble    64 bytes: magic, format version, length of the header, length of the data, checksum
                 of what stands between preamble and data, checksum of the preamble itself
-    header      ASCII JSON: kind, header, and for each array name, dtype and shape
+    header      ASCII JSON: kind, header, and for each array by name: dtype, shape, first byte
     checksums   uint32 for each 64 KiB of the data; then zero bytes up to a multiple of 64
     data        the arrays in that order, each at the next multiple of 64, nothing behind
+
+What the header says of an array is looked at when the array is asked for, so that opening a file
+takes the same time however many arrays it has.
 
 Checksums are CRC-32: they find damage (every burst of up to 32 bits), not forgery. Nothing is
 unpickled, and nothing is allocated on the word of the file: lengths are compared with its real
@@ -40,7 +43,7 @@ BLOCK = 1 << 16  # bytes of data under one checksum
 EAGER = 1 << 17  # bytes of data up to which `File` checks all of it at once
 
 _MAGIC = b"\x93sgen\r\n\x1a"
-_VERSION = 2
+_VERSION = 3
 _PREAMBLE = struct.Struct("<8sIQQI28xI")  # magic, version, header length, data length, crc, crc
 _TEMPORARY = ".sgtmp"  # how names of files end that are being written
 _LEFT_AFTER = 3600.0  # seconds
@@ -61,7 +64,7 @@ class Place(NamedTuple):
 
 
 class File:
-    """A mapped file. `header` is what was written; `places` says where each array lies.
+    """A mapped file. `header` is what was written; `names` are those of the arrays.
 
     A file with at most EAGER bytes of data is checked when it is opened; of a larger one each
     64 KiB are checked when first asked for, so that opening it takes the same time at any size.
@@ -90,7 +93,8 @@ class File:
             _broken(self.path, problem, hint="check the path")
         except ValueError as error:
             _broken(self.path, f"the file cannot be mapped: {error}")
-        self.header, self.places = _parse(self.path, kind, text, self.size - self._base)
+        self.header, self._table = _parse(self.path, kind, text)
+        self.names = list(self._table)
         self._checked = bytearray(len(self._sums) // 4)
         if self.size - self._base <= EAGER:
             self.verify()
@@ -118,9 +122,9 @@ class File:
 
         ArtifactError when there is none of that name, or it is damaged.
         """
-        array = self._view(name)
-        _, _, start, stop = self.places[name]
-        self.check(start, stop)
+        place = self.place(name)
+        self.check(place.start, place.stop)
+        array = self._view(name, place)
         array.flags.writeable = False
         return array
 
@@ -129,22 +133,41 @@ class File:
 
         What is written to them stays in this process. ArtifactError when one is damaged.
         """
-        names = [name for name in self.places if name.startswith(prefix)]
-        spans = [self.places[name][2:] for name in names]
-        if spans:
-            self.check(min(start for start, _ in spans), max(stop for _, stop in spans))
-        return {name[len(prefix) :]: self._view(name) for name in names}
+        places = {name: self.place(name) for name in self.names if name.startswith(prefix)}
+        if places:
+            starts, stops = zip(*(place[2:] for place in places.values()), strict=True)
+            self.check(min(starts), max(stops))
+        return {name[len(prefix) :]: self._view(name, place) for name, place in places.items()}
 
     def section(self, name: str) -> Section:
         """An array of which each part is checked when it is asked for."""
-        array = self._view(name)
+        place = self.place(name)
+        array = self._view(name, place)
         array.flags.writeable = False
-        return Section(self, array, self.places[name].start)
+        return Section(self, array, place.start)
 
-    def _view(self, name: str) -> AnyArray:
-        if name not in self.places:
+    def place(self, name: str) -> Place:
+        """Where an array lies. ArtifactError when there is none, or not within the data."""
+        row = self._table.get(name)
+        if row is None:
             _broken(self.path, f"there is no array {name!r}")
-        dtype, shape, start, _ = self.places[name]
+        try:
+            code, shape, start = row
+            dtype, itemsize = _DTYPES[code]
+            if type(shape) is not list or len(shape) > _MAX_DIMENSIONS:
+                raise TypeError(name)
+        except (TypeError, ValueError, KeyError):
+            _broken(self.path, "the array table is not understood")
+        for count in (*shape, start):
+            if type(count) is not int or count < 0:
+                _broken(self.path, f"array {name!r} has a shape of other than natural numbers")
+        stop = start + itemsize * math.prod(shape)
+        if start % _ALIGN or stop > self.size - self._base:
+            _broken(self.path, f"array {name!r} does not lie in the data")
+        return Place(dtype, tuple(shape), start, stop)
+
+    def _view(self, name: str, place: Place) -> AnyArray:
+        dtype, shape, start, _ = place
         try:
             return np.ndarray(shape, dtype, buffer=self._map, offset=self._base + start)
         except (ValueError, OverflowError, MemoryError) as error:
@@ -182,7 +205,7 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
     """
     file = File(path, kind)
     file.verify()
-    return file.header, {name: file.array(name) for name in file.places}
+    return file.header, {name: file.array(name) for name in file.names}
 
 
 def write(
@@ -253,7 +276,12 @@ def _header_text(
     arrays: Mapping[str, AnyArray],
     blocks: Mapping[str, AnyArray],
 ) -> bytes:
-    table = [[name, blocks[name].dtype.str, list(array.shape)] for name, array in arrays.items()]
+    table: dict[str, Any] = {}
+    stop = 0
+    for name, array in arrays.items():
+        start = _aligned(stop)
+        table[name] = [blocks[name].dtype.str, list(array.shape), start]
+        stop = start + array.nbytes
     content = {"kind": kind, "header": dict(header), "arrays": table}
     try:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
@@ -326,40 +354,18 @@ def _read_header(handle: int, size: int, place: str) -> tuple[bytes, bytes, int]
     return middle[:header_length], middle[header_length : header_length + 4 * count], base
 
 
-def _parse(
-    place: str, kind: str, text: bytes, length: int
-) -> tuple[dict[str, Any], dict[str, Place]]:
-    """The header and the places of the arrays, which take exactly `length` bytes."""
+def _parse(place: str, kind: str, text: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header, and what it says of the arrays."""
     try:
         content = json.loads(text)
-        found, header, rows = content["kind"], content["header"], content["arrays"]
-        if not isinstance(header, dict) or not isinstance(rows, list):
+        found, header, table = content["kind"], content["header"], content["arrays"]
+        if not isinstance(header, dict) or not isinstance(table, dict):
             raise TypeError("header or array table of a wrong type")
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         _broken(place, f"the header is not understood: {error!r:.200}")
     if found != kind:
         _broken(place, f"the file holds {found!r:.80}", repr(kind), "check the path")
-    places: dict[str, Place] = {}
-    position = 0
-    for row in rows:
-        try:
-            name, code, shape = row
-            dtype, itemsize = _DTYPES[code]
-            if type(name) is not str or type(shape) is not list or len(shape) > _MAX_DIMENSIONS:
-                raise TypeError(name)
-        except (TypeError, ValueError, KeyError):
-            _broken(place, "the array table is not understood")
-        for count in shape:
-            if type(count) is not int or count < 0:
-                _broken(place, f"array {name!r} has a shape of other than natural numbers")
-        if name in places:
-            _broken(place, f"array {name!r} is there twice")
-        start = -(-position // _ALIGN) * _ALIGN
-        position = start + itemsize * math.prod(shape)
-        places[name] = Place(dtype, tuple(shape), start, position)
-    if position != length:
-        _broken(place, f"arrays of {position} bytes lie in {length} bytes of data")
-    return header, places
+    return header, table
 
 
 def _broken(place: str, problem: str, expected: str = "", hint: str = "make it anew") -> NoReturn:

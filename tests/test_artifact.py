@@ -123,6 +123,36 @@ def test_a_finite_automaton_is_explored_to_its_end(tmp_path: Path) -> None:
     assert loaded.spec == spec
 
 
+def test_the_first_mask_needs_no_automaton(tmp_path: Path) -> None:
+    """It is read when a text goes on; only then a place to begin that is another's is noticed."""
+    constraint = saved(SPECS[0], tmp_path / "f")
+    rows = np.zeros((2, VOCABULARY.words), np.int32)
+    loaded = sg.load(tmp_path / "f", VOCABULARY)
+    for i, one in enumerate((loaded, constraint)):
+        one.fill_mask(one.start, rows[i])
+    np.testing.assert_array_equal(rows[0], rows[1])
+    assert "automaton" not in vars(loaded)
+    assert loaded.advance_bytes(loaded.start, b"{") >= 0
+    assert "automaton" in vars(loaded)
+    header, arrays = container.read(tmp_path / "f", artifact.KIND)
+    other = {"start": header["start"] + 1}
+    container.write(tmp_path / "g", artifact.KIND, header | other, arrays)
+    forged = sg.load(tmp_path / "g", VOCABULARY)
+    for _ in range(2):
+        with pytest.raises(ArtifactError):
+            forged.advance_bytes(forged.start, b"{")
+
+
+@pytest.mark.parametrize("start", [None, -1, 1 << 63, 0.0, True, "0"])
+def test_a_place_to_begin_is_a_number_of_a_position(start: Any, tmp_path: Path) -> None:
+    """Whatever else stands there is noticed at once."""
+    saved(SPECS[4], tmp_path / "f", 0)
+    header, arrays = container.read(tmp_path / "f", artifact.KIND)
+    container.write(tmp_path / "f", artifact.KIND, header | {"start": start}, arrays)
+    with pytest.raises(ArtifactError):
+        sg.load(tmp_path / "f", VOCABULARY)
+
+
 def test_a_loaded_constraint_knows_its_spec(tmp_path: Path) -> None:
     """With its options, and as the one given where there is one."""
     spec = sg.JsonSchema(NESTED, property_order="any", formats="annotate")
@@ -277,7 +307,7 @@ def test_positions_that_no_part_has_are_refused(number: int, column: int, tmp_pa
         forged[i, column] = number
         container.write(tmp_path / "g", artifact.KIND, header, arrays | {threads: forged})
         with pytest.raises(ArtifactError):
-            sg.load(tmp_path / "g", VOCABULARY)
+            sg.load(tmp_path / "g", VOCABULARY).is_accepting(0)
     container.write(tmp_path / "g", artifact.KIND, header, arrays)
     loaded = sg.load(tmp_path / "g", VOCABULARY)
     assert loaded.is_accepting(loaded.advance_bytes(loaded.start, b"<t>x</t>1aacbb"))

@@ -46,7 +46,7 @@ STORABLE = hnp.arrays(
 )
 
 
-def by_hand(table: Any, data: bytes = b"", *, version: int = 2) -> bytes:
+def by_hand(table: Any, data: bytes = b"", *, version: int = 3) -> bytes:
     """A file with right checksums around whatever `table` and `data` (below 64 KiB) are."""
     text = table if isinstance(table, bytes) else json.dumps(table).encode()
     middle = text + (struct.pack("<I", zlib.crc32(data)) if data else b"")
@@ -60,12 +60,12 @@ def preamble(version: int, header: int, data: int, crc: int) -> bytes:
     return start + struct.pack("<I", zlib.crc32(start))
 
 
-def table_of(*rows: Any, **changes: Any) -> dict[str, Any]:
+def table_of(*rows: tuple[str, Any], **changes: Any) -> dict[str, Any]:
     """The header of a file with the arrays that `rows` describe, by default four bytes "x"."""
-    return {"kind": "test", "header": {}, "arrays": list(rows) or [X]} | changes
+    return {"kind": "test", "header": {}, "arrays": dict(rows) or {"x": X}} | changes
 
 
-X = ["x", "|u1", [4]]
+X = ["|u1", [4], 0]
 
 
 def problem_of(path: Path, kind: str = "test") -> str:
@@ -269,30 +269,33 @@ def test_the_file_made_by_hand_is_read(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(by_hand(table_of(), bytes(4)))
     _, arrays = container.read(tmp_path / "f", "test")
     assert arrays["x"].tolist() == [0, 0, 0, 0]
-    (tmp_path / "f").write_bytes(by_hand(table_of(X, ["y", "|u1", [0, 9]]), bytes(64)))
+    (tmp_path / "f").write_bytes(by_hand(table_of(("x", X), ("y", ["|u1", [0, 9], 64])), bytes(64)))
     _, arrays = container.read(tmp_path / "f", "test")
     assert arrays["y"].shape == (0, 9)
 
 
 HOSTILE: dict[str, bytes] = {
-    "shape beyond the file": by_hand(table_of(["x", "|u1", [2**60]]), bytes(4)),
-    "shape beyond all memory": by_hand(table_of(["x", "|u1", [2**40, 2**40]]), bytes(4)),
-    "shape smaller than the data": by_hand(table_of(["x", "|u1", [3]]), bytes(4)),
-    "negative shape": by_hand(table_of(["x", "|u1", [-2, -2]]), bytes(4)),
-    "fractional shape": by_hand(table_of(["x", "|u1", [4.0]]), bytes(4)),
-    "true as a number": by_hand(table_of(["x", "|u1", [4, True]]), bytes(4)),
-    "too many dimensions": by_hand(table_of(["x", "|u1", [4] + [1] * 99]), bytes(4)),
-    "empty but immense": by_hand(table_of(X, ["y", "|u1", [0, 2**62, 2**62]]), bytes(64)),
-    "shape as text": by_hand(table_of(["x", "|u1", "4"]), bytes(4)),
-    "object dtype": by_hand(table_of(["x", "|O", []]), bytes(8)),
-    "text dtype": by_hand(table_of(["x", "|S4", [1]]), bytes(4)),
-    "dtype as a list": by_hand(table_of(["x", [["a", "<i4"]], [1]]), bytes(4)),
-    "name as a number": by_hand(table_of([1, "|u1", [4]]), bytes(4)),
-    "array twice": by_hand(table_of(X, X), bytes(68)),
-    "unnamed bytes": by_hand(table_of(arrays=[]), bytes(4)),
-    "array without fields": by_hand(table_of(arrays=[[]]), bytes(4)),
-    "array with more fields": by_hand(table_of([*X, 0]), bytes(4)),
-    "array as a number": by_hand(table_of(arrays=[1]), bytes(4)),
+    "shape beyond the file": by_hand(table_of(("x", ["|u1", [2**60], 0])), bytes(4)),
+    "shape beyond all memory": by_hand(table_of(("x", ["|u1", [2**40, 2**40], 0])), bytes(4)),
+    "one byte beyond the data": by_hand(table_of(("x", ["|u1", [5], 0])), bytes(4)),
+    "begins behind the data": by_hand(table_of(("x", ["|u1", [4], 64])), bytes(4)),
+    "begins before the data": by_hand(table_of(("x", ["|u1", [4], -64])), bytes(128)),
+    "begins at no multiple": by_hand(table_of(("x", ["|u1", [4], 8])), bytes(64)),
+    "begins at a fraction": by_hand(table_of(("x", ["|u1", [4], 0.0])), bytes(4)),
+    "begins nowhere": by_hand(table_of(("x", ["|u1", [4], None])), bytes(4)),
+    "negative shape": by_hand(table_of(("x", ["|u1", [-2, -2], 0])), bytes(4)),
+    "fractional shape": by_hand(table_of(("x", ["|u1", [4.0], 0])), bytes(4)),
+    "true as a number": by_hand(table_of(("x", ["|u1", [4, True], 0])), bytes(4)),
+    "too many dimensions": by_hand(table_of(("x", ["|u1", [4] + [1] * 99, 0])), bytes(4)),
+    "empty but immense": by_hand(table_of(("y", ["|u1", [0, 2**62, 2**62], 0])), bytes(64)),
+    "shape as text": by_hand(table_of(("x", ["|u1", "4", 0])), bytes(4)),
+    "object dtype": by_hand(table_of(("x", ["|O", [], 0])), bytes(8)),
+    "text dtype": by_hand(table_of(("x", ["|S4", [1], 0])), bytes(4)),
+    "dtype as a list": by_hand(table_of(("x", [[["a", "<i4"]], [1], 0])), bytes(4)),
+    "array without fields": by_hand(table_of(("x", [])), bytes(4)),
+    "array with more fields": by_hand(table_of(("x", [*X, 0])), bytes(4)),
+    "array as a number": by_hand(table_of(("x", 1)), bytes(4)),
+    "table as a list": by_hand(table_of(arrays=[["x", *X]]), bytes(4)),
     "table as text": by_hand(table_of(arrays="x"), bytes(4)),
     "header as a list": by_hand(table_of(header=[]), bytes(4)),
     "no kind": by_hand({"header": {}, "arrays": []}),
@@ -315,7 +318,7 @@ def test_a_hostile_file_with_right_checksums_is_refused(tmp_path: Path, content:
 @pytest.mark.parametrize("data", [0, 4, 2**62, 2**64 - 1])
 def test_absurd_lengths_are_refused(tmp_path: Path, header: int, data: int) -> None:
     """A preamble that promises an immense header or immense data allocates nothing."""
-    (tmp_path / "f").write_bytes(preamble(2, header, data, 0) + bytes(128))
+    (tmp_path / "f").write_bytes(preamble(3, header, data, 0) + bytes(128))
     assert "cut" in problem_of(tmp_path / "f")
 
 

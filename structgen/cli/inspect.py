@@ -49,7 +49,8 @@ def contents(path: str) -> dict[str, Any]:
         spec = json.loads(file.array(artifact.SPEC).tobytes())
     except (ValueError, RecursionError) as error:
         raise ArtifactError("the spec is not understood", location=path) from error
-    arrays = {name: place.stop - place.start for name, place in file.places.items()}
+    places = {name: file.place(name) for name in file.names}
+    arrays = {name: place.stop - place.start for name, place in places.items()}
     rows = len(file.section("row_bases")) if "row_bases" in arrays else 0
     positions = len(file.section("positions")) if "positions" in arrays else 0
     return {

@@ -8,7 +8,7 @@ a fiftieth of the room, and is put together when it is first needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -183,3 +183,15 @@ class SavedRows:
         return ArtifactError(
             f"the table {name!r} is inconsistent", location=self._place, hint="compile it again"
         )
+
+
+class Saved(NamedTuple):
+    """What a file gives back at once.
+
+    rows: those that were made; start: the position before any text; writes_all_bytes: whether the
+    vocabulary can write every byte.
+    """
+
+    rows: SavedRows
+    start: int
+    writes_all_bytes: bool
