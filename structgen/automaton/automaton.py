@@ -105,7 +105,18 @@ class Automaton(ABC):
 
     @abstractmethod
     def core(self, at: int) -> Hashable:
-        """Equal for positions with the same futures, but for keys that must not come twice."""
+        """Equal for positions with the same futures, up to the key that is being read.
+
+        Which one that is matters when it is over: it must not come again. Beginnings of keys that
+        have been read already have cores of their own.
+        """
+
+    def remembers(self, _at: int) -> Hashable:
+        """Where the key began that is being read and that `core` leaves out; None outside of keys.
+
+        While it stays the same, positions with one core are led to positions with one core.
+        """
+        return None
 
     @abstractmethod
     def expected(self, at: int) -> str:

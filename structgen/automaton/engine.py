@@ -34,6 +34,7 @@ from structgen.automaton.machine import (
 )
 from structgen.automaton.numbering import Numbering
 from structgen.automaton.origins import FREE, OPEN, TEXT
+from structgen.automaton.spelled_keys import TakenKeys
 from structgen.automaton.tables import Int64s, foreign, frames_of, grown, hash_table
 from structgen.errors import BudgetError
 from structgen.jit import kernels
@@ -58,6 +59,7 @@ class Engine(Numbering, Automaton):
         self._stacks: dict[int, Stack[Any]] = {}
         self._ticked = {-1: 0}  # by number of the set
         self._lexemes: dict[int, int] = {}  # by frame: that of a scalar, else 0
+        self._taken = TakenKeys(self.text, self._k.TAKEN)
         self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
         if saved is None:
             start = self.frame_id(self.machine.start, (OPEN, -1, -1))
@@ -111,15 +113,24 @@ class Engine(Numbering, Automaton):
         """See `Automaton.is_position`."""
         return 0 <= at >> 32 < self.states_made and at & 0xFFFFFFFF < int(self.tables.sizes[0])
 
-    def core(self, at: int) -> tuple[int, int]:
-        """See `Automaton.core`.
+    def core(self, at: int) -> tuple[int, int, bool]:
+        """See `Automaton.core`."""
+        ctx = at & 0xFFFFFFFF
+        base = self.remembers(at)
+        if base is None or self._taken.begin_with(self.tables, ctx):
+            return at >> 32, ctx, True
+        return at >> 32, base, False
 
-        Without the bytes of keys remembered, unless they are compared as values of an array are.
+    def remembers(self, at: int) -> int | None:
+        """See `Automaton.remembers`: the context in which the key began.
+
+        What is compared as values of an array are is more than a key, and part of the core.
         """
         ctx = at & 0xFFFFFFFF
         base = int(self.tables.contexts[ctx, self._k.BASE])
-        compared = ctx != base and self.machine.compares(self.frame_at(base))
-        return at >> 32, ctx if compared else base
+        if ctx == base or self.machine.compares(self.frame_at(base)):
+            return None
+        return base
 
     def only_byte(self, at: int) -> int:
         """See `Automaton.only_byte`."""

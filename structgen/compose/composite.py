@@ -174,6 +174,12 @@ class Composite(Automaton):
         final, threads = self._positions[at]
         return final, tuple((p, self.parts[p].automaton.core(q)) for p, q in threads)
 
+    def remembers(self, at: int) -> Hashable:
+        """See `Automaton.remembers`: what each thread does, if any does."""
+        _, threads = self._positions[at]
+        found = tuple(self.parts[p].automaton.remembers(q) for p, q in threads)
+        return None if all(f is None for f in found) else found
+
     def expected(self, at: int) -> str:
         """See `Automaton.expected`."""
         final, threads = self._positions[at]

@@ -7,15 +7,18 @@ found by search through what tokens lead to, step by step, until BudgetError.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import Automaton, Bytes, Completes, Masks, Row, Stored
+from structgen.compose.pair_masks import PairMasks
 from structgen.compose.product import Product
-from structgen.compose.trie_walk import trie_walk
+from structgen.compose.trie_walk import Ints, trie_walk
+from structgen.compose.viability import Pair
 from structgen.constraint import Constraint
 from structgen.errors import ArtifactError, BudgetError, UnsatisfiableSchemaError
 from structgen.mask.bitmask import allow
@@ -126,26 +129,24 @@ class CountedMasks(Masks):
     """The masks of a counting automaton over one vocabulary, whose tokens are counted."""
 
     def __init__(self, counted: Counted, vocabulary: Vocabulary) -> None:
-        self._counted, self._inner = counted, counted.inner
+        self._counted, self._pairs = counted, counted.inner.pairs
+        self._masks = PairMasks(counted.inner, vocabulary)
         self._walk = trie_walk(vocabulary)
         self._tokens = vocabulary.trie.token
         texts = map(vocabulary.token_bytes, vocabulary.text_ids.tolist())
         self._texts = frozenset(texts)
         self._longest = max(map(len, self._texts), default=1)
-        self._completions = counted.inner.completions()
         self._spellings: dict[bytes, int] = {b"": 1}
-        self._steps: dict[int, frozenset[int]] = {}
+        self._rests: dict[Pair, bytes] = {}
+        self._steps: dict[Pair, frozenset[Pair]] = {}
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
         inner, count = self._counted.place(at)
         row = np.zeros(self._walk.words, np.int32)
-        nodes, states = self._reached(inner, np.zeros_like(row))
-        tokens = self._tokens[nodes]
-        tokens, states = tokens[tokens >= 0], states[tokens >= 0]
-        different, inverse = np.unique(states, return_inverse=True)
-        ends = np.array([self.ends(s, count + 1) for s in different.tolist()], np.bool_)
-        allow(row, tokens[ends[inverse]].tolist() if len(tokens) else ())
+        tokens, pairs, which = self._reached(self._counted.inner.pair(inner))
+        ends = np.array([self.ends(pair, count + 1) for pair in pairs], np.bool_)
+        allow(row, tokens[ends[which]].tolist() if len(tokens) else ())
         self._walk.spread(row)
         return row
 
@@ -153,18 +154,21 @@ class CountedMasks(Masks):
         """Raises NotImplementedError: tokens are counted in whole texts only."""
         raise NotImplementedError
 
-    def ends(self, inner: int, count: int) -> bool:
-        """Whether tokens can end the text within the bounds, `count` of them having been read."""
+    def ends(self, pair: Pair, count: int) -> bool:
+        """Whether tokens can end the text within the bounds, `count` of them having been read.
+
+        pair: of the inner product's automata.
+        """
         least, most = self._counted.bounds(count)
         if most is not None and most < 0:
             return False
-        rest = self._completions.shortest(inner)
+        rest = self._rest(pair)
         spelt = self._spelt(rest) >> least
         if spelt and (most is None or spelt & ((2 << (most - least)) - 1)):
             return True
         if most is not None and len(rest) > most * self._longest:
             return False
-        return self._search(inner, least, most)
+        return self._search(pair, least, most)
 
     def _spelt(self, text: bytes) -> int:
         """Bit k is set if k tokens can write the text."""
@@ -177,40 +181,52 @@ class CountedMasks(Masks):
             self._spellings[text] = ways[0]
         return self._spellings[text]
 
-    def _search(self, inner: int, least: int, most: int | None) -> bool:
-        """Layer by layer: what one more token leads to."""
-        layer, step, seen = frozenset((inner,)), 0, 0
-        known: set[int] = set()  # positions with at least `least` tokens behind them
-        while layer and (most is None or step <= most):
-            if step >= least and any(map(self._inner.is_accepting, layer)):
+    def _rest(self, pair: Pair) -> bytes:
+        """A shortest text that finishes a pair."""
+        found = self._rests.get(pair)
+        if found is None:
+            found = self._rests[pair] = self._pairs.shortest(pair, range(256))
+        return found
+
+    def _search(self, start: Pair, least: int, most: int | None) -> bool:
+        """Token by token: without an upper bound the longest first, since all may still go on."""
+        queue = deque([(start, 0)])
+        seen = {(start, 0)}  # pairs, and the tokens before them (no more than `least` if all count)
+        while queue:
+            pair, count = queue.popleft() if most is not None else queue.pop()
+            enough = count >= least
+            if enough and (
+                self._pairs.ends(pair) or (most is None and self._spelt(self._rest(pair)))
+            ):
                 return True
-            if most is None and step >= least:
-                layer -= known
-                known |= layer
-            seen += len(layer)
-            if seen > MAX_SEARCHED:
+            if count == most:
+                continue
+            longer = least if most is None and enough else count + 1
+            following = {(after, longer) for after in self._after(pair)} - seen
+            seen |= following
+            queue += following
+            if len(seen) > MAX_SEARCHED:
                 raise BudgetError(
                     f"telling whether tokens can end the text in time takes more than "
                     f"{MAX_SEARCHED} positions",
                     hint="allow more tokens",
                 )
-            layer = frozenset(after for here in layer for after in self._after(here))
-            step += 1
         return False
 
-    def _after(self, inner: int) -> frozenset[int]:
-        """Where one token leads."""
-        found = self._steps.get(inner)
+    def _after(self, pair: Pair) -> frozenset[Pair]:
+        """Where one token leads, or what stands for that."""
+        found = self._steps.get(pair)
         if found is None:
-            nodes, states = self._reached(inner, np.zeros(self._walk.words, np.int32))
-            found = self._steps[inner] = frozenset(states[self._tokens[nodes] >= 0].tolist())
+            _, pairs, which = self._reached(pair)
+            found = self._steps[pair] = frozenset(pairs[i] for i in np.unique(which))
         return found
 
-    def _reached(self, inner: int, row: Row) -> tuple[Any, Any]:
-        product = self._inner
-        return self._walk.reached(
-            lambda: (product.rows, product.filled), product.fill, inner, -1, row
-        )
+    def _reached(self, pair: Pair) -> tuple[Ints, list[Pair], Ints]:
+        """The tokens that can be read, and to which of the pairs each leads."""
+        unused = np.zeros(self._walk.words, np.int32)
+        nodes, (pairs, which) = self._masks.reached(pair, -1, unused)
+        tokens = self._tokens[nodes]
+        return tokens[tokens >= 0], pairs, which[tokens >= 0]
 
 
 class CountingConstraint(Constraint):
@@ -225,7 +241,7 @@ class CountingConstraint(Constraint):
         """UnsatisfiableSchemaError when no text has so few, or so many, tokens."""
         super().__init__(spec, vocabulary, counted, max_bytes=max_bytes)
         masks = self._masks
-        if isinstance(masks, CountedMasks) and not masks.ends(counted.place(counted.start)[0], 0):
+        if isinstance(masks, CountedMasks) and not masks.ends(counted.inner.pairs.start, 0):
             raise UnsatisfiableSchemaError(
                 "no text of the spec has a number of tokens within the bounds",
                 expected="bounds that leave room for a text",
@@ -238,7 +254,9 @@ class CountingConstraint(Constraint):
         with self.lock:
             inner, count = self.automaton.place(self._pair(after))
             masks = self._masks
-            if isinstance(masks, CountedMasks) and not masks.ends(inner, count + 1):
+            if isinstance(masks, CountedMasks) and not masks.ends(
+                self.automaton.inner.pair(inner), count + 1
+            ):
                 return -1
             data = self.vocabulary.token_bytes(token_id)
             return self._intern(self.automaton.number(inner, count + 1), (state, data, False))

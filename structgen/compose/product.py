@@ -1,18 +1,18 @@
 """In: two automata, one of them finite. Out: the automaton of the texts that both accept.
 
-A position numbers a pair of positions that can be finished together (see `viability`). Rows are
-made when first needed. Special tokens that one side names are read by the other as their text.
+A position numbers a pair of positions that can be finished together (see `viability`). Special
+tokens that one side names are read by the other as their text.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structgen.automaton.automaton import DEAD, Automaton, Bytes, Completes, Masks, Row, Stored
-from structgen.compose.trie_walk import Filled, Ints, trie_walk
+from structgen.automaton.automaton import DEAD, Automaton, Bytes, Completes, Masks, Stored
 from structgen.compose.viability import Pair, Pairs
 from structgen.errors import UnsatisfiableSchemaError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 _SPECIAL = 256  # stands for a special token where bytes stand
+_PAIR_BYTES = 400  # of a position: a pair, its number, where it was met
 
 
 class Product(Automaton):
@@ -34,8 +35,6 @@ class Product(Automaton):
         self._numbers: dict[Pair, int] = {}
         self._origins: list[tuple[int, int]] = []  # position and byte that first led to each
         self._texts: list[bytes] = []  # special tokens met, numbered from _SPECIAL in origins
-        self.rows: Ints = np.full((64, 256), -1, np.int32)
-        self.filled: Filled = np.zeros(64, np.uint8)
         if not self.pairs.live(self.pairs.start):
             raise UnsatisfiableSchemaError(
                 "no text fits all of the specs",
@@ -56,37 +55,25 @@ class Product(Automaton):
             number = self._numbers[pair] = len(self._found)
             self._found.append(pair)
             self._origins.append(origin)
-            if number >= len(self.rows):
-                self.rows = np.concatenate((self.rows, np.full_like(self.rows, -1)))
-                self.filled = np.concatenate((self.filled, np.zeros_like(self.filled)))
         return number
-
-    def fill(self, at: int) -> None:
-        """Make the row of a position. Raises BudgetError."""
-        steps = self.pairs.steps(self._found[at])
-        numbers: dict[Pair | None, int] = {None: DEAD}
-        for byte, pair in enumerate(steps):
-            if pair is not None and pair not in numbers:
-                live = self.pairs.live(pair, self._found[at])
-                numbers[pair] = self._number(pair, (at, byte)) if live else DEAD
-        self.rows[at] = [numbers[pair] for pair in steps]
-        self.filled[at] = 1
-
-    def _row(self, at: int) -> Ints:
-        if not self.filled[at]:
-            self.fill(at)
-        row: Ints = self.rows[at]
-        return row
 
     # -- reading --------------------------------------------------------------------------------
 
     def run(self, at: int, text: bytes) -> tuple[int, int]:
         """See `Automaton.run`."""
-        for count, byte in enumerate(text):
-            at = int(self._row(at)[byte])
-            if at < 0:
-                return DEAD, count
-        return at, len(text)
+        path = [self._found[at]]
+        for byte in text:
+            after = self.pairs.step(path[-1], byte)
+            if after is None:
+                break
+            path.append(after)
+        read = len(path) - 1
+        if read and not self.pairs.live(path[read], path[0]):  # a beginning of what is live is live
+            ends = range(1, read + 1)
+            read = bisect_left(ends, True, key=lambda end: not self.pairs.live(path[end]))
+        for pair, byte in zip(path[1 : read + 1], text, strict=False):
+            at = self._number(pair, (at, byte))
+        return (at if read == len(text) else DEAD), read
 
     def is_accepting(self, at: int) -> bool:
         """See `Automaton.is_accepting`."""
@@ -94,7 +81,11 @@ class Product(Automaton):
 
     def next_bytes(self, at: int) -> list[int]:
         """See `Automaton.next_bytes`."""
-        return [int(b) for b in np.flatnonzero(self._row(at) >= 0)]
+        pair = self._found[at]
+        steps = self.pairs.steps(self.pairs.choose(pair))
+        different = {after for after in steps if after is not None}
+        live = {after for after in different if self.pairs.live(after, pair)}
+        return [byte for byte, after in enumerate(steps) if after in live]
 
     def specials(self, at: int) -> Mapping[bytes, int]:
         """See `Automaton.specials`."""
@@ -109,7 +100,7 @@ class Product(Automaton):
                 both.append(side.automaton.run(here, text)[0] if after < 0 else after)
             if min(both) < 0:
                 continue
-            after_both = (left.choose(both[0]), right.choose(both[1]))
+            after_both = (both[0], both[1])
             if self.pairs.live(after_both):
                 if text not in self._texts:
                     self._texts.append(text)
@@ -123,7 +114,11 @@ class Product(Automaton):
 
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`."""
-        return at
+        return self.pairs.choose(self._found[at])
+
+    def remembers(self, at: int) -> Hashable:
+        """See `Automaton.remembers`."""
+        return self.pairs.remembers(self._found[at])
 
     def expected(self, at: int) -> str:
         """See `Automaton.expected`."""
@@ -135,7 +130,9 @@ class Product(Automaton):
 
     def masks(self, vocabulary: Vocabulary) -> Masks:
         """See `Automaton.masks`."""
-        return ProductMasks(self, vocabulary)
+        from structgen.compose.pair_masks import PairMasks
+
+        return PairMasks(self, vocabulary)
 
     def completions(self, alphabet: Bytes = range(256)) -> Completes:
         """See `Automaton.completions`."""
@@ -145,7 +142,7 @@ class Product(Automaton):
     def size(self) -> dict[str, int]:
         """See `Automaton.size`."""
         sides = self.pairs.left.automaton.size, self.pairs.right.automaton.size
-        total = {"pairs": len(self._found), "bytes": self.rows.nbytes}
+        total = {"pairs": len(self._found), "bytes": _PAIR_BYTES * len(self._found)}
         for kind in {*sides[0], *sides[1]}:
             total[kind] = total.get(kind, 0) + sides[0].get(kind, 0) + sides[1].get(kind, 0)
         return total
@@ -165,35 +162,6 @@ class Product(Automaton):
             pair = self.pairs.step(self._found[parent], step)
             if pair is not None:
                 self._number(pair, (parent, step))
-
-
-class ProductMasks(Masks):
-    """The masks of a product over one vocabulary."""
-
-    def __init__(self, product: Product, vocabulary: Vocabulary) -> None:
-        self._product = product
-        self._walk = trie_walk(vocabulary)
-
-    def row(self, at: int) -> Row:
-        """See `Masks.row`."""
-        row = np.zeros(self._walk.words, np.int32)
-        self._reached(at, -1, row)
-        self._walk.spread(row)
-        return row
-
-    def below(self, at: int, node: int, row: Row) -> Ints:
-        """See `Masks.below`."""
-        after, states = self._reached(at, node, row)
-        different, inverse = np.unique(states, return_inverse=True)
-        ends = np.array([self._product.is_accepting(s) for s in different.tolist()], np.bool_)
-        chosen: Ints = after[ends[inverse]] if len(after) else after
-        return chosen
-
-    def _reached(self, at: int, node: int, row: Row) -> tuple[Ints, Ints]:
-        return self._walk.reached(self._rows, self._product.fill, at, node, row)
-
-    def _rows(self) -> tuple[Ints, Filled]:
-        return self._product.rows, self._product.filled
 
 
 class _Shortest:

@@ -80,6 +80,12 @@ class TrieWalk:
         """Give tokens with the same bytes the same bits."""
         self._spread(self.nodes, row)
 
+    def forbid(self, row: Row, node: int) -> None:
+        """Clear the bit of the token that ends at a node, if one does."""
+        token = int(self.nodes.token[node])
+        if token >= 0:
+            row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
+
     def reached(
         self, rows: Rows, fill: Callable[[int], None], at: int, node: int, row: Row
     ) -> tuple[Ints, Ints]:

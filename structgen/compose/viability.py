@@ -29,7 +29,7 @@ Pair = tuple[int, int]
 
 
 class Side:
-    """One automaton: its steps as tables, between positions that stand for all with equal futures.
+    """One automaton: its steps, as tables for positions that stand for all with the same core.
 
     start: where it starts.
     """
@@ -42,14 +42,18 @@ class Side:
         self._rests: dict[int, bytes] = {}
         self._completions = automaton.completions(alphabet)
         self._plain = isinstance(automaton, Engine) and isinstance(automaton.machine, TextMachine)
-        self.start = self.choose(automaton.start)
+        self.start = automaton.start
 
     def choose(self, at: int) -> int:
-        """The position that stands for all that are known to have the same futures."""
-        return self._chosen.setdefault(self.automaton.core(at), at)
+        """The position that stands for all with the same core."""
+        return at if self._plain else self._chosen.setdefault(self.automaton.core(at), at)
+
+    def step(self, at: int, byte: int) -> int:
+        """The position after a byte, or DEAD."""
+        return self.table(at)[byte] if self._plain else self.automaton.run(at, bytes((byte,)))[0]
 
     def table(self, at: int) -> list[int]:
-        """The position after each of the 256 bytes, or DEAD."""
+        """int[256]: from a chosen position, the one chosen for what a byte leads to, or DEAD."""
         found = self._tables.get(at)
         if found is None:
             found = self._tables[at] = self._made(at)
@@ -63,7 +67,7 @@ class Side:
             return [(q << 32) | context if q >= 0 else DEAD for q in targets]
         found = [DEAD] * 256
         for byte in automaton.next_bytes(at):
-            found[byte] = self.choose(automaton.run(at, bytes((byte,)))[0])
+            found[byte] = self.choose(self.step(at, byte))
         return found
 
     def ends(self, at: int) -> bool:
@@ -103,23 +107,41 @@ class Side:
 
 
 class Pairs:
-    """The pairs of two automata. start: where both start; it may be a pair that cannot finish."""
+    """The pairs of two automata. start: where both start; it may be a pair that cannot finish.
+
+    Searches follow pairs as they are, and look once at those with the same cores: these differ in
+    the key that is being read, which is a new one in all of them, and have the same ends unless a
+    side can go on with a few keys only. A text that is found is always one that both sides read.
+    """
 
     def __init__(self, left: Automaton, right: Automaton) -> None:
         self.left, self.right = Side(left), Side(right)
         self.start: Pair = (self.left.start, self.right.start)
-        self._known: dict[Pair, bool] = {}
+        self._known: dict[Pair, bool] = {}  # by chosen pair, as the next one
         self._finishes: dict[Pair, bytes] = {}  # some text on which both sides end
 
-    def steps(self, pair: Pair) -> list[Pair | None]:
-        """The pair after each of the 256 bytes, None where one side cannot read it."""
-        left, right = self.left.table(pair[0]), self.right.table(pair[1])
+    def choose(self, pair: Pair) -> Pair:
+        """The pair that stands for all with the same cores."""
+        return self.left.choose(pair[0]), self.right.choose(pair[1])
+
+    def steps(self, chosen: Pair) -> list[Pair | None]:
+        """The pair chosen for what each of the 256 bytes leads to, None where a side cannot read.
+
+        chosen: a chosen pair.
+        """
+        left, right = self.left.table(chosen[0]), self.right.table(chosen[1])
         return [(a, b) if a >= 0 and b >= 0 else None for a, b in zip(left, right, strict=True)]
 
     def step(self, pair: Pair, byte: int) -> Pair | None:
         """The pair after one byte, None where one side cannot read it."""
-        left, right = self.left.table(pair[0])[byte], self.right.table(pair[1])[byte]
+        left, right = self.left.step(pair[0], byte), self.right.step(pair[1], byte)
         return (left, right) if left >= 0 and right >= 0 else None
+
+    def remembers(self, pair: Pair) -> Hashable:
+        """The keys that are being read and that the cores leave out, None if there are none."""
+        left = self.left.automaton.remembers(pair[0])
+        right = self.right.automaton.remembers(pair[1])
+        return None if left is None and right is None else (left, right)
 
     def ends(self, pair: Pair) -> bool:
         """Whether both may end."""
@@ -130,10 +152,17 @@ class Pairs:
 
         before: a pair that leads to this one; what finishes it is likely to finish this one.
         """
-        known = self._known.get(pair)
+        chosen = self.choose(pair)
+        known = self._known.get(chosen)
         if known is None:
-            hint = None if before is None else self._finishes.get(before)
-            known = self._bridged(pair, hint) or self._tried(pair) or self._search(pair)
+            hint = None if before is None else self._finishes.get(self.choose(before))
+            found = self._bridged(pair, hint)
+            if found is None:
+                found = self._tried(pair)
+            if found is None:
+                return self._search(pair)
+            known = self._known[chosen] = True
+            self._finishes[chosen] = found
         return known
 
     def shortest(self, pair: Pair, alphabet: Bytes) -> bytes:
@@ -142,26 +171,30 @@ class Pairs:
         A*: what the longer side needs by itself is a lower bound. A pair is first queued with that
         of the pair before it, since its own costs time, and queued again where its own is more.
         """
-        texts: dict[Pair, bytes] = {pair: b""}
+        best = {
+            self.choose(pair): 0
+        }  # the length of the shortest text that is known, by chosen pair
         ties = itertools.count()
-        queue = [(0, 0, 0, pair)]
+        queue = [(0, 0, 0, pair, b"")]
         done: set[Pair] = set()
         while queue:
-            far, _, _, here = heapq.heappop(queue)
-            if here in done:
+            far, _, _, here, text = heapq.heappop(queue)
+            chosen = self.choose(here)
+            if chosen in done:
                 continue
-            text = texts[here]
-            needed = max(self.left.needed(here[0]), self.right.needed(here[1]))
+            needed = max(self.left.needed(chosen[0]), self.right.needed(chosen[1]))
             if len(text) + needed > far:
-                heapq.heappush(queue, (len(text) + needed, needed, -next(ties), here))
+                heapq.heappush(queue, (len(text) + needed, needed, -next(ties), here, text))
                 continue
-            if self.ends(here):
+            if self.ends(chosen):
                 return text
-            done.add(here)
-            for after, byte in self._following(here, alphabet).items():
-                if after not in texts or len(text) + 1 < len(texts[after]):
-                    texts[after] = text + bytes((byte,))
-                    heapq.heappush(queue, (far, needed, -next(ties), after))
+            done.add(chosen)
+            for like, byte in self._following(chosen, alphabet).items():
+                after = self.step(here, byte)
+                if after is not None and len(text) + 1 < best.get(like, len(text) + 2):
+                    best[like] = len(text) + 1
+                    longer = text + bytes((byte,))
+                    heapq.heappush(queue, (far, needed, -next(ties), after, longer))
             if len(done) > MAX_PAIRS:
                 break
         raise BudgetError(
@@ -169,9 +202,9 @@ class Pairs:
             hint="combine fewer or simpler rules",
         )
 
-    def _following(self, pair: Pair, alphabet: Bytes = range(256)) -> dict[Pair, int]:
+    def _following(self, chosen: Pair, alphabet: Bytes = range(256)) -> dict[Pair, int]:
         """The pairs that one byte leads to, each with the one that reads best; best ones last."""
-        steps = self.steps(pair)
+        steps = self.steps(chosen)
         found: dict[Pair, int] = {}
         for byte in _BEST_LAST:
             after = steps[byte]
@@ -180,34 +213,28 @@ class Pairs:
                 found[after] = byte
         return found
 
-    def _bridged(self, pair: Pair, hint: bytes | None) -> bool:
-        """Whether a text that finished another pair does it here, after a few bytes at most."""
+    def _bridged(self, pair: Pair, hint: bytes | None) -> bytes | None:
+        """A text that finished another pair, after a few bytes at most, if it finishes this one."""
         if hint is None:
-            return False
+            return None
         here, bridge = pair, b""
         for _ in range(_BRIDGE):
             if self._finish(here, hint):
-                self._known[pair] = True
-                self._finishes[pair] = bridge + hint
-                return True
+                return bridge + hint
             byte = self._any_byte(here)
-            if byte < 0:
-                return False
-            after = self.step(here, byte)
+            after = None if byte < 0 else self.step(here, byte)
             if after is None:
-                return False
+                return None
             here, bridge = after, bridge + bytes((byte,))
-        return False
+        return None
 
     def _any_byte(self, pair: Pair) -> int:
         """A byte that both sides can read next, preferably one beyond ASCII; -1 if there is none.
 
         Only inside a character one has to go on before a text can end that ends elsewhere.
         """
-        right = self.right.table(pair[1])
-        left = self.left.table(pair[0])
-        both = (byte for byte in range(255, -1, -1) if left[byte] >= 0 and right[byte] >= 0)
-        return next(both, -1)
+        steps = self.steps(self.choose(pair))
+        return next((byte for byte in range(255, -1, -1) if steps[byte] is not None), -1)
 
     def _finish(self, pair: Pair, text: bytes) -> bool:
         """Whether both sides end after a text."""
@@ -217,43 +244,43 @@ class Pairs:
                 return False
         return True
 
-    def _tried(self, pair: Pair) -> bool:
-        """Whether what one side needs by itself happens to finish the other, too."""
-        for text in (self.left.rest(pair[0]), self.right.rest(pair[1])):
-            if self._finish(pair, text):
-                self._known[pair] = True
-                self._finishes[pair] = text
-                return True
-        return False
+    def _tried(self, pair: Pair) -> bytes | None:
+        """What one side needs by itself, if that happens to finish the other, too."""
+        texts = (self.left.rest(pair[0]), self.right.rest(pair[1]))
+        return next((text for text in texts if self._finish(pair, text)), None)
 
     def _search(self, start: Pair) -> bool:
         """By search, towards what the left side needs (guessed, off its way) and the right one."""
-        parents: dict[Pair, Pair | None] = {start: None}
-        ways = {start: self.left.rest(start[0])}
-        far = {start: len(ways[start])}
+        first = self.choose(start)
+        parents: dict[Pair, Pair | None] = {first: None}
+        ways = {first: self.left.rest(start[0])}
+        far = {first: len(ways[first])}
         ties = itertools.count()
-        queue = [(0, 0, start)]
+        queue = [(0, 0, start, first)]
         while queue:
-            here = heapq.heappop(queue)[2]
-            known = self._known.get(here)
-            if known or self.ends(here):
-                at: Pair | None = here
+            _, _, here, chosen = heapq.heappop(queue)
+            known = self._known.get(chosen)
+            if known or self.ends(chosen):
+                at: Pair | None = chosen
                 while at is not None:
                     self._known[at] = True
                     at = parents[at]
                 return True
             if known is False:
                 continue
-            way = ways.pop(here, b"")
-            ahead = self.step(here, way[0]) if way else None
-            for after in self._following(here):
-                if after not in parents:
-                    parents[after] = here
-                    far[after] = far[here] + (-1 if after == ahead else 1)
-                    if after == ahead:
-                        ways[after] = way[1:]
-                    guess = far[after] + self.right.needed(after[1])
-                    heapq.heappush(queue, (guess, -next(ties), after))
+            way = ways.pop(chosen, b"")
+            following = self._following(chosen)
+            ahead = self.steps(chosen)[way[0]] if way else None
+            for like, byte in following.items():
+                after = self.step(here, byte)
+                if after is None or like in parents:
+                    continue
+                parents[like] = chosen
+                far[like] = far[chosen] + (-1 if like == ahead else 1)
+                if like == ahead:
+                    ways[like] = way[1:]
+                guess = far[like] + self.right.needed(like[1])
+                heapq.heappush(queue, (guess, -next(ties), after, like))
             if len(parents) > MAX_PAIRS:
                 raise BudgetError(
                     "telling whether the text can still fit all of the specs takes more than "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
+import numpy as np
 import pytest
 
 import structgen as sg
@@ -26,6 +27,7 @@ HOLDERS: dict[str, Any] = {
     "alone": sg.JsonSchema,
     "grammar": lambda schema: sg.Lark(f"start: %json {json.dumps(schema)}"),
     "sequence": lambda schema: sg.sequence(sg.Regex(""), sg.JsonSchema(schema)),
+    "all_of": lambda schema: sg.all_of(sg.JsonSchema(schema), sg.filters.length(at_most=60)),
     "any_of": lambda schema: sg.any_of(sg.JsonSchema(schema), sg.Regex("never")),
 }
 
@@ -61,3 +63,53 @@ def test_what_is_begun_can_be_finished(constraint: Constraint) -> None:
             rest = constraint.shortest_completion(state)
             state = constraint.advance_bytes(state, rest)
             assert constraint.is_accepting(state), (text[:end], rest)
+
+
+TOKENS = (
+    b'a"',
+    b'a":1',
+    b'":1,"',
+    b'a":1,"a',
+    b'a":1,"a"',
+    b'":1,"aa":1}',
+    b'"a":1,"b"',
+    b'aa":1,"aa"',
+)
+ESCAPED = (rb"\u0061", rb"\u00", rb"61", rb'\u0061":1,"a', rb'\u0061":1,"a"')
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("index", range(len(SCHEMAS)))
+def test_tokens_that_hold_keys_are_allowed_as_their_bytes_are(holder: str, index: int) -> None:
+    """Also those that end one key and begin another, and those that spell a key another way."""
+    texts = [*(bytes((i,)) for i in range(256)), *TOKENS, *ESCAPED]
+    vocabulary = sg.Vocabulary([*texts, b"<end>"], eos_ids=[len(texts)])
+    constraint = sg.compile(HOLDERS[holder](SCHEMAS[index]), vocabulary)
+    row = np.zeros(vocabulary.words, np.int32)
+    for text in (b"{", b'{"', b'{"a', b'{"aa":1,"', b'{"aa":1,"a', b'{"b":1,"a', rb'{"b":1,"\u00'):
+        state = constraint.advance_bytes(constraint.start, text)
+        if state < 0:
+            continue
+        constraint.fill_mask(state, row)
+        allowed = np.unpackbits(row.view(np.uint8), bitorder="little")[: len(texts)]
+        read = [constraint.advance_bytes(state, token) >= 0 for token in texts]
+        assert allowed.tolist() == read, [
+            (t, a, r) for t, a, r in zip(texts, allowed, read, strict=True) if a != r
+        ]
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "ab", "b"), ("", "a")])
+def test_a_rule_that_leaves_few_keys(names: tuple[str, ...]) -> None:
+    """All texts there are, found byte by byte: no way is missing, and none leads to nowhere."""
+    pair = f'"({"|".join(names)})":1'
+    rule = sg.Regex(rf"\{{({pair}(,{pair})*)?\}}")
+    constraint = sg.compile(sg.all_of(sg.JsonSchema({"type": "object"}), rule), BYTES)
+    found, queue = set(), [(constraint.start, b"")]
+    while queue:
+        state, text = queue.pop()
+        allowed = constraint.allowed_bytes(state)
+        assert allowed or constraint.is_accepting(state), text
+        found |= {text.decode()} if constraint.is_accepting(state) else set()
+        queue += [(constraint.advance(state, b), text + bytes((b,))) for b in allowed]
+    counts = range(len(names) + 1)
+    assert found == {_text(keys) for n in counts for keys in permutations(names, n)}
