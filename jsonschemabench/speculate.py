@@ -6,6 +6,8 @@ of every ratio. JSON extraction is written by the demo model; SQL, code and pros
 weights in bfloat16 reads the same tokens beside the demo model; `demo` is the demo model alone.
 
     structgen bench speculate --quick --json
+
+With `--out` runs are kept in a file, to which further commands add theirs; `--report` shows all.
 """
 
 from __future__ import annotations
@@ -16,15 +18,18 @@ import math
 import os
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 from jsonschemabench.errors import BenchError
+from jsonschemabench.speculate_records import Records, load
 from jsonschemabench.speculate_runs import PLAIN, Arms, Run, run_tasks
-from jsonschemabench.speculate_tables import Figures, figures, region_table, table
-from jsonschemabench.speculate_target import SHAPES, Costly, Scripted, random_model
+from jsonschemabench.speculate_tables import Figures, figures, overview, region_table, table
+from jsonschemabench.speculate_target import SHAPES, Costly, Scripted, model_of, random_model
 from jsonschemabench.speculate_tasks import WORKLOADS, Task, tasks
 from structgen.decode.generator import Generator
 from structgen.decode.target import HuggingFaceTarget
@@ -37,6 +42,8 @@ QUICK_TEXT, SHORTEST = 1.5, 24  # seconds that a text may take by plain decoding
 REPEATS = 5
 CODE_TOKENS = 256
 COLD = " (cold)"
+#: Options that all runs in a file have in common.
+COMMON = ("shape", "threads", "batch", "tasks", "max_tokens", "temperature", "seed", "cases")
 
 
 def add_parser(commands: Any) -> None:
@@ -67,6 +74,14 @@ def add_parser(commands: Any) -> None:
         metavar="FILE",
         help="MaskBench cases (.jsonl, .jsonl.gz or a folder) for JSON, in place of the demo's",
     )
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, metavar="N", help="begin no task that ends later"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="add the runs to a file, but those it has already"
+    )
+    parser.add_argument("--fresh", action="store_true", help="empty that file first")
+    parser.add_argument("--report", action="store_true", help="only show what is in that file")
     parser.add_argument("--batch", type=int, default=1, metavar="N", help="texts written at once")
     parser.add_argument("--temperature", type=float, default=0.0, metavar="N")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
@@ -75,7 +90,12 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, then print tables or JSON."""
-    deadline = time.monotonic() + (QUICK_SECONDS if args.quick else math.inf)
+    deadline = time.monotonic() + (QUICK_SECONDS if args.quick else args.seconds)
+    if args.report and args.out is None:
+        raise BenchError("--report without --out", expected="--out with the file to show")
+    if args.report:
+        _show(args.out)
+        return 0
     if args.quick:
         args.tasks, args.workloads = 64, QUICK
     workloads = [name.strip() for name in args.workloads.split(",")]
@@ -96,6 +116,37 @@ def run(args: argparse.Namespace) -> int:
     generator = _generator(args, asked)
     arms = _arms(args, generator)
     costs = _costs(generator, args)
+    options = _options(args, workloads, costs)
+    records = None
+    if args.out is not None:
+        common = {name: str(getattr(args, name)) for name in COMMON}
+        records = Records(args.out, generator.vocabulary, common, fresh=args.fresh)
+    _warm_up(args, generator, asked, arms, options)
+    with records or nullcontext():
+        runs = _measure(generator, asked, arms, deadline, options, records)
+    if not runs:
+        _show(args.out)
+        return 0
+    found = figures(runs, partial(costs.ratio, rows=args.batch), costs.seconds(1, args.batch))
+    _report(args, found, costs, runs)
+    if records is not None and not args.json:
+        print("\nAll of the file:\n")
+        _show(args.out)
+    return 0
+
+
+def _show(path: Path) -> None:
+    """What is in a file, without the columns that need this machine's costs."""
+    found = figures(load(path), CostTable().ratio, 0.0)
+    print(overview(found))
+    print()
+    print(region_table(found))
+
+
+def _options(
+    args: argparse.Namespace, workloads: list[str], costs: CostTable
+) -> dict[str, dict[str, Any]]:
+    """How the texts of each workload are written, and how many at once."""
     lengths = dict.fromkeys(workloads, args.max_tokens)
     if args.quick:  # JSON is written to its end, recorded texts as far as there is time
         short = max(int(QUICK_TEXT / costs.seconds(1)), SHORTEST)
@@ -111,11 +162,7 @@ def run(args: argparse.Namespace) -> int:
     }
     if "code" in options:  # whose texts end by themselves
         options["code"] |= {"max_tokens": CODE_TOKENS, "on_truncation": "raise"}
-    _warm_up(args, generator, asked, arms, options)
-    runs = _measure(generator, asked, arms, deadline, options)
-    found = figures(runs, partial(costs.ratio, rows=args.batch), costs.seconds(1, args.batch))
-    _report(args, found, costs, runs)
-    return 0
+    return options
 
 
 def _measure(
@@ -124,17 +171,23 @@ def _measure(
     arms: Arms,
     deadline: float,
     options: dict[str, dict[str, Any]],
+    records: Records | None,
 ) -> list[Run]:
     """The tasks of all workloads in turn, until the deadline."""
-    sources = [
-        run_tasks(generator, found[WARMING:], arms, deadline, **options[name])
-        for name, found in asked.items()
-    ]
+    sources = []
+    for name, found in asked.items():
+        given = options[name]
+        if records is not None:
+            given = given | {"known": partial(records.has, name, arms=arms)}
+        sources.append(run_tasks(generator, found[WARMING:], arms, deadline, **given))
     runs: list[Run] = []
     while sources:
         for source in list(sources):
             some = [one for _, one in zip(arms, source, strict=False)]
             runs += some
+            if records is not None:
+                for one in some:
+                    records.add(one)
             if not some:
                 sources.remove(source)
         print(f"\r{len(runs)} runs", end="", file=sys.stderr)
@@ -150,12 +203,13 @@ def _arms(args: argparse.Namespace, generator: Generator) -> Arms:
     names = ["auto"] if args.quick else wished or list(MODEL_FREE)
     arms: Arms = {PLAIN: lambda: None}
     kept = Speculations()
+    place = cast(Generator, SimpleNamespace(target=model_of(generator.target)))
     for name in names:
-        arms[name] = partial(kept.of, name, generator)
+        arms[name] = partial(kept.of, name, place)
     if not args.quick:
         for name in ("auto", "suffix"):
             if name in names:
-                arms[name + COLD] = partial(_fresh, name, generator)
+                arms[name + COLD] = partial(_fresh, name, place)
     return arms
 
 

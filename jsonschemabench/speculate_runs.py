@@ -38,7 +38,8 @@ class Run:
     decoding. processor: seconds of processor time, the prompt's left out, which other processes
     disturb less. rounds: as in Stats, without the prompt's. regions: for each of REGIONS, the
     tokens written, and those of them that came from a draft. by_drafter: those, by who drafted
-    them. load: the load average before it.
+    them. load: the load average before it. session: the command that it was a part of, where there
+    were several.
     """
 
     workload: str
@@ -60,6 +61,7 @@ class Run:
     same: bool
     texts: int = 1
     by_drafter: dict[str, int] = field(default_factory=dict)
+    session: int = 0
 
     @property
     def later(self) -> int:
@@ -102,17 +104,21 @@ def run_tasks(
     deadline: float = math.inf,
     *,
     batch: int = 1,
+    known: Callable[[int], bool] | None = None,
     **options: Any,
 ) -> Iterator[Run]:
     """Each `batch` tasks by each arm, until some would probably end after `deadline` (monotonic).
 
-    What is left of the tasks when they make no whole batch is not run.
+    What is left of the tasks when they make no whole batch is not run, nor is what is `known`,
+    asked by the number of the first task.
     """
     longest = 0.0
     for number in range(len(tasks) // batch):
         some = tasks[number * batch : (number + 1) * batch]
         start = time.monotonic()
-        if number and start + longest > deadline:
+        if known is not None and known(number * batch):
+            continue
+        if longest and start + longest > deadline:
             return
         order = list(arms) if number % 2 == 0 else list(arms)[::-1]
         for task in some:

@@ -105,8 +105,8 @@ def _log_ratios(
     own: Sequence[Run], plain: Sequence[Run], time: Callable[[Run], float]
 ) -> npt.NDArray[np.float64]:
     """float64[tasks]: log of plain decoding's time over this arm's, for the same task."""
-    base = {run.task: time(run) for run in plain}
-    return np.array([math.log(base[run.task] / time(run)) for run in own])
+    base = {(run.session, run.task): time(run) for run in plain}
+    return np.array([math.log(base[run.session, run.task] / time(run)) for run in own])
 
 
 def _share_at(runs: Sequence[Run], depth: int) -> float:
@@ -147,6 +147,26 @@ def table(found: Sequence[Figures]) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     if not all(f.same for f in found):
         lines.append("\n`*`: not every text is that of plain decoding (near-ties in low precision)")
+    return "\n".join(lines)
+
+
+def overview(found: Sequence[Figures]) -> str:
+    """A line for each drafter, a column for each workload, as Markdown."""
+    workloads = list(dict.fromkeys(f.workload for f in found))
+    cells = {
+        (f.arm, f.workload): f"{f.tokens_per_forward:.2f}, {f.wall_ratio:.2f} "
+        f"({f.interval[0]:.2f} to {f.interval[1]:.2f}), {f.processor_ratio:.2f}"
+        for f in found
+        if f.arm != PLAIN
+    }
+    lines = [
+        "Tokens per pass, times as fast (95 %), the same by processor time:\n",
+        f"| drafter | {' | '.join(workloads)} |",
+        "|" + "---|" * (1 + len(workloads)),
+    ]
+    arms = dict.fromkeys(arm for arm, _ in cells)
+    rows = [[arm, *(cells.get((arm, w), "") for w in workloads)] for arm in arms]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines)
 
 

@@ -55,7 +55,7 @@ class Costly:
     """The logits of one target, at the cost of another, too."""
 
     def __init__(self, wise: Target[Any], large: Target[Any]) -> None:
-        self._wise = wise
+        self.inner = wise
         self._large = large
         self.takes_trees, self.takes_drafts = wise.takes_trees, wise.takes_drafts
         self.vocab_size = wise.vocab_size
@@ -67,7 +67,7 @@ class Costly:
         """Both read the prompts."""
         large, done = self._large.prefill(prompts)
         done.wait()
-        wise, logits = self._wise.prefill(prompts, hidden)
+        wise, logits = self.inner.prefill(prompts, hidden)
         return [wise, large], logits
 
     def forward(
@@ -79,17 +79,24 @@ class Costly:
     ) -> Logits:
         """Both read the tokens."""
         self._large.forward(cache[1], tokens, parents).wait()
-        return self._wise.forward(cache[0], tokens, parents, hidden)
+        return self.inner.forward(cache[0], tokens, parents, hidden)
 
     def commit(self, cache: list[Any], kept: Sequence[Sequence[int]]) -> None:
         """Both keep the path."""
-        for target, part in zip((self._wise, self._large), cache, strict=True):
+        for target, part in zip((self.inner, self._large), cache, strict=True):
             target.commit(part, kept)
 
     def select(self, cache: list[Any], rows: Sequence[int]) -> None:
         """Both keep these rows."""
-        for target, part in zip((self._wise, self._large), cache, strict=True):
+        for target, part in zip((self.inner, self._large), cache, strict=True):
             target.select(part, rows)
+
+
+def model_of(target: Any) -> HuggingFaceTarget:
+    """The model whose logits a target here gives, for drafters that are a part of it."""
+    while not isinstance(target, HuggingFaceTarget):
+        target = target.inner
+    return target
 
 
 @dataclass(slots=True)
@@ -114,7 +121,7 @@ class Scripted:
     def __init__(
         self, inner: Target[Any], scripts: Mapping[tuple[int, ...], tuple[int, ...]]
     ) -> None:
-        self._inner = inner
+        self.inner = inner
         self._scripts = scripts
         self.takes_trees, self.takes_drafts = inner.takes_trees, inner.takes_drafts
         self.vocab_size = inner.vocab_size
@@ -124,7 +131,7 @@ class Scripted:
         self, prompts: Sequence[Sequence[int]], hidden: Sequence[int] = ()
     ) -> tuple[_Reading, Logits]:
         """Begin the texts."""
-        inner, logits = self._inner.prefill(prompts, hidden)
+        inner, logits = self.inner.prefill(prompts, hidden)
         scripts = [self._scripts.get(tuple(prompt), ()) for prompt in prompts]
         cache = _Reading(inner, scripts, [0] * len(scripts), [[0] for _ in scripts])
         return cache, self._written(cache, logits)
@@ -137,7 +144,7 @@ class Scripted:
         hidden: Sequence[int] = (),
     ) -> Logits:
         """Read tokens; each node stands where its path is in the script, or nowhere."""
-        logits = self._inner.forward(cache.inner, tokens, parents, hidden)
+        logits = self.inner.forward(cache.inner, tokens, parents, hidden)
         for r, row in enumerate(tokens):
             script, places = cache.scripts[r], list[int]()
             for i, token in enumerate(row):
@@ -151,12 +158,12 @@ class Scripted:
 
     def commit(self, cache: _Reading, kept: Sequence[Sequence[int]]) -> None:
         """Keep the path."""
-        self._inner.commit(cache.inner, kept)
+        self.inner.commit(cache.inner, kept)
         cache.read = [places[row[-1]] for places, row in zip(cache.places, kept, strict=True)]
 
     def select(self, cache: _Reading, rows: Sequence[int]) -> None:
         """Keep these rows."""
-        self._inner.select(cache.inner, rows)
+        self.inner.select(cache.inner, rows)
         cache.scripts = [cache.scripts[r] for r in rows]
         cache.read = [cache.read[r] for r in rows]
         cache.places = [cache.places[r] for r in rows]
@@ -169,4 +176,4 @@ class Scripted:
         for row, (r, place) in zip(rows, nodes, strict=True):
             if 0 <= place < len(cache.scripts[r]):
                 row[cache.scripts[r][place]] = row.max() + _SURE
-        return TableLogits(rows)
+        return TableLogits(rows, logits.hidden)

@@ -25,6 +25,7 @@ from structgen.lazy import importing
 
 _HOMES = {
     "AcceptRule": "structgen.speculate.interfaces",
+    "Adl": "structgen.speculate.policies.adl",
     "AutoDrafter": "structgen.speculate.auto",
     "Bandit": "structgen.speculate.policies.bandit",
     "Budget": "structgen.speculate.interfaces",
@@ -78,6 +79,7 @@ _HOMES = {
 __all__ = [
     "NAMES",
     "AcceptRule",
+    "Adl",
     "AutoDrafter",
     "Bandit",
     "Budget",
@@ -159,6 +161,7 @@ if TYPE_CHECKING:
     from structgen.speculate.models import ModelDrafter as ModelDrafter
     from structgen.speculate.models import TextDrafter as TextDrafter
     from structgen.speculate.names import NAMES as NAMES
+    from structgen.speculate.policies.adl import Adl as Adl
     from structgen.speculate.policies.bandit import Bandit as Bandit
     from structgen.speculate.policies.costs import CostTable as CostTable
     from structgen.speculate.policies.disco import Disco as Disco

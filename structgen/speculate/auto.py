@@ -32,6 +32,7 @@ from structgen.speculate.interfaces import (
     Round,
     Session,
 )
+from structgen.speculate.names import check_drafter
 from structgen.speculate.policies.calibration import Calibration
 from structgen.speculate.policies.costs import CostTable
 from structgen.speculate.policies.fixed import Fixed
@@ -113,6 +114,7 @@ class AutoDrafter:
     name = "auto"
 
     def __init__(self, drafter: Drafter, costs: CostTable | None = None) -> None:
+        check_drafter(drafter)
         self.drafter = drafter
         self.costs = costs or CostTable()
         self.hidden = drafter.hidden

@@ -72,17 +72,31 @@ def check_speculate(wish: object) -> None:
             hint=f"did you mean {close[0]!r}?" if close else "",
         )
     if isinstance(wish, type) and _drafts(wish):
-        raise GenerationError(
-            f"speculate is the class {wish.__name__}",
-            location="speculate",
-            expected="an object of it",
-            hint=f"{wish.__name__}(...) makes one",
-        )
+        check_drafter(wish, "speculate")
     if not (wish is None or isinstance(wish, str) or _drafts(wish)):
         raise GenerationError(
             f"speculate is {wish!r:.80}",
             location="speculate",
             expected="None, a name such as 'auto', a drafter or a Speculation",
+        )
+
+
+def check_drafter(part: object, role: str = "drafter") -> None:
+    """GenerationError unless `part` is a drafter. role: what it was to be."""
+    if isinstance(part, type) and _drafts(part):
+        raise GenerationError(
+            f"{role} is the class {part.__name__}",
+            location=role,
+            expected="an object of it",
+            hint=f"{part.__name__}(...) makes one",
+        )
+    if not hasattr(part, "begin"):
+        maker = MODEL_FREE[part].maker if isinstance(part, str) and part in MODEL_FREE else ""
+        raise GenerationError(
+            f"{role} is {part!r:.80}",
+            location=role,
+            expected="a drafter of structgen.speculate, or an object like it",
+            hint=f"{maker}() makes one" if maker.endswith("Drafter") else "",
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from structgen.errors import GenerationError
 from structgen.speculate.interfaces import AcceptRule, Drafter, LengthPolicy
+from structgen.speculate.names import check_drafter
 from structgen.speculate.policies.fixed import Fixed
 from structgen.speculate.rules import SampleCompare
 from structgen.speculate.tested import write_tested
@@ -35,6 +36,9 @@ class Speculation:
     tested: bool = False
 
     def __post_init__(self) -> None:
+        check_drafter(self.drafter)
+        _check("rule", self.rule, "plan", "an acceptance rule, such as SampleCompare()")
+        _check("policy", self.policy, "budget", "a length policy, such as Fixed(Budget(nodes=8))")
         if not self.rule.lossless and not self.lossy:
             raise GenerationError(
                 f"{type(self.rule).__name__} changes the law of the text",
@@ -59,3 +63,9 @@ class Speculation:
     def rng(self, number: int) -> np.random.Generator:
         """The drafter's random numbers for one text of a batch."""
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, number, 1])))
+
+
+def _check(name: str, part: object, method: str, expected: str) -> None:
+    """GenerationError unless a part of a Speculation is an object that has a method."""
+    if isinstance(part, type) or not hasattr(part, method):
+        raise GenerationError(f"{name} is {part!r:.80}", location=name, expected=expected)

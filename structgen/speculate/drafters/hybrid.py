@@ -13,6 +13,7 @@ from typing import Any, Literal
 from structgen.errors import GenerationError
 from structgen.speculate.drafters.forced import ForcedDrafter
 from structgen.speculate.interfaces import Budget, Context, Drafter, Round, Session
+from structgen.speculate.names import check_drafter
 from structgen.speculate.tree import NONE, DraftTree
 from structgen.speculate.trees.merge import merge
 
@@ -33,6 +34,8 @@ class HybridDrafter:
     ) -> None:
         if not drafters:
             raise GenerationError("there is no drafter", expected="one or more")
+        for drafter in drafters:
+            check_drafter(drafter)
         self.drafters = tuple(drafters)
         self.mode = mode
         self.forced = forced

@@ -31,6 +31,14 @@ class MixtureDrafter(GuessDrafter):
         """drafters: those whose sessions are guessers: forced, copy, suffix, recycling, trigram."""
         if not drafters:
             raise GenerationError("there is no drafter", expected="one or more")
+        for drafter in drafters:
+            if not hasattr(drafter, "guesser"):
+                raise GenerationError(
+                    f"drafters has {drafter!r:.80}",
+                    location="drafters",
+                    expected="drafters that guess token by token",
+                    hint="HybridDrafter joins any drafters",
+                )
         self.drafters = tuple(drafters)
         self.rates = Rates()
         self.name = "*".join(drafter.name for drafter in drafters)

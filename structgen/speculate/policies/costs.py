@@ -25,7 +25,7 @@ SLOPE = 0.03  # of T(1), for each further token, where nothing was measured (a b
 
 
 class _Times:
-    """The last times of one kind; their lower quartile, which a busy machine disturbs little."""
+    """The last times of one kind; their median, since few and many are compared by it."""
 
     __slots__ = ("_kept", "_typical")
 
@@ -43,7 +43,7 @@ class _Times:
         found = self._typical
         if found is None:
             kept = sorted(self._kept.copy())  # another thread may add to it
-            found = self._typical = kept[len(kept) // 4]
+            found = self._typical = (kept[(len(kept) - 1) // 2] + kept[len(kept) // 2]) / 2
         return found
 
     def __len__(self) -> int:
@@ -185,17 +185,28 @@ class CostTable:
         }
 
     def _points(self, group: int) -> list[tuple[int, float]]:
-        """Widths with T(width) / T(1), from width 1 on; SLOPE where T(1) was not measured."""
+        """Widths with T(width) / T(1), from width 1 on; SLOPE where T(1) was not measured.
+
+        What the other widths take beyond SLOPE, on average, is expected of each.
+        """
         times = self._passes.get(group, {})
         if not times:
             return [(1, 1.0)]
         first = min(times)
         unit = times[first].typical / (1 + SLOPE * (first - 1))
+        over = {
+            width: (len(kept), kept.typical / unit - 1 - SLOPE * (width - 1) if unit else 0.0)
+            for width, kept in times.items()
+            if width > 1
+        }
         points = [(1, 1.0)]
-        for width in sorted(set(times) - {1}):
-            count, ratio = len(times[width]), times[width].typical / unit if unit else 1.0
-            slope = _TRUST * (1 + SLOPE * (width - 1))
-            points.append((width, max(1.0, (count * ratio + slope) / (count + _TRUST))))
+        for width in sorted({2, *over}):
+            others = [found for other, found in over.items() if other != width]
+            count, own = over.get(width, (0, 0.0))
+            known = sum(n for n, _ in others)
+            expected = sum(n * more for n, more in others) / (known + _TRUST)
+            more = (count * own + _TRUST * expected) / (count + _TRUST)
+            points.append((width, max(1.0, 1 + SLOPE * (width - 1) + more)))
         return points
 
 
