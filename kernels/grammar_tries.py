@@ -31,12 +31,13 @@ class Parts(NamedTuple):
     """The arrays of parts over one vocabulary; n nodes of its trie, m of merged ones.
 
     byte, depth, end, token: the vocabulary's trie (see `kernels.walk.Nodes`); beneath, before,
-    order: what its subtrees hold (see `kernels.grammar_loops.fill_subtrees`). follow: uint8[
-    terminals, classes], whether a byte can follow a terminal. sub_byte, sub_depth, sub_end: merged
-    tries in the same order; sub_start: int32[m + 1], their tokens in sub_token. tries: int32[k, 4],
-    1 if merged, first node, last node + 1, depth above it. parts: int32[k, 5], row in dense or -1,
-    tokens in lists (start, count), groups in lists (start, count; triples of terminals, watches,
-    trie). memo: int64[H, 2], trie << 31 | lexer state -> part,
+    order: `groups`, `first` and `order` of its subtrees (see `kernels.loops.Subtrees`); group:
+    uint8[256], of each byte (see `automaton.byte_groups`). follow: uint8[terminals, classes],
+    whether a byte can follow a terminal. sub_byte, sub_depth, sub_end: merged tries in the same
+    order; sub_start: int32[m + 1], their tokens in sub_token. tries: int32[k, 4], 1 if merged,
+    first node, last node + 1, depth above it. parts: int32[k, 5], row in dense or -1, tokens in
+    lists (start, count), groups in lists (start, count; triples of terminals, watches, trie).
+    memo: int64[H, 2], trie << 31 | lexer state -> part,
     and 1 << 62 | merged << 61 | first << 30 | last -> trie. segments: int32[k, 4], scratch:
     group, first, last + 1, depth above. groups: int32[k, 2], scratch: terminals, watches. links:
     int32[k, 4], scratch: byte, first child, next sibling, last token; cuts: int32[k, 2], scratch:
@@ -51,6 +52,7 @@ class Parts(NamedTuple):
     beneath: npt.NDArray[np.int64]
     before: npt.NDArray[np.int32]
     order: npt.NDArray[np.int32]
+    group: npt.NDArray[np.uint8]
     follow: npt.NDArray[np.uint8]
     sub_byte: npt.NDArray[np.uint8]
     sub_depth: npt.NDArray[np.int32]
@@ -72,11 +74,11 @@ class Parts(NamedTuple):
     sizes: npt.NDArray[np.int64]
 
 
+SHARED = 8  #: the first so many arrays belong to the vocabulary
 I32_2 = types.int32[:, ::1]
-LONGS = types.Array(types.int64, 1, "C", readonly=True)
 PARTS_T = types.NamedTuple(
     [
-        BYTES, INTS, INTS, INTS, LONGS, INTS, INTS, types.uint8[:, ::1], U8, I32, I32, I32, I32,
+        BYTES, INTS, INTS, INTS, I64, I32, I32, BYTES, types.uint8[:, ::1], U8, I32, I32, I32, I32,
         I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I64,
     ],
     Parts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.below import ENDS_FULL
-from structgen.kernels.flags import inner, lean
+from structgen.kernels.flags import inlined, inner, lean
 from structgen.kernels.grammar_lexer import (
     both_watches,
     call_endings,
@@ -19,7 +19,6 @@ from structgen.kernels.grammar_tables import (
     I64_2,
     INT,
     NEED,
-    NEED_SPACE,
     NEED_SURE,
     NEED_VERDICT,
     REACHED,
@@ -38,6 +37,7 @@ from structgen.kernels.tables import DEAD, UNKNOWN, slot_of
 
 BREAKS, SETTLES, BEHIND_IT = 0, 1, 2  # what can become of watches
 NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are asked about: none, with watches, all
+WATCHES_OF = (1 << 30) - 1  # the bits of a pair that hold its watches
 
 
 @lean(INT(GRAMMAR, INT))
@@ -76,6 +76,22 @@ def decided(t, key, verdict):  # type: ignore[no-untyped-def]
     return remember(t, key, verdict)
 
 
+@inlined
+def paired(lexer, watches):  # type: ignore[no-untyped-def]
+    """A lexer state and watches as one number."""
+    return (numba.int64(lexer) << 30) | watches
+
+
+@inlined
+def pair_after(t, lexer, watches, kind):  # type: ignore[no-untyped-def]
+    """The pair of a lexer state and watches after a byte, DEAD, or NEED_SPACE."""
+    after = call_next_lexer(t, lexer, kind)
+    if after < 0:
+        return after
+    beyond = call_next_watches(t, watches, kind)
+    return beyond if beyond < 0 else paired(after, beyond)
+
+
 @lean(INT(GRAMMAR, INT, INT, I64_2, I64_2, I64_2))
 def lexeme_ends(t, lexer, watches, queue, seen, out):  # type: ignore[no-untyped-def]
     """All ways in which the lexeme of a lexer state can end, and what watches are left then.
@@ -86,7 +102,7 @@ def lexeme_ends(t, lexer, watches, queue, seen, out):  # type: ignore[no-untyped
     """
     seen[:, :] = -1
     queue[1, 0], queue[1, 1] = lexer, watches
-    seen[slot_of(seen, (lexer << 30) | watches), 0] = (lexer << 30) | watches
+    seen[slot_of(seen, paired(lexer, watches)), 0] = paired(lexer, watches)
     size, count, i = numba.int64(2), numba.int64(0), numba.int64(1)
     while i < size:
         lexer, watches = queue[i, 0], queue[i, 1]
@@ -107,19 +123,14 @@ def lexeme_ends(t, lexer, watches, queue, seen, out):  # type: ignore[no-untyped
                 out[count, 0], out[count, 1] = t.heap[ends + 1 + 2 * j], both
                 count += 1
         for kind in range(t.next.shape[1]):
-            after = call_next_lexer(t, lexer, kind)
-            beyond = call_next_watches(t, watches, kind)
-            if after < DEAD or beyond < DEAD:
-                return numba.int64(NEED_SPACE)
-            if after == DEAD or beyond == DEAD:
-                continue
-            key = (after << 30) | beyond
-            slot = slot_of(seen, key)
-            if seen[slot, 0] != key:
+            pair = pair_after(t, lexer, watches, kind)
+            if pair < DEAD:
+                return pair
+            if pair != DEAD and seen[slot_of(seen, pair), 0] != pair:
                 if size >= queue.shape[0]:
                     return numba.int64(ENDS_FULL)
-                seen[slot, 0] = key
-                queue[size, 0], queue[size, 1] = after, beyond
+                seen[slot_of(seen, pair), 0] = pair
+                queue[size, 0], queue[size, 1] = pair >> 30, pair & WATCHES_OF
                 size += 1
     queue[0, 0] = size - 1
     return count
@@ -184,12 +195,12 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
             if well == 1:
                 found = numba.int64(BEHIND_IT)
         for kind in range(t.next.shape[1]):
-            after = call_next_lexer(t, lexer, kind)
-            beyond = call_next_watches(t, watches, kind)
-            if after < DEAD or beyond < DEAD:
-                return numba.int64(NEED_SPACE)
-            if after == DEAD or beyond == DEAD:
+            pair = pair_after(t, lexer, watches, kind)
+            if pair < DEAD:
+                return pair
+            if pair == DEAD:
                 continue
+            after, beyond = pair >> 30, pair & WATCHES_OF
             if beyond == 0:
                 return numba.int64(SETTLES)
             seen = False

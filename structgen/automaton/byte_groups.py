@@ -36,6 +36,7 @@ def groups() -> npt.NDArray[np.uint8]:
     for number, first in enumerate((*_ASCII, *_LEADS), 1):
         found[first:] = number
     found[0x80:0xC2] = found[0xF5:] = BROKEN
+    found.flags.writeable = False
     return found
 
 

@@ -30,18 +30,12 @@ class TrieWalk:
     def __init__(self, vocabulary: Vocabulary) -> None:
         trie = vocabulary.trie
         self.words = vocabulary.words
-        self.nodes: Any = self.nodes_of(vocabulary)
+        self.nodes: Any = trie.nodes
         self._spread = kernels("walk").spread
         self._scan = kernels("scan").walk_scan
         self._depth = trie.max_depth
         self._parents: Ints | None = None
         self._candidates: dict[tuple[ByteSet, ByteSet], Candidates] = {}
-
-    @staticmethod
-    def nodes_of(vocabulary: Vocabulary) -> Any:
-        """The trie of a vocabulary as kernels take it."""
-        kind, trie = kernels("walk").Nodes, vocabulary.trie
-        return kind(*(np.asarray(getattr(trie, field)) for field in kind._fields))
 
     @property
     def parents(self) -> Ints:

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import Masks, Row
-from structgen.grammar.subtrees import nodes_of, subtrees_of
+from structgen.automaton.byte_groups import groups
 from structgen.jit import kernels
+from structgen.mask.common import common_of
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
@@ -34,8 +35,8 @@ class GrammarMasks(Masks):
         self._tries_of = kernels("grammar_tries")
         self._masks = kernels("grammar_masks")
         self._spread = kernels("walk").spread
-        self._nodes = nodes_of(vocabulary)
-        self._subtrees = subtrees_of(vocabulary)
+        common = common_of(vocabulary)
+        self._nodes, self._subtrees = common.nodes, common.subtrees
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
         self._several = kernels("grammar_step").SEVERAL
@@ -56,9 +57,10 @@ class GrammarMasks(Masks):
             depth=trie.depth,
             end=trie.end,
             token=trie.token,
-            beneath=self._subtrees.beneath,
-            before=self._subtrees.before,
+            beneath=self._subtrees.groups,
+            before=self._subtrees.first,
             order=self._subtrees.order,
+            group=groups(),
             follow=self._automaton.follow,
             sub_byte=np.zeros(1 << 15, np.uint8),
             sub_depth=np.zeros(1 << 15, np.int32),
@@ -180,8 +182,8 @@ class GrammarMasks(Masks):
     @property
     def nbytes(self) -> int:
         """See `Masks.nbytes`."""
-        parts = (array for array in self._parts if array.flags.writeable)
-        return sum(array.nbytes for array in parts)
+        own = self._parts[self._tries_of.SHARED :]
+        return sum(array.nbytes for array in own)
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""

@@ -177,7 +177,7 @@ class _EntranceFinder:
         if not len(some.nodes):
             return []
         small = some.vocabulary
-        trie = self._walk.nodes_of(small)
+        trie = small.trie.nodes
         tokens = trie.token[self._walked(trie, outer, ROOT)]
         found = tokens[tokens >= 0].tolist()
         return [(int(some.nodes[t]), self._read(outer, small.token_bytes(t))) for t in found]

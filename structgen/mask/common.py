@@ -77,8 +77,7 @@ class Common:
     characters: Characters | None = None
 
     def __init__(self, trie: Trie) -> None:
-        nodes = kernels("walk").Nodes
-        self.nodes = nodes(*(np.asarray(getattr(trie, name)) for name in nodes._fields))
+        self.nodes = trie.nodes
         self.subtrees = subtrees_of(self.nodes, trie.max_depth)
         first = trie.root_child
         #: whether there is a token for each single byte

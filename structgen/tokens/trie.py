@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from structgen import container
 from structgen.errors import ArtifactError, VocabularyError
+from structgen.jit import kernels
 from structgen.tokens.cache_dir import cache_dir
 
 _KIND = "trie 1"
@@ -45,6 +46,12 @@ class Trie:
     def __len__(self) -> int:
         """Number of nodes."""
         return len(self.byte)
+
+    @property
+    def nodes(self) -> Any:
+        """The nodes as kernels take them, `kernels.walk.Nodes`."""
+        of = kernels("walk").Nodes
+        return of(*(getattr(self, name) for name in of._fields))
 
 
 def build_trie(tokens: Sequence[bytes | None], ids: Ints) -> Trie:

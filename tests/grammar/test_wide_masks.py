@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import itertools
 import random
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 import structgen as sg
-from structgen.grammar.subtrees import nodes_of, subtrees_of
-from structgen.jit import kernels
+from structgen.automaton.byte_groups import BROKEN, groups
+from structgen.mask.common import common_of
 
-PIECES = ["a", "for", "in", "x_", "10", " ", "\n", '"', "\\", "#", "(", "é", "中", "😀"]
-BROKEN = [b"\xe4", b"\xb8\xad", b"\x80", b"\xff", b"\xed\xa0", b"\xf0\x9f"]
+PIECES = ["a", "for", "in", "x_", "10", " ", "\n", '"', "\\", "#", "(", "é", "Ã", "中", "😀"]
+BROKEN_PIECES = [b"\xe4", b"\xb8\xad", b"\x80", b"\xff", b"\xed\xa0", b"\xf0\x9f"]
 
 NAMES = """
 start: (NAME | KEYWORD | INT | STRING | "(")+
@@ -34,6 +33,7 @@ GRAMMARS = {
     "longest": sg.Lark(NAMES, lexing="longest"),
     "free": sg.Lark('start: (NAME | TEXT)+ "("\nNAME: /[a-z_]+/\nTEXT: /"[^"]*"/'),
     "letters": sg.Lark("start: LETTER*\nLETTER: /[a-z]|[^\\x00-\\x7f]/", lexing="longest"),
+    "accents": sg.Lark("start: (WORD | ODD)*\nWORD: /[a-zà-ÿ一-龥]+/\nODD: /[(#À-ß]/"),
     "narrow": sg.Lark("start: (WORD | ODD)*\nWORD: /[a-z\\u0080-\\uffff]+/\nODD: /[(#]/"),
     "lines": sg.Lark(
         "start: (LINE _NEWLINE [_INDENT start _DEDENT])+\nLINE: /[a-z][^\\n]*/\n"
@@ -46,7 +46,7 @@ GRAMMARS = {
 
 def vocabulary() -> sg.Vocabulary:
     """All words of up to three pieces, whole and with characters cut in the middle."""
-    pieces = [*(piece.encode() for piece in PIECES), *BROKEN]
+    pieces = [*(piece.encode() for piece in PIECES), *BROKEN_PIECES]
     words = {b"".join(parts) for n in (1, 2, 3) for parts in itertools.product(pieces, repeat=n)}
     return sg.Vocabulary([b"<end>", *sorted(words)], eos_ids=[0])
 
@@ -73,32 +73,29 @@ def test_rows_are_what_reading_each_token_says(name: str) -> None:
             state = constraint.advance(state, chance.choice(text))
 
 
-def test_subtrees_hold_the_bytes_below_their_nodes() -> None:
-    """By the paths themselves: what is UTF-8 where it stands, what is not, the tokens in order."""
-    loops, nodes = kernels("grammar_loops"), nodes_of(VOCABULARY)
-    found = subtrees_of(VOCABULARY)
+def test_subtrees_hold_the_characters_below_their_nodes() -> None:
+    """By the paths themselves: what begins there, what is no UTF-8, the tokens in order."""
+    nodes, found = common_of(VOCABULARY).nodes, common_of(VOCABULARY).subtrees
     assert found.order.tolist() == nodes.token[nodes.token >= 0].tolist()
-    assert found.before.tolist() == [0, *np.cumsum(nodes.token >= 0).tolist()]
+    assert found.first.tolist() == [0, *np.cumsum(nodes.token >= 0).tolist()]
     path: list[int] = []
     paths = []
     for depth, byte in zip(nodes.depth.tolist(), nodes.byte.tolist(), strict=True):
         path = [*path[: depth - 1], byte]
         paths.append(bytes(path))
     for node in random.Random(1).sample(range(len(paths)), 2000):
-        assert found.beneath[node] == _groups(loops, paths[node], paths[node + 1 : nodes.end[node]])
+        assert found.groups[node] == _groups(paths[node], paths[node + 1 : nodes.end[node]])
 
 
-def _groups(loops: ModuleType, above: bytes, below: list[bytes]) -> int:
-    """The groups of the bytes that paths have behind `above`, as a set of bits."""
-    within = _may_go_on(above) and not _between_characters(above)
-    groups = {loops.BROKEN} if within else set()
+def _groups(above: bytes, below: list[bytes]) -> int:
+    """The groups of the characters that paths have behind `above`, as a set of bits."""
+    found = set() if _between_characters(above) else {BROKEN}
     for path in below:
-        byte = path[-1]
         if not _may_go_on(path):
-            groups.add(loops.BROKEN)
-        else:
-            groups.add(loops.WIDE if byte >= 0x80 else int(loops.GROUPS_OF[byte]))
-    return sum(1 << group for group in groups)
+            found.add(BROKEN)
+        elif _between_characters(path[:-1]):
+            found.add(int(groups()[path[-1]]))
+    return sum(1 << group for group in found)
 
 
 def _between_characters(text: bytes) -> bool:
