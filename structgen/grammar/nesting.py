@@ -11,7 +11,7 @@ must not have been longer is kept only if one of its texts rules that out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -233,9 +233,17 @@ class NestingAutomaton(Automaton):
         """See `Automaton.is_position`."""
         return 0 <= at < len(self._positions)
 
-    def core(self, at: int) -> int:
-        """See `Automaton.core`: equal futures mostly have equal positions."""
-        return at
+    def core(self, at: int) -> Hashable:
+        """See `Automaton.core`: with the cores of the specs inside."""
+        outer, inlets = self._positions[at]
+        cores = [self.inners[inlet.inner].automaton.core(inlet.at) for inlet in inlets]
+        return outer, tuple((*i._replace(at=0), c) for i, c in zip(inlets, cores, strict=True))
+
+    def remembers(self, at: int) -> Hashable:
+        """See `Automaton.remembers`: what the specs inside do, if any does."""
+        _, inlets = self._positions[at]
+        found = [self.inners[inlet.inner].automaton.remembers(inlet.at) for inlet in inlets]
+        return None if all(f is None for f in found) else tuple(found)
 
     def expected(self, at: int) -> str:
         """See `Automaton.expected`."""

@@ -23,11 +23,14 @@ SCHEMAS: list[dict[str, Any]] = [
     },
     {"type": "object", "properties": {"aa": {"const": 1}}, "minProperties": 1},
 ]
+SHORT = sg.filters.length(at_most=60)
 HOLDERS: dict[str, Any] = {
     "alone": sg.JsonSchema,
     "grammar": lambda schema: sg.Lark(f"start: %json {json.dumps(schema)}"),
     "sequence": lambda schema: sg.sequence(sg.Regex(""), sg.JsonSchema(schema)),
-    "all_of": lambda schema: sg.all_of(sg.JsonSchema(schema), sg.filters.length(at_most=60)),
+    "all_of": lambda schema: sg.all_of(sg.JsonSchema(schema), SHORT),
+    "all_of grammar": lambda schema: sg.all_of(HOLDERS["grammar"](schema), SHORT),
+    "all_of sequence": lambda schema: sg.all_of(HOLDERS["sequence"](schema), SHORT),
     "any_of": lambda schema: sg.any_of(sg.JsonSchema(schema), sg.Regex("never")),
 }
 
