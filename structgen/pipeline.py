@@ -66,5 +66,5 @@ def check(spec: Any, text: str | bytes) -> None:
         offset=count,
         path=json_pointer(data[:count]) if isinstance(wanted, JsonSchema) else "",
         location=f"byte {count}",
-        expected=automaton.expected(at),
+        expected=wanted.expected(automaton, at, data[:count]),
     )

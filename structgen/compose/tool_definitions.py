@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from structgen.compose.docstrings import about_parameters, summary
 from structgen.errors import SpecError
 from structgen.spec.python_types import PythonType
 from structgen.spec.specs import JsonSchema, Spec
@@ -137,7 +138,7 @@ def _of_function(function: Callable[..., Any], place: str) -> Tool:
     arguments = PythonType(made)
     about = inspect.getdoc(function) or ""
     schema = _described(arguments.schema, about)
-    return Tool(name, about.partition("\n\n")[0], schema, arguments, function)
+    return Tool(name, summary(about), schema, arguments, function)
 
 
 def _same(value: Any) -> Any:
@@ -145,14 +146,11 @@ def _same(value: Any) -> Any:
 
 
 def _described(schema: dict[str, Any], about: str) -> dict[str, Any]:
-    """The schema, with what the docstring says of each parameter ("name: ..." on its own line)."""
+    """The schema, with what the docstring says of each parameter."""
     properties = dict(schema.get("properties", {}))
-    for name, about_it in properties.items():
-        line = re.search(
-            rf"^\s*(?::param )?{re.escape(name)}\b[^:\n]*: *(.+)$", about, re.MULTILINE
-        )
-        if line:
-            properties[name] = {**about_it, "description": line[1].strip()}
+    for name, said in about_parameters(about).items():
+        if name in properties:
+            properties[name] = {**properties[name], "description": said}
     return {key: value for key, value in schema.items() if key != "title"} | {
         "properties": properties
     }

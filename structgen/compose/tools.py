@@ -61,10 +61,10 @@ class Tools(Laid):
         style = self.format
         if style.answer is None:
             return self._in_text()
-        calls = self._calls(max(self.at_least, 1))
-        ways = (
-            calls if self.at_least else AnyOf((InOrder((Literal(style.answer), FreeText())), calls))
-        )
+        calls, answer = self._calls(), InOrder((Literal(style.answer), FreeText()))
+        ways: Spec = AnyOf((answer, calls))
+        if self.at_most == 0 or self.at_least:
+            ways = answer if self.at_most == 0 else calls
         if style.thought is None:
             return ways
         return InOrder((AnyOf((Tag(style.thought[0], None, style.thought[1]), InOrder(()))), ways))
@@ -72,21 +72,22 @@ class Tools(Laid):
     def _in_text(self) -> Spec:
         style, none = self.format, self.text == "none"
         if style.block:
-            block = self._calls(max(self.at_least, 1))
-            if none:
+            block, most = self._calls(), min(1 if self.at_most is None else self.at_most, 1)
+            if none and most:
                 return block if self.at_least else AnyOf((InOrder(()), block))
-            least = min(self.at_least, 1)
-            return Tags((block,), (style.trigger,), self.text, least, 1)
+            if none:
+                return InOrder(())
+            return Tags((block,), (style.trigger,), self.text, min(self.at_least, 1), most)
         triggers = None if none else (style.trigger,)
         between = style.between or ""
         return Tags(
             self._tags(), triggers, self.text, self.at_least, self.at_most, separator=between
         )
 
-    def _calls(self, least: int) -> Tag:
-        """All calls, one after the other, in their block."""
-        between = self.format.between or ""
-        calls = Tags(self._tags(), None, "none", least, self.at_most, separator=between)
+    def _calls(self) -> Tag:
+        """All calls, one after the other, in their block: one at least."""
+        between, least = self.format.between or "", max(self.at_least, 1)
+        calls = Tags(self._tags(), None, "none", least, self.at_most or None, separator=between)
         return Tag(self.format.open, calls, self.format.close)
 
     def _tags(self) -> tuple[Tag, ...]:
@@ -197,7 +198,8 @@ def tools(
     what they take. Arguments that a definition does not name are not written unless it says
     `additionalProperties`. format: how calls are written, a name in `call_formats.FORMATS`. text:
     "around" the calls (default), "before" the first only, or "none" at all; formats that set their
-    answers apart allow either an answer or calls. at_least, at_most: how many calls.
+    answers apart allow either an answer or calls. at_least, at_most: how many calls; none with
+    at_most=0.
 
     SpecError for broken definitions or formats, and what compiling the schemas raises.
     """
@@ -216,5 +218,9 @@ def tools(
     if style.between is None:
         if at_least > 1:
             raise SpecError(f"the format {style.name!r} has one call in a text, not {at_least}")
-        at_most = 1
+        at_most = 1 if at_most is None else min(at_most, 1)
+    if not 0 <= at_least <= (at_least if at_most is None else at_most):
+        raise SpecError(
+            f"at_least is {at_least} and at_most is {at_most}", expected="0 <= at_least <= at_most"
+        )
     return Tools(found, style, text, at_least, at_most)

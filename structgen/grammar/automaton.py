@@ -67,7 +67,7 @@ class GrammarAutomaton(Automaton):
         tables, syntax = tables_of(used, {t: min(map(len, x)) for t, x in samples.items()})
         terminals = in_larks_order(used)
         names = [used.written(name) for name in syntax.names]
-        self._begin(tables, syntax.rule, list(map(str, terminals)), names)
+        self._begin(tables, syntax.rules, list(map(str, terminals)), names)
         self.start = self.ask(kernels("grammar_start").begin, syntax.start)
         ordered = used.lexing == "longest"
         contexts = Contexts(self.rests).all_contexts() if ordered else []
@@ -125,11 +125,11 @@ class GrammarAutomaton(Automaton):
                     queue.append(after)
         return list(found)
 
-    def _begin(self, tables: Any, rule: Ints, terminals: list[str], rules: list[str]) -> None:
+    def _begin(self, tables: Any, owners: Ints, terminals: list[str], rules: list[str]) -> None:
         self._k = kernels("grammar_tables")
         self._step = kernels("grammar_step")
         self.tables = tables
-        self._rule = rule
+        self._owners = owners
         self._terminals = terminals
         self._rules = rules
 
@@ -144,10 +144,10 @@ class GrammarAutomaton(Automaton):
         automaton.inside = inside
         header, arrays = saved.header, dict(saved.arrays)
         try:
-            rule = arrays.pop("rule")
+            owners = arrays.pop("rules")
             automaton.follow, automaton.tied = arrays.pop("follow"), arrays.pop("tied")
             names = [list(map(str, header[kind])) for kind in ("terminals", "rules")]
-            automaton._begin(tables_from(arrays), rule, *names)
+            automaton._begin(tables_from(arrays), owners, *names)
             automaton.start = int(header["start"])
             automaton.before_inside = frozenset(map(int, header["before_inside"]))
             automaton._check()
@@ -162,12 +162,12 @@ class GrammarAutomaton(Automaton):
         shapes = (
             (self.follow, np.uint8, (max(1, terminals), t.next.shape[1])),
             (self.tied, np.uint8, (max(1, terminals), max(1, terminals))),
-            (self._rule, np.int32, (int(t.offsets[rests[1]] - t.offsets[rests[0]]),)),
+            (self._owners, np.int32, (int(t.offsets[rests[1]] - t.offsets[rests[0]]), 2)),
         )
         for array, dtype, shape in shapes:
             if array.dtype != dtype or array.shape != shape:
                 raise ValueError("an array has another shape")
-        if len(self._terminals) != terminals or self._rule.max() >= len(self._rules):
+        if len(self._terminals) != terminals or self._owners.max() >= len(self._rules):
             raise ValueError("there are fewer names than are used")
         if not are_positions(t, np.array([self.start])):
             raise ValueError("the start is no position")
@@ -176,7 +176,7 @@ class GrammarAutomaton(Automaton):
         """See `Automaton.stored`."""
         header = {"start": self.start, "terminals": self._terminals, "rules": self._rules,
                   "before_inside": sorted(self.before_inside)}  # fmt: skip
-        arrays: Arrays = {"rule": self._rule, "follow": self.follow, "tied": self.tied}
+        arrays: Arrays = {"rules": self._owners, "follow": self.follow, "tied": self.tied}
         return Stored(header, arrays | arrays_of(self.tables))
 
     # -- reading --------------------------------------------------------------------------------
@@ -295,10 +295,9 @@ class GrammarAutomaton(Automaton):
         """How messages name a terminal."""
         return self._terminals[terminal]
 
-    def rule_of(self, rest: int) -> str:
-        """The user's rule that a rest of a rule belongs to, "" for the end of the text."""
-        rule = int(self._rule[rest])
-        return self._rules[rule] if rule >= 0 else ""
+    def rules_of(self, rest: int) -> list[str]:
+        """The user's rules that a rest of a rule belongs to, the inner one first."""
+        return [self._rules[rule] for rule in self._owners[rest].tolist() if rule >= 0]
 
     # -- what is made of it ---------------------------------------------------------------------
 

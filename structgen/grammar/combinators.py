@@ -27,7 +27,7 @@ from structgen.grammar.expressions import (
     repeated,
     sequence,
 )
-from structgen.grammar.folding import folded
+from structgen.grammar.folding import folded, unfolded
 from structgen.grammar.ir import Grammar
 from structgen.spec.specs import Choice, JsonSchema, Regex, Spec, coerce, spec_of
 
@@ -144,8 +144,8 @@ def as_piece(piece: Any) -> Piece:
     return literal(piece) if isinstance(piece, str) else ref(piece)
 
 
-def grammar_of(piece: Piece) -> Grammar:
-    """The grammar whose start is a piece.
+def grammar_of(piece: Piece, *, folds: bool = True) -> Grammar:
+    """The grammar whose start is a piece. folds: whether small regular rules are written out.
 
     Raises SpecError for rules that are not defined or two of one name, BudgetError when too large.
     """
@@ -157,7 +157,8 @@ def grammar_of(piece: Piece) -> Grammar:
         name = start.name if isinstance(start, Name) else _free(START, expressions)
         expressions.setdefault(name, start)
         bnf = Bnf(inlines=True)
-        for rule_name, expression in folded(expressions).items():
+        fold = folded if folds else unfolded
+        for rule_name, expression in fold(expressions).items():
             bnf.add(rule_name, expression)
     except RecursionError as error:
         raise BudgetError("the grammar is nested too deeply", hint="use rules") from error

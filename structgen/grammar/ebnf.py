@@ -1,15 +1,16 @@
 r"""In: a grammar in EBNF, of ISO 14977 or of the W3C. Out: its rules and terminals.
 
-ISO 14977: `rule = "a", [option], {repeated}, 3 * group - "x" | 'b' ;` with `(* comments *)`, also
-with its other signs (`/ !` for `|`, `(/ /)` for `[ ]`, `(: :)` for `{ }`, `.` for `;`). Names may
-have blanks inside. What is between question marks has no meaning in the standard; here
-`? /pattern/ ?` is a pattern of Python's `re` and anything else is refused.
+ISO 14977: `rule = "a", [option], {repeated}, 3 * group - "x" | 'b' ;` with `(* comments *)`, which
+may hold comments, also with its other signs (`/ !` for `|`, `(/ /)` for `[ ]`, `(: :)` for `{ }`,
+`.` for `;`). Names may have blanks inside. What is between question marks has no meaning in the
+standard; here `? /pattern/ ?` is a pattern of Python's `re` and anything else is refused.
 
 W3C (the XML recommendation, section 6): `rule ::= "a" [b-z#xE9]* (c | d)? - 'x'`, `#xN` for a
 character, `/* comments */`, rules that may be numbered (`[12] rule ::=`) and followed by
 constraints (`[vc: ...]`), both of which say nothing about texts.
 
-In both, `a - b` is a text of `a` that is none of `b`; neither may be recursive.
+In both, `a - b` is a text of `a` that is none of `b`; neither may be recursive, except in `{a}-` of
+ISO 14977, which is `a` once or more.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ STYLES: tuple[Style, ...] = ("auto", "iso", "w3c")
 
 _QUOTED = r"\"[^\"]*\"|'[^']*'"
 _IS_W3C = re.compile(rf"(?:{_QUOTED}|[^\"'])*?::=", re.DOTALL)
-_ISO_SPACE = re.compile(r"(?:\s|\(\*(?!\)).*?\*\))*", re.DOTALL)
+_BLANKS = re.compile(r"\s*")
+_COMMENT = re.compile(r"\(\*(?!\))|\*\)")  # where one begins or ends; one may be in another
 _W3C_SPACE = re.compile(r"(?:\s|/\*.*?\*/|\[\s*(?:wfc|vc|WFC|VC)\s*:[^\]]*\])*", re.DOTALL)
 _ISO_NAME = re.compile(r"[^\W\d_]\w*(?:\s+\w+)*")
 _W3C_NAME = re.compile(r"[^\W\d][\w.-]*")
@@ -48,15 +50,19 @@ _W3C_HEAD = re.compile(r"(?:\[\s*\d+\w*\s*\]\s*)?([^\W\d][\w.-]*)\s*::=")
 _CODE = re.compile(r"#x([0-9A-Fa-f]{1,6})")
 
 
-def read(text: str, start: str | None = None, style: Style = "auto") -> Grammar:
+def read(
+    text: str, start: str | None = None, style: Style = "auto", *, folds: bool = True
+) -> Grammar:
     """The grammar that a text says. start: the rule to start from, by default the first.
+
+    folds: whether small regular rules are written out where they are used.
 
     Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
     """
     if style not in STYLES:
         raise SpecError(f"style is {style!r}", expected=" or ".join(STYLES))
     w3c = style == "w3c" or (style == "auto" and _IS_W3C.match(text) is not None)
-    return (_W3c(text) if w3c else _Iso(text)).grammar(start)
+    return (_W3c(text) if w3c else _Iso(text)).grammar(start, folds=folds)
 
 
 class _Reader(RuleReader):
@@ -103,8 +109,19 @@ class _Iso(_Reader):
     """ISO 14977."""
 
     def space(self) -> None:
-        found = _ISO_SPACE.match(self.text, self.at)
-        self.at = found.end() if found is not None else self.at
+        while True:
+            self.at = _BLANKS.match(self.text, self.at).end()  # type: ignore[union-attr]
+            start, depth = self.at, 0
+            if not self.text.startswith("(*", start) or self.text.startswith("(*)", start):
+                return
+            for sign in _COMMENT.finditer(self.text, start):
+                depth += 1 if sign[0] == "(*" else -1
+                if depth == 0:
+                    self.at = sign.end()
+                    break
+            else:
+                place = self.place(start)
+                raise self.error("this comment has no end", place, rule=self.rule)
 
     def definition(self) -> None:
         self.rule = ""
@@ -265,7 +282,7 @@ class _W3c(_Reader, ClassReader):
             found = self.char_class()
         elif code is not None:
             self.at = code.end()
-            found = Text(chars(CharSet.of([(int(code[1], 16),) * 2])), code[0])
+            found = Text(chars(CharSet.of([(self.coded(code[1], start),) * 2])), code[0])
         elif self.take("("):
             found = self.bracketed(start, (")",))
         elif name is not None:
@@ -282,7 +299,7 @@ class _W3c(_Reader, ClassReader):
         code = _CODE.match(self.text, self.at)
         if code is not None:
             self.at = code.end()
-            return int(code[1], 16)
+            return self.coded(code[1], code.start())
         letter = self.peek()
         if not letter:
             raise self.error("this class has no ']'", self.place(start), rule=self.rule)

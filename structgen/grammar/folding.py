@@ -22,6 +22,7 @@ from structgen.grammar.expressions import (
     choice,
     repeated,
     sequence,
+    without_empty,
 )
 
 _LARGEST = 80  # regular pieces of a rule that is written out elsewhere
@@ -29,18 +30,30 @@ _LARGEST = 80  # regular pieces of a rule that is written out elsewhere
 
 def folded(rules: Mapping[str, Expression]) -> dict[str, Expression]:
     """The rules, in their order, with regular ones inside one another written out."""
-    regular: dict[str, Text] = {}
+    fold = _Fold(rules)
     small: dict[str, Text] = {}
     sizes: dict[str, int] = {}
     done: dict[str, Expression] = {}
     for name in _inner_first(rules):
-        expression = _rebuilt(rules[name], small, regular)
+        expression = fold.rebuilt(rules[name], small)
         done[name] = expression
         sizes[name] = sum(sizes.get(used, 0) or 1 for used in _leaves(rules[name]))
         if isinstance(expression, Text):
-            done[name] = regular[name] = Text(expression.language, name)
+            done[name] = fold.regular[name] = Text(expression.language, name)
             if sizes[name] <= _LARGEST:
-                small[name] = regular[name]
+                small[name] = fold.regular[name]
+    return {name: done[name] for name in rules}
+
+
+def unfolded(rules: Mapping[str, Expression]) -> dict[str, Expression]:
+    """The rules with nothing written out but what differences are about."""
+    fold = _Fold(rules)
+    done: dict[str, Expression] = {}
+    for name in _inner_first(rules):
+        done[name] = fold.rebuilt(rules[name], {})
+        whole = fold.rebuilt(rules[name], fold.regular)
+        if isinstance(whole, Text):
+            fold.regular[name] = Text(whole.language, name)
     return {name: done[name] for name in rules}
 
 
@@ -78,26 +91,71 @@ def _leaves(expression: Expression) -> Iterator[str]:
                 yield ""
 
 
-def _rebuilt(
-    expression: Expression, small: Mapping[str, Text], regular: Mapping[str, Text]
-) -> Expression:
-    """An expression with small regular rules written out; with any in differences."""
+class _Fold:
+    """What is known of rules. regular: those that are found to be, as one piece each."""
+
+    def __init__(self, rules: Mapping[str, Expression]) -> None:
+        self._rules = rules
+        self.regular: dict[str, Text] = {}
+
+    def rebuilt(self, expression: Expression, small: Mapping[str, Text]) -> Expression:
+        """An expression with small regular rules written out; with any in differences."""
+        match expression:
+            case Name():
+                return small.get(expression.name, expression)
+            case Sequence():
+                return sequence(*(self.rebuilt(part, small) for part in expression.parts))
+            case Choice():
+                return choice(*(self.rebuilt(part, small) for part in expression.parts))
+            case Repeat():
+                body = self.rebuilt(expression.body, small)
+                return repeated(body, expression.low, expression.high)
+            case Difference():
+                return self._difference(expression)
+            case Text() | Nested():
+                return expression
+
+    def _difference(self, expression: Difference) -> Expression:
+        most = self.rebuilt(expression.most, self.regular)
+        less = self.rebuilt(expression.less, self.regular)
+        if isinstance(less, Sequence) and not less.parts:
+            if isinstance(most, Text):
+                return Text(without_empty(most.language), most.words)
+            if isinstance(most, Repeat) and not self._may_be_empty(most.body):
+                return repeated(most.body, max(most.low, 1), most.high)
+        if isinstance(most, Text) and isinstance(less, Text):
+            language = intersect(most.language, complement(less.language))
+            return Text(language, f"{most.words} - {less.words}")
+        return Difference(most, less, expression.place)
+
+    def _may_be_empty(self, expression: Expression) -> bool:
+        """Whether the empty text is one of an expression's, by a least fixed point."""
+        empty: set[str] = set()
+        while True:
+            found = {
+                name
+                for name, body in self._rules.items()
+                if name not in empty and _is_empty(body, empty)
+            }
+            if not found:
+                return _is_empty(expression, empty)
+            empty |= found
+
+
+def _is_empty(expression: Expression, empty: set[str]) -> bool:
+    """Whether an expression may be the empty text where the rules in `empty` may."""
     match expression:
         case Name():
-            return small.get(expression.name, expression)
+            return expression.name in empty
         case Sequence():
-            return sequence(*(_rebuilt(part, small, regular) for part in expression.parts))
+            return all(_is_empty(part, empty) for part in expression.parts)
         case Choice():
-            return choice(*(_rebuilt(part, small, regular) for part in expression.parts))
+            return any(_is_empty(part, empty) for part in expression.parts)
         case Repeat():
-            body = _rebuilt(expression.body, small, regular)
-            return repeated(body, expression.low, expression.high)
+            return expression.low == 0 or _is_empty(expression.body, empty)
+        case Text():
+            return expression.language.nullable
         case Difference():
-            most = _rebuilt(expression.most, regular, regular)
-            less = _rebuilt(expression.less, regular, regular)
-            if isinstance(most, Text) and isinstance(less, Text):
-                language = intersect(most.language, complement(less.language))
-                return Text(language, f"{most.words} - {less.words}")
-            return Difference(most, less, expression.place)
-        case Text() | Nested():
-            return expression
+            return _is_empty(expression.most, empty) and not _is_empty(expression.less, empty)
+        case Nested():
+            return True

@@ -30,15 +30,18 @@ _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _NAME = re.compile(r"[a-zA-Z0-9-]+")
 _DIGITS = re.compile(r"[0-9]+")
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
+NAMES = "names have letters, digits and '-'"
 _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
 
 
-def read(text: str, root: str = "root") -> Grammar:
+def read(text: str, root: str = "root", *, folds: bool = True) -> Grammar:
     """The grammar that a text says, starting from the rule `root`.
+
+    folds: whether small regular rules are written out where they are used.
 
     Raises GrammarError (with line, column, rule), UnsupportedSchemaError for tokens, BudgetError.
     """
-    return _Reader(text).grammar(root)
+    return _Reader(text).grammar(root, folds=folds)
 
 
 class _Reader(ClassReader):
@@ -57,7 +60,8 @@ class _Reader(ClassReader):
         self.space()
         self.rule = name
         if not self.take("::="):
-            raise self.wrong("the rule has no '::='", "'::='")
+            hint = NAMES if self.peek() == "_" else ""
+            raise self.wrong("the rule has no '::='", "'::='", hint)
         self.space(lines=True)
         expression = self.alternatives(nested=False)
         if self.at < len(self.text) and not (
@@ -66,7 +70,9 @@ class _Reader(ClassReader):
             raise self.wrong(
                 f"{self.peek()!r} does not fit here",
                 "a piece, '|', or the end of the line",
-                "a rule goes on in the next line only within parentheses or after '|'",
+                NAMES
+                if self.peek() == "_"
+                else "a rule goes on in the next line only within parentheses or after '|'",
             )
         self.defined(name, place, expression)
 
@@ -197,13 +203,13 @@ class _Reader(ClassReader):
                 r"\t \r \n \\ \" \[ \] \- \xNN \uNNNN or \UNNNNNNNN",
             )
         self.at += count
-        return int(digits, 16)
+        return self.coded(digits, self.at - count - 2)
 
     def rule_name(self) -> str:
         """The name of a rule."""
         found = _NAME.match(self.text, self.at)
         if found is None:
-            hint = "names have letters, digits and '-'" if self.peek() == "_" else ""
+            hint = NAMES if self.peek() == "_" else ""
             raise self.wrong(f"{self.peek()!r} starts no rule", "the name of a rule", hint)
         self.at = found.end()
         return found[0]

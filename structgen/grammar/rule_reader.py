@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from structgen.automaton.charset import ALL, CharSet, union_all
+from structgen.automaton.charset import ALL, MAX_CODE_POINT, CharSet, union_all
 from structgen.automaton.regex import chars
 from structgen.errors import BudgetError, GrammarError
 from structgen.grammar.bnf import Bnf
 from structgen.grammar.expressions import NOTHING, Expression, Name, Text
-from structgen.grammar.folding import folded
+from structgen.grammar.folding import folded, unfolded
 from structgen.grammar.ir import Grammar, Place
 from structgen.grammar.sources import Scanner
 
@@ -34,14 +34,16 @@ class RuleReader(Scanner, ABC):
     def skip(self) -> None:
         """Skip what may stand between rules."""
 
-    def grammar(self, start: str | None = None) -> Grammar:
+    def grammar(self, start: str | None = None, *, folds: bool = True) -> Grammar:
         """The grammar that the text says. start: the rule to start from, by default the first.
+
+        folds: whether small regular rules are written out where they are used.
 
         Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
         """
         try:
             self.read()
-            rules = folded(self.rules)
+            rules = folded(self.rules) if folds else unfolded(self.rules)
         except RecursionError as error:
             raise BudgetError(
                 "the grammar is nested too deeply", hint="give inner groups rules of their own"
@@ -75,6 +77,18 @@ class RuleReader(Scanner, ABC):
         """Add a rule; of two of one name the later counts."""
         self.rules[name] = expression
         self.places[name] = place
+
+    def coded(self, digits: str, start: int) -> int:
+        """The code point of hexadecimal digits that belong to what begins at `start`."""
+        code = int(digits, 16)
+        if code > MAX_CODE_POINT:
+            raise self.error(
+                f"there is no character {digits}",
+                self.place(start),
+                rule=self.rule,
+                expected=f"a code point up to {MAX_CODE_POINT:X}",
+            )
+        return code
 
     def used(self, name: str, place: Place) -> Name:
         """A rule by its name."""

@@ -35,8 +35,9 @@ class Syntax(NamedTuple):
 
     Rest 0 is empty and rest 1 the end of the text; others are sorted by their first symbol. first:
     int32[rests], their first symbol, or -1 when they start with C\\X; after: int32[rests], the rest
-    behind the first symbol; cost: int32[rests], a lower bound on the bytes to finish it; rule:
-    int32[rests], the rule it comes from; skip_start, skip: CSR, the rests that a rest also is
+    behind the first symbol; cost: int32[rests], a lower bound on the bytes to finish it; rules:
+    int32[rests, 2], the rule it comes from, and the one that was called there, of which that is a
+    left corner, -1 where there is none; skip_start, skip: CSR, the rests that a rest also is
     without reading anything; call_start: int32[names + 1], entries of each name, sorted by
     terminal, in call_terminal and call_rest: what is left of the name after the terminal.
     """
@@ -44,7 +45,7 @@ class Syntax(NamedTuple):
     first: Ints
     after: Ints
     cost: Ints
-    rule: Ints
+    rules: Ints
     skip_start: Ints
     skip: Ints
     call_start: Ints
@@ -72,14 +73,15 @@ class _Builder:
         self.start = numbers[grammar.start]
         self.nullable = self._nullable()
         self.width = self._widths(widths)
-        self.owner: dict[Rest, int] = {}
+        self.owner: dict[Rest, tuple[int, int]] = {}  # the rule of a rest, the one called there
+        self.tails: dict[Rest, tuple[int, int]] = {}  # the same, of the rests behind left corners
         self.calls: dict[int, dict[int, list[Rest]]] = {}
         self.corners: dict[int, dict[int, list[Rest]]] = {}
         self.todo: list[Rest] = []
 
     def built(self) -> Syntax:
         top: Rest = ((self.start,), None)
-        self._add(top, self.start)
+        self._add(top, (self.start, self.start))
         while self.todo:
             rest = self.todo.pop()
             for other in (*self._skips(rest), *self._behind(rest)):
@@ -91,10 +93,10 @@ class _Builder:
                 )
         return self._arrays(top)
 
-    def _add(self, rest: Rest, owner: int) -> None:
+    def _add(self, rest: Rest, owner: tuple[int, int]) -> None:
         if rest in self.owner:
             return
-        self.owner[rest] = owner
+        self.owner[rest] = self.tails.get(rest, owner)
         self.todo.append(rest)
         symbols = rest[0]
         if symbols and symbols[0] >= self.n:
@@ -152,6 +154,9 @@ class _Builder:
             if symbol >= self.n:
                 corners[symbol].append((tail, (called, name)))
         self.corners[called] = corners
+        for _, name, tail in owners:
+            if tail:
+                self.tails.setdefault(self._shortened(tail, (called, name)), (name, called))
         calls: dict[int, list[Rest]] = defaultdict(list)
         for symbol, name, tail in owners:
             if symbol < self.n:
@@ -163,7 +168,7 @@ class _Builder:
         }
         for rests in (*self.calls[called].values(), *self.corners[called].values()):
             for rest in rests:
-                self._add(rest, rest[1][1] if rest[1] is not None else called)
+                self._add(rest, (rest[1][1] if rest[1] is not None else called, called))
 
     def _nullable(self) -> set[int]:
         found: set[int] = set()
@@ -215,10 +220,11 @@ class _Builder:
         def head(rest: Rest) -> int:
             return rest[0][0] if rest[0] else -1
 
-        self.owner.setdefault(NOTHING, self.start)
+        self.owner.setdefault(NOTHING, (self.start, self.start))
         listed = sorted((r for r in self.owner if r != NOTHING), key=head)
         number = {rest: i for i, rest in enumerate(listed, 2)} | {NOTHING: 0}
         every = [NOTHING, None, *listed]
+        owners = [(self.n - 1,) * 2 if r is None else self.owner[r] for r in every]
         costs = self._costs(self.owner)
         skips = [[] if r is None else [number[o] for o in self._skips(r)] for r in every]
         entries: list[list[tuple[int, int]]] = [[] for _ in self.names]
@@ -230,7 +236,7 @@ class _Builder:
             first=_ints(-1 if r is None else head(r) for r in every),
             after=_ints(number[self._behind(r)[0]] if r and r[0] else -1 for r in every),
             cost=_ints(0 if r is None else costs[r] for r in every),
-            rule=_ints(-1 if r is None else self.owner[r] - self.n for r in every),
+            rules=np.array(owners, np.int32) - self.n,
             skip_start=_starts(skips),
             skip=_ints(other for row in skips for other in row),
             call_start=_starts(entries),

@@ -60,9 +60,7 @@ def _inside(automaton: GrammarAutomaton, sets: list[int]) -> str:
             pairs = automaton.record(stacks)
             for items, under in zip(pairs[::2], pairs[1::2], strict=True):
                 for rest in automaton.record(items):
-                    name = automaton.rule_of(rest)
-                    if name:
-                        rules[name] = None
+                    rules |= dict.fromkeys(automaton.rules_of(rest))
                 if under and under not in seen:
                     seen.add(under)
                     below.append(under)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from structgen.automaton.automaton import Automaton, Stored
-from structgen.errors import SpecError
+from structgen.errors import BudgetError, SpecError
 from structgen.grammar.combinators import Piece, as_piece, from_json, grammar_of, to_json
 from structgen.grammar.ir import Grammar as GrammarRules
 from structgen.grammar.ir import Indentation, Lexing
@@ -39,6 +40,10 @@ class GrammarSpec(Spec):
         Raises GrammarError (line, column, rule), UnsupportedSchemaError or BudgetError.
         """
 
+    def rules_as_written(self) -> GrammarRules:
+        """The same grammar with no rule written out in another, for messages."""
+        return self.rules()
+
     def findings(self) -> list[Finding]:
         """Rules that no text fits and rules that nothing leads to, in the order of the grammar."""
         from structgen.grammar.checks import findings
@@ -52,16 +57,21 @@ class GrammarSpec(Spec):
     def automaton(self, saved: Stored | None = None) -> Automaton:
         """See `Spec.automaton`. Raises UnsatisfiableSchemaError when no text fits the start."""
         from structgen.grammar.automaton import GrammarAutomaton
-        from structgen.grammar.checks import trimmed
-        from structgen.grammar.nested_specs import has_specs
         from structgen.grammar.nesting import NestingAutomaton
 
         if saved is not None:
             if "nested" in saved.header:
                 return NestingAutomaton.restored(self.rules(), saved)
             return GrammarAutomaton.restored(saved)
-        grammar = trimmed(self.rules())
-        return NestingAutomaton(grammar) if has_specs(grammar) else GrammarAutomaton(grammar)
+        return _automaton_of(self.rules())
+
+    def expected(self, automaton: Automaton, at: int, read: bytes) -> str:
+        """See `Spec.expected`. Regular rules that the automaton has as one are told apart here."""
+        if self.plain:
+            with suppress(BudgetError):
+                automaton = _automaton_of(self.rules_as_written())
+                at, _ = automaton.run(automaton.start, read)
+        return automaton.expected(at)
 
 
 @dataclass(frozen=True)
@@ -169,6 +179,12 @@ class Gbnf(GrammarSpec):
 
         return read(self.grammar, self.root)
 
+    def rules_as_written(self) -> GrammarRules:
+        """See `GrammarSpec.rules_as_written`."""
+        from structgen.grammar.gbnf import read
+
+        return read(self.grammar, self.root, folds=False)
+
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""
         return {"grammar": self.grammar, "root": self.root}
@@ -206,6 +222,12 @@ class Ebnf(GrammarSpec):
 
         return read(self.grammar, self.start, self.style)
 
+    def rules_as_written(self) -> GrammarRules:
+        """See `GrammarSpec.rules_as_written`."""
+        from structgen.grammar.ebnf import read
+
+        return read(self.grammar, self.start, self.style, folds=False)
+
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""
         return {"grammar": self.grammar, "start": self.start, "style": self.style}
@@ -239,6 +261,10 @@ class Grammar(GrammarSpec):
         """See `GrammarSpec.rules`."""
         return grammar_of(self.piece)
 
+    def rules_as_written(self) -> GrammarRules:
+        """See `GrammarSpec.rules_as_written`."""
+        return grammar_of(self.piece, folds=False)
+
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""
         return to_json(self.piece)
@@ -247,6 +273,16 @@ class Grammar(GrammarSpec):
     def from_json(cls, data: dict[str, Any]) -> Grammar:
         """The spec that `to_json` described."""
         return cls(from_json(data))
+
+
+def _automaton_of(rules: GrammarRules) -> Automaton:
+    from structgen.grammar.automaton import GrammarAutomaton
+    from structgen.grammar.checks import trimmed
+    from structgen.grammar.nested_specs import has_specs
+    from structgen.grammar.nesting import NestingAutomaton
+
+    grammar = trimmed(rules)
+    return NestingAutomaton(grammar) if has_specs(grammar) else GrammarAutomaton(grammar)
 
 
 def _check_text(grammar: object, instead: str) -> None:

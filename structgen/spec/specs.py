@@ -78,6 +78,10 @@ class Spec(ABC):
         """The rules by which a grammar can take these texts in as its own; None if it cannot."""
         return None
 
+    def expected(self, automaton: Automaton, at: int, _read: bytes) -> str:
+        """What may come next in words, where its automaton has read a beginning up to `at`."""
+        return automaton.expected(at)
+
     def portable(self) -> Spec:
         """A spec of the same texts that `from_json` can make again."""
         return self

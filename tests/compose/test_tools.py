@@ -292,6 +292,22 @@ def test_functions_are_tools() -> None:
         spec.parse(call.replace("kelvin", "rankine"))
 
 
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_there_may_be_no_calls(name: str) -> None:
+    """With at_most=0 a text that no call can be in, in every format; or no text at all."""
+    free, quiet = tools(ALL, name), tools(ALL, name, at_most=0)
+    answer = FORMATS[name].answer or ""
+    text = f"{answer}no calls" if free.text != "none" or answer else ""
+    sg.check(quiet, text)
+    assert quiet.parse(text) == []
+    call = f"{FORMATS[name].open}{FORMATS[name].call.partition('$')[0]}"
+    automaton = quiet.automaton()
+    for beginning in (call, f"well {call}"):
+        assert automaton.run(automaton.start, beginning.encode())[0] < 0 or not call
+    with pytest.raises(SpecError, match="at_most"):
+        tools(ALL, name, at_least=1, at_most=0)
+
+
 def test_defaults_are_not_shared() -> None:
     """Functions may have defaults that can be changed."""
 

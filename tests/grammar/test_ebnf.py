@@ -38,6 +38,9 @@ XML = """
         ("s = letters - 'b', 'x' ; letters = 'a' | 'b' | 'c' ;", ["ax", "cx"], ["bx"]),
         ('s = ? /[a-c]{2}/ ?, "\'" ;', ["ab'"], ["a'"]),
         ("s = 'a', (* not (this) *) s | 'b' ;", ["aab"], ["a"]),
+        ("(* (* a *) *) s = 'a' (* b (* c *) d *), (**) 'e' ;", ["ae"], ["a"]),
+        ("s = {'a'}-, ['b']- ;", ["ab", "aab"], ["b", "a", ""]),
+        ("s = '(', {s}-, ')' | 'x' ;", ["x", "(x)", "(x(xx))"], ["()", "(())"]),
         ('s ::= "a"? [b-d#xE9]* (e | #x46)+', ["F", "abéxF"], ["a"]),
         ("s ::= [^a-c] 'x'", ["dx"], ["ax"]),
         ("s ::= a b\na ::= 'x' b\nb ::= 'y'", ["xyy"], ["xy"]),
@@ -82,6 +85,9 @@ def test_the_style_may_be_said() -> None:
         ('a = "x', "no end", 1, 5),
         ("a = ('x' ;", "';' does not fit", 1, 10),
         ("a = ['x'", "no ']'", 1, 5),
+        ("a = 'x' (* (* *) ;", "comment has no end", 1, 9),
+        ("a ::= 'x' #x110000", "no character 110000", 1, 11),
+        ("a ::= [b#x110000]", "no character 110000", 1, 9),
         ("a = b;", "'b' is used but not defined", 1, 5),
         ("a = 'x';\na = 'y';", "defined twice", 2, 1),
         ("1 = 'x';", "'1' starts no rule", 1, 1),
@@ -104,7 +110,8 @@ def test_wrong_grammars_get_line_and_column(
 
 
 @pytest.mark.parametrize(
-    "grammar", ["a = ? any letter ? ;", "a ::= a - 'x' | 'y'", "a = a - 'x' ;"]
+    "grammar",
+    ["a = ? any letter ? ;", "a ::= a - 'x' | 'y'", "a = a - 'x' ;", "a = {b}- ; b = ['x', a] ;"],
 )
 def test_what_has_no_meaning_here_is_refused(grammar: str) -> None:
     """Prose, and differences of recursive rules."""

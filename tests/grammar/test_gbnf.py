@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from structgen.errors import BudgetError, GrammarError, StructgenError, UnsupportedSchemaError
+import structgen as sg
+from structgen.errors import (
+    BudgetError,
+    GrammarError,
+    StructgenError,
+    UnsupportedSchemaError,
+    ValidationError,
+)
 from structgen.spec.grammar_specs import Gbnf
 from tests.grammar.reference import accepts
 
@@ -55,6 +62,7 @@ def test_the_root_may_be_named() -> None:
         ('root ::= "a" b', "'b' is used but not defined", 1, 14),
         ('root ::= "a\\q"', "no escape '\\q'", 1, 12),
         ('root ::= "\\xZZ"', "escape is incomplete", 1, 11),
+        ('root ::= "\\U00110000"', "no character 00110000", 1, 11),
         ("root ::= [a-", "has no end", 1, 10),
         ('root ::= "a', "has no end", 1, 10),
         ('root ::= ("a"', "has no ')'", 1, 10),
@@ -118,3 +126,30 @@ def test_the_sql_grammar(data_dir: Path) -> None:
     rules = Gbnf.from_file(data_dir / "cfg" / "sql.gbnf").rules()
     assert accepts(rules, "SELECT a FROM b;")
     assert not accepts(rules, short)
+
+
+PAIRS = """root ::= pair+
+pair ::= key "=" value "\\n"
+key ::= [a-z]+
+value ::= [0-9]+ | "(" value ")"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "expected"),
+    [
+        ("a=1", 3, 'more of [0-9]+, or "\\n" (in pair, in root)'),
+        ("a=x\n", 2, '"(", [0-9]+ (in pair, in root)'),
+        ("a=(1\n", 4, 'more of [0-9]+, or ")" (in value, in pair, in root)'),
+        ("", 0, "[a-z]+ (in root)"),
+        ("a1", 1, 'more of [a-z]+, or "=" (in pair, in root)'),
+    ],
+)
+def test_a_wrong_text_is_told_what_the_rules_as_written_expect(
+    text: str, offset: int, expected: str
+) -> None:
+    """Although rules that are regular, as `key` is, are read as parts of others."""
+    with pytest.raises(ValidationError) as caught:
+        sg.check(Gbnf(PAIRS), text)
+    assert caught.value.offset == offset
+    assert caught.value.expected == expected
