@@ -22,6 +22,7 @@ from structgen.automaton.regex import Regex, shortest
 from structgen.errors import BudgetError
 
 MAX_PAIRS = 5_000  # looked at to tell whether one can be finished
+_TRIES = 64  # pairs of a search, with nothing needed on the right, whose left side's end is tried
 _BRIDGE = 4  # places tried for the end of another text: before a character, and inside it
 _BEST_LAST = sorted(range(256), key=lambda b: (0x20 < b < 0x7F and b != 0x5C, chr(b).isalnum(), -b))
 
@@ -257,9 +258,13 @@ class Pairs:
         far = {first: len(ways[first])}
         ties = itertools.count()
         queue = [(0, 0, start, first)]
+        tries = _TRIES
         while queue:
             _, _, here, chosen = heapq.heappop(queue)
             known = self._known.get(chosen)
+            if known is None and tries and chosen not in ways and not self.right.needed(chosen[1]):
+                tries -= 1
+                known = self._tried(here) is not None or None
             if known or self.ends(chosen):
                 at: Pair | None = chosen
                 while at is not None:
