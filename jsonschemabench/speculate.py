@@ -269,7 +269,7 @@ def _costs(generator: Generator, args: argparse.Namespace) -> CostTable:
     """What passes of the target cost."""
     costs = CostTable()
     widths = (1, 8, 16) if args.quick else (1, 2, 4, 8, 16, 32)
-    repeats = 1 if args.quick else REPEATS
+    repeats = 1 if args.quick or args.batch > 8 else REPEATS
     costs.measure(generator.target, widths, context=200, repeats=repeats, rows=args.batch)
     return costs
 

@@ -24,8 +24,8 @@ def load_target(
     """The target and its tokenizer.
 
     `model` is a name on the Hugging Face hub, a directory, a model object, or a pair (model,
-    tokenizer). ModelError, in one line, when there is no such model, it cannot be loaded, or a
-    model object comes without a tokenizer.
+    tokenizer). ModelError, in one line, when there is no such model, it cannot be loaded, it has an
+    encoder, or a model object comes without a tokenizer.
     """
     for package in ("torch", "transformers"):
         if importlib.util.find_spec(package) is None:
@@ -56,6 +56,11 @@ def load_target(
         model = _load_model(name, device, dtype)
     elif device is not None or dtype is not None:
         model = model.to(device=device, dtype=_dtype(dtype) if dtype is not None else None)
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise ModelError(
+            f"{type(model).__name__} reads the prompt with an encoder",
+            expected="a causal language model, which reads prompt and text as one",
+        )
 
     from structgen.decode.target import HuggingFaceTarget
 

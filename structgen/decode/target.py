@@ -23,7 +23,7 @@ from structgen.decode.torch_logits import DeviceLogits, TorchLogits
 from structgen.device import RowTable
 from structgen.errors import ModelError
 
-_UNUSED = 16  # slots of refused tokens that may stay, or an eighth of all
+_UNUSED = 16  # slots that count for no row and may stay, or an eighth of all
 
 
 class OpenTree(NamedTuple):
@@ -206,7 +206,7 @@ class HuggingFaceTarget:
                 hint="decode without drafts",
             )
         cache.alive = torch.cat([before, alive], 1)
-        self._compact(cache, max(_UNUSED, cache.alive.shape[1] >> 3))
+        self._compact(cache)
 
     @torch.inference_mode()
     def select(self, cache: RowCache, rows: Sequence[int]) -> None:
@@ -214,7 +214,7 @@ class HuggingFaceTarget:
         index = torch.tensor(rows, device=self.device)
         cache.past.reorder_cache(index)  # type: ignore[arg-type]  # takes any integer tensor
         cache.alive = cache.alive[index]
-        self._compact(cache, 0)
+        self._compact(cache)
 
     def _refuses(self, what: str, expected: str) -> ModelError:
         return ModelError(
@@ -223,8 +223,8 @@ class HuggingFaceTarget:
             hint="decode without drafts",
         )
 
-    def _compact(self, cache: RowCache, most: int) -> None:
-        """Cut off the last slots if they count for no row, others where there are more than `most`.
+    def _compact(self, cache: RowCache) -> None:
+        """Cut off the last slots if they count for no row, others once they are many.
 
         Cutting off is a view, cutting out copies all keys and values.
         """
@@ -232,7 +232,7 @@ class HuggingFaceTarget:
         if not self.takes_trees or used.all():
             return
         end, count = int(np.flatnonzero(used)[-1]) + 1, int(used.sum())
-        if end - count > most:
+        if end - count > max(_UNUSED, len(used) >> 3):
             index = torch.from_numpy(np.flatnonzero(used)).to(self.device)
             _replace(cache.past, lambda part: part.index_select(2, index.to(part.device)))
             cache.alive = cache.alive[:, index]

@@ -72,6 +72,12 @@ def forbid(row: Rows, tokens: Sequence[int]) -> None:
         row[token >> 5] &= ~np.uint32(1 << (token & 31)).view(np.int32)
 
 
+def allows(row: Rows, tokens: npt.NDArray[np.int64]) -> Bools:
+    """bool[k]: which of the tokens int64[k] a row int32[words] allows."""
+    found: Bools = (row[tokens >> 5] >> (tokens & 31)) & 1 != 0
+    return found
+
+
 def row_id(row: Rows) -> int:
     """A number of 128 bits that stands for a row int32[words]: equal for equal rows, anywhere."""
     return int.from_bytes(hashlib.blake2b(row.tobytes(), digest_size=16).digest())

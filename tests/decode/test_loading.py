@@ -174,6 +174,15 @@ def test_objects_that_are_no_model_are_refused(model: Any) -> None:
         Generator((model,))
 
 
+def test_models_with_an_encoder_are_refused(tokenizer: Any) -> None:
+    """Before anything is read: the prompt has no place in such a decoder."""
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    config = T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=300)
+    with pytest.raises(ModelError, match="reads the prompt with an encoder"):
+        Generator(T5ForConditionalGeneration(config), tokenizer)
+
+
 def test_the_vocabulary_has_the_size_of_the_logits(tokenizer: Any) -> None:
     """More logits than tokens are padded with what never matches; fewer cut the table."""
     wide = Generator(build_model(tokenizer, extra=40), tokenizer)

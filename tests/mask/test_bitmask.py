@@ -49,6 +49,16 @@ def test_a_fresh_row_allows_nothing(size: int) -> None:
     assert not bitmask.unpack(rows, size).any()
 
 
+@given(st.data())
+def test_some_tokens_are_looked_up(data: st.DataObject) -> None:
+    """In any order, also twice; the highest bit of a word, which is its sign, too."""
+    size = data.draw(st.sampled_from(SIZES))
+    row = example(size, data.draw(st.integers(0, 99)))[0]
+    tokens = data.draw(st.lists(st.integers(0, size - 1)))
+    bits = naive_bits(row, size)
+    assert bitmask.allows(row, np.array(tokens, np.int64)).tolist() == [bits[t] for t in tokens]
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_apply_refuses_exactly_what_has_no_bit_in_arrays(size: int, dtype: Any) -> None:
