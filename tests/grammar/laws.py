@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -35,3 +35,25 @@ def check_masks(automaton: Automaton, tokens: Sequence[bytes], seed: int) -> Non
         if not live:
             return
         at = draw.choice(live)
+
+
+def check_completions(
+    automaton: Automaton, fits: Callable[[str], bool], texts: Sequence[str], seed: int
+) -> None:
+    """From wherever random letters lead, the completion ends well and none of `texts` is shorter.
+
+    fits: whether a text is one of the language, by its definition. texts: of the letters a, b, c.
+    """
+    completions, draw = automaton.completions(b"abc"), random.Random(seed)
+    at, text = automaton.start, ""
+    for _ in range(4):
+        ending = completions.shortest(at)
+        end, _ = automaton.run(at, ending)
+        assert automaton.is_accepting(end)
+        assert not any(fits(text + t) for t in texts if len(t) < len(ending))
+        following = [byte for byte in automaton.next_bytes(at) if byte in b"abc"]
+        if not following:
+            assert automaton.is_accepting(at)
+            return
+        byte = bytes((draw.choice(following),))
+        at, text = automaton.run(at, byte)[0], text + byte.decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from structgen.grammar.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar, Indentation, Rule, Terminal
 from structgen.grammar.verdicts import Verdicts
 from structgen.jit import kernels
-from tests.grammar.laws import check_masks, reads
+from tests.grammar.laws import check_completions, check_masks, reads
 from tests.grammar.reference import accepts
 
 PATTERNS = ("a", "b", "ab", "aa", "a+", "[ab]+", "ab?", "b+c", "[abc]", "(ab)+")
@@ -84,22 +85,8 @@ def test_exactly_the_texts_of_a_grammar_are_read(of: Grammar) -> None:
 def test_no_position_is_a_dead_end_and_completions_are_shortest(of: Grammar, seed: int) -> None:
     """From wherever random bytes lead, the completion ends well and nothing shorter does."""
     automaton = automaton_of(of)
-    if automaton is None:
-        return
-    completions, draw = automaton.completions(b"abc"), random.Random(seed)
-    at, text = automaton.start, ""
-    for _ in range(4):
-        ending = completions.shortest(at)
-        end, _ = automaton.run(at, ending)
-        assert automaton.is_accepting(end)
-        shorter = (t for t in TEXTS if len(t) < len(ending))
-        assert not any(accepts(of, text + t) for t in shorter)
-        following = automaton.next_bytes(at)
-        if not following:
-            assert automaton.is_accepting(at)
-            return
-        byte = bytes((draw.choice(following),))
-        at, text = automaton.run(at, byte)[0], text + byte.decode()
+    if automaton is not None:
+        check_completions(automaton, partial(accepts, of), TEXTS, seed)
 
 
 @settings(max_examples=60, deadline=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from structgen.grammar.ir import Grammar, Lexing, Terminal
 from structgen.grammar.nesting import NestingAutomaton
 from structgen.mask.bitmask import unpack
 from structgen.spec.specs import Spec
-from tests.grammar.laws import check_masks, reads
+from tests.grammar.laws import check_completions, check_masks, reads
 from tests.grammar.reference import accepts, fits, lark_accepts
 from tests.grammar.test_automaton import PATTERNS, TEXTS, TOKENS, grammar
 
@@ -82,22 +83,8 @@ def test_exactly_the_texts_that_can_be_cut_so_are_read(of: Grammar) -> None:
 def test_no_position_is_a_dead_end_and_completions_are_shortest(of: Grammar, seed: int) -> None:
     """From wherever random bytes lead, the completion ends well and nothing shorter does."""
     automaton = automaton_of(of)
-    if automaton is None:
-        return
-    completions, draw = automaton.completions(b"abc"), random.Random(seed)
-    at, text = automaton.start, ""
-    for _ in range(4):
-        ending = completions.shortest(at)
-        end, _ = automaton.run(at, ending)
-        assert automaton.is_accepting(end)
-        shorter = (t for t in TEXTS if len(t) < min(len(ending), 3))
-        assert not any(accepts(of, text + t) for t in shorter)
-        following = [byte for byte in automaton.next_bytes(at) if byte in b"abc"]
-        if not following:
-            assert automaton.is_accepting(at)
-            return
-        byte = bytes((draw.choice(following),))
-        at, text = automaton.run(at, byte)[0], text + byte.decode()
+    if automaton is not None:
+        check_completions(automaton, partial(accepts, of), [t for t in TEXTS if len(t) < 3], seed)
 
 
 @settings(max_examples=40, deadline=None)
