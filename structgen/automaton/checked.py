@@ -26,7 +26,8 @@ def with_sets(t: Any, words: int = 0, count: int = 0) -> Any:
     if not words:  # for one more of any size
         words = int((t.sets[t.checklists[: t.sizes[12], 0]] & 0xFFFFFFFF).max(initial=0)) + 1
         count = 1
-    t = t._replace(sets=with_room(t.sets, used + words))
+    if used + words > len(t.sets):
+        t = t._replace(sets=with_room(t.sets, used + words))
     if 2 * (sets + count) > len(t.same):
         size = len(t.same)
         while 2 * (sets + count) > size:
@@ -42,21 +43,21 @@ def with_checklist(t: Any, number: int, checklist: Checklist) -> Any:
         return t
     size = -(-checklist.size // 64)
     t = with_sets(t, 3 * (size + 1), 3)
-    t = t._replace(
-        checklists=with_room(t.checklists, number + 1, -1),
-        asked=with_room(t.asked, kernels("tables").POSITIONS + size),
-    )
+    asked = kernels("tables").POSITIONS + size
+    if number >= len(t.checklists) or asked > len(t.asked):
+        checklists = with_room(t.checklists, number + 1, -1)
+        t = t._replace(checklists=checklists, asked=with_room(t.asked, asked))
     places = (), checklist.required, checklist.possible
-    numbers = [_kept(t, size, chosen) for chosen in places]
-    t.checklists[number] = (*numbers, checklist.endless, -1, -1, -1)
+    numbers = {chosen: _kept(t, size, chosen) for chosen in dict.fromkeys(places)}
+    kept = [numbers[chosen] for chosen in places]
+    t.checklists[number] = (*kept, checklist.endless, -1, -1, -1)
     t.sizes[12] = number + 1
     return t
 
 
 def _kept(t: Any, size: int, chosen: tuple[int, ...]) -> int:
     """The number of the set of some positions."""
-    bits = np.zeros(64 * size, np.uint8)
-    bits[list(chosen)] = 1
+    bits = sum(1 << position for position in chosen).to_bytes(8 * size, "little")
     at = int(t.sizes[10])
-    t.sets[at + 1 : at + 1 + size] = np.packbits(bits, bitorder="little").view(np.int64)
+    t.sets[at + 1 : at + 1 + size] = np.frombuffer(bits, np.int64)
     return int(kernels("checklists").kept(t, size))

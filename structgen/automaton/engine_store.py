@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Stored
 from structgen.automaton.origins import Origins
-from structgen.automaton.tables import addresses, asked, hash_table
+from structgen.automaton.tables import addresses, asked, hash_table, largest
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 
@@ -104,7 +104,7 @@ class Saved:
         tables["filled"] = np.zeros(states, np.uint8)
         tables["remembered"] = hash_table(256)
         tables["outlooks"] = hash_table(256)
-        tables["asked"] = asked(tables["sets"], tables["checklists"])
+        tables["asked"] = asked(largest(tables["sets"], tables["checklists"]))
         tables["need"] = np.zeros(8, np.int64)
         tables["info"] = addresses()
         tables["common"] = np.empty((0, 256), np.int32)

@@ -35,7 +35,9 @@ class Numbering:
         self._make_machine = make_machine
         self._machine: Machine[Any] | None = None
         self._k = kernels("tables")
-        self._states: list[LexState | None] = []
+        self._common: tuple[LexState, ...] = ()  # the states of the lexicon, and their numbers
+        self._common_ids: dict[LexState, int] = {}
+        self._states: list[LexState | None] = []  # those behind
         self._state_ids: dict[LexState, int] = {}
         self._identities: dict[int, tuple[int, LexState]] = {}
         self._labels: list[Hashable] = []
@@ -86,9 +88,9 @@ class Numbering:
 
     def _begin(self, lexicon: Lexicon) -> None:
         """Number what the lexicon has."""
-        self._states, self._labels = list(lexicon.states), list(lexicon.labels)
-        self._state_ids, self._label_ids = dict(lexicon.state_ids), dict(lexicon.label_ids)
-        self._frames = []
+        self._common, self._common_ids = lexicon.states, lexicon.state_ids
+        self._labels, self._label_ids = list(lexicon.labels), dict(lexicon.label_ids)
+        self._states, self._state_ids, self._frames = [], {}, []
 
     @property
     def states_made(self) -> int:
@@ -132,24 +134,33 @@ class Numbering:
 
     def state(self, q: int) -> LexState:
         """The lexer state with number q."""
-        if q >= len(self._states):
+        found = self._described(q)
+        if found is None:
+            found = self._states[q - len(self._common)] = self._within(q)
+        return found
+
+    def _described(self, q: int) -> LexState | None:
+        """The description of a lexer state if it has been made."""
+        if q < len(self._common):
+            return self._common[q]
+        at = q - len(self._common)
+        if at >= len(self._states):
             if self._lost:
                 self._restore()
-            self._states.extend([None] * (q + 1 - len(self._states)))
-        found = self._states[q]
-        if found is None:
-            found = self._states[q] = self._within(q)
-        return found
+                return self._described(q)
+            self._states.extend([None] * (at + 1 - len(self._states)))
+        return self._states[at]
 
     def _within(self, q: int) -> LexState:
         """The description of a lexer state that a kernel made."""
         k, within = self._k, self.tables.within
         if within[q, k.KIND] >= k.SPANS_TEXT:
             return spelling.described(self, q)
-        way = [q]
-        while self._states[way[-1]] is None:
-            way.append(int(within[way[-1], k.CAME]))
-        at: Any = self._states[way.pop()]
+        way: list[int] = []
+        while (found := self._described(q)) is None:
+            way.append(q)
+            q = int(within[q, k.CAME])
+        at: Any = found
         for number in reversed(way):
             first, depth, byte = (int(x) for x in within[number, [k.FIRST, k.DEPTH, k.BYTE]])
             if within[number, k.KIND] == k.IN_WORD:
@@ -157,8 +168,8 @@ class Numbering:
                 at = next(s.target for s in at.segments() if s.lo <= letter <= s.hi)
             else:
                 at = self.row_of(at).targets[byte]
-        found: LexState = at
-        return found
+        described: LexState = at
+        return described
 
     def label(self, label: int) -> Hashable:
         """The label with that number."""
@@ -223,7 +234,9 @@ class Numbering:
         return known[0]
 
     def _number(self, state: LexState, origin: int) -> int:
-        q = self._state_ids.get(state)
+        q = self._common_ids.get(state)
+        if q is None:
+            q = self._state_ids.get(state)
         if q is None:
             q = self._place()
             self._states.append(state)
@@ -236,10 +249,10 @@ class Numbering:
     def _place(self) -> int:
         """The number of the next state that Python describes; those before it are the kernels'."""
         made = int(self.tables.sizes[6])
-        at = len(self._states)
+        at = begin = len(self._common) + len(self._states)
         while at < made and self.tables.within[at, self._k.OWNER] >= 0:
             at += 1
-        self._states.extend([None] * (at - len(self._states)))
+        self._states.extend([None] * (at - begin))
         if at == made:
             self.make_room(1)
             self.tables.sizes[6] += 1
@@ -280,11 +293,15 @@ class Numbering:
         """Fill the row of a lexer state."""
         if self.fill_saved(q):
             return
-        k, kind = self._k, self.tables.within[q, self._k.KIND]
+        t = self.tables
+        if q < len(t.common):
+            t.rows[q], t.filled[q] = t.common[q], 1
+            return
+        k, kind = self._k, t.within[q, self._k.KIND]
         if kind == k.SPANS_LATER:
             if not spelling_regex.go_on(self, q):
                 spelling.enter(self, q, self.state(q))
-        elif kind == 0 and q >= len(self.tables.common):
+        elif kind == 0:
             state = self.state(q)
             if not (listing.enter(self, q, state) or spelling.enter(self, q, state)):
                 self._fill_from(q, state)
@@ -342,7 +359,7 @@ class Numbering:
 
     def is_numbered(self, state: LexState) -> bool:
         """Whether a lexer state that Python describes has a number."""
-        return state in self._state_ids
+        return state in self._state_ids or state in self._common_ids
 
     def number_of(self, label: Hashable) -> int:
         """The number of a label that a filled row has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache, lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from structgen.jit import kernels
 
 Int64s = npt.NDArray[np.int64]
 
+ASKED = 4  # words of the checklists that fresh tables have room for
 STATES = 128  # lexer states that fresh tables have room for, apart from those of the lexicon
 
 
@@ -56,7 +58,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[An
         "remembered": hash_table(256),
         "events": hash_table(16),
         "outlooks": hash_table(256),
-        "asked": np.array([-1, 0], np.int64),
+        "asked": asked(ASKED),
         "sizes": np.zeros(14, np.int64),
         "need": np.zeros(8, np.int64),
     }
@@ -82,8 +84,8 @@ class Written:
     """Room for a tuple of so many arrays, written down as kernels have it. address: where it is."""
 
     def __init__(self, arrays: int) -> None:
-        self._room = np.zeros(arrays * kernels("flags").WORDS, np.int64)
-        self.address: int = self._room.ctypes.data
+        self._room = (ctypes.c_int64 * (arrays * kernels("flags").WORDS))()
+        self.address = ctypes.addressof(self._room)
 
 
 def hash_table(size: int) -> Int64s:
@@ -100,14 +102,19 @@ def grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
     return larger
 
 
-def asked(sets: Int64s, checklists: npt.NDArray[np.int32]) -> Int64s:
-    """The array in which walks note what they look up, with room for each checklist."""
+def asked(words: int) -> Int64s:
+    """The array in which walks note what they look up, of checklists of so many words at most."""
     k = kernels("tables")
-    empty = checklists[checklists[:, k.NOTHING] >= 0, k.NOTHING]
-    sizes = sets[empty[empty < len(sets)]] & 0xFFFF
-    found = np.zeros(k.POSITIONS + int(sizes.max(initial=0)), np.int64)
+    found = np.zeros(k.POSITIONS + words, np.int64)
     found[k.OF] = -1
     return found
+
+
+def largest(sets: Int64s, checklists: npt.NDArray[np.int32]) -> int:
+    """How many words the largest checklist has."""
+    k = kernels("tables")
+    empty = checklists[checklists[:, k.NOTHING] >= 0, k.NOTHING]
+    return int((sets[empty[empty < len(sets)]] & 0xFFFF).max(initial=0))
 
 
 def with_room(array: npt.NDArray[Any], count: int, fill: Any = 0) -> npt.NDArray[Any]:

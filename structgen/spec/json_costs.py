@@ -86,9 +86,13 @@ class Costs:
                 error.location = location(expr[0].location)
             raise
 
+    def is_plain(self, expr: Expr) -> bool:
+        """Whether it is plain that some value fits an expression."""
+        return self._expressions.is_possible(expr)
+
     def possible(self, expr: Expr) -> bool:
         """Whether some value fits an expression."""
-        return self._expressions.is_possible(expr) or self.of(expr) is not None
+        return self.is_plain(expr) or self.of(expr) is not None
 
     def of_node(self, node: Node) -> int | None:
         """Fewest bytes of a value that fits a node."""
@@ -157,7 +161,7 @@ class Costs:
         """The plans of the object alternatives that some object fits."""
         if node not in self._some_objects:
             plans = map(self._object, node.objects)
-            self._some_objects[node] = [p for p in plans if p.minimum(self.of) is not None]
+            self._some_objects[node] = [p for p in plans if p.is_possible()]
         return self._some_objects[node]
 
     def arrays(self, node: Node) -> list[ArrayPlan]:

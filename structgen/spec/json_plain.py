@@ -68,9 +68,39 @@ def exits(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> list[Chil
 
 
 def is_possible(schema: dict[str, Any], dialect: Dialect) -> bool:
-    """Whether it is plain that some value fits a schema that is not broken."""
-    said = {keyword for keyword in schema if keyword in _CHECKS}
-    return said <= _HARMLESS and schema.get("type") != [] and not dialect.ignored
+    """Whether it is plain that some value fits a schema that is not broken.
+
+    Of an object the members are looked at that must be there.
+    """
+    seen = {id(schema)}
+    todo = [schema]
+    for at in todo:
+        said = {keyword for keyword in at if keyword in _CHECKS}
+        if at.get("type") == [] or not (said <= _HARMLESS or (said <= _LISTS and _lists_text(at))):
+            return False
+        for child in _needed(at) if "required" in said else ():
+            if child is False or (child is not True and not _PLACED.isdisjoint(child)):
+                return False
+            if child is not True and id(child) not in seen:
+                seen.add(id(child))
+                todo.append(child)
+    return not dialect.ignored
+
+
+def _needed(schema: dict[str, Any]) -> list[Any]:
+    """The subschemas of the members that must be there; False for what cannot be."""
+    named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
+    required = schema["required"]
+    if not (_are_names(required) and _are_schemas(named) and _is_schema(rest)):
+        return [False]
+    return [named.get(name, rest) for name in required]
+
+
+def _lists_text(schema: dict[str, Any]) -> bool:
+    """Whether a text is among the values listed, and none but texts are asked for."""
+    values = schema.get("enum")
+    texts = isinstance(values, list) and any(isinstance(x, str) and x.isascii() for x in values)
+    return texts and schema.get("type", "string") == "string"
 
 
 def is_reference(schema: dict[str, Any], dialect: Dialect) -> bool:
@@ -155,7 +185,10 @@ def _values(keyword: str, value: Any) -> Iterator[Child]:
 
 
 _PLACED = frozenset(("$ref", "$id", "id", "$schema"))  # say where a schema, or another one, is
-_HARMLESS = frozenset(("type", "format", "properties", "items", "additionalProperties"))
+_HARMLESS = frozenset((
+    "type", "format", "properties", "items", "additionalProperties", "required",
+))  # fmt: skip
+_LISTS = frozenset(("type", "enum"))
 # Whether the value of a keyword is such that expanding it cannot fail.
 _CHECKS: dict[str, Check] = dict.fromkeys(KEYWORDS, _never) | {
     "type": _is_type,

@@ -313,6 +313,12 @@ class ObjectPlan:
             self._sizes[name] = self._member(name, self._costs.of(self.child(name))) or 0
         return self._sizes[name]
 
+    def is_possible(self) -> bool:
+        """Whether some object fits."""
+        plain = not (self._counts or self.alt.clauses)
+        plain = plain and all(map(self._costs.is_plain, map(self.child, self.required)))
+        return plain or self.minimum(self._costs.of) is not None
+
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""
         if self.alt.most is not None and self.alt.most < max(len(self.required), self.alt.least):

@@ -168,7 +168,9 @@ class Schemas:
         schema, place = expr[0].value, expr[0].place
         if isinstance(place, str) or not isinstance(schema, dict):
             return False
-        return json_plain.is_possible(schema, place.dialect)
+        if json_plain.is_reference(schema, place.dialect):
+            schema, place = self._follow(place, schema["$ref"], "$ref")
+        return isinstance(schema, dict) and json_plain.is_possible(schema, place.dialect)
 
     def expand(self, atom: Atom) -> Node:
         """The normal form of one atom, made on first use."""

@@ -192,7 +192,7 @@ class JsonSchema(MachineSpec):
         try:
             schemas.complete()
             root = schemas.node(schemas.root)
-            possible = schemas.costs.of_node(root) is not None
+            possible = schemas.costs.possible(schemas.root)
         except RecursionError as error:
             raise BudgetError(
                 "the schema is nested too deeply", hint="nest subschemas less deeply"

@@ -86,3 +86,61 @@ def test_equal_keys_mean_the_same() -> None:
     sg.JsonSchema({"minLength": 1}).automaton()
     with pytest.raises(sg.errors.SpecError):
         sg.JsonSchema({"minLength": True}).automaton()
+
+
+MEMBERS: list[Any] = [
+    True, False, {}, {"type": "integer"}, {"type": []}, {"enum": ["a", 1]}, {"enum": []},
+    {"enum": ["\ud800"]}, {"enum": ["a"], "type": "integer"}, {"enum": ["a"], "type": "string"},
+    {"enum": ["a"], "minLength": 2}, {"$ref": "#/$defs/x"}, {"$ref": "#/$defs/no"}, {"not": {}},
+    {"type": "string", "minLength": 3, "maxLength": 2}, {"type": "array", "items": False},
+    {"$id": "http://x/", "type": "string"}, {"type": "object", "required": ["z"]},
+    {"type": "object", "required": ["z"], "additionalProperties": False},
+    {"type": "object", "required": ["z"], "properties": {"z": {"not": {}}}},
+]  # fmt: skip
+
+
+def _texts_fit(schema: Any) -> bool:
+    try:
+        sg.JsonSchema(copy.deepcopy(schema)).automaton()
+    except sg.errors.UnsatisfiableSchemaError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("outer", [False, True])
+def test_whether_required_members_can_be_there_is_seen_rightly(
+    outer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever two of them are, as solving what everything costs has it."""
+    cases = []
+    for i, a in enumerate(MEMBERS):
+        for rest, needed in ((MEMBERS[-i - 1], ["a", "b"]), (False, ["a"]), (True, ["b", "c"])):
+            defs = {"x": {"type": "object", "required": ["q"]}, "no": {"not": {}}}
+            schema = {"type": "object", "properties": {"a": a}, "additionalProperties": rest}
+            schema["required"] = needed
+            if outer:
+                schema = {"type": "object", "properties": {"o": schema}, "required": ["o"]}
+            cases.append(({**schema, "$defs": defs}, _texts_fit({**schema, "$defs": defs})))
+    monkeypatch.setattr(json_plain, "is_possible", _never)
+    for schema, fits in cases:
+        assert _texts_fit(schema) == fits, schema
+    assert 10 < sum(fits for _, fits in cases) < len(cases) - 10
+
+
+def test_what_plainly_fits_something() -> None:
+    """Members that must be there are looked at, however deep, each once."""
+    dialect, text = Dialect(2020), {"type": "string", "format": "date"}
+    deep: dict[str, Any] = text
+    for _ in range(2000):
+        deep = {"properties": {"a": deep, "b": deep}, "required": ["a", "b"]}
+    assert json_plain.is_possible(deep, dialect)
+    assert json_plain.is_possible({"enum": [1, "a"]}, dialect)
+    assert json_plain.is_possible({"required": ["a"], "additionalProperties": text}, dialect)
+    for doubtful in (
+        {"properties": {"a": False}, "required": ["a"]},
+        {"properties": {"a": text}, "required": ["b"], "additionalProperties": False},
+        {"properties": {"a": text | {"minLength": 1}}, "required": ["a"]},
+        {"enum": ["\u20ac"]},
+        {"required": [["a"]]},
+    ):
+        assert not json_plain.is_possible(doubtful, dialect)
