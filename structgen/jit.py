@@ -19,7 +19,7 @@ from types import ModuleType
 
 NAMES = (
     "flags", "tables", "checklists", "taken", "names", "spans", "provide", "loops", "patterns",
-    "step", "walk", "subtrees", "rows", "below", "outlook", "doors", "saved", "scan",
+    "blocks", "step", "walk", "subtrees", "rows", "below", "outlook", "doors", "saved", "scan",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_layout", "grammar_lexer",

@@ -26,15 +26,18 @@ from structgen.automaton.number_range import Range
 DIGITS = "0123456789"
 T = TypeVar("T")
 Moves = tuple[tuple[CharSet, "State"], ...]
+READS = tuple(map(CharSet.chars, (*DIGITS, ".", "eE", "+", "-")))  # sets that numbers tell apart
 
 
 class State(Protocol):
     """What every state of this module and of `number_exponents` offers to the regex algebra.
 
     `live` is always true, and so says that no search is needed to prove the language non-empty.
+    `reads`: see `LeafState`.
     """
 
     live: ClassVar[bool]
+    reads: ClassVar[tuple[CharSet, ...]]
 
     @property
     def nullable(self) -> bool:
@@ -74,6 +77,7 @@ class Decimal:
     need: int = 0
     rest: int = 0
     live: ClassVar[bool] = True
+    reads: ClassVar[tuple[CharSet, ...]] = READS
 
     @staticmethod
     def start(rule: Range) -> Decimal:

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from structgen.automaton.charset import CharSet
-from structgen.automaton.number_digits import Decimal, Moves, State, grouped
+from structgen.automaton.number_digits import READS, Decimal, Moves, State, grouped
 from structgen.automaton.number_range import Range, split_off
 
 MAX_FRACTION = 17  # digits after the first, before an exponent, with multiples; doubles need 16
@@ -42,6 +42,7 @@ class Exponent:
     first: int
     last: int
     live: ClassVar[bool] = True
+    reads: ClassVar[tuple[CharSet, ...]] = READS
     nullable: ClassVar[bool] = False
 
     @property
@@ -152,6 +153,7 @@ class Scientific:
     number: int = field(default=0, compare=False)
     shown: int = field(default=0, compare=False)
     live: ClassVar[bool] = True
+    reads: ClassVar[tuple[CharSet, ...]] = READS
     nullable: ClassVar[bool] = False
 
     @staticmethod

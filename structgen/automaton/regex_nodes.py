@@ -19,6 +19,8 @@ class LeafState(Protocol):
 
     It may also have `shortest`, a lower bound on the length of what it accepts, `live`, true when
     it is known to accept something, and then `witness`, the length of something that it accepts.
+    `reads`: disjoint sets of characters, if each move of it and of all states behind it is a union
+    of these, and all these states are live.
     """
 
     @property
@@ -158,6 +160,14 @@ class Concat(Regex):
             elif head and tail:
                 self._live = True
         return self._live
+
+    @property
+    def opened(self) -> bool:
+        """Whether any text may follow all the rest."""
+        at: Regex = self
+        while isinstance(at, Concat):
+            at = at.tail
+        return at is ANY
 
     def spine(self) -> Iterable[tuple[Regex, Regex]]:
         """The parts a member can start in, each with what follows it."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from structgen.automaton import byte_groups
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_base import EPSILON, INFINITE, Regex
-from structgen.automaton.regex_nodes import Alt, Chars, Concat, Literal, Repeat, Words
+from structgen.automaton.regex_nodes import ANY, Alt, Chars, Concat, Literal, Repeat, Words
 
 MAX_POSITIONS = 2000
 MAX_DEPTH = 100  # of nested expressions
@@ -63,12 +63,7 @@ class Positions:
         if isinstance(node, Repeat):
             return self._repetition(node, depth + 1)
         if isinstance(node, Alt):
-            parts = [self._part(part, depth + 1) for part in node.parts]
-            first = last = 0
-            for part in parts:
-                first |= part.first
-                last |= part.last
-            return Part(first, last, any(part.empty for part in parts))
+            return self._alternatives(node, depth + 1)
         if isinstance(node, Words):
             return self._words(node.members())
         if node is EPSILON:
@@ -79,7 +74,7 @@ class Positions:
         bit = 1 << self._position(chars)
         return Part(bit, bit, False)
 
-    def _position(self, chars: CharSet) -> int:
+    def _position(self, chars: CharSet | None) -> int:
         place = len(self.follow)
         if place > MAX_POSITIONS:
             raise TooLargeError
@@ -114,13 +109,26 @@ class Positions:
             last |= 1 << before if before else 0
         return Part(first, last, "" in texts)
 
-    def _sequence(self, node: Concat, depth: int) -> Part:
+    def _alternatives(self, node: Alt, depth: int) -> Part:
+        """Those that any text may follow share the position that reads it.
+
+        Otherwise a state would say which of them have been read, although it does not matter.
+        """
+        opened = [part for part in node.parts if isinstance(part, Concat) and part.opened]
+        if len(opened) < 2:
+            return _either([self._part(part, depth) for part in node.parts])
+        closed = [self._part(part, depth) for part in node.parts if part not in opened]
+        heads = _either([self._sequence(part, depth, opened=True) for part in opened])
+        return _either([*closed, self._joined(heads, self._part(ANY, depth))])
+
+    def _sequence(self, node: Concat, depth: int, *, opened: bool = False) -> Part:
+        """opened: without the last part."""
         whole = Part(0, 0, True)
         at: Regex = node
         while isinstance(at, Concat):
             whole = self._joined(whole, self._part(at.head, depth))
             at = at.tail
-        return self._joined(whole, self._part(at, depth))
+        return whole if opened else self._joined(whole, self._part(at, depth))
 
     def _joined(self, one: Part, other: Part) -> Part:
         self._link(one.last, other.first)
@@ -156,6 +164,15 @@ class Positions:
             self._links += 1
         if self._links > MAX_LINKS:
             raise TooLargeError
+
+
+def _either(parts: list[Part]) -> Part:
+    """Any one of some parts."""
+    first = last = 0
+    for part in parts:
+        first |= part.first
+        last |= part.last
+    return Part(first, last, any(part.empty for part in parts))
 
 
 class PositionClasses(NamedTuple):

@@ -14,7 +14,8 @@ from structgen.automaton import byte_groups
 from structgen.automaton.lexer import QUOTE, End, Text, free_form
 from structgen.automaton.origins import BEFORE, FREE
 from structgen.automaton.regex import EPSILON, Regex
-from structgen.automaton.regex_automaton import RegexAutomaton, automaton_of
+from structgen.automaton.regex_automaton import automaton_of
+from structgen.automaton.regex_states import RegexAutomaton
 from structgen.automaton.tables import foreign, with_room
 from structgen.jit import kernels
 

@@ -22,10 +22,9 @@ from structgen.automaton.regex import (
     leaf,
     literal,
     repeat,
-    words,
 )
-from structgen.automaton.regex_build import lazy
 from structgen.automaton.regex_syntax import parse
+from structgen.spec.json_leap_seconds import leap_seconds
 
 SPEC_FORMATS = frozenset(
     "date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference"
@@ -54,7 +53,6 @@ _MONTH_DAY = (
 _LEAP_YEAR = r"\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00"
 _FRACTION = r"(?:\.\d+)?"
 _OFFSET = r"[zZ]|[+-](?:[01]\d|2[0-3]):[0-5]\d"
-_MINUTES_PER_DAY = 24 * 60
 
 
 def _date() -> Regex:
@@ -67,29 +65,7 @@ def _time() -> Regex:
     usual = _whole(
         r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d<fraction><offset>", fraction=_FRACTION, offset=_OFFSET
     )
-    hours = [concat(literal(f"{hour:02}:"), lazy(_LeapMinutes(hour))) for hour in range(24)]
-    return alt(usual, *hours)
-
-
-@dataclass(frozen=True)
-class _LeapMinutes:
-    """What may follow `hh:` when the second is 60: local time minus offset must be 23:59."""
-
-    hour: int
-    nullable: bool = False
-    shortest: int = len("59:60Z")
-
-    def expand(self) -> Regex:
-        """Every minute with the one offset east and the one west of UTC that fit it."""
-        fraction = _whole(_FRACTION)
-        ends = []
-        for minute in range(60):
-            east = (self.hour * 60 + minute + 1) % _MINUTES_PER_DAY
-            west = (_MINUTES_PER_DAY - east) % _MINUTES_PER_DAY
-            offsets = [f"+{east // 60:02}:{east % 60:02}", f"-{west // 60:02}:{west % 60:02}"]
-            zulu = ["Z", "z"] if east == 0 else []
-            ends.append(concat(literal(f"{minute:02}:60"), fraction, words(offsets + zulu)))
-        return alt(*ends)
+    return alt(usual, leap_seconds())
 
 
 def _date_time() -> Regex:

@@ -16,8 +16,9 @@ from structgen.automaton import byte_groups, regex_automaton
 from structgen.automaton.charset import CharSet
 from structgen.automaton.engine import Engine
 from structgen.automaton.regex import ANY, Regex, complement, intersect, literal, repeat
-from structgen.automaton.regex_automaton import RegexAutomaton, automaton_of
+from structgen.automaton.regex_automaton import automaton_of
 from structgen.automaton.regex_nodes import ANY_CHAR
+from structgen.automaton.regex_states import RegexAutomaton
 from structgen.automaton.regex_syntax import parse
 from structgen.mask.common import common_of
 from tests.laws import mask_is_advance, text_tokens

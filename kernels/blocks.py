@@ -1,0 +1,127 @@
+"""In: automata that are parts of an expression. Out: its states, as sets of states of these."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from structgen.kernels.flags import inlined, lean
+from structgen.kernels.patterns import (
+    BITS,
+    KNOWN,
+    LISTED,
+    MADE,
+    SEARCH,
+    U64,
+    dropped,
+    met,
+    queued,
+    slot_of,
+)
+from structgen.kernels.tables import GRID, I32, U8
+
+TOO_NARROW = -2
+
+
+class Nodes(NamedTuple):
+    """The states of all blocks, by one number each; those at which blocks begin come first.
+
+    moves: int32[n, C], what each of the classes of the whole leads to, -1 for nothing; known:
+    uint8[n], whether that is known; ends: uint8[n], whether the block may end there; block:
+    int32[n], which one it is.
+    """
+
+    moves: npt.NDArray[np.int32]
+    known: npt.NDArray[np.uint8]
+    ends: npt.NDArray[np.uint8]
+    block: npt.NDArray[np.int32]
+
+
+PLACES = types.NamedTuple([GRID, U8, U8, I32], Nodes)
+
+
+@inlined
+def joined(row, node):  # type: ignore[no-untyped-def]
+    """Put a node into a sorted row of numbers of nodes, plus 1; False if there is no room."""
+    new = numba.uint64(node + 1)
+    i = 0
+    while i < row.shape[0] and row[i] != 0 and row[i] < new:
+        i += 1
+    if i < row.shape[0] and row[i] == new:
+        return True
+    while i < row.shape[0] and new != 0:
+        last = row[i]
+        row[i] = new
+        new = last
+        i += 1
+    return new == 0
+
+
+@inlined
+def unknown(known, row):  # type: ignore[no-untyped-def]
+    """The first node of a row whose moves are not known, or -1."""
+    found = numba.int64(-1)
+    for w in range(row.shape[0]):
+        if found < 0 and row[w] != 0 and known[numba.int64(row[w]) - 1] == 0:
+            found = numba.int64(row[w]) - 1
+    return found
+
+
+@lean(types.int64(PLACES, GRID, BITS, SEARCH, U64, *[types.int64] * 2))
+def explore_blocks(nodes, after, states, search, row, start, end):  # type: ignore[no-untyped-def]
+    """Find the moves of state `start` and of others behind it, until those of `end` are known.
+
+    after: int32[B, k], the nodes at which the blocks begin that may follow each, -1 for no more.
+    states: uint64[S, W], the nodes of each state, plus 1, ascending, then 0. There must be room for
+    C states more for each that becomes known. row: uint64[W], scratch.
+    Returns -1, or a node whose moves must be known first, or TOO_NARROW when a state has more than
+    W nodes. States with nodes whose moves are not known are left for later, but for `start`.
+    """
+    sizes = search.sizes
+    for s in range(sizes[LISTED], sizes[MADE]):
+        search.table[slot_of(states, search.table, states[s])] = s
+    need = unknown(nodes.known, states[start])
+    if need >= 0:
+        return need
+    tail = sizes[KNOWN] + 1
+    search.order[sizes[KNOWN]] = start
+    while sizes[KNOWN] < min(end, tail) and need == -1:
+        s = search.order[sizes[KNOWN]]
+        if unknown(nodes.known, states[s]) >= 0:
+            tail -= 1
+            search.queue[s] = 0
+            search.order[sizes[KNOWN]] = search.order[tail]
+            continue
+        for k in range(nodes.moves.shape[1]):
+            row[:] = 0
+            fits = True
+            for w in range(states.shape[1]):
+                node = numba.int64(states[s, w]) - 1
+                target = numba.int64(-1) if node < 0 else numba.int64(nodes.moves[node, k])
+                if target < 0:
+                    continue
+                fits = fits and joined(row, target)
+                if nodes.ends[target] != 0:
+                    for j in range(after.shape[1]):
+                        begun = numba.int64(after[nodes.block[target], j])
+                        fits = fits and (begun < 0 or joined(row, begun))
+            if not fits:
+                need = TOO_NARROW
+                break
+            found = numba.int64(-1)
+            if row[0] != 0:
+                i = slot_of(states, search.table, row)
+                found = numba.int64(search.table[i])
+                if found < 0:
+                    found = met(search, s, k, i)
+                    for w in range(row.shape[0]):
+                        states[found, w] = row[w]
+            search.moves[s, k] = found
+        if need == -1:
+            tail = queued(search, s, tail)
+    dropped(search, tail)
+    return need

@@ -1,0 +1,198 @@
+"""In: an expression with intersections, complements, foreign automata. Out: its states in tables.
+
+A block is a part whose states some table has. Which blocks may come first and next is read off the
+expression as with positions (module `regex_positions`), and a state is the set of the states that
+the blocks may be in: what Glushkov (1961) does with characters, done with automata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.charset import CharSet
+from structgen.automaton.regex_base import Regex
+from structgen.automaton.regex_nodes import Alt, Concat, Lazy, Repeat
+from structgen.automaton.regex_positions import (
+    Part,
+    PositionClasses,
+    Positions,
+    TooLargeError,
+    classes_of,
+)
+from structgen.automaton.regex_states import TableAutomaton
+from structgen.automaton.tables import with_room
+from structgen.jit import kernels
+
+NARROW = 4  # states of blocks that there is room for in one state, at first
+TOO_NARROW = -2  # what the kernel says when that is not enough
+
+Ints = npt.NDArray[np.int32]
+
+
+class Block(Protocol):
+    """An automaton whose states a table has; 0 is the start. See `TableAutomaton`."""
+
+    lock: Any
+    classes: PositionClasses
+    search: Any
+    ends: npt.NDArray[np.uint8]
+
+    def explore(self, state: int) -> None:
+        """Find the moves of a state, and of others where that costs little."""
+
+
+class Blocks(Positions):
+    """The blocks of an expression, numbered from 1 as its positions are. Raises TooLargeError.
+
+    block_of: makes the block of a part that is one. blocks: those of the positions.
+    """
+
+    def __init__(self, regex: Regex, block_of: Callable[[Regex], Block]) -> None:
+        """Number the blocks of `regex`."""
+        self._block_of = block_of
+        self.blocks: list[Block] = []
+        super().__init__(regex)
+
+    def _part(self, node: Regex, depth: int) -> Part:
+        if not node.plain and isinstance(node, Alt | Concat | Repeat):
+            return super()._part(node, depth)
+        if isinstance(node, Lazy):
+            raise TooLargeError
+        if node.longest == 0:
+            return Part(0, 0, node.nullable)
+        bit = 1 << self._position(None)
+        self.blocks.append(self._block_of(node))
+        return Part(bit, bit, node.nullable)
+
+    def _sequence(self, node: Concat, depth: int, *, opened: bool = False) -> Part:
+        if opened or node.plain:
+            return super()._sequence(node, depth, opened=opened)
+        whole = Part(0, 0, True)
+        at: Regex = node
+        while isinstance(at, Concat) and not at.plain:
+            whole = self._joined(whole, self._part(at.head, depth))
+            at = at.tail
+        return self._joined(whole, self._part(at, depth))
+
+
+class BlockAutomaton(TableAutomaton):
+    """States as sets of states of blocks."""
+
+    def __init__(self, regex: Regex, block_of: Callable[[Regex], Block]) -> None:
+        """Raises TooLargeError."""
+        found = Blocks(regex, block_of)
+        self._blocks = found.blocks
+        count = len(self._blocks)
+        if not count:
+            raise TooLargeError
+        classes = classes_of([None, *(x for b in self._blocks for x in sets_of(b.classes))])
+        first = _members(found.start)
+        start = np.zeros(max(NARROW, len(first)), np.uint64)
+        start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
+        super().__init__(start, classes, ends=regex.nullable)
+        following = [_members(bits) for bits in found.follow[1:]]
+        self._after = np.full((count, max(1, *map(len, following))), -1, np.int32)
+        for after, members in zip(self._after, following, strict=True):
+            after[: len(members)] = members
+        self._last = np.array([bits & 1 for bits in found.follow[1:]], np.uint8)
+        self._classes = [places_in(b.classes, classes.letters) for b in self._blocks]
+        self._numbers = [np.array([number], np.int32) for number in range(count)]
+        self._states = np.zeros(count, np.int32)  # of each node, its number in its block
+        self._copied = [0] * count  # of how many states of each block the moves are here
+        self._nodes = kernels("blocks").Nodes(
+            moves=np.full((count, len(classes.letters)), -1, np.int32),
+            known=np.zeros(count, np.uint8),
+            ends=np.array([b.ends[0] for b in self._blocks], np.uint8),
+            block=np.arange(count, dtype=np.int32),
+        )
+        self._made = count
+
+    def _find(self, state: int, count: int) -> None:
+        end = self.known + count
+        while True:
+            need = kernels("blocks").explore_blocks(
+                self._nodes,
+                self._after,
+                self.states,
+                self.search,
+                np.zeros(self.states.shape[1], np.uint64),
+                state,
+                end,
+            )
+            if need == TOO_NARROW:
+                self._widen()
+            elif need >= 0:
+                self._learn(int(self._nodes.block[need]), int(self._states[need]))
+            else:
+                return
+
+    def _widen(self) -> None:
+        """Make room for twice as many states of blocks in each state."""
+        self.states = np.pad(self.states, ((0, 0), (0, self.states.shape[1])))
+        self.search.table[:] = -1
+        self.search.sizes[2] = 0
+
+    def _learn(self, place: int, state: int) -> None:
+        """Find the moves of a state of a block, and take over what is known of that block."""
+        block, classes = self._blocks[place], self._classes[place]
+        with block.lock:
+            block.explore(state)
+            made, known, _ = block.search.sizes.tolist()
+            new = block.search.order[self._copied[place] : known]
+            rows = block.search.moves[new]
+            ends = block.ends[:made]
+            self._copied[place] = known
+        rows = np.concatenate([rows, np.full((len(rows), 1), -1, np.int32)], 1)[:, classes]
+        numbers = self._number(place, ends)
+        self._nodes.moves[numbers[new]] = np.where(rows < 0, -1, numbers[rows])
+        self._nodes.known[numbers[new]] = 1
+
+    def _number(self, place: int, ends: npt.NDArray[np.uint8]) -> Ints:
+        """The numbers of the states of a block, so many as `ends`, of which some may be new."""
+        numbers = self._numbers[place]
+        more = len(ends) - len(numbers)
+        if more:
+            begin, end = self._made, self._made + more
+            nodes = self._nodes
+            if end > len(nodes.known):
+                nodes = self._nodes = type(nodes)(*(with_room(part, end) for part in nodes))
+                self._states = with_room(self._states, end)
+            nodes.ends[begin:end] = ends[len(numbers) :]
+            nodes.block[begin:end] = place
+            self._states[begin:end] = np.arange(len(numbers), len(ends))
+            self._made = end
+            numbers = np.append(numbers, np.arange(begin, end, dtype=np.int32))
+            self._numbers[place] = numbers
+        return numbers
+
+    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        nodes = self._nodes
+        flags = np.append(np.False_, (nodes.ends & self._last[nodes.block]).astype(np.bool_))
+        found: npt.NDArray[np.bool_] = flags[self.states[begin:end].astype(np.int64)].max(axis=1)
+        return found
+
+
+def sets_of(classes: PositionClasses) -> list[CharSet]:
+    """The characters of each class."""
+    ranges: list[list[tuple[int, int]]] = [[] for _ in classes.letters]
+    for low, high, group in zip(classes.low, classes.high, classes.group, strict=True):
+        ranges[group].append((int(low), int(high)))
+    return [CharSet.of(part) for part in ranges]
+
+
+def places_in(classes: PositionClasses, letters: Ints) -> npt.NDArray[np.int64]:
+    """int64[k]: the classes that code points are in, -1 for none."""
+    if not len(classes.low):
+        return np.full(len(letters), -1, np.int64)
+    at = np.maximum(np.searchsorted(classes.low, letters, "right") - 1, 0)
+    inside = (letters >= classes.low[at]) & (letters <= classes.high[at])
+    return np.where(inside, classes.group[at], -1)
+
+
+def _members(bits: int) -> list[int]:
+    """The blocks of positions whose bits are set, from 0."""
+    return [place - 1 for place in range(1, bits.bit_length()) if bits >> place & 1]
