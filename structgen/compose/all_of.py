@@ -14,7 +14,7 @@ from structgen.automaton.machine import Machine, TextMachine
 from structgen.automaton.regex import Regex as Language
 from structgen.automaton.regex import intersect
 from structgen.compose.base import as_spec, from_json, to_json
-from structgen.compose.languages import language_of
+from structgen.compose.languages import language_of, regular_language_of
 from structgen.compose.token_rules import TokenRule
 from structgen.constraint import Constraint
 from structgen.errors import SpecError, UnsatisfiableSchemaError, UnsupportedSchemaError
@@ -59,6 +59,11 @@ class AllOf(Spec):
         found = [(spec, language_of(spec)) for spec in texts]
         languages = [language for _, language in found if language is not None]
         others = [spec for spec, language in found if language is None]
+        endless = [spec for spec in others if not _finite(spec)]
+        if len(endless) > 1:
+            told = {id(spec): regular_language_of(spec) for spec in endless}
+            languages += [language for language in told.values() if language is not None]
+            others = [spec for spec in others if told.get(id(spec)) is None]
         return others, intersect(*languages) if languages else None
 
     def language(self) -> Language | None:
@@ -155,8 +160,9 @@ class AllOf(Spec):
 def all_of(*specs: Any) -> Spec:
     """Texts that fit each of the specs; a string stands for itself.
 
-    At most one of them may be something else than regular (a JSON Schema, a grammar); patterns,
-    choices, `filters`, and what is made of these are regular. `parse` gives the value of that one.
+    At most one of them may be something else than regular (a JSON Schema, a recursive grammar);
+    patterns, choices, `filters`, what is made of these, and grammars without recursion but those of
+    Lark are regular. `parse` gives the value of that one.
     Compiling raises UnsatisfiableSchemaError where no text fits all; BudgetError, also while text
     is written, where it takes too long to tell whether a text can still be finished.
     """

@@ -31,7 +31,7 @@ from structgen.automaton.regex import (
 )
 from structgen.automaton.regex_unicode import property_set
 from structgen.compose.base import as_spec, from_json, to_json
-from structgen.compose.languages import language_of
+from structgen.compose.languages import regular_language_of
 from structgen.compose.token_rules import TokenRule
 from structgen.errors import SpecError, UnsatisfiableSchemaError
 from structgen.spec.specs import MachineSpec, Spec
@@ -54,7 +54,7 @@ class Filter(MachineSpec):
     def language(self) -> Regex:
         """The texts as a regular language."""
         if self.spec is not None:
-            return _OF_SPECS[self.rule](language_of(self.spec))
+            return _OF_SPECS[self.rule](regular_language_of(self.spec))
         return _RULES[self.rule](**dict(self.options))
 
     def machine(self) -> Machine[Any]:
@@ -289,8 +289,8 @@ def _phrases(values: tuple[Any, ...]) -> tuple[str, ...]:
 
 def _regular(spec: Any) -> Spec:
     found = as_spec(spec)
-    if language_of(found) is None:
-        _broken("spec", spec, "a pattern, a choice or a filter")
+    if regular_language_of(found) is None:
+        _broken("spec", spec, "a pattern, a choice, a filter or a grammar without recursion")
     return found
 
 

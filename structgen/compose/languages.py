@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from structgen.automaton.regex import Regex as Language
 from structgen.automaton.regex import words
+from structgen.spec.grammar_specs import GrammarSpec
 from structgen.spec.specs import Choice, Regex, Spec
 
 
@@ -21,3 +22,11 @@ def language_of(spec: Spec) -> Language | None:
     found = getattr(spec, "language", None)
     language: Language | None = None if found is None else found()
     return language
+
+
+def regular_language_of(spec: Spec) -> Language | None:
+    """`language_of`, also of a grammar without recursion, which is not read as a pattern by itself.
+
+    Raises what compiling the spec would raise.
+    """
+    return spec.regular_language() if isinstance(spec, GrammarSpec) else language_of(spec)

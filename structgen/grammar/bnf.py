@@ -48,6 +48,7 @@ class Bnf:
         self._nested: dict[int, tuple[Spec, str]] = {}
         self._used: dict[str, tuple[str, Place | None]] = {}
         self._written = ""
+        self._place: Place | None = None
         self._count = 0
 
     def add(self, name: str, expression: Expression, place: Place | None = None) -> None:
@@ -58,7 +59,7 @@ class Bnf:
                 location=str(place) if place else "",
                 hint="rename one of the two, or join them with '|'",
             )
-        self._written, self._count = name, 0
+        self._written, self._place, self._count = name, place, 0
         try:
             alternatives = self._alternatives(expression)
         except RecursionError as error:
@@ -186,11 +187,14 @@ class Bnf:
         low, high = expression.low, expression.high
         if low < 0 or (high is not None and high < low):
             raise SpecError(
-                f"{low} to {high} times in rule {self._written!r}", expected="0 <= low <= high"
+                f"{low} to {high} times in rule {self._written!r}",
+                location=str(self._place or ""),
+                expected="0 <= low <= high",
             )
         if max(low, high or 0) > MAX_COUNT:
             raise BudgetError(
                 f"a repetition in rule {self._written!r} counts to more than {MAX_COUNT}",
+                location=str(self._place or ""),
                 hint="leave the count open with * or +",
             )
         body = self._symbol(expression.body)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from structgen.automaton.regex import Regex as Language
 from structgen.automaton.regex import literal as literal_language
 from structgen.automaton.regex import words
 from structgen.automaton.regex_syntax import parse
@@ -27,7 +28,7 @@ from structgen.grammar.expressions import (
     repeated,
     sequence,
 )
-from structgen.grammar.folding import folded, unfolded
+from structgen.grammar.folding import folded, regular_language, unfolded
 from structgen.grammar.ir import Grammar
 from structgen.spec.specs import Choice, JsonSchema, Regex, Spec, coerce, spec_of
 
@@ -149,13 +150,8 @@ def grammar_of(piece: Piece, *, folds: bool = True) -> Grammar:
 
     Raises SpecError for rules that are not defined or two of one name, BudgetError when too large.
     """
-    named = _rules(piece)
-    _check_size([piece, *named.values()])
     try:
-        expressions = {name: _expression(body) for name, body in named.items()}
-        start = _expression(piece)
-        name = start.name if isinstance(start, Name) else _free(START, expressions)
-        expressions.setdefault(name, start)
+        expressions, name = _expressions(piece)
         bnf = Bnf(inlines=True)
         fold = folded if folds else unfolded
         for rule_name, expression in fold(expressions).items():
@@ -163,6 +159,25 @@ def grammar_of(piece: Piece, *, folds: bool = True) -> Grammar:
     except RecursionError as error:
         raise BudgetError("the grammar is nested too deeply", hint="use rules") from error
     return bnf.grammar(name)
+
+
+def language_of(piece: Piece) -> Language | None:
+    """The texts of a piece without recursion as a regular language, None of others."""
+    try:
+        return regular_language(*_expressions(piece))
+    except RecursionError as error:
+        raise BudgetError("the grammar is nested too deeply", hint="use rules") from error
+
+
+def _expressions(piece: Piece) -> tuple[dict[str, Expression], str]:
+    """All rules, and the one to start from."""
+    named = _rules(piece)
+    _check_size([piece, *named.values()])
+    expressions = {name: _expression(body) for name, body in named.items()}
+    start = _expression(piece)
+    name = start.name if isinstance(start, Name) else _free(START, expressions)
+    expressions.setdefault(name, start)
+    return expressions, name
 
 
 def _free(name: str, taken: dict[str, Expression]) -> str:

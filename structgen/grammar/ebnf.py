@@ -20,7 +20,7 @@ from abc import abstractmethod
 from typing import Literal
 
 from structgen.automaton.charset import CharSet
-from structgen.automaton.regex import chars, literal
+from structgen.automaton.regex import Regex, chars, literal
 from structgen.errors import SpecError, UnsupportedSchemaError
 from structgen.grammar.expressions import (
     NOTHING,
@@ -59,10 +59,19 @@ def read(
 
     Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
     """
+    return _reader(text, style).grammar(start, folds=folds)
+
+
+def regular_language(text: str, start: str | None = None, style: Style = "auto") -> Regex | None:
+    """The texts of a grammar without recursion as a regular language, None of others."""
+    return _reader(text, style).language(start)
+
+
+def _reader(text: str, style: Style) -> _Reader:
     if style not in STYLES:
         raise SpecError(f"style is {style!r}", expected=" or ".join(STYLES))
     w3c = style == "w3c" or (style == "auto" and _IS_W3C.match(text) is not None)
-    return (_W3c(text) if w3c else _Iso(text)).grammar(start, folds=folds)
+    return _W3c(text) if w3c else _Iso(text)
 
 
 class _Reader(RuleReader):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from structgen.automaton.regex import complement, intersect
+from structgen.automaton.regex import Regex, complement, intersect
 from structgen.grammar.expressions import (
     Choice,
     Difference,
@@ -26,6 +26,7 @@ from structgen.grammar.expressions import (
 )
 
 _LARGEST = 80  # regular pieces of a rule that is written out elsewhere
+_MOST_WRITTEN_OUT = 5_000  # ... where all of a grammar is made one language
 
 
 def folded(rules: Mapping[str, Expression]) -> dict[str, Expression]:
@@ -55,6 +56,22 @@ def unfolded(rules: Mapping[str, Expression]) -> dict[str, Expression]:
         if isinstance(whole, Text):
             fold.regular[name] = Text(whole.language, name)
     return {name: done[name] for name in rules}
+
+
+def regular_language(rules: Mapping[str, Expression], start: str) -> Regex | None:
+    """The texts of a rule where it and those that it uses are regular and not recursive.
+
+    None elsewhere, and where more than some thousand pieces would be written out.
+    """
+    fold = _Fold(rules)
+    sizes: dict[str, int] = {}
+    for name in _inner_first(rules):
+        sizes[name] = sum(sizes.get(used, 0) or 1 for used in _leaves(rules[name]))
+        whole = fold.rebuilt(rules[name], fold.regular)
+        if isinstance(whole, Text) and sizes[name] <= _MOST_WRITTEN_OUT:
+            fold.regular[name] = Text(whole.language, name)
+    found = fold.regular.get(start)
+    return None if found is None else found.language
 
 
 def _inner_first(rules: Mapping[str, Expression]) -> Iterator[str]:

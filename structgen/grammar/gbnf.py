@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from structgen.automaton.charset import ALL
-from structgen.automaton.regex import chars, literal
+from structgen.automaton.regex import Regex, chars, literal
 from structgen.errors import UnsupportedSchemaError
 from structgen.grammar.expressions import (
     NOTHING,
@@ -42,6 +42,11 @@ def read(text: str, root: str = "root", *, folds: bool = True) -> Grammar:
     Raises GrammarError (with line, column, rule), UnsupportedSchemaError for tokens, BudgetError.
     """
     return _Reader(text).grammar(root, folds=folds)
+
+
+def regular_language(text: str, root: str = "root") -> Regex | None:
+    """The texts of a grammar without recursion as a regular language, None of others."""
+    return _Reader(text).language(root)
 
 
 class _Reader(ClassReader):

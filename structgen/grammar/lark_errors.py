@@ -28,6 +28,8 @@ _WORDS = {
 _OPENED = {'"': "string", "/": "pattern"}
 _SHOWN = 8  # expected pieces named at most
 _USED = re.compile(r"'(?P<name>[^']+)' used but not defined \(in \w+ (?P<rule>[^)]+)\)")
+_INSIDE = re.compile(r"NonTerminal\('(?P<name>\w+)'.*\) in (?P<rule>\w+)\)")
+_IGNORED = re.compile(r"(?P<names>\{.*\}) were marked to ignore but were not defined")
 _TWICE = re.compile(r"'(?P<name>[^']+)' defined more than once")
 
 
@@ -38,9 +40,7 @@ def in_own_words(
     stumbled = error if isinstance(error, UnexpectedInput) else error.__context__
     if isinstance(stumbled, UnexpectedInput):
         return _syntax(str(error).split(", at line")[0], stumbled, where)
-    message = str(error).strip().split("\n")[0]
-    place, rule = _named(message, text)
-    problem = message[:1].lower() + message[1:]
+    problem, place, rule = _told(str(error).strip().split("\n")[0], text)
     if place is None:
         return GrammarError(f"the grammar is wrong: {problem}", rule=rule)
     return text.error(problem, place, rule=rule)
@@ -72,6 +72,21 @@ def _syntax(message: str, stumbled: UnexpectedInput, where: LarkText) -> Grammar
         rule=where.rule_at(where.offset(place.line, place.column)),
         expected=" or ".join(words[:_SHOWN]),
     )
+
+
+def _told(message: str, text: LarkText) -> tuple[str, Place | None, str]:
+    """What is wrong, where it is and in which rule, in the words of grammars."""
+    inside, ignored = _INSIDE.search(message), _IGNORED.search(message)
+    if inside is not None and inside["rule"].startswith("__IGNORE"):
+        name = inside["name"]
+        return f"the rule {name!r} cannot be ignored, only terminals can", text.ignored_at(name), ""
+    if inside is not None:
+        name, rule = inside["name"], inside["rule"]
+        return f"the terminal {rule!r} uses the rule {name!r}", text.used(name, rule), rule
+    if ignored is not None:
+        name = min(re.findall(r"\w+", ignored["names"]))
+        return f"the ignored terminal {name!r} is not defined", text.ignored_at(name), ""
+    return message[:1].lower() + message[1:], *_named(message, text)
 
 
 def _named(message: str, text: LarkText) -> tuple[Place | None, str]:

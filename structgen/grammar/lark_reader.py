@@ -19,7 +19,7 @@ from lark.grammar import NonTerminal, Symbol
 from lark.lexer import Pattern, PatternStr, TerminalDef
 
 from structgen.automaton.regex import EMPTY, Regex, literal
-from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.errors import BudgetError, PatternError, SpecError, UnsupportedSchemaError
 from structgen.grammar.bnf import MAX_RULES, Bnf
 from structgen.grammar.expressions import Choice, Expression, Name, Nested, Repeat, Sequence
 from structgen.grammar.ir import Grammar, Indentation, Lexing, Place, Terminal
@@ -50,7 +50,11 @@ def read(
     """
 
     def load(base: str | None, path: str) -> tuple[str, str]:
-        name, imported = files.load(base, path)
+        try:
+            name, imported = files.load(base, path)
+        except SpecError as error:
+            error.location = error.location or _imported_at(path, text, files)
+            raise
         LarkText(imported, name).check_sizes()
         return name, imported
 
@@ -60,6 +64,13 @@ def read(
         builder.load_grammar(text.lark, MAIN)
         builder.validate()
         return _Reader(text, builder, layout, refs or {}).grammar(start, lexing)
+
+
+def _imported_at(path: str, text: LarkText, files: Files) -> str:
+    """Where a file is imported: in the grammar, or in the one read last."""
+    read_last = LarkText(files.texts.get(files.last, ""), files.last)
+    name = re.split(r"[./\\]", path.removesuffix(".lark"))[-1]
+    return str(read_last.used(name) or text.used(name) or "")
 
 
 @contextmanager
@@ -93,6 +104,7 @@ class _Reader:
         schemas = {name: JsonSchema(schema) for name, schema in text.schemas.items()}
         self.nested: dict[str, Spec] = {**refs, **schemas}
         self.bnf = Bnf()
+        self.rule = ""  # the one that is being read
         built = builder.build()
         self.rules: list[Any] = []
         for name, parameters, tree, options in built.rule_defs:
@@ -141,6 +153,7 @@ class _Reader:
             if tree is None:
                 self._refuse_declared(name, "rule")
             anonymous.rule_options = options
+            self.rule = str(name)
             expression = self._expression(steps.transform(tree))
             self.bnf.add(str(name), expression, self.text.defined(name))
         self._add_terminals()
@@ -180,10 +193,16 @@ class _Reader:
                 return Repeat(body, 0, None)
             case ["+"]:
                 return Repeat(body, 1, None)
-            case [_, count]:
-                return Repeat(body, int(count), int(count))
             case _:
-                return Repeat(body, int(operator[1]), int(operator[2]))
+                low, high = int(operator[1]), int(operator[-1])
+        if high < low:
+            raise self.text.error(
+                f"{low} to {high} times is impossible",
+                self.text.used("~", self.rule) or self.text.defined(self.rule) or Place(1, 1),
+                rule=self.rule,
+                expected="the lower count first",
+            )
+        return Repeat(body, low, high)
 
     def _add_terminals(self) -> None:
         """Define the terminals that rules use or that are ignored."""
@@ -214,7 +233,8 @@ class _Reader:
                     hint="make it optional where rules use it",
                 )
         except PatternError as error:
-            raise self.text.error(str(error.problem), place or Place(1, 1), rule=name) from error
+            rule = name if name in self.named else ""
+            raise self.text.error(str(error.problem), place or Place(1, 1), rule=rule) from error
         except (UnsupportedSchemaError, BudgetError) as error:
             error.location = str(place or "")
             error.problem = f"{error.problem}, in terminal {self._shown(definition)}"
@@ -246,9 +266,12 @@ class _Reader:
 
     def _place(self, definition: TerminalDef) -> Place | None:
         defined = self.text.defined(definition.name)
-        if defined is None and definition.pattern.raw is not None:
-            defined = self.text.used(definition.pattern.raw)
-        return defined
+        if defined is not None:
+            return defined
+        ends = _RANGE.fullmatch(definition.pattern.value)
+        if definition.pattern.raw is None and ends is not None:
+            return self.text.used(f'"{ends[1]}"')
+        return None if definition.pattern.raw is None else self.text.used(definition.pattern.raw)
 
     def _refuse_declared(self, name: str, what: str) -> None:
         raise UnsupportedSchemaError(

@@ -85,6 +85,14 @@ class LarkText(Source):
             found.append(" ".join(self.text[line.start(1) : end].split("\n")))
         return found
 
+    def ignored_at(self, name: str) -> Place | None:
+        """Where a name is ignored."""
+        for line in _IGNORED.finditer(self.text):
+            for word in _TOKEN.finditer(self.text, line.start(1), line.end(1)):
+                if word[0] == name:
+                    return self.place(word.start())
+        return None
+
     @cached_property
     def _starts_of(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from structgen.automaton.charset import ALL, MAX_CODE_POINT, CharSet, union_all
-from structgen.automaton.regex import chars
+from structgen.automaton.regex import Regex, chars
 from structgen.errors import BudgetError, GrammarError
 from structgen.grammar.bnf import Bnf
 from structgen.grammar.expressions import NOTHING, Expression, Name, Text
-from structgen.grammar.folding import folded, unfolded
+from structgen.grammar.folding import folded, regular_language, unfolded
 from structgen.grammar.ir import Grammar, Place
 from structgen.grammar.sources import Scanner
 
@@ -41,30 +43,21 @@ class RuleReader(Scanner, ABC):
 
         Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
         """
-        try:
-            self.read()
+        with _depth_bounded():
+            start = self.read_from(start)
             rules = folded(self.rules) if folds else unfolded(self.rules)
-        except RecursionError as error:
-            raise BudgetError(
-                "the grammar is nested too deeply", hint="give inner groups rules of their own"
-            ) from error
-        if start is None:
-            start = next(iter(rules), None)
-        if start is None:
-            raise GrammarError("the grammar has no rules", expected="rules")
-        if start not in rules:
-            raise GrammarError(
-                f"there is no rule {start!r}",
-                expected=f"a rule {start!r} to start from",
-                rule=start,
-            )
         bnf = Bnf()
         for name, expression in rules.items():
             bnf.add(name, expression, self.places[name])
         return bnf.grammar(start)
 
-    def read(self) -> None:
-        """Read all rules."""
+    def language(self, start: str | None = None) -> Regex | None:
+        """The texts as a regular language, None of recursive rules. Raises as `grammar` does."""
+        with _depth_bounded():
+            return regular_language(self.rules, self.read_from(start))
+
+    def read_from(self, start: str | None) -> str:
+        """Read all rules: the one to start from."""
         self.skip()
         while self.at < len(self.text):
             self.definition()
@@ -72,6 +65,17 @@ class RuleReader(Scanner, ABC):
         for name, (place, rule) in self.uses.items():
             if name not in self.rules:
                 raise self.error(f"the rule {name!r} is used but not defined", place, rule=rule)
+        if start is None:
+            start = next(iter(self.rules), None)
+        if start is None:
+            raise GrammarError("the grammar has no rules", expected="rules")
+        if start not in self.rules:
+            raise GrammarError(
+                f"there is no rule {start!r}",
+                expected=f"a rule {start!r} to start from",
+                rule=start,
+            )
+        return start
 
     def defined(self, name: str, place: Place, expression: Expression) -> None:
         """Add a rule; of two of one name the later counts."""
@@ -94,6 +98,16 @@ class RuleReader(Scanner, ABC):
         """A rule by its name."""
         self.uses.setdefault(name, (place, self.rule))
         return Name(name, place)
+
+
+@contextmanager
+def _depth_bounded() -> Iterator[None]:
+    try:
+        yield
+    except RecursionError as error:
+        raise BudgetError(
+            "the grammar is nested too deeply", hint="give inner groups rules of their own"
+        ) from error
 
 
 class ClassReader(RuleReader):

@@ -15,12 +15,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from structgen.automaton.automaton import Automaton, Stored
 from structgen.errors import BudgetError, SpecError
-from structgen.grammar.combinators import Piece, as_piece, from_json, grammar_of, to_json
+from structgen.grammar.combinators import (
+    Piece,
+    as_piece,
+    from_json,
+    grammar_of,
+    language_of,
+    to_json,
+)
 from structgen.grammar.ir import Grammar as GrammarRules
 from structgen.grammar.ir import Indentation, Lexing
 from structgen.spec.specs import Spec, coerce, spec_of
 
 if TYPE_CHECKING:
+    from structgen.automaton.regex import Regex
     from structgen.grammar.checks import Finding
     from structgen.grammar.ebnf import Style
 
@@ -43,6 +51,13 @@ class GrammarSpec(Spec):
     def rules_as_written(self) -> GrammarRules:
         """The same grammar with no rule written out in another, for messages."""
         return self.rules()
+
+    def regular_language(self) -> Regex | None:
+        """The texts as a regular language where no rule is recursive; None where that is not known.
+
+        Raises what `rules` raises.
+        """
+        return None
 
     def findings(self) -> list[Finding]:
         """Rules that no text fits and rules that nothing leads to, in the order of the grammar."""
@@ -81,11 +96,13 @@ class Lark(GrammarSpec):
     grammar: its text; `%json {...}` in a rule stands for a JSON text of that schema. start: the
     rule to start from. lexing: "free", as Lark's Earley parser with its dynamic lexer: each
     terminal is matched by itself wherever the grammar allows it; or "longest", as its contextual
-    lexer: of the terminals that are allowed, the first in Lark's order of priority and length. With
-    either, a text of a spec inside may end wherever the spec's texts may, and the lexer takes no
-    notice of it: both are read side by side. import_paths: folders for `%import`. path: the file
-    that the text is from, for `%import .name`. layout: how indentation makes terminals. refs: what
-    terminals under `%declare` are, as specs.
+    lexer: of the terminals that are allowed, the first in Lark's order of priority and length.
+    Allowed are those that can come next; the tables of an LALR parser may name more after a rule
+    that is used in several places, and where Lark then reads one of these, it fails and this does
+    not. With either, a text of a spec inside may end wherever the spec's texts may, and the lexer
+    takes no notice of it: both are read side by side. import_paths: folders for `%import`. path:
+    the file that the text is from, for `%import .name`. layout: how indentation makes terminals.
+    refs: what terminals under `%declare` are, as specs.
     """
 
     grammar: str
@@ -185,6 +202,12 @@ class Gbnf(GrammarSpec):
 
         return read(self.grammar, self.root, folds=False)
 
+    def regular_language(self) -> Regex | None:
+        """See `GrammarSpec.regular_language`."""
+        from structgen.grammar.gbnf import regular_language
+
+        return regular_language(self.grammar, self.root)
+
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""
         return {"grammar": self.grammar, "root": self.root}
@@ -228,6 +251,12 @@ class Ebnf(GrammarSpec):
 
         return read(self.grammar, self.start, self.style, folds=False)
 
+    def regular_language(self) -> Regex | None:
+        """See `GrammarSpec.regular_language`."""
+        from structgen.grammar.ebnf import regular_language
+
+        return regular_language(self.grammar, self.start, self.style)
+
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""
         return {"grammar": self.grammar, "start": self.start, "style": self.style}
@@ -264,6 +293,10 @@ class Grammar(GrammarSpec):
     def rules_as_written(self) -> GrammarRules:
         """See `GrammarSpec.rules_as_written`."""
         return grammar_of(self.piece, folds=False)
+
+    def regular_language(self) -> Regex | None:
+        """See `GrammarSpec.regular_language`."""
+        return language_of(self.piece)
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""
