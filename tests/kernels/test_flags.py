@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -108,3 +110,25 @@ def test_garbage_is_collected_afterwards_as_before(
         assert gc.isenabled() == collects
     finally:
         gc.enable()
+
+
+def test_processes_that_start_at_once_compile_in_turn(tmp_path: Path) -> None:
+    """None begins before another has ended; then it is known that nothing is left to compile."""
+    code = (
+        "import time; from structgen import jit\n"
+        "with jit._turn('some'): print(time.time()); time.sleep(0.3); print(time.time())"
+    )
+    command = [sys.executable, "-c", code]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(3)
+    ]
+    spans = [tuple(map(float, process.communicate()[0].split())) for process in running]
+    first, *others = sorted(spans)
+    assert len(others) == 2
+    assert all(begin >= first[1] for begin, _ in others)
+    (done,) = tmp_path.iterdir()
+    with open(done, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # nobody waits for what is done
+        subprocess.run(command, check=True, env=environment, timeout=60)
