@@ -12,13 +12,16 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.regex import ANY, INFINITE, Regex
+from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, is_span
+from structgen.automaton.regex_parts import LeafAutomaton, LeavesAutomaton, Met
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
 from structgen.automaton.regex_states import (
     Numbers,
@@ -176,8 +179,6 @@ def automaton_of(regex: Regex) -> RegexAutomaton | None:
 def table_of(regex: Regex) -> TableAutomaton:
     """The states of an expression that a table has. Raises TooLargeError where none does."""
     if isinstance(regex, Leaf):
-        from structgen.automaton.regex_parts import LeafAutomaton
-
         return LeafAutomaton(regex)
     found = automaton_of(regex) or PositionAutomaton(regex)
     if not isinstance(found, TableAutomaton):
@@ -196,10 +197,9 @@ def _begun(regex: Regex) -> RegexAutomaton:
                 with base.lock:
                     _, low, high = counted(span)
                     return CountedAutomaton(base, low, high, ends=regex.nullable)
-        from structgen.automaton import regex_blocks, regex_parts
-
         with contextlib.suppress(TooLargeError):
-            return regex_parts.LeavesAutomaton(regex)
-        whole = isinstance(regex, And | Not)
-        return regex_blocks.BlockAutomaton(regex, regex_parts.Met if whole else table_of)
+            return LeavesAutomaton(regex)
+        if isinstance(regex, And | Not):
+            return BlockAutomaton(regex, partial(Met, table_of=table_of))
+        return BlockAutomaton(regex, table_of)
     return DerivedAutomaton(regex)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.charset import ALL, CharSet
-from structgen.automaton.regex_automaton import table_of
 from structgen.automaton.regex_base import Regex
 from structgen.automaton.regex_blocks import places_in, sets_of
 from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not, Repeat
@@ -187,8 +186,11 @@ class Found(NamedTuple):
 class Met:
     """What is in each of some plain expressions, and in none of others: a `regex_blocks.Block`."""
 
-    def __init__(self, regex: Regex) -> None:
-        """Find all states of an intersection or complement. Raises TooLargeError."""
+    def __init__(self, regex: Regex, table_of: Callable[[Regex], TableAutomaton]) -> None:
+        """Find all states of an intersection or complement. Raises TooLargeError.
+
+        table_of: the states of an expression that a table has.
+        """
         parts = regex.parts if isinstance(regex, And) else (regex,)
         bodies = [part.body if isinstance(part, Not) else part for part in parts]
         if not all(body.plain for body in bodies):
