@@ -7,6 +7,8 @@ a subtree of the trie do that, all its tokens stay in the lexeme, and nothing ne
 
 from __future__ import annotations
 
+import string
+
 import numba
 import numpy as np
 
@@ -17,7 +19,7 @@ from structgen.kernels.grammar_tables import CLASS, GRAMMAR, INT, fixed
 from structgen.kernels.grammar_tries import LOOPING, LOOPS, MEMO, PARTS_T, full
 from structgen.kernels.tables import DEAD, slot_of
 
-PROBE = ord("t")
+LETTERS = np.frombuffer(string.ascii_letters.encode(), np.uint8)
 
 # Characters (The Unicode Standard, table 3-7): first and last lead byte, first and last of the
 # second bytes, how many bytes there are behind the lead byte.
@@ -64,35 +66,30 @@ def goes(t, at, byte):  # type: ignore[no-untyped-def]
     return call_step(t, at, numba.int64(byte)) if after == SEVERAL else after
 
 
-@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT))
-def after_any(t, p, positions, at, low, high):  # type: ignore[no-untyped-def]
-    """Where all bytes of a range lead, DEAD if that is not one place, or a code.
-
-    positions: 1 if `at` is a position, 0 if it is a lexer state.
-    """
-    kind, found = numba.int64(-1), numba.int64(DEAD)
-    for byte in range(low, high + 1):
-        if fixed(t, CLASS, byte) != kind:
-            after = goes(t, at, byte) if positions == 1 else stays(t, p, at, byte)
-            if after < 0 or (kind >= 0 and after != found):
-                return min(after, numba.int64(DEAD))
-            kind, found = fixed(t, CLASS, byte), after
-    return found
-
-
 @inlined
-def character_leads_back(t, p, positions, home, k, lead):  # type: ignore[no-untyped-def]
-    """1 if all characters of row `k` with a lead byte lead back to `home`, 0, or a code.
+def onward(t, p, positions, at, byte):  # type: ignore[no-untyped-def]
+    """`goes` if `at` is a position (`positions` is 1), `stays` if it is a lexer state."""
+    return goes(t, at, byte) if positions == 1 else stays(t, p, at, byte)
 
-    As automata of terminals are minimal, all of them lead through the same places then.
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def end_of_character(t, p, positions, at, k):  # type: ignore[no-untyped-def]
+    """Where all bytes behind a lead byte of row `k` lead, DEAD if that is not one place, or a code.
+
+    As automata of terminals are minimal, it is one place wherever all characters lead to one.
     """
-    at = after_any(t, p, positions, home, lead, lead)
     low, high = CHARACTERS[k, 2], CHARACTERS[k, 3]
     for _ in range(CHARACTERS[k, 4]):
-        if at >= 0:
-            at = after_any(t, p, positions, at, low, high)
+        kind, found = numba.int64(-1), numba.int64(DEAD)
+        for byte in range(low, high + 1):
+            if fixed(t, CLASS, byte) != kind:
+                after = onward(t, p, positions, at, byte)
+                if after < 0 or (kind >= 0 and after != found):
+                    return min(after, numba.int64(DEAD))
+                kind, found = fixed(t, CLASS, byte), after
+        at = found
         low, high = numba.int64(0x80), numba.int64(0xBF)
-    return at if at < DEAD else numba.int64(at == home)
+    return at
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
@@ -108,15 +105,18 @@ def looping(t, p, key, positions, home):  # type: ignore[no-untyped-def]
         return full(p, MEMO)
     some, others = numba.int64(0), numba.int64(0)  # groups with characters that do, that do not
     for k in range(CHARACTERS.shape[0]):
-        kind, back = numba.int64(-1), numba.int64(0)
+        kind, back = numba.int64(-1), False
         for lead in range(CHARACTERS[k, 0], CHARACTERS[k, 1] + 1):
             bit = numba.int64(1) << numba.int64(p.group[lead])
             if fixed(t, CLASS, lead) != kind and others & bit == 0:
                 kind = fixed(t, CLASS, lead)
-                back = character_leads_back(t, p, positions, home, k, numba.int64(lead))
-                if back < 0:
-                    return back
-            if back == 1:
+                after = onward(t, p, positions, home, lead)
+                if after >= 0 and CHARACTERS[k, 4] > 0:
+                    after = end_of_character(t, p, positions, after, k)
+                if after < DEAD:
+                    return after
+                back = after == home
+            if back:
                 some |= bit
             else:
                 others |= bit
@@ -153,9 +153,8 @@ def place_loops(t, p, at):  # type: ignore[no-untyped-def]
 def letters(p):  # type: ignore[no-untyped-def]
     """The groups of the ASCII letters."""
     found = numba.int64(0)
-    for capital in range(0x41, 0x5B):
-        for letter in (capital, capital + 0x20):
-            found |= numba.int64(1) << numba.int64(p.group[letter])
+    for letter in LETTERS:
+        found |= numba.int64(1) << numba.int64(p.group[letter])
     return found
 
 
@@ -165,11 +164,13 @@ def flows(t, p, at):  # type: ignore[no-untyped-def]
 
     The syntax goes round in circles there, with a lexeme for each letter. 0 if not, or a code.
     """
-    after = goes(t, at, PROBE)
-    if after < 0:
-        return after if after < DEAD else numba.int64(0)
-    found, wanted = place_loops(t, p, after), letters(p)
-    if found < 0 or wanted & ~found != 0 or after >= SEVERAL:
-        return found if found < 0 else numba.int64(wanted & ~found == 0)
-    found = loops_of(t, p, after >> 31)
-    return found if found < 0 else numba.int64(wanted & ~found != 0)
+    after = goes(t, at, LETTERS[0])
+    beyond = after if after < 0 else goes(t, after, LETTERS[1])
+    if after < 0 or beyond != after:  # as it mostly is
+        return beyond if beyond < DEAD else numba.int64(0)
+    if after < SEVERAL:
+        found = loops_of(t, p, after >> 31)
+        if found < 0 or letters(p) & ~found == 0:
+            return min(found, numba.int64(0))
+    found = place_loops(t, p, after)
+    return found if found < 0 else numba.int64(letters(p) & ~found == 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numba
-from numba import types
 
 from structgen.kernels.flags import called, folded, inner, lean
 from structgen.kernels.grammar_layout import call_scan_any, counts
@@ -33,11 +32,11 @@ from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
 
 
-@inner(INT(GRAMMAR, types.uint8[:, ::1], INT))
-def clusters(t, tied, lexer):  # type: ignore[no-untyped-def]
+@inner(INT(GRAMMAR, PARTS_T, INT))
+def clusters(t, p, lexer):  # type: ignore[no-untyped-def]
     """A lexer state cut into states of terminals that have nothing to do with each other.
 
-    A place in the heap: their number and their LEXER records. tied: uint8[terminals, terminals].
+    A place in the heap: their number and their LEXER records.
     """
     if t.rec[lexer, 5] >= 0:
         return numba.int64(t.rec[lexer, 5])
@@ -67,7 +66,7 @@ def clusters(t, tied, lexer):  # type: ignore[no-untyped-def]
                     t.work[done + j] = 3
                     for k in range(size):
                         other = fixed(t, S_TERMINAL, t.heap[start + k])
-                        if t.work[done + k] == 0 and tied[one, other] == 1:
+                        if t.work[done + k] == 0 and p.tied[one, other] == 1:
                             t.work[done + k] = 2
                             grown = True
         members = numba.int64(0)
@@ -187,19 +186,19 @@ def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyp
     return call_walk_plain(t, p, trie, place, row)
 
 
-@folded(INT(GRAMMAR, PARTS_T, types.uint8[:, ::1], INT, INT))
-def cut(t, p, tied, trie, lexer):  # type: ignore[no-untyped-def]
+@folded(INT(GRAMMAR, PARTS_T, INT, INT))
+def cut(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     """`clusters` of a lexer state where a trie is large, 0 where it is better read as a whole."""
     whole = p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED] and t.info[CHECKED] != ALWAYS
     if whole and (t.info[NEWLINE] < 0 or counts(t, lexer) == 0):
         return numba.int64(0)
     if t.rec[lexer, 5] >= 0:
         return numba.int64(t.rec[lexer, 5])
-    return clusters(t, tied, lexer)
+    return clusters(t, p, lexer)
 
 
-@lean(INT(GRAMMAR, PARTS_T, types.uint8[:, ::1], INT, I32))
-def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
+@inner(INT(GRAMMAR, PARTS_T, INT, I32))
+def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
     """Or into `row` the tokens allowed at a position of one thread without watches.
 
     Returns 0 when done, or a code; then call again.
@@ -223,7 +222,7 @@ def mask(t, p, tied, at, row):  # type: ignore[no-untyped-def]
             if code < 0:
                 return code
             continue
-        apart = cut(t, p, tied, trie, lexer)
+        apart = cut(t, p, trie, lexer)
         if apart < 0:
             return apart
         count = numba.int64(1)

@@ -9,7 +9,6 @@ position as `lexer state << 31 | stacks`; other positions are records, marked by
 from __future__ import annotations
 
 import numba
-from numba import types
 
 from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.grammar_layout import call_scan_any, call_scan_laid, counted
@@ -27,6 +26,7 @@ from structgen.kernels.grammar_tables import (
     CHECKED,
     CLASS,
     GRAMMAR,
+    I64_2,
     INT,
     MANY_GROUPS,
     NEWLINE,
@@ -47,7 +47,7 @@ from structgen.kernels.grammar_tables import (
     region,
 )
 from structgen.kernels.grammar_verdicts import ALWAYS, NEVER, finishable
-from structgen.kernels.tables import BYTES, DEAD, I32, find
+from structgen.kernels.tables import BYTES, DEAD, I32, I64, find
 
 SEVERAL = 1 << 62
 LOW = (1 << 31) - 1
@@ -263,8 +263,8 @@ def step(t, at, byte):  # type: ignore[no-untyped-def]
 call_step = called(step, AT_STEP)
 
 
-@lean(INT(GRAMMAR, INT, BYTES, types.int64[::1]))
-def run(t, at, data, place):  # type: ignore[no-untyped-def]
+@inner(INT(GRAMMAR, INT, BYTES, I64))
+def read(t, at, data, place):  # type: ignore[no-untyped-def]
     """Read data[place[0]:]. Returns a position, DEAD, or a NEED_* code.
 
     place: int64[2], set to the number of bytes read and the position behind them.
@@ -341,7 +341,7 @@ def bound(t, at):  # type: ignore[no-untyped-def]
     return least
 
 
-@lean(INT(GRAMMAR, INT, I32, types.int64[:, ::1]))
+@lean(INT(GRAMMAR, INT, I32, I64_2))
 def expand(t, at, data, out):  # type: ignore[no-untyped-def]
     """`step` with each byte of `data`, and `bound` of where it leads: out[i] = (position, bound).
 

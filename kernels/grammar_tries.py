@@ -23,8 +23,8 @@ NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
 (
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
     KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED, PLACE,
-    LOOPING, LOOPS, SIZE_COUNT,
-) = range(22)  # fmt: skip
+    LOOPING, LOOPS, WALKS, NOTED, FEW, MANY, SIZE_COUNT,
+) = range(26)  # fmt: skip
 
 
 class Parts(NamedTuple):
@@ -32,17 +32,18 @@ class Parts(NamedTuple):
 
     byte, depth, end, token: the vocabulary's trie (see `kernels.walk.Nodes`); beneath, before,
     order: `groups`, `first` and `order` of its subtrees (see `kernels.loops.Subtrees`); group:
-    uint8[256], of each byte (see `automaton.byte_groups`). follow: uint8[terminals, classes],
-    whether a byte can follow a terminal. sub_byte, sub_depth, sub_end: merged tries in the same
-    order; sub_start: int32[m + 1], their tokens in sub_token. tries: int32[k, 4], 1 if merged,
-    first node, last node + 1, depth above it. parts: int32[k, 5], row in dense or -1, tokens in
-    lists (start, count), groups in lists (start, count; triples of terminals, watches, trie).
-    memo: int64[H, 2], trie << 31 | lexer state -> part,
-    and 1 << 62 | merged << 61 | first << 30 | last -> trie. segments: int32[k, 4], scratch:
-    group, first, last + 1, depth above. groups: int32[k, 2], scratch: terminals, watches. links:
-    int32[k, 4], scratch: byte, first child, next sibling, last token; cuts: int32[k, 2], scratch:
-    token, the one before. stack: int64[2 (depth + 4)], scratch; scratch: int32[words],
-    zeros; places: int64[4 k], scratch: trie, lexer state, stacks, watches. sizes: int64[22].
+    uint8[256], of each byte (see `automaton.byte_groups`). follow, tied: see `GrammarAutomaton`.
+    sub_byte, sub_depth, sub_end: merged tries in the same order; sub_start: int32[m + 1], their
+    tokens in sub_token. tries: int32[k, 4], 1 if merged, first node, last node + 1, depth above
+    it. parts: int32[k, 5], row in dense or -1, tokens in lists (start, count), groups in lists
+    (start, count; triples of terminals, watches, trie). memo: int64[H, 2], trie << 31 | lexer
+    state -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie, and what `grammar_loops` and
+    `grammar_segments` keep. segments: int32[k, 4], scratch: group, first, last + 1, depth above.
+    groups: int32[k, 2], scratch: terminals, watches. links: int32[k, 4], scratch: byte, first
+    child, next sibling, last token; cuts: int32[k, 2], scratch: token, the one before. stack:
+    int64[2 (depth + 4)], scratch; scratch: int32[words], zeros; places: int64[4 k], scratch: trie,
+    lexer state, stacks, watches. walks: int32[k], what is noted of walks (see
+    `grammar_segments.note_walk`). sizes: int64[SIZE_COUNT].
     """
 
     byte: npt.NDArray[np.uint8]
@@ -54,6 +55,7 @@ class Parts(NamedTuple):
     order: npt.NDArray[np.int32]
     group: npt.NDArray[np.uint8]
     follow: npt.NDArray[np.uint8]
+    tied: npt.NDArray[np.uint8]
     sub_byte: npt.NDArray[np.uint8]
     sub_depth: npt.NDArray[np.int32]
     sub_end: npt.NDArray[np.int32]
@@ -71,15 +73,17 @@ class Parts(NamedTuple):
     stack: npt.NDArray[np.int64]
     scratch: npt.NDArray[np.int32]
     places: npt.NDArray[np.int64]
+    walks: npt.NDArray[np.int32]
     sizes: npt.NDArray[np.int64]
 
 
 SHARED = 8  #: the first so many arrays belong to the vocabulary
+U8_2 = types.uint8[:, ::1]
 I32_2 = types.int32[:, ::1]
 PARTS_T = types.NamedTuple(
     [
-        BYTES, INTS, INTS, INTS, I64, I32, I32, BYTES, types.uint8[:, ::1], U8, I32, I32, I32, I32,
-        I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I64,
+        BYTES, INTS, INTS, INTS, I64, I32, I32, BYTES, U8_2, U8_2, U8, I32, I32, I32, I32,
+        I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I32, I64,
     ],
     Parts,
 )  # fmt: skip

@@ -66,7 +66,11 @@ class Adjacency:
         self._tables = tables
         names = ("CLASS", "T_START", "S_TERMINAL", "S_ENDS", "S_OWN", "S_MATCH", "W_FAILS")
         kept = (self._constant(getattr(k, name)) for name in names)
-        self._class, self._start, _, self._ends, self._own, self._match, self._fails = kept
+        (self._class, self._start, self._terminal, self._ends, self._own, self._match,
+         self._fails) = kept  # fmt: skip
+        by_rank = sorted(range(255, -1, -1), key=lambda byte: 0x20 < byte < 0x7F)
+        self._byte_of = {int(self._class[byte]): bytes((byte,)) for byte in by_rank}
+        self._after_texts: dict[tuple[int, bytes], int] = {}
         self._ordered = grammar.lexing == "longest"
         self._count = len(terminals)
         self._renames = self._pairs(k.RENAME_START, k.RENAME)
@@ -163,10 +167,9 @@ class Adjacency:
         Of all that may have begun beside it, and in whatever state.
         """
         rivals = [i for i in members(self._beside[terminal]) if i != terminal and self._ordered]
-        states = self._constant(kernels("grammar_tables").S_TERMINAL)
-        pending = np.unique(self._match[np.isin(states, rivals)])
+        pending = np.unique(self._match[np.isin(self._terminal, rivals)])
         pending = pending[(pending != FINE) & (pending != BROKEN)]
-        mine = np.flatnonzero(states == terminal)
+        mine = np.flatnonzero(self._terminal == terminal)
         found: set[tuple[int, frozenset[int]]] = set()
         for kind in range(self._tables.next.shape[1]):
             after, left = mine, pending
@@ -224,14 +227,13 @@ class Adjacency:
 
     def _always_leads_to(self, terminal: int, good: set[int]) -> bool:
         """Whether each state in which a terminal can still end leads to one of the good ones."""
-        k = kernels("grammar_tables")
-        nexts = self._tables.next
-        mine = self._constant(k.S_TERMINAL) == terminal
-        alive = mine & (self._constant(k.S_DISTANCE) < FAR)
+        first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))
+        nexts = np.maximum(self._tables.next[first:last] - first, -1)
+        alive = self._constant(kernels("grammar_tables").S_DISTANCE)[first:last] < FAR
         leads = np.zeros(len(nexts) + 1, np.bool_)  # the last entry is for -1
-        leads[list(good)] = True
+        leads[[state - first for state in good]] = True
         while True:
-            more = leads[:-1] | (leads[nexts].any(axis=1) & mine)
+            more = leads[:-1] | leads[nexts].any(axis=1)
             if (more == leads[:-1]).all():
                 return bool(leads[:-1][alive].all())
             leads[:-1] = more
@@ -251,8 +253,8 @@ class Adjacency:
         nexts, found = self._tables.next, np.zeros(self._tables.next.shape[1], np.bool_)
         for i, following in enumerate(self._follow):
             if following & wanted or i in self._ignored:
-                mine = self._constant(kernels("grammar_tables").S_TERMINAL) == i
-                found |= ((nexts >= 0) & (self._ends[nexts] > 0) & mine[:, None]).any(axis=0)
+                mine = nexts[self._terminal == i]
+                found |= ((mine >= 0) & (self._ends[mine] > 0)).any(axis=0)
         return frozenset(np.flatnonzero(found[self._class]).tolist())
 
     def tied(self) -> npt.NDArray[np.uint8]:
@@ -280,9 +282,13 @@ class Adjacency:
 
     def _after(self, watch: int, text: bytes) -> int:
         """A watch after some bytes."""
-        for byte in text:
-            watch = int(self._tables.watch[watch, self._class[byte]])
-        return watch
+        known = self._after_texts.get((watch, text))
+        if known is None:
+            known = watch
+            for byte in text:
+                known = int(self._tables.watch[known, self._class[byte]])
+            self._after_texts[watch, text] = known
+        return known
 
     def _state(self, terminal: int, text: bytes) -> int:
         """The state of a terminal's automaton after some bytes, or -1."""
@@ -331,9 +337,6 @@ class Adjacency:
 
     def _candidates(self, terminal: int) -> Iterable[bytes]:
         """Short texts of a terminal, one byte of each class, printable ones where there are."""
-        byte_of: dict[int, int] = {}
-        for byte in sorted(range(256), key=lambda b: not 0x20 < b < 0x7F):
-            byte_of.setdefault(int(self._class[byte]), byte)
         level: list[tuple[int, bytes]] = [(int(self._start[terminal]), b"")]
         count = 0
         seen: dict[int, int] = {}
@@ -344,7 +347,7 @@ class Adjacency:
                     if after < 0 or seen.get(after, 0) >= MAX_CANDIDATES // 2:
                         continue
                     seen[after] = seen.get(after, 0) + 1
-                    longer = text + bytes((byte_of[kind],))
+                    longer = text + self._byte_of[kind]
                     following.append((after, longer))
                     if self._ends[after]:
                         count += 1

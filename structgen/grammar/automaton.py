@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Automaton, Bytes, Masks, Stored
+from structgen.automaton.tables import Written
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.adjacency import Adjacency
 from structgen.grammar.checks import trimmed
@@ -127,11 +128,29 @@ class GrammarAutomaton(Automaton):
 
     def _begin(self, tables: Any, owners: Ints, terminals: list[str], rules: list[str]) -> None:
         self._k = kernels("grammar_tables")
-        self._step = kernels("grammar_step")
+        self._step, self._doors = kernels("grammar_step"), kernels("grammar_doors")
         self.tables = tables
         self._owners = owners
         self._terminals = terminals
         self._rules = rules
+
+    @property
+    def tables(self) -> Any:
+        """What kernels read (see `kernels.grammar_tables`)."""
+        return self._tables
+
+    @tables.setter
+    def tables(self, tables: Any) -> None:
+        self._tables = tables
+        self._written: Written | None = None
+
+    @property
+    def tables_at(self) -> int:
+        """The address of the tables, good until they are replaced."""
+        if self._written is None:
+            self._written = Written(len(self._tables))
+            self._doors.keep_tables(self._tables, self._written.address)
+        return self._written.address
 
     @cached_property
     def _verdicts(self) -> Verdicts:
@@ -207,7 +226,7 @@ class GrammarAutomaton(Automaton):
         data = np.frombuffer(text, np.uint8)
         place = np.zeros(2, np.int64)
         while True:
-            after = self._step.run(self.tables, at, data, place)
+            after = self._doors.run(self.tables_at, at, data, place)
             if after >= DEAD:
                 return int(after), int(place[0])
             at = int(place[1])
@@ -215,7 +234,9 @@ class GrammarAutomaton(Automaton):
 
     def is_accepting(self, at: int) -> bool:
         """See `Automaton.is_accepting`."""
-        return self.ask(self._step.is_accepting, at) == 1
+        while (answer := int(self._doors.is_accepting(self.tables_at, at))) < 0:
+            self.serve(answer)
+        return answer == 1
 
     def next_bytes(self, at: int) -> list[int]:
         """See `Automaton.next_bytes`."""

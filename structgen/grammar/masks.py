@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Masks, Row
 from structgen.automaton.byte_groups import groups
+from structgen.automaton.tables import Written
 from structgen.jit import kernels
 from structgen.mask.common import common_of
 
@@ -21,6 +22,7 @@ SMALL_TRIE = 64  # nodes; tries below are walked node by node
 LARGE_STRETCH = 128  # nodes; stretches of a trie from here on are not merged with others
 SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
 WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it is made ahead
+NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_PREPARED = 24
 
@@ -31,9 +33,8 @@ class GrammarMasks(Masks):
     def __init__(self, automaton: GrammarAutomaton, vocabulary: Vocabulary) -> None:
         self._automaton = automaton
         self._walk = kernels("grammar_walk")
-        self._parts_of = kernels("grammar_parts")
         self._tries_of = kernels("grammar_tries")
-        self._masks = kernels("grammar_masks")
+        self._masks, self._doors = kernels("grammar_masks"), kernels("grammar_doors")
         self._spread = kernels("walk").spread
         common = common_of(vocabulary)
         self._nodes, self._subtrees = common.nodes, common.subtrees
@@ -43,12 +44,23 @@ class GrammarMasks(Masks):
         self._begin()
         self._prepare()
 
+    @property
+    def _parts(self) -> Any:
+        """What kernels read and write, `kernels.grammar_tries.Parts`."""
+        return self._kept
+
+    @_parts.setter
+    def _parts(self, parts: Any) -> None:
+        self._kept, self._written = parts, Written(len(parts))
+        self._doors.keep_parts(parts, self._written.address)
+
     def _begin(self) -> None:
         """Forget all parts."""
         k, trie = self._tries_of, self._nodes
         sizes = np.zeros(k.SIZE_COUNT, np.int64)
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
         sizes[k.CLUSTERED] = LARGE_TRIE
+        sizes[[k.FEW, k.MANY]] = NOTED_WALK
         sizes[k.TRIES] = 1
         tries = np.zeros((1024, 4), np.int32)
         tries[0, 2] = len(trie.byte)
@@ -62,6 +74,7 @@ class GrammarMasks(Masks):
             order=self._subtrees.order,
             group=groups(),
             follow=self._automaton.follow,
+            tied=self._automaton.tied,
             sub_byte=np.zeros(1 << 15, np.uint8),
             sub_depth=np.zeros(1 << 15, np.int32),
             sub_end=np.zeros(1 << 15, np.int32),
@@ -70,7 +83,7 @@ class GrammarMasks(Masks):
             tries=tries,
             parts=np.zeros((1024, 5), np.int32),
             lists=np.zeros(1 << 16, np.int32),
-            dense=np.zeros((16, self._words), np.int32),
+            dense=np.zeros((64, self._words), np.int32),
             memo=np.full((2048, 2), -1, np.int64),
             segments=np.zeros((1 << 14, 4), np.int32),
             groups=np.zeros((256, 2), np.int32),
@@ -79,6 +92,7 @@ class GrammarMasks(Masks):
             stack=np.zeros(2 * (self._depth + 4), np.int64),
             scratch=np.zeros(self._words, np.int32),
             places=np.zeros(1 << 12, np.int64),
+            walks=np.zeros(1 << 18, np.int32),
             sizes=sizes,
         )
 
@@ -105,7 +119,7 @@ class GrammarMasks(Masks):
         automaton.tables.work[base] = state
         lexer = automaton.ask(k.intern, k.LEXER, base, 1)
         part = int(kernels("tables").lookup(self._parts.memo, (trie << 31) | lexer))
-        return part if part >= 0 else self._until_done(self._parts_of.build, trie, lexer)
+        return part if part >= 0 else self._until_done(self._doors.build, trie, lexer)
 
     def _tries(self, part: int) -> list[int]:
         """The large tries of what is left of tokens where the lexeme of a part ends."""
@@ -126,20 +140,20 @@ class GrammarMasks(Masks):
         row = np.zeros(self._words, np.int32)
         automaton = self._automaton
         if at < self._several:
-            self._until_done(self._masks.mask, automaton.tied, at, row)
+            self._until_done(self._doors.mask, at, row)
             return row
         for thread in automaton.threads(at):
             place = automaton.ask(self._masks.place_of, *thread)
             if thread[2]:
-                self._until_done(self._masks.walk_plain, 0, place, row)
+                self._until_done(self._doors.walk_plain, 0, place, row)
             else:
-                self._until_done(self._masks.mask, automaton.tied, place, row)
+                self._until_done(self._doors.mask, place, row)
         return row
 
     def _until_done(self, kernel: Any, *arguments: Any) -> int:
         """Call a kernel that takes tables and parts until it needs nothing more: its answer."""
         while True:
-            code = int(kernel(self._automaton.tables, self._parts, *arguments))
+            code = int(kernel(self._automaton.tables_at, self._written.address, *arguments))
             if code >= 0:
                 return code
             if code == self._tries_of.NEED_ROOM:
@@ -170,6 +184,7 @@ class GrammarMasks(Masks):
             k.LINKS: ("links",),
             k.CUTS: ("cuts",),
             k.PLACES: ("places",),
+            k.WALKS: ("walks",),
         }[int(p.sizes[k.FULL])]
         larger = {}
         for name in names:

@@ -1,0 +1,285 @@
+"""In: tables, a trie, a lexer state. Out: its tokens within the lexeme, segments behind its ends.
+
+What a walk below a node of the vocabulary's trie finds depends on the lexer state there alone. It
+is noted: names and keywords that begin like names go on in the same state soon.
+"""
+
+from __future__ import annotations
+
+import numba
+
+from structgen.kernels.flags import folded, inlined, inner
+from structgen.kernels.grammar_lexer import call_endings, call_next_lexer, call_next_watches
+from structgen.kernels.grammar_loops import is_whole, may_follow
+from structgen.kernels.grammar_step import known_after
+from structgen.kernels.grammar_tables import CLASS, GRAMMAR, INT, fixed
+from structgen.kernels.grammar_tries import (
+    FEW,
+    GROUPS,
+    KEPT,
+    LISTS,
+    MANY,
+    MEMO,
+    NOTED,
+    PARTS_T,
+    PLACE,
+    SEGMENTS,
+    SPARSE,
+    WALKS,
+    full,
+    set_bit,
+)
+from structgen.kernels.tables import DEAD, UNKNOWN, find, slot_of
+
+SMALL_SUBTREE = 2  # nodes; below, walking is no slower than looking
+
+
+@folded(INT(PARTS_T, INT, INT))
+def group_of(p, terminals, watches):  # type: ignore[no-untyped-def]
+    """The number of a group in p.groups, which has it from now on; or NEED_ROOM."""
+    group = numba.int64(0)
+    while group < p.sizes[GROUPS]:
+        if p.groups[group, 0] == terminals and p.groups[group, 1] == watches:
+            return group
+        group += 1
+    if group >= p.groups.shape[0]:
+        return full(p, GROUPS)
+    p.groups[group, 0] = terminals
+    p.groups[group, 1] = watches
+    p.sizes[GROUPS] += 1
+    return group
+
+
+@folded(INT(PARTS_T, INT, INT, INT, INT, INT))
+def extend_segment(p, group, first, last, above, count):  # type: ignore[no-untyped-def]
+    """Add nodes to the segments of a group: the number of segments now, or NEED_ROOM."""
+    k = count - 1
+    while k >= 0 and k >= count - 4:
+        s = p.segments[k]
+        if s[0] == group and s[2] == first and s[3] == above:
+            p.segments[k, 2] = last
+            return count
+        k -= 1
+    if count >= p.segments.shape[0]:
+        return full(p, SEGMENTS)
+    p.segments[count, 0] = group
+    p.segments[count, 1] = first
+    p.segments[count, 2] = last
+    p.segments[count, 3] = above
+    return count + 1
+
+
+@inlined
+def keep(p, token):  # type: ignore[no-untyped-def]
+    """Set the bit of a token in p.scratch, list it while they are few, note it on a noted walk."""
+    set_bit(p.scratch, token)
+    if p.sizes[KEPT] < p.sizes[SPARSE]:
+        p.lists[p.lists.shape[0] - p.sizes[SPARSE] + p.sizes[KEPT]] = token
+    p.sizes[KEPT] += 1
+    if p.sizes[NOTED] >= 0:
+        p.walks[p.sizes[WALKS] + 2 + p.sizes[NOTED]] = token
+        p.sizes[NOTED] += 1
+
+
+@folded(INT(PARTS_T, INT, INT))
+def keep_tokens(p, merged, node):  # type: ignore[no-untyped-def]
+    """`keep` the tokens at a node."""
+    if merged == 1:
+        for j in range(p.sub_start[node], p.sub_start[node + 1]):
+            keep(p, p.sub_token[j])
+    elif p.token[node] >= 0:
+        keep(p, p.token[node])
+    return numba.int64(0)
+
+
+@folded(INT(PARTS_T, INT, INT))
+def keep_subtree(p, node, end):  # type: ignore[no-untyped-def]
+    """`keep` the tokens of a whole subtree of the vocabulary's trie."""
+    for j in range(p.before[node], p.before[end]):
+        keep(p, p.order[j])
+    return numba.int64(0)
+
+
+@folded(INT(PARTS_T, INT, INT, INT))
+def note_walk(p, key, first, count):  # type: ignore[no-untyped-def]
+    """Keep what a noted walk below a node has found, under a key: 0, or NEED_ROOM.
+
+    In p.walks: the numbers of tokens and segments, the tokens, and for each of the segments from
+    `first` on terminals, watches, first, last + 1, depth above.
+    """
+    place = p.sizes[WALKS]
+    at = place + 2 + p.sizes[NOTED]
+    if at + 5 * (count - first) > p.walks.shape[0]:
+        return full(p, WALKS)
+    if 2 * p.sizes[MEMO] >= p.memo.shape[0]:
+        return full(p, MEMO)
+    p.walks[place] = p.sizes[NOTED]
+    p.walks[place + 1] = count - first
+    for k in range(first, count):
+        group = p.segments[k, 0]
+        p.walks[at] = p.groups[group, 0]
+        p.walks[at + 1] = p.groups[group, 1]
+        for j in range(1, 4):
+            p.walks[at + 1 + j] = p.segments[k, j]
+        at += 5
+    slot = slot_of(p.memo, key)
+    p.memo[slot, 0] = key
+    p.memo[slot, 1] = place
+    p.sizes[MEMO] += 1
+    p.sizes[WALKS], p.sizes[NOTED] = at, -1
+    return numba.int64(0)
+
+
+@folded(INT(PARTS_T, INT, INT))
+def walk_again(p, place, count):  # type: ignore[no-untyped-def]
+    """Do what is noted of a walk: the number of segments now, or NEED_ROOM."""
+    first = place + 2
+    last = first + p.walks[place]
+    for j in range(first, last):
+        keep(p, p.walks[j])
+    for j in range(last, last + 5 * p.walks[place + 1], 5):
+        group = group_of(p, numba.int64(p.walks[j]), numba.int64(p.walks[j + 1]))
+        if group < 0:
+            return group
+        if count >= p.segments.shape[0]:
+            return full(p, SEGMENTS)
+        p.segments[count, 0] = group
+        for k in range(1, 4):
+            p.segments[count, k] = p.walks[j + 1 + k]
+        count += 1
+    return count
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT))
+def note_ends(t, p, ends, kind, node_end, count):  # type: ignore[no-untyped-def]
+    """List a node (node_end: node << 31 | end) in each group in which a lexeme ends before it.
+
+    kind: the class of its byte; ends: of the lexer state above. p.sizes[PLACE]: the depth above.
+    """
+    for j in range(t.heap[ends]):
+        terminals = numba.int64(t.heap[ends + 1 + 2 * j])
+        watches = numba.int64(t.heap[ends + 2 + 2 * j])
+        if not may_follow(t, p, terminals, kind):
+            continue
+        after = call_next_watches(t, watches, kind)
+        if after == DEAD:
+            continue
+        if after < 0:
+            return after
+        if after == 0:
+            watches = numba.int64(0)
+        group = group_of(p, terminals, watches)
+        if group < 0:
+            return group
+        first, last = node_end >> 31, node_end & 0x7FFFFFFF
+        count = extend_segment(p, group, first, last, p.sizes[PLACE], count)
+        if count < 0:
+            return count
+    return count
+
+
+@inlined
+def lexer_after(t, state, kind):  # type: ignore[no-untyped-def]
+    """The lexer state after a byte, DEAD, or a code."""
+    after = known_after(t, state, kind)
+    return call_next_lexer(t, state, kind) if after < DEAD else after
+
+
+@inlined
+def ends_of(t, state):  # type: ignore[no-untyped-def]
+    """`call_endings`, where that need not be called."""
+    ends = numba.int64(t.rec[state, 4])
+    return call_endings(t, state) if ends < 0 else ends
+
+
+@inlined
+def key_of_walk(node, lexer):  # type: ignore[no-untyped-def]
+    """The key of what is noted of the walk below a node from a lexer state there."""
+    return (numba.int64(1) << 60) | (numba.int64(node) << 31) | lexer
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def shortcut(t, p, state_after, node_end, count):  # type: ignore[no-untyped-def]
+    """Do what need not be walked below a node: the number of segments then, DEAD, or a code.
+
+    state_after: lexer state above << 31 | that at the node; node_end: node << 31 | end.
+    """
+    state, after = state_after >> 31, state_after & 0x7FFFFFFF
+    node, end = node_end >> 31, node_end & 0x7FFFFFFF
+    if state == after:
+        whole = is_whole(t, p, state, node)
+        if whole < 0:
+            return whole
+        if whole == 1:
+            keep_subtree(p, node, end)
+            return count
+    if p.sizes[NOTED] < 0 and p.sizes[FEW] <= end - node <= p.sizes[MANY]:
+        place = find(p.memo, key_of_walk(node, after))
+        if place != UNKNOWN:
+            return walk_again(p, place, count)
+        tokens = numba.int64(p.before[end]) - p.before[node]
+        if p.sizes[WALKS] + 2 + tokens > p.walks.shape[0]:
+            return full(p, WALKS)
+    return numba.int64(DEAD)
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT))
+def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
+    """Walk a trie within a lexeme: set bits of tokens that stay in it, list where they leave it.
+
+    Writes p.segments, p.groups and p.scratch, and the first sizes[SPARSE] tokens to the end of
+    p.lists. Walks below nodes of the vocabulary's trie are noted, and not done again from the same
+    state. Returns the number of segments, or a code; begin again then.
+    """
+    merged, last, base = p.tries[trie, 0], numba.int64(p.tries[trie, 2]), p.tries[trie, 3]
+    stack, half = p.stack, p.stack.shape[0] // 2
+    stack[0] = lexer
+    stack[half] = ends_of(t, lexer)
+    if stack[half] < 0:
+        return stack[half]
+    if p.sizes[LISTS] > p.lists.shape[0] - p.sizes[SPARSE]:
+        return full(p, LISTS)
+    p.sizes[KEPT] = p.sizes[GROUPS] = 0
+    p.sizes[NOTED] = -1
+    count, key, first = numba.int64(0), numba.int64(0), numba.int64(0)
+    i, until = numba.int64(p.tries[trie, 1]), numba.int64(-1)  # where a noted walk ends
+    while True:
+        if i == until:
+            code = note_walk(p, key, first, count)
+            if code < 0:
+                return code
+            until = numba.int64(-1)
+        if i >= last:
+            return count
+        if merged == 1:
+            depth, byte, end = p.sub_depth[i] - base, p.sub_byte[i], numba.int64(p.sub_end[i])
+        else:
+            depth, byte, end = p.depth[i] - base, p.byte[i], numba.int64(p.end[i])
+        kind, state = fixed(t, CLASS, byte), stack[depth - 1]
+        if t.heap[stack[half + depth - 1]] > 0:
+            p.sizes[PLACE] = base + depth - 1
+            count = note_ends(t, p, stack[half + depth - 1], kind, (i << 31) | end, count)
+            if count < 0:
+                return count
+        after = lexer_after(t, state, kind)
+        if after == DEAD:
+            i = end
+            continue
+        ends = after if after < 0 else ends_of(t, after)
+        if ends < 0:
+            return ends
+        if merged == 0 and end - i > SMALL_SUBTREE:
+            skipped = shortcut(t, p, (state << 31) | after, (i << 31) | end, count)
+            if skipped >= 0:
+                count = skipped
+                i = end
+                continue
+            if skipped < DEAD:
+                return skipped
+            if p.sizes[NOTED] < 0 and p.sizes[FEW] <= end - i <= p.sizes[MANY]:
+                p.sizes[NOTED] = 0
+                key, first, until = key_of_walk(i, after), count, end
+        stack[depth] = after
+        stack[half + depth] = ends
+        keep_tokens(p, merged, i)
+        i += 1
