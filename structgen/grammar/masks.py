@@ -25,6 +25,7 @@ WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it
 NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_PREPARED = 24
+MOST_BEGUN = 256  # terminals for which it is made ahead what tokens do that begin with them
 
 
 class GrammarMasks(Masks):
@@ -84,7 +85,7 @@ class GrammarMasks(Masks):
             parts=np.zeros((1024, 5), np.int32),
             lists=np.zeros(1 << 16, np.int32),
             dense=np.zeros((64, self._words), np.int32),
-            memo=np.full((2048, 2), -1, np.int64),
+            memo=np.full((8192, 2), -1, np.int64),
             segments=np.zeros((1 << 14, 4), np.int32),
             groups=np.zeros((256, 2), np.int32),
             links=np.zeros((1 << 14, 4), np.int32),
@@ -97,7 +98,7 @@ class GrammarMasks(Masks):
         )
 
     def _prepare(self) -> None:
-        """Make the parts that take longest before they are needed: where most tokens stay."""
+        """Make parts before they are needed: where most tokens stay, at the start of terminals."""
         automaton, k = self._automaton, kernels("grammar_tables")
         tables = automaton.tables
         after = tables.next[:, automaton.byte_classes[0x20:0x7F]]
@@ -111,6 +112,9 @@ class GrammarMasks(Masks):
             for state in wide:
                 if goes_on[state] and state in starts:
                     self._part(trie, state)
+        alone = ~automaton.tied[: len(starts)].any(axis=1)
+        for state in starts[alone][:MOST_BEGUN].tolist():
+            self._part(0, state)
 
     def _part(self, trie: int, state: int) -> int:
         """The part of a trie and one state of a terminal, made now."""

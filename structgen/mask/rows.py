@@ -21,7 +21,7 @@ from structgen.automaton.automaton import Row
 from structgen.jit import kernels
 from structgen.mask.bitmask import row_id
 
-FEW = 64  # rows that a store may be too small for again and again
+GROWTH = 8  # a store grows to so many times its rows: copies take long, room not used is no memory
 LEAST = 32  # rows that every store has room for
 BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
 THREAD_FROM = 1 << 18  # words from which a thread of its own pays
@@ -79,8 +79,8 @@ class RowStore:
         at = self._known.get(key)
         if at is None or not k.has_row(self.table, at, row):
             if self._count == len(self.table):
-                size = 2 * len(self.table)
-                if FEW < size < self._limit:  # copies take long; memory not written to is none
+                size = GROWTH * self._count
+                if self._count < self._limit < size:
                     size = self._limit
                 larger = np.empty((size, self.table.shape[1]), np.int32)
                 larger[: self._count] = self.table
