@@ -258,6 +258,18 @@ def insert(table, key, value):  # type: ignore[no-untyped-def]
     table[i, 1] = value
 
 
+@lean(types.boolean(HASH, I64, types.int64, types.int64))
+def keep_move(moves, sizes, key, code):  # type: ignore[no-untyped-def]
+    """Write a move down in `Tables.moves`, and count it in `Tables.sizes`; False if it is full."""
+    if 2 * sizes[4] >= moves.shape[0]:
+        return False
+    i = slot_of(moves, key)
+    moves[i, 0] = key
+    moves[i, 1] = code
+    sizes[4] += 1
+    return True
+
+
 @lean(types.void(HASH, HASH))
 def rehash(old, new):  # type: ignore[no-untyped-def]
     """Insert every entry of `old` into the larger, empty table `new`."""

@@ -62,8 +62,7 @@ class Engine(Numbering, Automaton):
         self._taken = TakenKeys(self.text, self._k.TAKEN)
         self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
         if saved is None:
-            start = self.frame_id(self.machine.start, (OPEN, -1, -1))
-            self._describe(start)
+            start = self._frame(self.machine.start, (OPEN, -1, -1))
             ctx = self._step.context(self.tables, start, -1, -1, -1)
             self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | int(ctx)
         else:
@@ -245,15 +244,14 @@ class Engine(Numbering, Automaton):
 
     def _frame(self, frame: Frame, origin: tuple[int, int, int]) -> int:
         """The number of a frame that has been described."""
-        known = self.frames_made
-        number = self.frame_id(frame, origin)
-        if number >= known:
-            self._describe(number)
+        number = self._frame_ids.get(frame)
+        if number is None:
+            number = self.frame_id(frame, origin)
+            self._describe(number, frame)
         return number
 
-    def _describe(self, number: int) -> None:
+    def _describe(self, number: int, frame: Frame) -> None:
         """Write down where a frame begins."""
-        frame = self.frame(number)
         lexeme = self.same_id(frame.lexeme, -1 - 2 * number)
         entry = lexeme
         if frame.entry is not None:
@@ -286,11 +284,10 @@ class Engine(Numbering, Automaton):
 
     def _write(self, frame: int, label: int, code: int) -> None:
         """Write a move down."""
-        t = self.tables
-        if 2 * t.sizes[4] >= len(t.moves):
-            self.tables = t = t._replace(moves=self._rehashed(t.moves))
-        self._k.insert(t.moves, (frame << 32) | label, code)
-        t.sizes[4] += 1
+        while not self._k.keep_move(
+            self.tables.moves, self.tables.sizes, frame << 32 | label, code
+        ):
+            self.tables = self.tables._replace(moves=self._rehashed(self.tables.moves))
 
     def _code(self, move: Move, numbers: list[int]) -> int:
         """How the tables write a move to frames with these numbers."""

@@ -1,59 +1,158 @@
-"""In: a plan whose names may come in any order. Out: frames that need not know which have come.
+"""In: an object whose names may come in any order. Out: frames that keep no account of names.
 
-What has been read of such an object is ticked off beside the frame, by kernels, so that an object
-has a frame for each kind of value, and not for each set of names that may have come.
+Which names have come is ticked off in a checklist beside the frames (`kernels.checklists`), so that
+an object has a frame for each kind of value, and not for each set of names that may have come. All
+of these frames have the one thread with which the object was opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 import numpy as np
 
 from structgen.automaton.json_frames import JsonFrame, Thread
-from structgen.automaton.json_lexemes import Layout, after_member
-from structgen.automaton.machine import Check, Checklist
+from structgen.automaton.json_lexemes import Layout, after_member, before_lexeme, key_start
+from structgen.automaton.lexer import LexState
+from structgen.automaton.machine import Check, Checklist, Goto, Move, Once, Pop, Tick
+from structgen.spec.json_exprs import Expr
+from structgen.spec.json_nodes import Node
 from structgen.spec.json_plans import ObjectPlan
 
 
+class Names(Checklist):
+    """The names of an object, and its frames as far as they have been needed.
+
+    values: those in which a value comes, by what that must fit; begun: the first of these.
+    """
+
+    __slots__ = ("begun", "key", "open", "thread", "values")
+
+    def __init__(self, thread: Thread) -> None:
+        plan: ObjectPlan = thread.plan
+        super().__init__(len(plan.names), *plan.checklist)
+        self.thread = thread
+        self.open: JsonFrame = self.frame("open")
+        self.key: JsonFrame | None = None
+        self.values: dict[Node, JsonFrame] = {}
+        self.begun: JsonFrame | None = None
+
+    def frame(self, stage: str) -> JsonFrame:
+        """A fresh frame of the object."""
+        frame = JsonFrame("object", stage)
+        frame.threads, frame.checklist = (self.thread,), self
+        return frame
+
+
 class Checklists:
-    """The checklists of one machine."""
+    """The objects of one machine that are opened with checklists, and what happens in them."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        node_of: Callable[[Expr], Node],
+        begin: Callable[[JsonFrame], None],
+    ) -> None:
+        """`begin` says what a frame begins with in which a value comes."""
         self._layout = layout
-        self._made: dict[tuple[int, ObjectPlan], Checklist] = {}
+        self._node_of = node_of
+        self._begin = begin
+        self._made: dict[tuple[int, ObjectPlan], Names] = {}
 
-    def of(self, threads: tuple[Thread, ...]) -> Checklist | None:
-        """What keeps account of an object's names, None if its frames must know by themselves."""
+    def opened(self, threads: tuple[Thread, ...]) -> JsonFrame | None:
+        """The frame of an object just opened; None if its frames must know by themselves."""
         if len(threads) != 1 or not threads[0].plan.is_checklist:
             return None
-        plan = threads[0].plan
-        key = threads[0].owner, plan
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = Checklist(len(plan.names), *plan.checklist)
-        return found
+        key = threads[0].owner, threads[0].plan
+        names = self._made.get(key)
+        if names is None:
+            names = self._made[key] = Names(threads[0])
+            self._begin_open(names)
+        return names.open
 
-    def check(self, frame: JsonFrame, checklist: Checklist) -> Check:
-        """What happens in `frame` after a value."""
-        if not checklist.after:
-            fits = (
-                bool(checklist.required),
-                not checklist.endless,
-                checklist.endless or len(checklist.possible) > len(checklist.required),
-            )
+    def event(self, frame: JsonFrame, label: Hashable) -> Move | None:
+        """What a label does, other than to open a value (see `Machine.event`)."""
+        names = frame.checklist
+        if not isinstance(names, Names):
+            return None
+        kind, value = label if isinstance(label, tuple) else (label, 0)
+        if isinstance(value, str):
+            return self._tick(names, value)
+        if kind == "free":
+            return self._free(names, value)
+        if kind == ",":
+            return Goto(self._next(names))
+        if kind == "}":
+            ends = frame.stage == "after" or not names.required
+            return Pop(("value", 1 << names.thread.owner)) if ends else None
+        return self._check(names) if value & 1 else None
+
+    def _tick(self, names: Names, name: str) -> Tick | None:
+        """The frame after a name. What has been read is not in it, but ticked off beside it."""
+        plan: ObjectPlan = names.thread.plan
+        position = plan.position(name)
+        if not plan.possible_names[position]:
+            return None
+        return Tick(self._value(names, plan.child(name)), position)
+
+    def _free(self, names: Names, mask: int) -> Once | None:
+        """The frame after a key without a name, which is in the languages of `mask`."""
+        for cell in names.thread.plan.cells:
+            if mask >> (names.open.others.index(cell.loose) + 1) & 1:  # the first: that of names
+                return Once(self._value(names, cell.child))
+        return None
+
+    def _value(self, names: Names, child: Expr) -> JsonFrame:
+        """The frame in which a value comes that must fit `child`."""
+        node = self._node_of(child)
+        frame = names.values.get(node)
+        if frame is None:
+            frame = names.values[node] = names.frame("value")
+            frame.vector = (node,)
+            names.begun = frame.begun = names.begun or frame
+            self._begin(frame)
+        return frame
+
+    def _check(self, names: Names) -> Check:
+        """What happens after a value."""
+        if not names.after:
+            more = names.endless or len(names.possible) > len(names.required)
+            fits = bool(names.required), not names.endless, more
             ways = (True, False), (False, True), (True, True)
-            checklist.after = tuple(
-                self._after(frame, *way) if ok else None for way, ok in zip(ways, fits, strict=True)
+            names.after = tuple(
+                self._after(names, *way) if ok else None for way, ok in zip(ways, fits, strict=True)
             )
-        return Check(checklist)
+        return Check(names)
 
-    def _after(self, frame: JsonFrame, more: bool, ends: bool) -> JsonFrame:
+    def _after(self, names: Names, more: bool, ends: bool) -> JsonFrame:
         """The frame after a value in which more may follow, or the end."""
-        after = JsonFrame(frame.kind, "after")
-        after.threads, after.checklist = frame.threads, frame.checklist
-        after.lexeme = after_member(more, "}" if ends else None, self._layout)
-        return after
+        frame = names.frame("after")
+        frame.lexeme = after_member(more, "}" if ends else None, self._layout)
+        return frame
+
+    def _next(self, names: Names) -> JsonFrame:
+        """The frame after a comma: as that of the object just opened, but a key must come."""
+        if names.key is None:
+            names.key, opened = names.frame("key"), names.open
+            names.key.alike, names.key.entry = opened, opened.entry
+            names.key.high, names.key.allowed = opened.high, opened.allowed
+            names.key.others = opened.others
+            names.key.lexeme = opened.lexeme if names.required else self._keys(names, closing=False)
+        return names.key
+
+    def _begin_open(self, names: Names) -> None:
+        """Say what the frame of an object just opened begins with."""
+        cells = names.thread.plan.cells
+        names.open.high, names.open.allowed = names.size, allowed(names)
+        names.open.others = tuple(dict.fromkeys(cell.loose for cell in cells))
+        names.open.entry = before_lexeme(self._layout.inner)
+        names.open.lexeme = self._keys(names, closing=not names.required)
+
+    def _keys(self, names: Names, closing: bool) -> LexState:
+        """At the start of a key, or of `}` when `closing`."""
+        others = names.open.others
+        listed = names.thread.plan.named if others or names.possible else None
+        return key_start(listed, others, self._layout, closing, takes=True)
 
 
 def ticked(frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:

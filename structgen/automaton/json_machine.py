@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from structgen.automaton.json_checklists import Checklists, allowed, ticked
+from structgen.automaton.json_checklists import Checklists, ticked
 from structgen.automaton.json_frames import (
     JsonFrame,
     Thread,
@@ -41,7 +41,6 @@ from structgen.automaton.machine import (
     COMPARED,
     LOOKED_AT,
     UNUSED,
-    Checklist,
     Goto,
     Machine,
     Move,
@@ -49,7 +48,6 @@ from structgen.automaton.machine import (
     Pop,
     Push,
     Stack,
-    Tick,
 )
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import Expr
@@ -84,7 +82,8 @@ class JsonMachine(Machine[JsonFrame]):
         self._costs = costs
         self._layout = layout
         self._frames: dict[Hashable, JsonFrame] = {}
-        self._checklists = Checklists(layout)
+        self._starts: dict[tuple[Node, ...], tuple[LexState, bool]] = {}  # of plain values
+        self._checklists = Checklists(layout, node_of, self._begin)
         self._names = NameLists()
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())
@@ -110,27 +109,23 @@ class JsonMachine(Machine[JsonFrame]):
 
     def event(self, frame: JsonFrame, label: Hashable, text: bytes) -> Move | None:
         """See `Machine.event`."""
+        if label in ("{", "["):
+            return self._open(self._pending(frame), "object" if label == "{" else "array")
+        if frame.checklist is not None:
+            return self._checklists.event(frame, label)
         if isinstance(label, tuple):
             kind, value = label[0], label[1]
             if kind in {"value", "item", "closed"}:
                 read = scalar(text) if kind == "item" else label[2] if kind == "closed" else None
-                if frame.checklist is not None:
-                    return self._checklists.check(frame, frame.checklist) if value & 1 else None
                 return _goto(self._close(self._pending(frame), value, read))
             if kind == "free":
                 return self._any_key(frame, value)
             if kind == "once":
                 after = self._close(self._pending(frame), value)
                 return None if after is None else Once(after)
-            if frame.checklist is not None:
-                return self._tick(frame, value)
             return _goto(self._key(frame, value if kind == "key" else json.loads(b'"' + text)))
-        if label in ("{", "["):
-            return self._open(self._pending(frame), "object" if label == "{" else "array")
         if label == ",":
             return _goto(self._comma(frame))
-        if frame.checklist is not None and frame.stage == "after":
-            return Pop(("value", 1 << frame.threads[0].owner))
         if label in ("}", "]"):
             owners = self._accepting(frame)
             if not owners:
@@ -151,8 +146,8 @@ class JsonMachine(Machine[JsonFrame]):
         if kind == "array" and not frame.watched:
             threads = told_apart(threads)
         built = () if frame.watched else None
-        account = self._checklists.of(threads) if kind == "object" and built is None else None
-        return Push(self._frame(kind, "open", threads, (), built, account), frame.begun)
+        opened = self._checklists.opened(threads) if kind == "object" and built is None else None
+        return Push(opened or self._frame(kind, "open", threads, (), built), frame.begun)
 
     def _close(self, frame: JsonFrame, mask: int, value: Value = None) -> JsonFrame | None:
         """The frame after a child that fits the nodes in `mask`, whose value may be asked for."""
@@ -167,11 +162,8 @@ class JsonMachine(Machine[JsonFrame]):
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
         if frame.kind == "array":
             return self._item(frame)
-        threads = frame.threads
-        if frame.checklist is None:
-            threads = tuple(t for t in threads if t.plan.may_go_on(t.progress))
-        kept = (), frame.built, frame.checklist
-        return self._frame("object", "key", threads, *kept) if threads else None
+        threads = tuple(t for t in frame.threads if t.plan.may_go_on(t.progress))
+        return self._frame("object", "key", threads, (), frame.built) if threads else None
 
     def _item(self, frame: JsonFrame) -> JsonFrame | None:
         """The frame in which the next item of an array is pending."""
@@ -208,17 +200,16 @@ class JsonMachine(Machine[JsonFrame]):
         def index(child: Expr) -> int:
             return nodes.setdefault(self._node_of(child), len(nodes))
 
-        ticks = frame.checklist is not None
         threads = tuple(
             t._replace(
-                progress=t.progress if ticks else take.after,
+                progress=take.after,
                 need=index(take.child),
                 asked=tuple(map(index, take.asked)),
             )
             for t, take in taken
         )
         threads = tuple(dict.fromkeys(threads))
-        return self._frame(frame.kind, "value", threads, tuple(nodes), built, frame.checklist)
+        return self._frame(frame.kind, "value", threads, tuple(nodes), built)
 
     def _pending(self, frame: JsonFrame) -> JsonFrame:
         """The frame that waits for a value: of a fresh array, the one for its first item."""
@@ -230,11 +221,6 @@ class JsonMachine(Machine[JsonFrame]):
         """The bits of the owners for which the value would be complete here."""
         owners = {t.owner for t in frame.threads if t.plan.may_end(t.progress)}
         return sum(1 << owner for owner in owners)
-
-    def _tick(self, frame: JsonFrame, name: str) -> Tick | None:
-        """The frame after a name. What has been read is not in it, but ticked off beside it."""
-        after, plan = self._key(frame, name), frame.threads[0].plan
-        return None if after is None else Tick(after, plan.position(name))
 
     def ticked(self, frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
         """See `Machine.ticked`."""
@@ -249,9 +235,8 @@ class JsonMachine(Machine[JsonFrame]):
         threads: tuple[Thread, ...],
         vector: tuple[Node, ...] = (),
         built: tuple[Any, ...] | None = None,
-        checklist: Checklist | None = None,
     ) -> JsonFrame:
-        key = (kind, stage, threads, vector, built, checklist)
+        key = (kind, stage, threads, vector, built)
         frame = self._frames.get(key)
         if frame is None:
             frame = JsonFrame(kind, stage)
@@ -259,11 +244,6 @@ class JsonMachine(Machine[JsonFrame]):
             watches = any(t.plan.watches(t.progress) for t in threads)
             frame.watched = built is not None or watches
             frame.apart = kind == "array" and any(map(is_apart, threads))
-            frame.checklist = checklist
-            if checklist is not None and stage == "key":
-                frame.alike = self._frame(kind, "open", threads, checklist=checklist)
-            elif checklist is not None and stage == "value":
-                checklist.begun = frame.begun = checklist.begun or frame
             self._begin(frame)
             self._frames[key] = frame
         return frame
@@ -271,7 +251,6 @@ class JsonMachine(Machine[JsonFrame]):
     def _begin(self, frame: JsonFrame) -> None:
         """Say what a frame begins with."""
         layout = self._layout
-        closing = bool(self._accepting(frame))
         if frame.kind == "end":
             frame.lexeme = text_end(layout)
         elif frame.stage == "value":
@@ -283,13 +262,14 @@ class JsonMachine(Machine[JsonFrame]):
         elif frame.stage == "after":
             more = any(t.plan.may_go_on(t.progress) for t in frame.threads)
             bracket = "}" if frame.kind == "object" else "]"
-            frame.lexeme = after_member(more, bracket if closing else None, layout)
+            frame.lexeme = after_member(more, bracket if self._accepting(frame) else None, layout)
         else:
             frame.entry = before_lexeme(layout.inner)
+            closing = frame.stage == "open" and self._accepting(frame) > 0
             if frame.kind == "array":
                 frame.lexeme = self._value_start(self._pending(frame), closing)
             else:
-                self._begin_key(frame, closing and frame.stage == "open")
+                self._begin_key(frame, closing)
 
     def _begin_key(self, frame: JsonFrame, closing: bool) -> None:
         """Say which keys may come next.
@@ -301,11 +281,7 @@ class JsonMachine(Machine[JsonFrame]):
         plan, progress = threads[0].plan, threads[0].progress
         takes = frame.built is None and all(t.plan.is_by_cell(t.progress) for t in threads)
         cells = [cell for t in threads for cell in t.plan.open_cells(t.progress)] if takes else []
-        if frame.checklist is not None:
-            frame.high = frame.checklist.size
-            frame.allowed = allowed(frame.checklist)
-            names = plan.named if cells or frame.checklist.possible else None
-        elif len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
+        if len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
             takes = True
             frame.low, frame.high = plan.span(progress)
             names = plan.named if cells or frame.low < frame.high else None
@@ -319,12 +295,19 @@ class JsonMachine(Machine[JsonFrame]):
 
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
         vector = frame.vector
+        plain = not (closing or frame.watched or frame.apart)
+        if plain and vector in self._starts:
+            lexeme, frame.is_scalar = self._starts[vector]
+            return lexeme
         brackets = "[" * any(self._costs.arrays(node) for node in vector)
         brackets += "{" * any(self._costs.objects(node) for node in vector) + "]" * closing
         scalars = tuple(wanted(node) for node in vector)
         frame.is_scalar = not brackets
         kind = "item" if frame.watched else "once" if frame.apart else "value"
-        return value_start(scalars, brackets, kind, self._layout.surrogates)
+        lexeme = value_start(scalars, brackets, kind, self._layout.surrogates)
+        if plain:
+            self._starts[vector] = lexeme, frame.is_scalar
+        return lexeme
 
     def expected(self, frame: JsonFrame) -> str:
         """See `Machine.expected`."""

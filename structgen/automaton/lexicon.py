@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,11 @@ class Lexicon:
     rows: npt.NDArray[np.int32]
     accept: npt.NDArray[np.int32]
     recorded: npt.NDArray[np.uint8]
+
+    @cached_property
+    def identities(self) -> dict[int, tuple[int, LexState]]:
+        """The number of each state, and the state, by its `id`, which takes no hashing."""
+        return {id(state): (q, state) for state, q in self.state_ids.items()}
 
 
 def lexicon_of(

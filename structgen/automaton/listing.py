@@ -7,6 +7,7 @@ be read in their place (module `kernels.names`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,12 +18,12 @@ from structgen.automaton.origins import NAMED, REST
 from structgen.automaton.regex import ANY, EMPTY, EPSILON
 from structgen.automaton.regex_nodes import Literal, Words
 from structgen.automaton.tables import with_room
-from structgen.automaton.words import WordRange
+from structgen.automaton.words import WordRange, is_spellable
 
 if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering
 
-_FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
+_FIRST_SURROGATE = "\ud800"
 
 
 class Listed(NamedTuple):
@@ -77,8 +78,7 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     found = listed(state, k)
     if found is None or not isinstance(state, Text):
         return False
-    letters = [np.frombuffer(w.encode("utf-32-le", "surrogatepass"), np.int32) for w in found.words]
-    order = _in_order(letters)
+    order = _in_order(found.words)
     if not order:
         return False
     rest = others(state)
@@ -87,35 +87,34 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
         labels = [numbers.label_id(label_of(state, i), (q, NAMED + i)) for i in order]
     else:
         labels = [numbers.label_id(label_of(state, 0), (q, NAMED))] * len(order)
+    texts = [found.words[i] for i in order]
     t = numbers.tables
     first, used = int(t.sizes[5]), int(t.sizes[7])
-    ends = used + np.cumsum([0, *(len(letters[i]) for i in order)])
-    t = numbers.tables = t._replace(
-        order=with_room(t.order, first + len(order)),
-        words=with_room(t.words, first + len(order)),
-        letters=with_room(t.letters, int(ends[-1])),
-    )
-    t.order[first : first + len(order)] = [found.positions[i] for i in order]
-    t.words[first : first + len(order)] = np.stack([ends[:-1], ends[1:], labels], 1)
-    t.letters[used : ends[-1]] = np.concatenate([letters[i] for i in order])
-    t.sizes[5] += len(order)
-    t.sizes[7] = ends[-1]
-    row = t.within[q]
-    row[:] = 0
-    row[[k.KIND, k.OWNER, k.FIRST, k.LAST]] = k.IN_WORD, -1, first, first + len(order)
-    row[[k.REST, k.CAME, k.FLAGS]] = free, -1, found.flags
+    last = first + len(order)
+    ends = [*accumulate(map(len, texts), initial=used)]
+    if last > len(t.words) or ends[-1] > len(t.letters):
+        t = numbers.tables = t._replace(
+            order=with_room(t.order, last),
+            words=with_room(t.words, last),
+            letters=with_room(t.letters, ends[-1]),
+        )
+    t.order[first:last] = [found.positions[i] for i in order]
+    t.words[first:last] = [*zip(ends, ends[1:], labels, strict=False)]
+    t.letters[used : ends[-1]] = np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)
+    t.sizes[5], t.sizes[7] = last, ends[-1]
+    row = [0] * k.COLUMNS
+    row[k.KIND], row[k.FIRST], row[k.LAST] = k.IN_WORD, first, last
+    row[k.REST], row[k.FLAGS] = free, found.flags
+    row[k.OWNER] = row[k.CAME] = -1
+    t.within[q] = row
     if free < 0 and found.flags & k.GUARDED:
-        t.guard[q] = first, first + len(order)
+        t.guard[q] = first, last
     return True
 
 
-def _in_order(letters: Sequence[Any]) -> list[int]:
-    """The words that can be spelled, sorted by their UTF-16 code units."""
-    if all(len(word) == 0 or word.max() < _FIRST_SURROGATE for word in letters):
-        return list(range(len(letters)))
-    texts = {
-        i: word.tobytes().decode("utf-32-le", "surrogatepass").encode("utf-16-be", "surrogatepass")
-        for i, word in enumerate(letters)
-        if not ((word >= _FIRST_SURROGATE) & (word <= _LAST_SURROGATE)).any()
-    }
+def _in_order(words: Sequence[str]) -> list[int]:
+    """The words that can be spelled, sorted by their UTF-16 code units. They come sorted."""
+    if all(word.isascii() or max(word) < _FIRST_SURROGATE for word in words):
+        return list(range(len(words)))
+    texts = {i: word.encode("utf-16-be") for i, word in enumerate(words) if is_spellable(word)}
     return sorted(texts, key=texts.__getitem__)

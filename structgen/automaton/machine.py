@@ -56,11 +56,10 @@ class Checklist:
 
     size: positions are below it. required, possible: those that must come, and those that may.
     endless: whether other texts may always follow. after: the frames in which only more may follow,
-    only the end, or either, None for those that nothing leads to. begun: the first of those in
-    which a value comes. Compared by identity.
+    only the end, or either, None for those that nothing leads to. Compared by identity.
     """
 
-    __slots__ = ("after", "begun", "endless", "possible", "required", "size")
+    __slots__ = ("after", "endless", "possible", "required", "size")
 
     def __init__(
         self, size: int, required: Iterable[int], possible: Iterable[int], endless: bool
@@ -70,7 +69,6 @@ class Checklist:
         self.possible = tuple(possible)
         self.endless = endless
         self.after: tuple[Frame | None, ...] = ()
-        self.begun: Frame | None = None
 
 
 class Goto(NamedTuple):

@@ -7,6 +7,7 @@ that saved tables can be given their Python side again: the same places, met in 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,17 +15,19 @@ import numpy.typing as npt
 
 from structgen.automaton import listing, spelling, spelling_regex
 from structgen.automaton.lexer import Digits, End, LexState, Row
+from structgen.automaton.lexer_joints import Fork
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import Checklist, Frame, Machine
 from structgen.automaton.origins import BEFORE, FRAME, LABEL, STATE, Origins
-from structgen.automaton.tables import Written, foreign, fresh_tables, grown, with_room
+from structgen.automaton.tables import FEW_ROWS, Written, foreign, fresh_tables, grown, with_room
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.automaton.engine_store import Saved
 
 _OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
-FEW_ROWS, MANY_ROWS = 2048, 1 << 17  # rows of lexer states that tables have room for
+MANY_ROWS = 1 << 17  # rows of lexer states that tables have room for when there are many
+AT_ONCE = 256  # states that are looked through together
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 
 
@@ -35,9 +38,11 @@ class Numbering:
         self._make_machine = make_machine
         self._machine: Machine[Any] | None = None
         self._k = kernels("tables")
+        self._tables: Any = None
         self._common: tuple[LexState, ...] = ()  # the states of the lexicon, and their numbers
         self._common_ids: dict[LexState, int] = {}
         self._states: list[LexState | None] = []  # those behind
+        self._common_identities: dict[int, tuple[int, LexState]] = {}
         self._state_ids: dict[LexState, int] = {}
         self._identities: dict[int, tuple[int, LexState]] = {}
         self._labels: list[Hashable] = []
@@ -68,8 +73,9 @@ class Numbering:
 
     @tables.setter
     def tables(self, tables: Any) -> None:
+        if not all(map(is_, tables, self._tables or (None,))):  # writing them down takes long
+            self._written: Written | None = None
         self._tables = tables
-        self._written: Written | None = None
 
     @property
     def tables_at(self) -> int:
@@ -91,6 +97,7 @@ class Numbering:
         self._common, self._common_ids = lexicon.states, lexicon.state_ids
         self._labels, self._label_ids = list(lexicon.labels), dict(lexicon.label_ids)
         self._states, self._state_ids, self._frames = [], {}, []
+        self._common_identities = lexicon.identities
 
     @property
     def states_made(self) -> int:
@@ -230,7 +237,8 @@ class Numbering:
         """The same for an object that is met again and again: it is hashed only once."""
         known = self._identities.get(id(state))
         if known is None:
-            known = self._identities[id(state)] = (self._number(state, origin), state)
+            known = self._common_identities.get(id(state)) or (self._number(state, origin), state)
+            self._identities[id(state)] = known
         return known[0]
 
     def _number(self, state: LexState, origin: int) -> int:
@@ -250,8 +258,11 @@ class Numbering:
         """The number of the next state that Python describes; those before it are the kernels'."""
         made = int(self.tables.sizes[6])
         at = begin = len(self._common) + len(self._states)
-        while at < made and self.tables.within[at, self._k.OWNER] >= 0:
-            at += 1
+        while at < made:
+            described = self.tables.within[at : min(at + AT_ONCE, made), self._k.OWNER] < 0
+            at += int(described.argmax()) if described.any() else len(described)
+            if described.any():
+                break
         self._states.extend([None] * (at - begin))
         if at == made:
             self.make_room(1)
@@ -316,16 +327,22 @@ class Numbering:
 
     def _fill_from(self, q: int, state: LexState) -> None:
         """Fill the row of a lexer state from its description."""
-        row = self.row_of(state)
         codes: dict[int, int] = {}
-        found = [(byte, target) for byte, target in enumerate(row.targets) if target is not None]
+        if isinstance(state, Fork):  # few of the bytes lead on
+            found, accepted = [*state.targets], state.accept
+        else:
+            row = self.row_of(state)
+            found = [
+                (byte, target) for byte, target in enumerate(row.targets) if target is not None
+            ]
+            accepted = row.accept
         for byte, target in found:
             if id(target) not in codes:
                 if isinstance(target, End):
                     codes[id(target)] = -2 - self.label_id(target.label, (q, byte))
                 else:
                     codes[id(target)] = self.state_id(target, (q << 9) | byte)
-        accept = -1 if row.accept is None else self.label_id(row.accept, (q, BEFORE))
+        accept = -1 if accepted is None else self.label_id(accepted, (q, BEFORE))
         self.tables.rows[q] = -1
         self.tables.rows[q, [byte for byte, _ in found]] = [codes[id(t)] for _, t in found]
         self.tables.accept[q] = accept

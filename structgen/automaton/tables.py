@@ -17,7 +17,8 @@ from structgen.jit import kernels
 Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the checklists that fresh tables have room for
-STATES = 128  # lexer states that fresh tables have room for, apart from those of the lexicon
+FEW_ROWS = 2048  # rows that tables have room for at first: memory not written to costs nothing
+STATES = 256  # lexer states that fresh tables have room for, apart from those of the lexicon
 
 
 def fresh_tables(machine: Machine[Any]) -> Any:
@@ -25,7 +26,7 @@ def fresh_tables(machine: Machine[Any]) -> Any:
     lexicon = machine.lexicon
     tables: list[npt.NDArray[Any]] = [array.copy() for array in _template(lexicon, type(machine))]
     k = kernels("tables")
-    room = len(lexicon.states) + STATES
+    room = max(len(lexicon.states) + STATES, FEW_ROWS)
     return k.Tables(np.empty((room, 256), np.int32), *tables, addresses(), lexicon.rows)
 
 
@@ -43,7 +44,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[An
         "order": np.zeros(64, np.int32),
         "within": np.full((room, 14), -1, np.int32),
         "words": np.zeros((64, 3), np.int32),
-        "letters": np.zeros(256, np.int32),
+        "letters": np.zeros(512, np.int32),
         "allowed": np.zeros(64, np.uint8),
         "spans": np.zeros((128, 3), np.int32),
         "alike": np.full(2048, -1, np.int32),
@@ -52,10 +53,10 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[An
         "checklists": np.full((16, 7), -1, np.int32),
         "sets": np.zeros(512, np.int64),
         "same": np.full(256, -1, np.int32),
-        "contexts": np.zeros((256, 6), np.int32),
-        "origin": np.full(256, -1, np.int64),
-        "interned": np.full(512, -1, np.int32),
-        "remembered": hash_table(256),
+        "contexts": np.zeros((512, 6), np.int32),
+        "origin": np.full(512, -1, np.int64),
+        "interned": np.full(1024, -1, np.int32),
+        "remembered": hash_table(1024),
         "events": hash_table(16),
         "outlooks": hash_table(256),
         "asked": asked(ASKED),

@@ -62,3 +62,8 @@ def word_range(places: Mapping[str, int]) -> WordRange | None:
     """The language of exactly the words that have a number, or None when there are none."""
     table = WordTable(places)
     return WordRange(table, 0, len(table.words), 0) if table.words else None
+
+
+def is_spellable(word: str) -> bool:
+    """Whether a text can have a word: one with unpaired surrogates is no Unicode text."""
+    return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)

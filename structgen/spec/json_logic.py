@@ -182,11 +182,15 @@ def _objects_differ(a: ObjectAlt, b: ObjectAlt, peek: Peek, depth: int) -> bool:
 
 def object_child(o: ObjectAlt, key: str) -> Expr:
     """What the value of `key` must fit."""
+    if len(o.groups) == 1:
+        return group_child(o.groups[0], key)
     return conjoin(*(group_child(group, key) for group in o.groups))
 
 
 def group_child(group: Group, key: str) -> Expr:
     """What the value of `key` must fit, as far as one group says."""
+    if not group.patterns and group.keys is ANY:
+        return group.named.get(key, group.rest)
     if group.keys is not ANY and not matches(group.keys, key):
         return FALSE
     found = [group.named[key]] if key in group.named else []

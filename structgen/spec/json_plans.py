@@ -80,13 +80,10 @@ class ObjectPlan:
         """The keys that are not named and whose child some value fits, by child."""
         return tuple(c for c in self.all_cells if self._costs.possible(c.child))
 
-    def possible(self, name: str) -> bool:
-        """Whether some value fits the child of a name."""
-        return self._costs.possible(self.child(name))
-
     @cached_property
-    def _possible_names(self) -> tuple[bool, ...]:
-        return tuple(self.possible(name) for name in self.names)
+    def possible_names(self) -> tuple[bool, ...]:
+        """Whether some value fits the child of each of `names`."""
+        return tuple(self._costs.possible(self.child(name)) for name in self.names)
 
     @cached_property
     def named(self) -> WordRange | None:
@@ -97,7 +94,7 @@ class ObjectPlan:
     def spans(self) -> bool:
         """Whether the names that may come next are always those in one range of `names`."""
         plain = self.declared and not self._counts and type(self) is ObjectPlan
-        return plain and all(self._possible_names)
+        return plain and all(self.possible_names)
 
     def span(self, at: Progress) -> tuple[int, int]:
         """The range of positions in `names`, the end not included, of those that may come next."""
@@ -135,7 +132,7 @@ class ObjectPlan:
     def checklist(self) -> tuple[list[int], list[int], bool]:
         """Positions of the names that must come and that may; whether other keys may always."""
         needed = [self._index[name] for name in self.required]
-        possible = [i for i, ok in enumerate(self._possible_names) if ok]
+        possible = [i for i, ok in enumerate(self.possible_names) if ok]
         return sorted(needed), possible, bool(self.cells)
 
     def position(self, name: str) -> int:
@@ -156,7 +153,7 @@ class ObjectPlan:
 
     def _capacity(self, at: Progress) -> int:
         """How many more keys could follow in declared order, the minimum wanted being enough."""
-        named = sum(self._possible_names[at.position :])
+        named = sum(self.possible_names[at.position :])
         if named >= self.alt.least:
             return named
         used = len(at.seen) if self.declared else sum(k not in self._index for k in at.seen)
@@ -187,9 +184,9 @@ class ObjectPlan:
         names = self.names
         if self.declared:
             stop = self._stop(at.position)
-            found = [names[i] for i in range(at.position, stop) if self._possible_names[i]]
+            found = [names[i] for i in range(at.position, stop) if self.possible_names[i]]
         else:
-            possible = zip(names, self._possible_names, strict=True)
+            possible = zip(names, self.possible_names, strict=True)
             found = [n for n, ok in possible if ok and n not in at.seen]
         if self._counts:
             found = [n for n in found if self._viable(self.take(at, n))]
@@ -226,7 +223,7 @@ class ObjectPlan:
         index = self._index.get(key)
         if index is None:
             return any(matches(keys, key) for keys in self.next_others(at))
-        if key in at.seen or index < at.position or not self._possible_names[index]:
+        if key in at.seen or index < at.position or not self.possible_names[index]:
             return False
         if self.declared and not self.required.isdisjoint(self.names[at.position : index]):
             return False
