@@ -12,8 +12,17 @@ from numba import types
 from structgen.kernels.flags import called, inlined, lean
 from structgen.kernels.loops import allow, forbid
 from structgen.kernels.provide import call_provide
-from structgen.kernels.step import ending, lets_through, move, read
-from structgen.kernels.tables import AT_ALONG, AT_LISTED, DEAD, I32, I64, REST, TABLES
+from structgen.kernels.step import call_fire, call_step, ending, lets_through, read
+from structgen.kernels.tables import (
+    AT_ALONG,
+    AT_LISTED,
+    DEAD,
+    END_LABEL,
+    I32,
+    I64,
+    REST,
+    TABLES,
+)
 from structgen.kernels.walk import NODES
 
 ENDS_FULL = -9  #: the array of ends is full
@@ -74,6 +83,19 @@ def walk_below(t, nodes, top, row, ends, stack):  # type: ignore[no-untyped-def]
     return walk_tree(t, nodes, top, row, ends, stack, read, ending)
 
 
+@inlined
+def next_listed(t, nodes, q, rest, first):  # type: ignore[no-untyped-def]
+    """The next node of depth 1, from byte `first` on, where state `q` differs from its rest.
+
+    One past the last node if there is none.
+    """
+    for byte in range(first, 256):
+        other = t.rows[rest, byte] if rest >= 0 else DEAD
+        if t.rows[q, byte] != other and nodes.root_child[byte] >= 0:
+            return numba.int64(nodes.root_child[byte])
+    return numba.int64(nodes.byte.shape[0])
+
+
 @lean(types.int64(TABLES, NODES, types.int32[::1], I64))
 def walk_listed(t, nodes, row, stack):  # type: ignore[no-untyped-def]
     """Set and clear bits of the tokens that begin within listed words, read from `stack[0]`.
@@ -90,11 +112,10 @@ def walk_listed(t, nodes, row, stack):  # type: ignore[no-untyped-def]
     code = numba.int64(0)
     while i < nodes.byte.shape[0]:
         depth = nodes.depth[i]
-        byte = numba.int64(nodes.byte[i])
         pair = stack[depth - 1]
         stack[half + depth] = 0
         if stack[half + depth - 1] == 0:
-            pair = read(t, pair, byte)
+            pair = call_step(t, pair, numba.int64(nodes.byte[i]))
         else:
             q = pair >> 32
             if t.filled[q] == 0:
@@ -106,13 +127,18 @@ def walk_listed(t, nodes, row, stack):  # type: ignore[no-untyped-def]
                 code = call_provide(t, rest)
                 if code < 0:
                     break
+            if depth == 1:
+                i = next_listed(t, nodes, q, rest, numba.int64(nodes.byte[i]))
+                if i >= nodes.byte.shape[0]:
+                    break
+            byte = numba.int64(nodes.byte[i])
             target = numba.int64(t.rows[q, byte])
             if target == (t.rows[rest, byte] if rest >= 0 else DEAD):
                 i = nodes.end[i]
                 continue
             if target < 0:
                 forbid(nodes, row, i, nodes.end[i])
-                pair = move(t, pair & 0xFFFFFFFF, -target - 2, False)
+                pair = call_fire(t, pair & 0xFFFFFFFF, -target - 2)
             elif lets_through(t, pair & 0xFFFFFFFF, target):
                 stack[half + depth] = 1
                 pair = (target << 32) | (pair & 0xFFFFFFFF)
@@ -134,14 +160,30 @@ def walk_listed(t, nodes, row, stack):  # type: ignore[no-untyped-def]
 call_listed = called(walk_listed, AT_LISTED)
 
 
-@lean(types.int64(TABLES, NODES, types.int64, types.int32[::1], I64))
-def walk_along(t, nodes, own, row, stack):  # type: ignore[no-untyped-def]
+@inlined
+def next_read(t, nodes, q, behind, first):  # type: ignore[no-untyped-def]
+    """The next node of depth 1, from byte `first` on, that states `q` or `behind` may read.
+
+    One past the last node if there is none. behind: -1 if there is no such state, DEAD - 1 if any
+    byte may be read there.
+    """
+    for byte in range(first, 256):
+        if nodes.root_child[byte] >= 0 and (
+            t.rows[q, byte] != DEAD
+            or behind < DEAD
+            or (behind >= 0 and t.rows[behind, byte] != DEAD)
+        ):
+            return numba.int64(nodes.root_child[byte])
+    return numba.int64(nodes.byte.shape[0])
+
+
+@lean(types.int64(TABLES, NODES, types.int32[::1], I64))
+def walk_along(t, nodes, row, stack):  # type: ignore[no-untyped-def]
     """Set bits of all tokens that can be read from the pair `stack[0]`, byte by byte.
 
-    For positions from which few bytes lead on. own: 1 to take only tokens whose first byte stays in
-    the lexer state's own lexeme. row: int32[words]. stack: int64[depth + 4], its last but two entry
-    is the node to go on from. Returns 0 when done or a NEED_* code; call again with the same
-    arguments.
+    For positions from which few bytes lead on. row: int32[words]. stack: int64[depth + 4], its last
+    but two entry is the node to go on from. Returns 0 when done or a NEED_* code; call again with
+    the same arguments.
     """
     place = stack.shape[0] - 3
     q = stack[0] >> 32
@@ -149,15 +191,27 @@ def walk_along(t, nodes, own, row, stack):  # type: ignore[no-untyped-def]
         code = call_provide(t, q)
         if code < 0:
             return code
-    early = t.accept[q] > 0 and own == 0
+    behind = numba.int64(DEAD)  # the state where the lexeme ends before the first byte
+    if t.accept[q] > END_LABEL:
+        after = call_fire(t, stack[0] & 0xFFFFFFFF, numba.int64(t.accept[q]))
+        if after < DEAD:
+            return after
+        if after >= 0:
+            behind = after >> 32
+            if t.filled[behind] == 0:
+                code = call_provide(t, behind)
+                if code < 0:
+                    return code
+            if t.accept[behind] > END_LABEL:
+                behind = numba.int64(DEAD - 1)
     i = stack[place]
     while i < nodes.byte.shape[0]:
         depth = nodes.depth[i]
-        byte = numba.int64(nodes.byte[i])
-        if depth == 1 and t.rows[q, byte] == DEAD and not early:
-            i = nodes.end[i]
-            continue
-        pair = read(t, stack[depth - 1], byte)
+        if depth == 1:
+            i = next_read(t, nodes, q, behind, numba.int64(nodes.byte[i]))
+            if i >= nodes.byte.shape[0]:
+                break
+        pair = read(t, stack[depth - 1], numba.int64(nodes.byte[i]))
         if pair >= 0:
             stack[depth] = pair
             allow(nodes, row, i)

@@ -11,15 +11,26 @@ import numpy as np
 from numba import types
 
 from structgen.kernels.below import call_along, call_listed
-from structgen.kernels.flags import kernel, lean, loader, stored
+from structgen.kernels.beyond import BEYOND, EACH, call_beyond
+from structgen.kernels.flags import WORDS, kernel, lean, loader, stored
 from structgen.kernels.outlook import outlook
 from structgen.kernels.step import call_ending, call_run
 from structgen.kernels.tables import BYTES, I64, OF, TABLES
-from structgen.kernels.walk import CROSSINGS, NODES, RESTS, allow_all, call_crossing
+from structgen.kernels.walk import (
+    CROSSINGS,
+    NODES,
+    RESTS,
+    Crossings,
+    Nodes,
+    allow_all,
+    call_crossing,
+)
 
 tables_at, nodes_at = loader(TABLES), loader(NODES)
-crossings_at, rests_at = loader(CROSSINGS), loader(RESTS)
-CROSSING, LISTED, NARROW, ENTRY = 1, 2, 4, 8  # parts of `make`
+crossings_at, rests_at, beyond_at = loader(CROSSINGS), loader(RESTS), loader(BEYOND)
+CROSSING, LISTED, NARROW, ENTRY, SORTED = 1, 2, 4, 8, 16  # parts of `make`, and how they are made
+EACH_LEFT = 2  #: in `need[3]`, that crossings are looked at one by one
+RESTS_AT, BEYOND_AT = 8 * WORDS * len(Nodes._fields), 8 * WORDS * len(Crossings._fields)
 
 
 @lean(types.void(TABLES, types.int64))
@@ -28,17 +39,23 @@ def keep_tables(t, address):  # type: ignore[no-untyped-def]
     stored(address, t)
 
 
-@lean(types.void(NODES, RESTS, types.int64, types.int64))
-def keep_nodes(nodes, rests, address, other):  # type: ignore[no-untyped-def]
-    """Write a trie down, and room for rests at the other address."""
+@lean(types.void(NODES, RESTS, types.int64))
+def keep_nodes(nodes, rests, address):  # type: ignore[no-untyped-def]
+    """Write a trie down, and room for rests behind it."""
     stored(address, nodes)
-    stored(other, rests)
+    stored(address + RESTS_AT, rests)
 
 
 @lean(types.void(CROSSINGS, types.int64))
 def keep_crossings(crossings, address):  # type: ignore[no-untyped-def]
     """Write crossings down."""
     stored(address, crossings)
+
+
+@lean(types.void(BEYOND, types.int64))
+def keep_beyond(beyond, address):  # type: ignore[no-untyped-def]
+    """Write down, behind the crossings at an address, what lies beyond them."""
+    stored(address + BEYOND_AT, beyond)
 
 
 @kernel(types.int64(types.int64, types.int64, BYTES))
@@ -56,46 +73,54 @@ def ending(tables, pair):  # type: ignore[no-untyped-def]
 
 
 @kernel(types.int64(*[types.int64] * 4))
-def begin(tables, rests, ctx, begun):  # type: ignore[no-untyped-def]
+def begin(tables, nodes, ctx, begun):  # type: ignore[no-untyped-def]
     """Note from now on what is asked of a context, and return what `outlook` does."""
     t = tables_at(tables)
     for k in range(t.asked.shape[0]):
         t.asked[k] = 0
     t.asked[OF] = ctx
-    return outlook(t, rests_at(rests), ctx, begun)
+    return outlook(t, rests_at(nodes + RESTS_AT), ctx, begun)
 
 
 @kernel(types.int64(*[types.int64] * 7, types.int32[::1], I64))
-def make(tables, nodes, crossings, rests, pair, inner, parts, row, stack):  # type: ignore[no-untyped-def]
+def make(tables, nodes, inside, around, pair, inner, parts, row, stack):  # type: ignore[no-untyped-def]
     """Set the bits of all tokens that may follow `pair`, part by part. row: int32[words].
 
-    parts: CROSSING: those that end the lexeme of pair `inner`, at `crossings`; LISTED: those within
-    listed words, where it is (see `walk_listed`); NARROW: all that can be read from there; ENTRY:
-    those that begin within the lexeme of `pair` (see `walk_along`). stack: int64[2 * (depth + 3)],
-    zeros. `t.need[2]` and `t.need[3]`, zeros at first, say how far it has come. Returns 0 when done
-    or a NEED_* code; call again with the same arguments.
+    parts: CROSSING: those that end the lexeme of pair `inner`, at the crossings at `inside`, sorted
+    as well if SORTED; LISTED: those within listed words, where it is (see `walk_listed`); NARROW:
+    all that can be read from there; ENTRY: those that begin within the white space of `pair` and go
+    on beyond it, sorted at `around`. stack: int64[2 * (depth + 3)], zeros. `t.need[2]` and
+    `t.need[3]`, zeros at first, say how far it has come. Returns 0 when done or a NEED_* code; call
+    again with the same arguments.
     """
-    t, trie = tables_at(tables), nodes_at(nodes)
-    half = stack.shape[0] // 2 - 2
+    t, trie, room = tables_at(tables), nodes_at(nodes), rests_at(nodes + RESTS_AT)
+    half, last, ctx = stack.shape[0] // 2 - 2, stack.shape[0] - 1, pair & 0xFFFFFFFF
     while t.need[2] < 4:
         part = 1 << t.need[2]
         if parts & part != 0:
             if t.need[3] == 0:
-                last = stack.shape[0] - 1
                 stack[last] = stack[last - 1] = stack[last - 2] = 0
-                stack[0] = pair if part == ENTRY else inner
+                stack[0] = inner
                 if part == CROSSING:
                     stack[last - 1] = -1
                 elif part == LISTED:
                     stack[half] = 1
-                t.need[3] = 1
-            if part == CROSSING:
-                known, room, ctx = crossings_at(crossings), rests_at(rests), pair & 0xFFFFFFFF
-                code = call_crossing(t, trie, known, room, ctx, row, stack)
+                t.need[3] = 1 if part != CROSSING or parts & SORTED != 0 else EACH_LEFT
+            if part == CROSSING and t.need[3] == 1:
+                beyond = beyond_at(inside + BEYOND_AT)
+                code = call_beyond(t, trie, beyond, room, ctx, 0, row, stack)
+                if code == EACH:
+                    t.need[3] = EACH_LEFT
+                    continue
+            elif part == CROSSING:
+                code = call_crossing(t, trie, crossings_at(inside), room, ctx, row, stack)
             elif part == LISTED:
                 code = call_listed(t, trie, row, stack)
+            elif part == NARROW:
+                code = call_along(t, trie, row, stack)
             else:
-                code = call_along(t, trie, 1 if part == ENTRY else 0, row, stack)
+                beyond = beyond_at(around + BEYOND_AT)
+                code = call_beyond(t, trie, beyond, room, ctx, 1, row, stack)
             if code < 0:
                 return code
         t.need[2] += 1

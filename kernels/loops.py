@@ -65,11 +65,16 @@ def allow_below(nodes, subtrees, row, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def allow(nodes, row, i):  # type: ignore[no-untyped-def]
-    """Set the bits of all tokens that end at node `i`."""
-    token = nodes.token[i]
+def permit(row, token):  # type: ignore[no-untyped-def]
+    """Set the bit of a token, unless it is -1."""
     if token >= 0:
         row[token >> 5] |= numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+
+
+@inlined
+def allow(nodes, row, i):  # type: ignore[no-untyped-def]
+    """Set the bits of all tokens that end at node `i`."""
+    permit(row, nodes.token[i])
 
 
 @inlined

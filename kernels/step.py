@@ -14,6 +14,7 @@ from structgen.kernels.tables import (
     ALLOWED,
     ALONE,
     AT_ENDING,
+    AT_FIRE,
     AT_HAS_ALLOWED,
     AT_RUN,
     AT_STEP,
@@ -195,6 +196,9 @@ def context(t, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
 def fire(t, ctx, label):  # type: ignore[no-untyped-def]
     """The pair after the event `label` in `ctx`, DEAD, or a NEED_* code."""
     return move(t, ctx, label, False)
+
+
+call_fire = called(fire, AT_FIRE)
 
 
 @lean(types.boolean(TABLES, types.int64, types.int64))

@@ -70,7 +70,7 @@ COLUMNS = 14
 
 # Places of `info`.
 AT_PROVIDE, AT_HAS_ALLOWED, AT_CHECKED, AT_RUN, AT_ENDING, AT_CROSSING = range(6)
-AT_LISTED, AT_ALONG, AT_STEP, INFO_SIZE = 6, 7, 8, 9
+AT_LISTED, AT_ALONG, AT_STEP, AT_FIRE, AT_BEYOND, INFO_SIZE = 6, 7, 8, 9, 10, 11
 
 IN_WORD = 1  #: between two letters
 IN_DIGITS = 2  #: within a letter in UTF-8

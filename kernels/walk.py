@@ -42,6 +42,7 @@ class Nodes(NamedTuple):
     byte: uint8[n]; depth: int32[n], 1 for first bytes; end: int32[n], one past the subtree;
     token: int32[n], the id of the token that ends here, or -1.
     extra_node, extra_token: int32[k], further ids for nodes whose bytes several tokens share.
+    root_child: int32[256], the node of depth 1 with each byte, or -1.
     """
 
     byte: npt.NDArray[np.uint8]
@@ -50,6 +51,7 @@ class Nodes(NamedTuple):
     token: npt.NDArray[np.int32]
     extra_node: npt.NDArray[np.int32]
     extra_token: npt.NDArray[np.int32]
+    root_child: npt.NDArray[np.int32]
 
 
 class Crossings(NamedTuple):
@@ -74,7 +76,7 @@ class Rests(NamedTuple):
     start: npt.NDArray[np.int64]
 
 
-NODES = types.NamedTuple([BYTES, INTS, INTS, INTS, INTS, INTS], Nodes)
+NODES = types.NamedTuple([BYTES, INTS, INTS, INTS, INTS, INTS, INTS], Nodes)
 CROSSINGS = types.NamedTuple([I32, I32, U8, I32, U8], Crossings)
 RESTS = types.NamedTuple([U8, I64], Rests)
 

@@ -20,7 +20,8 @@ from types import ModuleType
 
 NAMES = (
     "flags", "tables", "checklists", "taken", "names", "spans", "provide", "loops", "patterns",
-    "blocks", "step", "walk", "subtrees", "rows", "below", "outlook", "doors", "saved", "scan",
+    "blocks", "step", "walk", "beyond", "subtrees", "rows", "below", "outlook", "doors", "saved",
+    "scan",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_layout", "grammar_lexer",

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from structgen.automaton.automaton import Row
 from structgen.automaton.byte_groups import groups
 from structgen.automaton.lexicon import Lexicon
+from structgen.automaton.tables import Written
 from structgen.jit import kernels
 from structgen.mask.bitmask import pack
 from structgen.tokens.per_vocabulary import per_vocabulary
@@ -30,17 +31,49 @@ MAX_BYTES = 64 << 20  # of parts of rows kept for one vocabulary
 MAX_SHORT = 256  # rows of tokens with at most so many characters
 
 
-class Inside(NamedTuple):
-    """What a lexer state allows by itself, and where tokens leave the lexeme."""
+class Inside:
+    """What a lexer state allows by itself, and where tokens leave the lexeme.
 
-    row: Row
-    crossings: Any  # kernels.walk.Crossings
+    row: int32[words]; crossings: `kernels.walk.Crossings`; beyond: `kernels.beyond.Beyond`, None as
+    long as nobody has sorted what lies there. address: where kernels find the last two.
+    """
+
+    def __init__(self, row: Row, crossings: Any) -> None:
+        self.row = row
+        self.crossings = crossings
+        self.beyond: Any = None
+        self._written = Written(len(crossings) + len(kernels("beyond").Beyond._fields))
+        self.address = self._written.address
+        kernels("doors").keep_crossings(crossings, self.address)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of both."""
-        size: int = self.row.nbytes + sum(array.nbytes for array in self.crossings)
-        return size
+        """Bytes of all."""
+        parts = (self.row, *self.crossings, *(self.beyond or ()))
+        return sum(array.nbytes for array in parts)
+
+    def sort(self, nodes: Any) -> None:
+        """Sort what tokens read beyond the lexeme, where there is any. nodes: those of the trie."""
+        found = self.crossings
+        if self.beyond is not None or not len(found.node):
+            return
+        sizes = np.where(found.before, 1, nodes.end[found.node] - found.node)
+        room = int(sizes.sum())
+        labels = np.unique(found.label)
+        beyond = kernels("beyond").Beyond(
+            label=labels,
+            first=np.zeros(256 * len(labels) + 1, np.int32),
+            node=np.zeros(room, np.int32),
+            end=np.zeros(room, np.int32),
+            token=np.zeros(room, np.int32),
+            ended=np.zeros(len(found.node), np.int32),
+            ends=np.zeros(len(labels) + 1, np.int32),
+        )
+        kernels("beyond").arrange(nodes, found, beyond)
+        entries, ended = int(beyond.first[-1]), int(beyond.ends[-1])
+        used = {name: getattr(beyond, name)[:entries].copy() for name in ("node", "end", "token")}
+        self.beyond = beyond._replace(**used, ended=beyond.ended[:ended].copy())
+        kernels("doors").keep_beyond(self.beyond, self.address)
 
 
 class Characters(NamedTuple):
@@ -128,6 +161,7 @@ class Common:
 
     def _keep(self, lexicon: Lexicon, q: int, inside: Inside) -> None:
         key = (id(lexicon), q)
+        inside.sort(self.nodes)
         with self._lock:
             self._lexicons[id(lexicon)] = lexicon
             if key not in self._insides:

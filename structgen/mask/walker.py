@@ -13,6 +13,7 @@ from structgen.automaton.charset import ALL
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Key, Scalar
 from structgen.automaton.lexer import QUOTE, LexState, Text, free_form
+from structgen.automaton.lexer_joints import Gap
 from structgen.automaton.regex import ANY, EMPTY, chars
 from structgen.automaton.regex_nodes import Repeat
 from structgen.automaton.tables import Written
@@ -73,15 +74,14 @@ class Walker(Masks):
         self._common = common_of(vocabulary)
         self._nodes = self._common.nodes
         self._rests = self._walk.Rests(np.zeros(4096, np.uint8), np.zeros(512, np.int64))
-        self._doors = kernels("doors")
-        self._nodes_at, self._rests_at = Written(len(self._nodes)), Written(len(self._rests))
-        self._doors.keep_nodes(
-            self._nodes, self._rests, self._nodes_at.address, self._rests_at.address
-        )
-        self._crossings_at: dict[int, Written] = {}
+        self._doors, self._of = kernels("doors"), engine.kernel_tables.OF
+        self._written = Written(len(self._nodes) + len(self._rests))
+        self._nodes_at = self._written.address
+        self._doors.keep_nodes(self._nodes, self._rests, self._nodes_at)
         self._stack = np.zeros(2 * vocabulary.trie.max_depth + 6, np.int64)
         self._alike: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
         self._scalars: dict[int, bool] = {}
+        self._begun = DEAD, (0, 0)  # the position last begun, and what `_begin` said of it
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
         self._inside: dict[int, Inside] = {}
@@ -104,8 +104,16 @@ class Walker(Masks):
         """Begin to note what the row of a position depends on; a number for what it has beside."""
         q, ctx = at >> 32, at & 0xFFFFFFFF
         begun = 1 if self._is_scalar(q) else self._engine.scalar(ctx)
-        given = self._rests_at.address, ctx, begun > 0
-        return begun, q << 40 | self._engine.ask_at(self._doors.begin, *given)
+        given = self._nodes_at, ctx, begun > 0
+        key = begun, q << 40 | self._engine.ask_at(self._doors.begin, *given)
+        self._begun = at, key
+        return key
+
+    def _beginning(self, at: int) -> tuple[int, int]:
+        """`_begin`, unless `twin` has just begun with the same position."""
+        begun, key = self._begun
+        fresh = begun == at and self._engine.tables.asked[self._of] == at & 0xFFFFFFFF
+        return key if fresh else self._begin(at)
 
     def _is_scalar(self, q: int) -> bool:
         """Whether a lexer state is between two characters of a scalar."""
@@ -130,14 +138,15 @@ class Walker(Masks):
 
     def row(self, at: int) -> Row:
         """See `Masks.row`: `inside | crossing`, or a walk where few tokens fit anyway."""
-        doors, key = self._doors, self._begin(at)
+        doors, key = self._doors, self._beginning(at)
         inner, parts = at, 0
         way = self._way_of(at >> 32)
+        inside, entered = None, None
         if way is Way.ENTRY:
-            inner, parts = self._engine.behind(at), doors.ENTRY
+            entered = self._inside_of(at >> 32)
+            inner, parts = self._engine.behind(at), doors.ENTRY if entered.beyond else 0
             way = self._way_of(inner >> 32)
         q = inner >> 32
-        crossings, row = 0, None
         if way is Way.NARROW:
             parts |= doors.NARROW
         elif way is Way.LISTED:
@@ -145,17 +154,22 @@ class Walker(Masks):
             q = int(self._engine.tables.within[q, self._engine.kernel_tables.REST])
         if way is not Way.NARROW and q >= 0:
             inside = self._inside_of(q)
-            row = inside.row.copy()
             if len(inside.crossings.node):
-                parts |= doors.CROSSING
-                crossings = self._crossings_at[q].address
-        if row is None:
-            row = np.zeros(self._words, np.int32)
+                parts |= doors.CROSSING if inside.beyond is None else doors.CROSSING | doors.SORTED
+        row = self._begin_row(inside, entered)
         self._engine.tables.need[2:4] = 0
-        given = (self._nodes_at.address, crossings, self._rests_at.address, at, inner)
-        self._engine.ask_at(doors.make, *given, parts, row, self._stack)
+        addresses = [0 if one is None else one.address for one in (inside, entered)]
+        given = (self._nodes_at, *addresses, at, inner, parts)
+        self._engine.ask_at(doors.make, *given, row, self._stack)
         self._end(at, key)
         return row
+
+    def _begin_row(self, inside: Inside | None, entered: Inside | None) -> Row:
+        """A fresh row of the tokens that either allows."""
+        if inside is not None and entered is not None:
+            return inside.row | entered.row
+        one = inside or entered
+        return np.zeros(self._words, np.int32) if one is None else one.row.copy()
 
     def _way_of(self, q: int) -> Way:
         """How to find the tokens of a lexer state, found out once."""
@@ -175,9 +189,18 @@ class Walker(Masks):
             return Way.LISTED if within[q, k.FLAGS] & k.KEYS else Way.NARROW
         if within[q, k.OWNER] >= 0:
             return Way.WIDE
+        if self._is_gap(q):
+            return Way.WIDE
         if engine.state(q).narrow:
             return Way.NARROW
         return Way.NARROW if self._begins_names(int(targets[QUOTE])) else Way.WIDE
+
+    def _is_gap(self, q: int) -> bool:
+        """Whether a lexer state is within white space."""
+        k = self._engine.kernel_tables
+        if self._engine.tables.accept[q] == SKIP_LABEL:
+            return True
+        return self._is_described(q) and isinstance(self._engine.state(q), Gap)
 
     def _begins_names(self, q: int) -> bool:
         """Whether `q` is the start of a key of which frames say which names they let through."""
@@ -220,9 +243,9 @@ class Walker(Masks):
                 inside = self._compute(q)
                 if lexicon is not None:
                     self._common.keep(lexicon, q, inside)
+                elif self._is_gap(q):
+                    inside.sort(self._nodes)
             self._inside[q] = inside
-            written = self._crossings_at[q] = Written(len(inside.crossings))
-            self._doors.keep_crossings(inside.crossings, written.address)
             self._nbytes += inside.nbytes
         return inside
 

@@ -33,7 +33,11 @@ class Vocabulary:
             "token": np.array([self.first.get(s, -1) for s in self.starts], np.int32),
             "extra_node": np.array([node for node, _ in extra], np.int32),
             "extra_token": np.array([token for _, token in extra], np.int32),
+            "root_child": np.full(256, -1, np.int32),
         }
+        for node, start in enumerate(self.starts):
+            if len(start) == 1:
+                arrays["root_child"][start[0]] = node
         for array in arrays.values():
             array.flags.writeable = False
         self.nodes = kernels("walk").Nodes(**arrays)
