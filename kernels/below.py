@@ -9,8 +9,9 @@ from __future__ import annotations
 import numba
 from numba import types
 
+from structgen.kernels.changes import CHANGES, admit, refuse
 from structgen.kernels.flags import called, inlined, lean
-from structgen.kernels.loops import allow, forbid
+from structgen.kernels.loops import allow
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import call_fire, call_step, ending, lets_through, read
 from structgen.kernels.tables import (
@@ -96,12 +97,12 @@ def next_listed(t, nodes, q, rest, first):  # type: ignore[no-untyped-def]
     return numba.int64(nodes.byte.shape[0])
 
 
-@lean(types.int64(TABLES, NODES, types.int32[::1], I64))
-def walk_listed(t, nodes, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, CHANGES, I64))
+def walk_listed(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
     """Set and clear bits of the tokens that begin within listed words, read from `stack[0]`.
 
-    row: int32[words], comes in with the tokens of any other text that may be read in the place of
-    the words. stack: int64[2 * (depth + 3)]: a pair per depth; from half of it on, 1 per depth
+    changes: of a row with the tokens of any other text that may be read in the place of the words.
+    stack: int64[2 * (depth + 3)]: a pair per depth; from half of it on, 1 per depth
     where that pair is still within the words; the last entry is the node to go on from. The state
     that `stack[0]` has must be within listed words. Returns 0 when done or a NEED_* code; call
     again with the same arguments.
@@ -137,7 +138,8 @@ def walk_listed(t, nodes, row, stack):  # type: ignore[no-untyped-def]
                 i = nodes.end[i]
                 continue
             if target < 0:
-                forbid(nodes, row, i, nodes.end[i])
+                for j in range(i, nodes.end[i]):
+                    refuse(changes, nodes.token[j])
                 pair = call_fire(t, pair & 0xFFFFFFFF, -target - 2)
             elif lets_through(t, pair & 0xFFFFFFFF, target):
                 stack[half + depth] = 1
@@ -146,7 +148,7 @@ def walk_listed(t, nodes, row, stack):  # type: ignore[no-untyped-def]
                 pair = numba.int64(DEAD)
         if pair >= 0:
             stack[depth] = pair
-            allow(nodes, row, i)
+            admit(changes, nodes.token[i])
             i += 1
         elif pair == DEAD:
             i = nodes.end[i]
@@ -177,13 +179,12 @@ def next_read(t, nodes, q, behind, first):  # type: ignore[no-untyped-def]
     return numba.int64(nodes.byte.shape[0])
 
 
-@lean(types.int64(TABLES, NODES, types.int32[::1], I64))
-def walk_along(t, nodes, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, CHANGES, I64))
+def walk_along(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
     """Set bits of all tokens that can be read from the pair `stack[0]`, byte by byte.
 
-    For positions from which few bytes lead on. row: int32[words]. stack: int64[depth + 4], its last
-    but two entry is the node to go on from. Returns 0 when done or a NEED_* code; call again with
-    the same arguments.
+    For positions from which few bytes lead on. stack: int64[depth + 4], its last but two entry is
+    the node to go on from. Returns 0 when done or a NEED_* code; call again as before.
     """
     place = stack.shape[0] - 3
     q = stack[0] >> 32
@@ -214,7 +215,7 @@ def walk_along(t, nodes, row, stack):  # type: ignore[no-untyped-def]
         pair = read(t, stack[depth - 1], numba.int64(nodes.byte[i]))
         if pair >= 0:
             stack[depth] = pair
-            allow(nodes, row, i)
+            admit(changes, nodes.token[i])
             i += 1
         elif pair == DEAD:
             i = nodes.end[i]

@@ -1,7 +1,7 @@
 """In: where tokens leave a lexeme. Out: the same by the byte behind its end; the tokens that fit.
 
-Many tokens leave a lexeme, and few of them go on with a byte that may follow it. So what lies behind
-the ends is sorted by that byte, once, and only what begins as the syntax wants is walked.
+Many tokens leave a lexeme, and few of them go on with a byte that may follow it. So what lies
+behind the ends is sorted by that byte, once, and only what begins as the syntax wants is walked.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from structgen.kernels.changes import CHANGES, admit
 from structgen.kernels.flags import called, inlined, lean
-from structgen.kernels.loops import permit
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import call_step, move
 from structgen.kernels.tables import (
@@ -113,7 +113,7 @@ def arrange(nodes, crossings, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def walk_from(t, nodes, beyond, group, pair, deeper, row, stack):  # type: ignore[no-untyped-def]
+def walk_from(t, nodes, beyond, group, pair, deeper, changes, stack):  # type: ignore[no-untyped-def]
     """Set bits of the tokens that go on behind an end that led to `pair`. Returns 0 or a NEED_*."""
     q = pair >> 32
     if t.filled[q] == 0:
@@ -131,23 +131,23 @@ def walk_from(t, nodes, beyond, group, pair, deeper, row, stack):  # type: ignor
         while after >= 0 and k < last:
             i = beyond.node[k]
             if deeper == 0 or i != nodes.root_child[byte]:
-                permit(row, beyond.token[k])
+                admit(changes, beyond.token[k])
                 if i + 1 < beyond.end[k]:
                     stack[nodes.depth[i]] = after
-                    code = walk_behind(t, nodes, row, stack, i + 1, beyond.end[k])
+                    code = walk_behind(t, nodes, changes, stack, i + 1, beyond.end[k])
                     if code < 0:
                         return code
             k += 1
     return numba.int64(0)
 
 
-@lean(types.int64(TABLES, NODES, BEYOND, RESTS, types.int64, types.int64, types.int32[::1], I64))
-def walk_beyond(t, nodes, beyond, rests, ctx, deeper, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, BEYOND, RESTS, types.int64, types.int64, CHANGES, I64))
+def walk_beyond(t, nodes, beyond, rests, ctx, deeper, changes, stack):  # type: ignore[no-untyped-def]
     """Set bits of tokens that end the lexeme in context `ctx` and go on beyond it.
 
     As `walk_crossing`, for crossings of which nothing but the label matters. deeper: 1 to leave out
-    the tokens that end the lexeme before their first byte. row: int32[words]. rests: scratch.
-    stack: scratch, int64[depth + 1]. Returns 0 when done, EACH if `walk_crossing` must be asked
+    the tokens that end the lexeme before their first byte. rests: scratch. stack: scratch,
+    int64[depth + 1]. Returns 0 when done, EACH if `walk_crossing` must be asked
     instead, or a NEED_* code; call again with the same arguments.
     """
     for group in range(beyond.label.shape[0]):
@@ -162,8 +162,8 @@ def walk_beyond(t, nodes, beyond, rests, ctx, deeper, row, stack):  # type: igno
         code = pair
         if pair >= 0:
             for k in range(beyond.ends[group], beyond.ends[group + 1]):
-                permit(row, beyond.ended[k])
-            code = walk_from(t, nodes, beyond, group, pair, deeper, row, stack)
+                admit(changes, beyond.ended[k])
+            code = walk_from(t, nodes, beyond, group, pair, deeper, changes, stack)
         if code < DEAD:
             return numba.int64(EACH) if code == NEED_EXACT else code
     return numba.int64(0)

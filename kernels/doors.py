@@ -7,30 +7,53 @@ Whoever does so keeps the tuple while the address is in use.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.below import call_along, call_listed
 from structgen.kernels.beyond import BEYOND, EACH, call_beyond
+from structgen.kernels.changes import Changes, collect
 from structgen.kernels.flags import WORDS, kernel, lean, loader, stored
 from structgen.kernels.outlook import outlook
 from structgen.kernels.step import call_ending, call_run
-from structgen.kernels.tables import BYTES, I64, OF, TABLES
+from structgen.kernels.tables import BYTES, I32, I64, INTS, OF, TABLES, U8
 from structgen.kernels.walk import (
     CROSSINGS,
     NODES,
-    RESTS,
     Crossings,
     Nodes,
-    allow_all,
+    Rests,
+    admit_all,
     call_crossing,
 )
 
 tables_at, nodes_at = loader(TABLES), loader(NODES)
-crossings_at, rests_at, beyond_at = loader(CROSSINGS), loader(RESTS), loader(BEYOND)
+crossings_at, beyond_at = loader(CROSSINGS), loader(BEYOND)
 CROSSING, LISTED, NARROW, ENTRY, SORTED = 1, 2, 4, 8, 16  # parts of `make`, and how they are made
 EACH_LEFT = 2  #: in `need[3]`, that crossings are looked at one by one
-RESTS_AT, BEYOND_AT = 8 * WORDS * len(Nodes._fields), 8 * WORDS * len(Crossings._fields)
+SCRATCH_AT, BEYOND_AT = 8 * WORDS * len(Nodes._fields), 8 * WORDS * len(Crossings._fields)
+
+
+class Scratch(NamedTuple):
+    """Room to work. rest: uint8[n] and rests: int64[k], as in `walk.Rests`.
+
+    bits: int32[words], zeros; touched: int32[m], which begins with 0: see `changes.Changes`.
+    changed: int32[2 * words], what came out: see `changes.collect`. stack: int64[2 * (depth + 3)].
+    """
+
+    rest: npt.NDArray[np.uint8]
+    rests: npt.NDArray[np.int64]
+    bits: npt.NDArray[np.int32]
+    touched: npt.NDArray[np.int32]
+    changed: npt.NDArray[np.int32]
+    stack: npt.NDArray[np.int64]
+
+
+SCRATCH = types.NamedTuple([U8, I64, I32, I32, I32, I64], Scratch)
+scratch_at = loader(SCRATCH)
 
 
 @lean(types.void(TABLES, types.int64))
@@ -39,11 +62,11 @@ def keep_tables(t, address):  # type: ignore[no-untyped-def]
     stored(address, t)
 
 
-@lean(types.void(NODES, RESTS, types.int64))
-def keep_nodes(nodes, rests, address):  # type: ignore[no-untyped-def]
-    """Write a trie down, and room for rests behind it."""
+@lean(types.void(NODES, SCRATCH, types.int64))
+def keep_nodes(nodes, scratch, address):  # type: ignore[no-untyped-def]
+    """Write a trie down, and room to work behind it."""
     stored(address, nodes)
-    stored(address + RESTS_AT, rests)
+    stored(address + SCRATCH_AT, scratch)
 
 
 @lean(types.void(CROSSINGS, types.int64))
@@ -79,22 +102,28 @@ def begin(tables, nodes, ctx, begun):  # type: ignore[no-untyped-def]
     for k in range(t.asked.shape[0]):
         t.asked[k] = 0
     t.asked[OF] = ctx
-    return outlook(t, rests_at(nodes + RESTS_AT), ctx, begun)
+    scratch = scratch_at(nodes + SCRATCH_AT)
+    return outlook(t, Rests(scratch.rest, scratch.rests), ctx, begun)
 
 
-@kernel(types.int64(*[types.int64] * 7, types.int32[::1], I64))
-def make(tables, nodes, inside, around, pair, inner, parts, row, stack):  # type: ignore[no-untyped-def]
-    """Set the bits of all tokens that may follow `pair`, part by part. row: int32[words].
+@kernel(types.int64(*[types.int64] * 7, INTS))
+def make(tables, nodes, inside, around, pair, inner, parts, base):  # type: ignore[no-untyped-def]
+    """Find in what the row of all tokens that may follow `pair` differs from another, part by part.
 
-    parts: CROSSING: those that end the lexeme of pair `inner`, at the crossings at `inside`, sorted
-    as well if SORTED; LISTED: those within listed words, where it is (see `walk_listed`); NARROW:
-    all that can be read from there; ENTRY: those that begin within the white space of `pair` and go
-    on beyond it, sorted at `around`. stack: int64[2 * (depth + 3)], zeros. `t.need[2]` and
-    `t.need[3]`, zeros at first, say how far it has come. Returns 0 when done or a NEED_* code; call
-    again with the same arguments.
+    base: int32[words], the tokens that stay in the lexeme of pair `inner`, and in the white space
+    before it. parts: CROSSING: those that end that lexeme, at the crossings at `inside`, sorted as
+    well if SORTED; LISTED: those within listed words, where it is (see `walk_listed`); NARROW: all
+    that can be read from there; ENTRY: those that begin within the white space of `pair` and go on
+    beyond it, sorted at `around`. `t.need[2]` and `t.need[3]`, zeros at first, say how far it has
+    come. Returns twice the number of words that differ, which are then in the scratch's `changed`,
+    and 1 more if the text may end at `pair`; or a NEED_* code: call again with the same arguments.
     """
-    t, trie, room = tables_at(tables), nodes_at(nodes), rests_at(nodes + RESTS_AT)
+    t, trie, scratch = tables_at(tables), nodes_at(nodes), scratch_at(nodes + SCRATCH_AT)
+    room, stack = Rests(scratch.rest, scratch.rests), scratch.stack
+    changes = Changes(base, scratch.bits, scratch.touched)
     half, last, ctx = stack.shape[0] // 2 - 2, stack.shape[0] - 1, pair & 0xFFFFFFFF
+    if t.need[2] == 0 and t.need[3] == 0:
+        collect(changes, scratch.changed)  # what is left of a walk that was broken off
     while t.need[2] < 4:
         part = 1 << t.need[2]
         if parts & part != 0:
@@ -108,22 +137,25 @@ def make(tables, nodes, inside, around, pair, inner, parts, row, stack):  # type
                 t.need[3] = 1 if part != CROSSING or parts & SORTED != 0 else EACH_LEFT
             if part == CROSSING and t.need[3] == 1:
                 beyond = beyond_at(inside + BEYOND_AT)
-                code = call_beyond(t, trie, beyond, room, ctx, 0, row, stack)
+                code = call_beyond(t, trie, beyond, room, ctx, 0, changes, stack)
                 if code == EACH:
                     t.need[3] = EACH_LEFT
                     continue
             elif part == CROSSING:
-                code = call_crossing(t, trie, crossings_at(inside), room, ctx, row, stack)
+                code = call_crossing(t, trie, crossings_at(inside), room, ctx, changes, stack)
             elif part == LISTED:
-                code = call_listed(t, trie, row, stack)
+                code = call_listed(t, trie, changes, stack)
             elif part == NARROW:
-                code = call_along(t, trie, row, stack)
+                code = call_along(t, trie, changes, stack)
             else:
                 beyond = beyond_at(around + BEYOND_AT)
-                code = call_beyond(t, trie, beyond, room, ctx, 1, row, stack)
+                code = call_beyond(t, trie, beyond, room, ctx, 1, changes, stack)
             if code < 0:
                 return code
         t.need[2] += 1
         t.need[3] = 0
-    allow_all(trie, row)
-    return np.int64(0)
+    ends = call_ending(t, pair)
+    if ends < 0:
+        return ends
+    admit_all(trie, changes)
+    return np.int64(2 * collect(changes, scratch.changed) + ends)

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from structgen.kernels.changes import CHANGES, admit, has
 from structgen.kernels.flags import called, inlined, lean
-from structgen.kernels.loops import LOOPS, SUBTREES, allow, allowed_from, forbid
+from structgen.kernels.loops import LOOPS, SUBTREES, allowed_from, forbid, permit
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import move, read, remember
 from structgen.kernels.tables import (
@@ -252,14 +253,14 @@ def walk_apart(t, nodes, subtrees, loops, common, out, row, stack):  # type: ign
 
 
 @inlined
-def walk_behind(t, nodes, row, stack, i, last):  # type: ignore[no-untyped-def]
+def walk_behind(t, nodes, changes, stack, i, last):  # type: ignore[no-untyped-def]
     """Set bits of tokens at nodes `i` to `last` - 1 that can be read on. Returns 0 or a NEED_*."""
     while i < last:
         depth = nodes.depth[i]
         pair = read(t, stack[depth - 1], numba.int64(nodes.byte[i]))
         if pair >= 0:
             stack[depth] = pair
-            allow(nodes, row, i)
+            admit(changes, nodes.token[i])
             i += 1
         elif pair == DEAD:
             i = nodes.end[i]
@@ -268,13 +269,13 @@ def walk_behind(t, nodes, row, stack, i, last):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@lean(types.int64(TABLES, NODES, CROSSINGS, RESTS, types.int64, types.int32[::1], I64))
-def walk_crossing(t, nodes, crossings, rests, ctx, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, CROSSINGS, RESTS, types.int64, CHANGES, I64))
+def walk_crossing(t, nodes, crossings, rests, ctx, changes, stack):  # type: ignore[no-untyped-def]
     """Set bits of tokens that end the lexeme in context `ctx` and go on beyond it.
 
-    row: int32[words]. rests: scratch. stack: int64[depth + 4], one pair per depth; its last three
-    entries hold the crossing to go on from (0 at first) and -1. Returns 0 when done or a NEED_*
-    code; call again with the same arguments.
+    rests: scratch. stack: int64[depth + 4], one pair per depth; its last three entries hold the
+    crossing to go on from (0 at first) and -1. Returns 0 when done or a NEED_* code; call again
+    with the same arguments.
     """
     place = stack.shape[0] - 3
     k = stack[place]
@@ -310,10 +311,10 @@ def walk_crossing(t, nodes, crossings, rests, ctx, row, stack):  # type: ignore[
                 return pair
             i = nodes.end[first]
             if pair >= 0:
-                allow(nodes, row, first)
+                admit(changes, nodes.token[first])
                 stack[nodes.depth[first]] = pair
                 i = first + 1
-        code = walk_behind(t, nodes, row, stack, i, nodes.end[first])
+        code = walk_behind(t, nodes, changes, stack, i, nodes.end[first])
         if code < 0 and code != NEED_EXACT:
             stack[place] = k
             stack[place + 1] = -1
@@ -363,17 +364,18 @@ def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@inlined
-def allow_all(nodes, row):  # type: ignore[no-untyped-def]
-    """See `spread`."""
-    for j in range(nodes.extra_node.shape[0]):
-        token = nodes.token[nodes.extra_node[j]]
-        if (numba.uint32(row[token >> 5]) >> numba.uint32(token & 31)) & 1:
-            other = nodes.extra_token[j]
-            row[other >> 5] |= numba.int32(numba.uint32(1) << numba.uint32(other & 31))
-
-
 @lean(types.void(NODES, types.int32[::1]))
 def spread(nodes, row):  # type: ignore[no-untyped-def]
     """Give every token the bit of the token with the same bytes that the trie names."""
-    allow_all(nodes, row)
+    for j in range(nodes.extra_node.shape[0]):
+        token = nodes.token[nodes.extra_node[j]]
+        if (numba.uint32(row[token >> 5]) >> numba.uint32(token & 31)) & 1:
+            permit(row, nodes.extra_token[j])
+
+
+@inlined
+def admit_all(nodes, changes):  # type: ignore[no-untyped-def]
+    """`spread` for changes of a row."""
+    for j in range(nodes.extra_node.shape[0]):
+        if has(changes, nodes.token[nodes.extra_node[j]]):
+            admit(changes, nodes.extra_token[j])

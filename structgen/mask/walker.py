@@ -35,6 +35,9 @@ class Way(Enum):
 
 MAX_WAYS = 16  # in which what is looked up beside an outlook is remembered
 TWIN_BYTES = 300  # of a position remembered with what its row depends on
+#: what a row is made of: the lexer states whose tokens it begins with (-1 for none), whether the
+#: text may end there, and the words in which it differs from these, see `kernels.changes.collect`
+Change = tuple[tuple[int, int], bool, bytes]
 _CHARACTER = chars(ALL)
 SKIP_LABEL = 1
 
@@ -70,50 +73,50 @@ class Walker(Masks):
 
     def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
-        self._walk = kernels("walk")
+        self._walk, self._doors = kernels("walk"), kernels("doors")
         self._common = common_of(vocabulary)
         self._nodes = self._common.nodes
-        self._rests = self._walk.Rests(np.zeros(4096, np.uint8), np.zeros(512, np.int64))
-        self._doors, self._of = kernels("doors"), engine.kernel_tables.OF
-        self._written = Written(len(self._nodes) + len(self._rests))
-        self._nodes_at = self._written.address
-        self._doors.keep_nodes(self._nodes, self._rests, self._nodes_at)
-        self._stack = np.zeros(2 * vocabulary.trie.max_depth + 6, np.int64)
-        self._alike: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
-        self._scalars: dict[int, bool] = {}
-        self._begun = DEAD, (0, 0)  # the position last begun, and what `_begin` said of it
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
+        self._scratch = self._doors.Scratch(
+            rest=np.zeros(4096, np.uint8),
+            rests=np.zeros(512, np.int64),
+            bits=np.zeros(self._words, np.int32),
+            touched=np.zeros(self._words + 1, np.int32),
+            changed=np.zeros(2 * self._words, np.int32),
+            stack=np.zeros(2 * self._depth + 6, np.int64),
+        )
+        self._written = Written(len(self._nodes) + len(self._scratch))
+        self._nodes_at = self._written.address
+        self._doors.keep_nodes(self._nodes, self._scratch, self._nodes_at)
+        self._alike: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
+        self._scalars: dict[int, bool] = {}
+        self._bases: dict[tuple[int, int], Row] = {(-1, -1): np.zeros(self._words, np.int32)}
+        self._same: dict[Change, int] = {}
+        self._last: tuple[int, Change] = DEAD, ((-1, -1), False, b"")
         self._inside: dict[int, Inside] = {}
         self._nbytes = 0
         self._ways: dict[int, Way] = {}
         self._shared = engine.shared_states
 
     def twin(self, at: int) -> int:
-        """See `Masks.twin`."""
-        found = self._alike.get(self._begin(at))
+        """See `Masks.twin`: one of which all that matters is the same, or that has the same row."""
+        key = self._begin(at)
+        found = self._alike.get(key)
         if found is not None:
             ticked = self._engine.ticked(at & 0xFFFFFFFF)
             for positions, known in found.items():
                 other = known.get(ticked & positions)
                 if other is not None:
                     return other
-        return DEAD
+        return self._same.get(self._change(at, key), DEAD)
 
     def _begin(self, at: int) -> tuple[int, int]:
         """Begin to note what the row of a position depends on; a number for what it has beside."""
         q, ctx = at >> 32, at & 0xFFFFFFFF
         begun = 1 if self._is_scalar(q) else self._engine.scalar(ctx)
         given = self._nodes_at, ctx, begun > 0
-        key = begun, q << 40 | self._engine.ask_at(self._doors.begin, *given)
-        self._begun = at, key
-        return key
-
-    def _beginning(self, at: int) -> tuple[int, int]:
-        """`_begin`, unless `twin` has just begun with the same position."""
-        begun, key = self._begun
-        fresh = begun == at and self._engine.tables.asked[self._of] == at & 0xFFFFFFFF
-        return key if fresh else self._begin(at)
+        return begun, q << 40 | self._engine.ask_at(self._doors.begin, *given)
 
     def _is_scalar(self, q: int) -> bool:
         """Whether a lexer state is between two characters of a scalar."""
@@ -138,38 +141,55 @@ class Walker(Masks):
 
     def row(self, at: int) -> Row:
         """See `Masks.row`: `inside | crossing`, or a walk where few tokens fit anyway."""
-        doors, key = self._doors, self._beginning(at)
+        known, change = self._last
+        if known != at:  # else `twin` has found no other
+            change = self._change(at, self._begin(at))
+        if change not in self._same:
+            self._same[change] = at
+            self._nbytes += TWIN_BYTES + len(change[2])
+        row = self._bases[change[0]].copy()
+        kernels("changes").apply(row, np.frombuffer(change[2], np.int32))
+        return row
+
+    def _change(self, at: int, key: tuple[int, int]) -> Change:
+        """What the row of a position is made of; `key` is what `_begin` said of it."""
+        doors, engine = self._doors, self._engine
         inner, parts = at, 0
         way = self._way_of(at >> 32)
-        inside, entered = None, None
+        inside, entered, q, around = None, None, -1, -1
         if way is Way.ENTRY:
-            entered = self._inside_of(at >> 32)
-            inner, parts = self._engine.behind(at), doors.ENTRY if entered.beyond else 0
+            around = at >> 32
+            entered = self._inside_of(around)
+            inner, parts = engine.behind(at), doors.ENTRY if entered.beyond else 0
             way = self._way_of(inner >> 32)
-        q = inner >> 32
         if way is Way.NARROW:
             parts |= doors.NARROW
-        elif way is Way.LISTED:
+        elif way is Way.WIDE:
+            q = inner >> 32
+        else:
             parts |= doors.LISTED
-            q = int(self._engine.tables.within[q, self._engine.kernel_tables.REST])
-        if way is not Way.NARROW and q >= 0:
+            q = int(engine.tables.within[inner >> 32, engine.kernel_tables.REST])
+        if q >= 0:
             inside = self._inside_of(q)
             if len(inside.crossings.node):
                 parts |= doors.CROSSING if inside.beyond is None else doors.CROSSING | doors.SORTED
-        row = self._begin_row(inside, entered)
-        self._engine.tables.need[2:4] = 0
+        base = self._bases.get((q, around))
+        if base is None:
+            base = self._base(q, around, inside, entered)
+        engine.tables.need[2:4] = 0
         addresses = [0 if one is None else one.address for one in (inside, entered)]
-        given = (self._nodes_at, *addresses, at, inner, parts)
-        self._engine.ask_at(doors.make, *given, row, self._stack)
+        found = engine.ask_at(doors.make, self._nodes_at, *addresses, at, inner, parts, base)
         self._end(at, key)
-        return row
+        changed = self._scratch.changed[: found & ~1].tobytes()
+        self._last = at, ((q, around), found & 1 == 1, changed)
+        return self._last[1]
 
-    def _begin_row(self, inside: Inside | None, entered: Inside | None) -> Row:
-        """A fresh row of the tokens that either allows."""
-        if inside is not None and entered is not None:
-            return inside.row | entered.row
-        one = inside or entered
-        return np.zeros(self._words, np.int32) if one is None else one.row.copy()
+    def _base(self, q: int, around: int, inside: Inside | None, entered: Inside | None) -> Row:
+        """The tokens that stay in state `q`, or in state `around`: what others differ from."""
+        rows = [one.row for one in (inside, entered) if one is not None]
+        base = self._bases[q, around] = rows[0] if len(rows) == 1 else rows[0] | rows[1]
+        self._nbytes += base.nbytes if len(rows) > 1 else 0
+        return base
 
     def _way_of(self, q: int) -> Way:
         """How to find the tokens of a lexer state, found out once."""
@@ -181,12 +201,14 @@ class Walker(Masks):
     def _way(self, q: int) -> Way:
         """How to find the tokens of a lexer state."""
         engine, k = self._engine, self._engine.kernel_tables
-        targets = engine.targets(q)
-        if engine.tables.accept[q] == SKIP_LABEL:
-            return Way.ENTRY
+        if not engine.tables.within[q, k.KIND]:
+            engine.targets(q)  # enters listed words, if that is what it begins
         within = engine.tables.within
         if 0 < within[q, k.KIND] < k.SPANS_TEXT:
             return Way.LISTED if within[q, k.FLAGS] & k.KEYS else Way.NARROW
+        targets = engine.targets(q)
+        if engine.tables.accept[q] == SKIP_LABEL:
+            return Way.ENTRY
         if within[q, k.OWNER] >= 0:
             return Way.WIDE
         if self._is_gap(q):
@@ -197,7 +219,6 @@ class Walker(Masks):
 
     def _is_gap(self, q: int) -> bool:
         """Whether a lexer state is within white space."""
-        k = self._engine.kernel_tables
         if self._engine.tables.accept[q] == SKIP_LABEL:
             return True
         return self._is_described(q) and isinstance(self._engine.state(q), Gap)

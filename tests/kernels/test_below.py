@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from structgen.jit import kernels
 from tests.kernels.served import Array, Served
 from tests.kernels.test_step import reached
-from tests.kernels.tries import Vocabulary, random_vocabulary, unsigned
+from tests.kernels.tries import Vocabulary, changed, random_vocabulary, unsigned
 from tests.naive import Place, TwinMachine, random_machine
 
 pytestmark = [
@@ -40,7 +40,9 @@ def test_walking_along_finds_all_tokens(seed: int) -> None:
     for pair, place in found:
         row, stack = vocabulary.row(), vocabulary.stack()
         stack[0] = pair
-        assert served.ask(kernels("below").walk_along, vocabulary.nodes, row, stack) == 0
+        walk = kernels("below").walk_along
+        code, row = changed(served, row, walk, (vocabulary.nodes,), stack)
+        assert code == 0
         wanted = [word for word in vocabulary.words if machine.run(place, word) is not None]
         assert unsigned(row) == vocabulary.bits(wanted.__contains__)
 

@@ -16,7 +16,7 @@ from structgen.jit import kernels
 from structgen.mask.common import Inside
 from tests.kernels.served import Array, Served
 from tests.kernels.test_walk import tokens_at, varied
-from tests.kernels.tries import Vocabulary, random_vocabulary, unsigned, walk_inside
+from tests.kernels.tries import Vocabulary, changed, random_vocabulary, unsigned, walk_inside
 from tests.naive import DEAD, Place, TwinMachine, bits, random_machine
 
 pytestmark = [
@@ -31,12 +31,12 @@ def walked(served: Served, vocabulary: Vocabulary, pair: int, deeper: int) -> tu
     """What the walk beyond the lexeme of a pair returns, and the row it makes."""
     inside = Inside(*walk_inside(served, vocabulary, pair >> 32))
     inside.sort(vocabulary.nodes)
-    row = inside.row.copy()
-    code = 0
+    code, row = 0, inside.row
     if inside.beyond is not None:
         room = kernels("walk").Rests(np.zeros(99, np.uint8), np.zeros(99, np.int64))
-        given = (vocabulary.nodes, inside.beyond, room, pair & 0xFFFFFFFF, deeper, row)
-        code = served.ask(kernels("beyond").walk_beyond, *given, vocabulary.stack())
+        given = (vocabulary.nodes, inside.beyond, room, pair & 0xFFFFFFFF, deeper)
+        walk = kernels("beyond").walk_beyond
+        code, row = changed(served, row, walk, given, vocabulary.stack())
     kernels("walk").spread(vocabulary.nodes, row)
     return code, row
 

@@ -22,6 +22,7 @@ from tests.kernels.test_step import reached
 from tests.kernels.tries import (
     Vocabulary,
     by_start,
+    changed,
     random_vocabulary,
     unsigned,
     walk_inside,
@@ -142,8 +143,9 @@ def test_inside_and_crossing_together_are_the_tokens_that_can_be_read(seed: int)
         )
         stack = vocabulary.stack()
         stack[-2] = -1
-        arguments = (vocabulary.nodes, crossings, room, pair & 0xFFFFFFFF, row, stack)
-        assert served.ask(walk.walk_crossing, *arguments) == 0
+        given = (vocabulary.nodes, crossings, room, pair & 0xFFFFFFFF)
+        code, row = changed(served, row, walk.walk_crossing, given, stack)
+        assert code == 0
         walk.spread(vocabulary.nodes, row)
         assert unsigned(row) == bits(tokens_at(machine, place, vocabulary), vocabulary.row_words)
         assert served.place(pair) == place

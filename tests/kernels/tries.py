@@ -130,6 +130,21 @@ def by_start(vocabulary: Vocabulary, out: Any) -> dict[bytes, tuple[int, bool, b
     return found
 
 
+def changed(
+    served: Served, row: Array, walk: Any, given: tuple[Any, ...], stack: Array
+) -> tuple[int, Array]:
+    """What `walk(tables, *given, changes, stack)` returns in the end, and the row it makes."""
+    k, base, bits = kernels("changes"), row.copy(), np.zeros_like(row)
+    base.flags.writeable = False
+    changes = k.Changes(base, bits, np.zeros(2 + len(row) // 2, np.int32))
+    code = served.ask(walk, *given, changes, stack)
+    out, result = np.zeros(2 * len(row), np.int32), row.copy()
+    count = k.collect(changes, out)
+    assert not bits.any()
+    k.apply(result, out[: 2 * count])
+    return code, result
+
+
 def unsigned(row: Array) -> list[int]:
     """A row as the twin gives it."""
     words: list[int] = row.view(np.uint32).tolist()

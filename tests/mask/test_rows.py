@@ -151,14 +151,14 @@ def test_shared_parts_of_rows_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     spec = sg.JsonSchema({"type": ["string", "number", "object"], "minLength": 1})
     texts = [b'"', b'"a', b'"\\', b'"\\u', b"1", b"1.", b"-", b'{"', b'{"a', b'{"a":']
     roomy = sg.compile(spec, bytewise())
-    monkeypatch.setattr(common, "MAX_BYTES", 600)
+    monkeypatch.setattr(common, "MAX_BYTES", 12000)
     vocabulary = bytewise()
     kept = common.common_of(vocabulary)
     tight = sg.compile(spec, vocabulary)
     for text in texts:
         one, two = (c.advance_bytes(c.start, text) for c in (roomy, tight))
         assert bytes(roomy.mask_view(one)) == bytes(tight.mask_view(two))
-        assert kept.nbytes == sum(i.nbytes for i in kept._insides.values()) <= 600
+        assert kept.nbytes == sum(i.nbytes for i in kept._insides.values()) <= 12000
     assert len(kept._insides) > 1
     assert tight.size["bytes"] > tight.automaton.size["bytes"] + tight._rows.current.nbytes
 
