@@ -19,7 +19,7 @@ from structgen.kernels.changes import Changes, collect
 from structgen.kernels.flags import WORDS, kernel, lean, loader, stored
 from structgen.kernels.outlook import outlook
 from structgen.kernels.step import call_ending, call_run
-from structgen.kernels.tables import BYTES, I32, I64, INTS, OF, TABLES, U8
+from structgen.kernels.tables import ALONE, BYTES, I32, I64, INTS, OF, POSITIONS, TABLES, U8
 from structgen.kernels.walk import (
     CROSSINGS,
     NODES,
@@ -32,7 +32,9 @@ from structgen.kernels.walk import (
 
 tables_at, nodes_at = loader(TABLES), loader(NODES)
 crossings_at, beyond_at = loader(CROSSINGS), loader(BEYOND)
-CROSSING, LISTED, NARROW, ENTRY, SORTED = 1, 2, 4, 8, 16  # parts of `make`, and how they are made
+CROSSING, LISTED, NARROW, ENTRY = 1, 2, 4, 8  # parts of `make`
+SORTED, FRESH = 16, 32  # how they are made, and that none is yet
+ENDS, ALONE_HERE, LOOKED, SHIFT = 1, 2, 4, 3  # bits of what `make` returns, and how many
 EACH_LEFT = 2  #: in `need[3]`, that crossings are looked at one by one
 SCRATCH_AT, BEYOND_AT = 8 * WORDS * len(Nodes._fields), 8 * WORDS * len(Crossings._fields)
 
@@ -81,11 +83,12 @@ def keep_beyond(beyond, address):  # type: ignore[no-untyped-def]
     stored(address + BEYOND_AT, beyond)
 
 
-@kernel(types.int64(types.int64, types.int64, BYTES))
-def run(tables, pair, data):  # type: ignore[no-untyped-def]
-    """See `step.run`."""
+@kernel(types.int64(types.int64, types.int64, BYTES, types.int64))
+def run(tables, pair, data, first):  # type: ignore[no-untyped-def]
+    """See `step.run`. first: the offset of the byte to go on from."""
     t = tables_at(tables)
     t.asked[OF] = -1
+    t.need[4] = first
     return call_run(t, pair, data)
 
 
@@ -114,15 +117,17 @@ def make(tables, nodes, inside, around, pair, inner, parts, base):  # type: igno
     before it. parts: CROSSING: those that end that lexeme, at the crossings at `inside`, sorted as
     well if SORTED; LISTED: those within listed words, where it is (see `walk_listed`); NARROW: all
     that can be read from there; ENTRY: those that begin within the white space of `pair` and go on
-    beyond it, sorted at `around`. `t.need[2]` and `t.need[3]`, zeros at first, say how far it has
-    come. Returns twice the number of words that differ, which are then in the scratch's `changed`,
-    and 1 more if the text may end at `pair`; or a NEED_* code: call again with the same arguments.
+    beyond it, sorted at `around`. FRESH: at first; `t.need[2]` and `t.need[3]` then say how far it
+    has come. Returns a NEED_* code (then call again, not FRESH), or the number of words that
+    differ, which are then in the scratch's `changed`, times 2**SHIFT; and ENDS if the text may end
+    at `pair`, ALONE_HERE if the answers hold for no other, LOOKED if positions were looked up.
     """
     t, trie, scratch = tables_at(tables), nodes_at(nodes), scratch_at(nodes + SCRATCH_AT)
     room, stack = Rests(scratch.rest, scratch.rests), scratch.stack
     changes = Changes(base, scratch.bits, scratch.touched)
     half, last, ctx = stack.shape[0] // 2 - 2, stack.shape[0] - 1, pair & 0xFFFFFFFF
-    if t.need[2] == 0 and t.need[3] == 0:
+    if parts & FRESH != 0:
+        t.need[2] = t.need[3] = 0
         collect(changes, scratch.changed)  # what is left of a walk that was broken off
     while t.need[2] < 4:
         part = 1 << t.need[2]
@@ -154,8 +159,14 @@ def make(tables, nodes, inside, around, pair, inner, parts, base):  # type: igno
                 return code
         t.need[2] += 1
         t.need[3] = 0
-    ends = call_ending(t, pair)
-    if ends < 0:
-        return ends
+    found = call_ending(t, pair)
+    if found < 0:
+        return found
+    for k in range(POSITIONS, t.asked.shape[0]):
+        if t.asked[k] != 0:
+            found |= LOOKED
+    if t.asked[ALONE] != 0:
+        found |= ALONE_HERE
+    t.asked[OF] = -1
     admit_all(trie, changes)
-    return np.int64(2 * collect(changes, scratch.changed) + ends)
+    return found | collect(changes, scratch.changed) << SHIFT

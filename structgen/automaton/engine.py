@@ -78,15 +78,16 @@ class Engine(Numbering, Automaton):
     def run(self, at: int, text: bytes) -> tuple[int, int]:
         """See `Automaton.run`."""
         data = np.frombuffer(text, np.uint8)
-        need = self.tables.need
-        need[4] = 0
+        first = 0
         while True:
-            after = self._doors.run(self.tables_at, at, data)
-            if after >= self._k.DEAD:
-                return int(after), int(need[4])
-            at = int(need[5])
+            after = self._doors.run(self.tables_at, at, data, first)
+            if after >= 0:
+                return after, len(data)
+            first = int(self.tables.need[4])
+            if after == self._k.DEAD:
+                return after, first
+            at = int(self.tables.need[5])
             self.serve(after)
-            need = self.tables.need
 
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel that takes the tables first, until it needs nothing more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ TWIN_BYTES = 300  # of a position remembered with what its row depends on
 #: what a row is made of: the lexer states whose tokens it begins with (-1 for none), whether the
 #: text may end there, and the words in which it differs from these, see `kernels.changes.collect`
 Change = tuple[tuple[int, int], bool, bytes]
+NOBODY: dict[int, dict[int, int]] = {}
 _CHARACTER = chars(ALL)
 SKIP_LABEL = 1
 
@@ -68,6 +69,19 @@ def bounds_of(state: LexState) -> tuple[int, int] | None:
     return (language.low, language.high) if plain else None
 
 
+class Plan(NamedTuple):
+    """How to find the tokens of a lexer state; see `kernels.doors.make`.
+
+    states: the lexer states whose tokens `base` has, -1 for none; inside, around: addresses.
+    """
+
+    states: tuple[int, int]
+    inside: int
+    around: int
+    parts: int
+    base: Row
+
+
 class Walker(Masks):
     """Computes mask rows by walking the vocabulary's trie."""
 
@@ -90,9 +104,10 @@ class Walker(Masks):
         self._nodes_at = self._written.address
         self._doors.keep_nodes(self._nodes, self._scratch, self._nodes_at)
         self._alike: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
-        self._scalars: dict[int, bool] = {}
+        self._scalars: dict[int, int] = {}
         self._bases: dict[tuple[int, int], Row] = {(-1, -1): np.zeros(self._words, np.int32)}
         self._same: dict[Change, int] = {}
+        self._plans: dict[tuple[int, int], Plan] = {}
         self._last: tuple[int, Change] = DEAD, ((-1, -1), False, b"")
         self._inside: dict[int, Inside] = {}
         self._nbytes = 0
@@ -102,42 +117,42 @@ class Walker(Masks):
     def twin(self, at: int) -> int:
         """See `Masks.twin`: one of which all that matters is the same, or that has the same row."""
         key = self._begin(at)
-        found = self._alike.get(key)
-        if found is not None:
-            ticked = self._engine.ticked(at & 0xFFFFFFFF)
-            for positions, known in found.items():
-                other = known.get(ticked & positions)
-                if other is not None:
-                    return other
+        for positions, known in self._alike.get(key, NOBODY).items():
+            ticked = self._engine.ticked(at & 0xFFFFFFFF) if positions else 0
+            other = known.get(ticked & positions)
+            if other is not None:
+                return other
         return self._same.get(self._change(at, key), DEAD)
 
     def _begin(self, at: int) -> tuple[int, int]:
         """Begin to note what the row of a position depends on; a number for what it has beside."""
         q, ctx = at >> 32, at & 0xFFFFFFFF
-        begun = 1 if self._is_scalar(q) else self._engine.scalar(ctx)
-        given = self._nodes_at, ctx, begun > 0
-        return begun, q << 40 | self._engine.ask_at(self._doors.begin, *given)
+        begun = self._scalars.get(q)
+        if begun is None:
+            begun = self._scalars[q] = self._is_scalar(q)
+        begun = begun or self._engine.scalar(ctx)
+        found = self._engine.ask_at(self._doors.begin, self._nodes_at, ctx, begun > 0)
+        return begun, q << 40 | found
 
-    def _is_scalar(self, q: int) -> bool:
-        """Whether a lexer state is between two characters of a scalar."""
-        found = self._scalars.get(q)
-        if found is None:
-            state = self._engine.state(q) if self._is_described(q) else None
-            found = isinstance(state, Text) and isinstance(state.role, Scalar)
-            self._scalars[q] = found
-        return found
+    def _is_scalar(self, q: int) -> int:
+        """1 if a lexer state is between two characters of a scalar, else 0."""
+        state = self._engine.state(q) if self._is_described(q) else None
+        return int(isinstance(state, Text) and isinstance(state.role, Scalar))
 
-    def _end(self, at: int, key: tuple[int, int]) -> None:
-        """Keep what was noted: whoever has the same has the same row."""
-        k, asked = self._engine.kernel_tables, self._engine.tables.asked
-        if not asked[k.ALONE]:
-            found = self._alike.setdefault(key, {})
-            positions = int.from_bytes(asked[k.POSITIONS :].tobytes(), "little")
-            if positions in found or len(found) < MAX_WAYS:
-                ticked = self._engine.ticked(at & 0xFFFFFFFF)
-                found.setdefault(positions, {})[ticked & positions] = at
-                self._nbytes += TWIN_BYTES + len(asked)
-        asked[k.OF] = -1
+    def _end(self, at: int, key: tuple[int, int], looked: bool) -> None:
+        """Keep what was noted: whoever has the same has the same row.
+
+        looked: whether positions were looked up, which it then holds for.
+        """
+        positions, ticked = 0, 0
+        if looked:
+            noted = self._engine.tables.asked[self._engine.kernel_tables.POSITIONS :]
+            positions = int.from_bytes(noted.tobytes(), "little")
+            ticked = self._engine.ticked(at & 0xFFFFFFFF) & positions
+        found = self._alike.setdefault(key, {})
+        if positions in found or len(found) < MAX_WAYS:
+            found.setdefault(positions, {})[ticked] = at
+            self._nbytes += TWIN_BYTES
 
     def row(self, at: int) -> Row:
         """See `Masks.row`: `inside | crossing`, or a walk where few tokens fit anyway."""
@@ -153,43 +168,45 @@ class Walker(Masks):
 
     def _change(self, at: int, key: tuple[int, int]) -> Change:
         """What the row of a position is made of; `key` is what `_begin` said of it."""
-        doors, engine = self._doors, self._engine
-        inner, parts = at, 0
-        way = self._way_of(at >> 32)
-        inside, entered, q, around = None, None, -1, -1
-        if way is Way.ENTRY:
-            around = at >> 32
-            entered = self._inside_of(around)
-            inner, parts = engine.behind(at), doors.ENTRY if entered.beyond else 0
-            way = self._way_of(inner >> 32)
-        if way is Way.NARROW:
-            parts |= doors.NARROW
-        elif way is Way.WIDE:
-            q = inner >> 32
-        else:
-            parts |= doors.LISTED
-            q = int(engine.tables.within[inner >> 32, engine.kernel_tables.REST])
-        if q >= 0:
-            inside = self._inside_of(q)
-            if len(inside.crossings.node):
-                parts |= doors.CROSSING if inside.beyond is None else doors.CROSSING | doors.SORTED
-        base = self._bases.get((q, around))
-        if base is None:
-            base = self._base(q, around, inside, entered)
-        engine.tables.need[2:4] = 0
-        addresses = [0 if one is None else one.address for one in (inside, entered)]
-        found = engine.ask_at(doors.make, self._nodes_at, *addresses, at, inner, parts, base)
-        self._end(at, key)
-        changed = self._scratch.changed[: found & ~1].tobytes()
-        self._last = at, ((q, around), found & 1 == 1, changed)
+        doors, engine, q = self._doors, self._engine, at >> 32
+        inner = engine.behind(at) if self._way_of(q) is Way.ENTRY else at
+        plan = self._plans.get((q, inner >> 32)) or self._plan(q, inner >> 32)
+        given, parts = (self._nodes_at, plan.inside, plan.around, at, inner), plan.parts
+        found = doors.make(engine.tables_at, *given, parts | doors.FRESH, plan.base)
+        while found < 0:
+            engine.serve(found)
+            found = doors.make(engine.tables_at, *given, parts, plan.base)
+        if not found & doors.ALONE_HERE:
+            self._end(at, key, found & doors.LOOKED != 0)
+        changed = self._scratch.changed[: found >> doors.SHIFT << 1].tobytes()
+        self._last = at, (plan.states, found & doors.ENDS == 1, changed)
         return self._last[1]
 
-    def _base(self, q: int, around: int, inside: Inside | None, entered: Inside | None) -> Row:
-        """The tokens that stay in state `q`, or in state `around`: what others differ from."""
-        rows = [one.row for one in (inside, entered) if one is not None]
-        base = self._bases[q, around] = rows[0] if len(rows) == 1 else rows[0] | rows[1]
-        self._nbytes += base.nbytes if len(rows) > 1 else 0
-        return base
+    def _plan(self, q: int, lexeme: int) -> Plan:
+        """How to find the tokens of lexer state q; `lexeme` is the one behind it in an entry."""
+        doors, engine = self._doors, self._engine
+        parts, inside, entered, around = 0, None, None, -1
+        if self._way_of(q) is Way.ENTRY:
+            around, entered = q, self._inside_of(q)
+            parts = doors.ENTRY if entered.beyond else 0
+        way, rest = self._way_of(lexeme), lexeme
+        if way is Way.NARROW:
+            parts, rest = parts | doors.NARROW, -1
+        elif way is Way.LISTED:
+            parts |= doors.LISTED
+            rest = int(engine.tables.within[lexeme, engine.kernel_tables.REST])
+        if rest >= 0:
+            inside = self._inside_of(rest)
+            if len(inside.crossings.node):
+                parts |= doors.CROSSING if inside.beyond is None else doors.CROSSING | doors.SORTED
+        base = self._bases.get((rest, around))
+        if base is None:
+            rows = [one.row for one in (inside, entered) if one is not None]
+            base = self._bases[rest, around] = rows[0] if len(rows) == 1 else rows[0] | rows[1]
+            self._nbytes += base.nbytes if len(rows) > 1 else 0
+        at, near = (0 if one is None else one.address for one in (inside, entered))
+        plan = self._plans[q, lexeme] = Plan((rest, around), at, near, parts, base)
+        return plan
 
     def _way_of(self, q: int) -> Way:
         """How to find the tokens of a lexer state, found out once."""
