@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from structgen.automaton.words import is_spellable
 from structgen.spec.json_keywords import KEYWORDS, TYPES
 from structgen.spec.json_resources import Path
 from structgen.spec.json_vocabularies import Dialect
@@ -93,7 +94,7 @@ def _needed(schema: dict[str, Any]) -> list[Any]:
     required = schema["required"]
     if not (_are_names(required) and _are_schemas(named) and _is_schema(rest)):
         return [False]
-    return [named.get(name, rest) for name in required]
+    return [named.get(name, rest) if is_spellable(name) else False for name in required]
 
 
 def _lists_text(schema: dict[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from structgen.automaton.regex import (
     words,
 )
 from structgen.automaton.regex_endless import endless, is_infinite, is_single
-from structgen.automaton.words import WordRange, word_range
+from structgen.automaton.words import WordRange, is_spellable, word_range
 from structgen.spec.json_cells import Cell
 from structgen.spec.json_exprs import FALSE, Expr
 from structgen.spec.json_logic import object_child
@@ -82,8 +82,9 @@ class ObjectPlan:
 
     @cached_property
     def possible_names(self) -> tuple[bool, ...]:
-        """Whether some value fits the child of each of `names`."""
-        return tuple(self._costs.possible(self.child(name)) for name in self.names)
+        """Whether each of `names` can be written, and some value fits its child."""
+        possible = self._costs.possible
+        return tuple(is_spellable(n) and possible(self.child(n)) for n in self.names)
 
     @cached_property
     def named(self) -> WordRange | None:
@@ -339,7 +340,9 @@ class ObjectPlan:
         return found if enough and len(found) == len(sizes) else None
 
     def _member(self, key: str, value: int | None) -> int | None:
-        return None if value is None else len(spelled(key)) + 1 + self._costs.gap + value
+        if value is None or not is_spellable(key):
+            return None
+        return len(spelled(key)) + 1 + self._costs.gap + value
 
     def _cheapest(self, at: Progress, wanted: int, cost_of: CostOf) -> list[int | None]:
         """The costs of the cheapest `wanted` members that are not required."""

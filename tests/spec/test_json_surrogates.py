@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.errors import SpecError
+from structgen.errors import SpecError, UnsatisfiableSchemaError
 from structgen.spec.specs import JsonSchema
 
 VOCABULARY = sg.Vocabulary([b"<end>", *(bytes((byte,)) for byte in range(256))], eos_ids=[0])
@@ -83,6 +83,28 @@ def test_keys_and_compared_values_have_no_unpaired_surrogates() -> None:
     assert not accepts({"uniqueItems": True}, '["\\ud800"]', surrogates="allow")
     assert accepts({}, '{"a": "\\ud800"}', surrogates="allow")
     assert accepts({}, '["\\ud800", "\\udc00x"]', surrogates="allow")
+
+
+OBJECT = {"type": "object"}
+ALONE = "\ud800"
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_names_that_cannot_be_written_are_never_there(order: Any) -> None:
+    """Where one must be there nothing fits, and where one may be there the others do."""
+    must = {**OBJECT, "required": [ALONE]}
+    counted = {**OBJECT, "properties": {ALONE: {}}, "minProperties": 1}
+    for never in (
+        must,
+        {**counted, "additionalProperties": False},
+        {"contains": must, "type": "array"},
+    ):
+        with pytest.raises(UnsatisfiableSchemaError):
+            sg.compile(JsonSchema(never, property_order=order), VOCABULARY)
+    depends = {**OBJECT, "dependentRequired": {"a": [ALONE]}}
+    for schema in (counted, depends, {"not": {"required": [ALONE]}, **OBJECT}):
+        assert accepts(schema, '{"b": 1}', property_order=order)
+    assert not accepts(depends, '{"a": 1}', property_order=order)
 
 
 def test_the_choice_is_kept_with_the_spec() -> None:
