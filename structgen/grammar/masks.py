@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from structgen.automaton.automaton import Masks, Row
 from structgen.automaton.byte_groups import groups
 from structgen.automaton.tables import Written
+from structgen.errors import BudgetError
+from structgen.grammar.completions import Completions
 from structgen.jit import kernels
 from structgen.mask.common import common_of
 
@@ -25,6 +28,7 @@ WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it
 NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_PREPARED = 24
+MOST_SEARCHED, MOST_REHEARSED = 1000, 64  # positions looked at for a text, and rows along it
 MOST_BEGUN = 256  # terminals for which it is made ahead what tokens do that begin with them
 
 
@@ -44,6 +48,8 @@ class GrammarMasks(Masks):
         self._several = kernels("grammar_step").SEVERAL
         self._begin()
         self._prepare()
+        if len(self._nodes.byte) >= LARGE_TRIE:
+            self._rehearse()
 
     @property
     def _parts(self) -> Any:
@@ -115,6 +121,14 @@ class GrammarMasks(Masks):
         alone = ~automaton.tied[: len(starts)].any(axis=1)
         for state in starts[alone][:MOST_BEGUN].tolist():
             self._part(0, state)
+
+    def _rehearse(self) -> None:
+        """Make the rows along a shortest text: their parts serve most other texts, too."""
+        with suppress(BudgetError):
+            automaton = self._automaton
+            way = Completions(automaton).search(automaton.start, most=MOST_SEARCHED)
+            for at, _ in (way or [])[:MOST_REHEARSED]:
+                self._made(at)
 
     def _part(self, trie: int, state: int) -> int:
         """The part of a trie and one state of a terminal, made now."""
