@@ -253,7 +253,10 @@ class Constraint:
             return self._completions.shortest(self._pair(state))
 
     def core(self, state: int) -> Hashable:
-        """Equal for states with the same futures, but for keys that must not come twice."""
+        """Equal for states with the same futures, up to the key that is being read.
+
+        Beginnings of keys that have been read already have cores of their own.
+        """
         if state < 0:
             return state
         with self.lock:

@@ -92,7 +92,10 @@ class Automaton(ABC):
         return found[0] if len(found) == 1 else -1
 
     def branches(self, at: int) -> list[int]:
-        """Some of the bytes that can follow: each other leads to the same core as one of these."""
+        """Some of the bytes that can follow: each other leads to the same core as one of these.
+
+        Or one of the two has a core of its own since a key that was read before begins so.
+        """
         return self.next_bytes(at)
 
     def specials(self, _at: int) -> Mapping[bytes, int]:

@@ -94,7 +94,7 @@ class Constraint(Protocol):
         """A shortest byte string after which the text may end; b"" when it may end here."""
 
     def core(self, state: int) -> Hashable:
-        """Equal for states with the same futures, but for keys that must not come twice."""
+        """Equal for states with the same futures, up to the key that is being read."""
 
 
 class Logits(Protocol):

@@ -48,7 +48,7 @@ class GrammarMasks(Masks):
         self._several = kernels("grammar_step").SEVERAL
         self._begin()
         self._prepare()
-        if len(self._nodes.byte) >= LARGE_TRIE:
+        if len(self._nodes.byte) >= LARGE_TRIE and not automaton.is_checked:
             self._rehearse()
 
     @property
