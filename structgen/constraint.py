@@ -253,10 +253,7 @@ class Constraint:
             return self._completions.shortest(self._pair(state))
 
     def core(self, state: int) -> Hashable:
-        """Equal for states with the same futures, up to the key that is being read.
-
-        Beginnings of keys that have been read already have cores of their own.
-        """
+        """Equal for states with the same futures, up to the key that is being read."""
         if state < 0:
             return state
         with self.lock:
