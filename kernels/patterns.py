@@ -65,7 +65,7 @@ class Search(NamedTuple):
 
 
 class Explored(NamedTuple):
-    """What is known of an automaton: see `automaton.regex_automaton.RegexAutomaton`."""
+    """What is known of an automaton: see `automaton.regex_states.RegexAutomaton`."""
 
     order: npt.NDArray[np.int32]
     first: npt.NDArray[np.int32]

@@ -172,9 +172,7 @@ class Pairs:
         A*: what the longer side needs by itself is a lower bound. A pair is first queued with that
         of the pair before it, since its own costs time, and queued again where its own is more.
         """
-        best = {
-            self.choose(pair): 0
-        }  # the length of the shortest text that is known, by chosen pair
+        best = {self.choose(pair): 0}  # by chosen pair: how long the shortest text known is
         ties = itertools.count()
         queue = [(0, 0, 0, pair, b"")]
         done: set[Pair] = set()

@@ -27,6 +27,14 @@ SEEDS = st.integers(0, 10**6)
 MANY = 200  # seeds of which some must be worth their while
 
 
+def scene(seed: int) -> tuple[TwinMachine, Served, Vocabulary, list[tuple[int, Place]]]:
+    """A random machine, also as kernels have it, a vocabulary, and some of its places."""
+    machine, rng = random_machine(seed), Random(seed)
+    served = Served(machine)
+    found = varied(machine, served, rng)
+    return machine, served, random_vocabulary(rng, machine, (place for _, place in found)), found
+
+
 def walked(served: Served, vocabulary: Vocabulary, pair: int, deeper: int) -> tuple[int, Array]:
     """What the walk beyond the lexeme of a pair returns, and the row it makes."""
     inside = Inside(*walk_inside(served, vocabulary, pair >> 32))
@@ -44,10 +52,7 @@ def walked(served: Served, vocabulary: Vocabulary, pair: int, deeper: int) -> tu
 @given(SEEDS)
 def test_inside_and_beyond_together_are_the_tokens_that_can_be_read(seed: int) -> None:
     """Unless the walk says that each crossing must be looked at, which leaves none too many."""
-    machine, rng = random_machine(seed), Random(seed)
-    served = Served(machine)
-    found = varied(machine, served, rng)
-    vocabulary = random_vocabulary(rng, machine, (place for _, place in found))
+    machine, served, vocabulary, found = scene(seed)
     for pair, place in found:
         code, row = walked(served, vocabulary, pair, deeper=0)
         if code == 0:
@@ -59,10 +64,7 @@ def test_inside_and_beyond_together_are_the_tokens_that_can_be_read(seed: int) -
 @given(SEEDS)
 def test_tokens_that_end_the_lexeme_first_can_be_left_out(seed: int) -> None:
     """Of these the first byte is not read in the lexeme."""
-    machine, rng = random_machine(seed), Random(seed)
-    served = Served(machine)
-    found = varied(machine, served, rng)
-    vocabulary = random_vocabulary(rng, machine, (place for _, place in found))
+    machine, served, vocabulary, found = scene(seed)
     for pair, place in found:
         code, row = walked(served, vocabulary, pair, deeper=1)
         if code == 0:
@@ -76,10 +78,7 @@ def test_tokens_that_end_the_lexeme_first_can_be_left_out(seed: int) -> None:
 
 def answers(seed: int) -> tuple[TwinMachine, Vocabulary, list[tuple[int, Place]]]:
     """Which answers a seed's walks give, by place."""
-    machine, rng = random_machine(seed), Random(seed)
-    served = Served(machine)
-    found = varied(machine, served, rng)
-    vocabulary = random_vocabulary(rng, machine, (place for _, place in found))
+    machine, served, vocabulary, found = scene(seed)
     codes = [(walked(served, vocabulary, pair, deeper=0)[0], place) for pair, place in found]
     return machine, vocabulary, codes
 
