@@ -8,6 +8,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml constraints.txt
+# tests run in a process for each core, file by file; SPREAD= runs them in one
+SPREAD ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
 .PHONY: demo test test-nojit lint bench clean
 .DELETE_ON_ERROR:
@@ -16,10 +18,10 @@ demo: $(VENV)/.have-demo
 	@$(BIN)/structgen demo
 
 test: $(VENV)/.have-dev
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(SPREAD) $(ARGS)
 
 test-nojit: $(VENV)/.have-dev
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m nojit $(ARGS)
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m nojit $(SPREAD) $(ARGS)
 
 lint: $(VENV)/.have-dev
 	@$(BIN)/ruff check .

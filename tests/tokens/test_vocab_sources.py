@@ -705,7 +705,9 @@ def test_tokenizers_whose_tokens_do_not_spell_text_are_refused(model: Any, decod
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("thing", [None, 7, object(), ["a"]], ids=repr)
+@pytest.mark.parametrize(
+    "thing", [None, 7, object(), ["a"]], ids=["none", "number", "object", "list"]
+)
 def test_what_is_no_tokenizer_is_refused(thing: object) -> None:
     """The type is named, and what would do."""
     with pytest.raises(VocabularyError, match=type(thing).__name__):
