@@ -11,7 +11,6 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automaton import listing, spelling, spelling_regex
 from structgen.automaton.lexer import Digits, End, LexState, Row
@@ -19,14 +18,13 @@ from structgen.automaton.lexer_joints import Fork
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import Checklist, Frame, Machine
 from structgen.automaton.origins import BEFORE, FRAME, LABEL, STATE, Origins
-from structgen.automaton.tables import FEW_ROWS, Written, foreign, fresh_tables, grown, with_room
+from structgen.automaton.tables import Written, foreign, fresh_tables, grown, larger_rows, with_room
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.automaton.engine_store import Saved
 
 _OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
-MANY_ROWS = 1 << 17  # rows of lexer states that tables have room for when there are many
 AT_ONCE = 256  # states that are looked through together
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 
@@ -141,12 +139,12 @@ class Numbering:
 
     def state(self, q: int) -> LexState:
         """The lexer state with number q."""
-        found = self._described(q)
+        found = self.described(q)
         if found is None:
             found = self._states[q - len(self._common)] = self._within(q)
         return found
 
-    def _described(self, q: int) -> LexState | None:
+    def described(self, q: int) -> LexState | None:
         """The description of a lexer state if it has been made."""
         if q < len(self._common):
             return self._common[q]
@@ -154,7 +152,7 @@ class Numbering:
         if at >= len(self._states):
             if self._lost:
                 self._restore()
-                return self._described(q)
+                return self.described(q)
             self._states.extend([None] * (at + 1 - len(self._states)))
         return self._states[at]
 
@@ -164,7 +162,7 @@ class Numbering:
         if within[q, k.KIND] >= k.SPANS_TEXT:
             return spelling.described(self, q)
         way: list[int] = []
-        while (found := self._described(q)) is None:
+        while (found := self.described(q)) is None:
             way.append(q)
             q = int(within[q, k.CAME])
         at: Any = found
@@ -277,28 +275,13 @@ class Numbering:
         wanted = int(t.sizes[6]) + count
         if wanted > len(t.filled):
             self.tables = t._replace(
-                rows=self._rows_for(max(wanted, 2 * len(t.filled))),
+                rows=larger_rows(t, max(wanted, 2 * len(t.filled))),
                 filled=with_room(t.filled, wanted),
                 accept=with_room(t.accept, wanted, -1),
                 recorded=with_room(t.recorded, wanted),
                 guard=with_room(t.guard, wanted, -1),
                 within=with_room(t.within, wanted, _OUTSIDE),
             )
-
-    def _rows_for(self, count: int) -> npt.NDArray[np.int32]:
-        """The table of rows, or a copy with room for more than `count`.
-
-        Beyond a few, room is taken for so many that copies are rare: memory that is not written to
-        costs nothing.
-        """
-        t = self.tables
-        found: npt.NDArray[np.int32] = t.rows
-        if count <= len(found):
-            return found
-        rows = np.empty((count if count <= FEW_ROWS else max(MANY_ROWS, count), 256), np.int32)
-        filled = np.flatnonzero(t.filled)  # nobody reads the others before they are written
-        rows[filled] = t.rows[filled]
-        return rows
 
     def fill(self, q: int) -> None:
         """Fill the row of a lexer state."""

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from structgen.automaton.regex import ANY, INFINITE, Regex
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
+from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, is_span
 from structgen.automaton.regex_parts import LeafAutomaton, LeavesAutomaton, Met
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
@@ -170,23 +171,24 @@ os.register_at_fork(after_in_child=_kept.forget)
 
 
 def automaton_of(regex: Regex) -> RegexAutomaton | None:
-    """The states of an expression; None where it says nothing but how long texts are."""
-    if is_span(regex) or regex.longest == 0 or regex is ANY:
-        return None
-    return _kept.of(regex)
+    """The states of an expression; None where nothing may follow, or anything."""
+    return None if regex.longest == 0 or regex is ANY else _kept.of(regex)
 
 
 def table_of(regex: Regex) -> TableAutomaton:
     """The states of an expression that a table has. Raises TooLargeError where none does."""
     if isinstance(regex, Leaf):
         return LeafAutomaton(regex)
-    found = automaton_of(regex) or PositionAutomaton(regex)
+    found = None if is_span(regex) else automaton_of(regex)
+    found = found or PositionAutomaton(regex)
     if not isinstance(found, TableAutomaton):
         raise TooLargeError
     return found
 
 
 def _begun(regex: Regex) -> RegexAutomaton:
+    if is_span(regex):
+        return LengthAutomaton(regex)
     with contextlib.suppress(TooLargeError):
         if regex.plain:
             return PositionAutomaton(regex)

@@ -15,6 +15,7 @@ from structgen.automaton.lexer import QUOTE, End, Text, free_form
 from structgen.automaton.origins import BEFORE, FREE
 from structgen.automaton.regex import EPSILON, Regex
 from structgen.automaton.regex_automaton import automaton_of
+from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_states import RegexAutomaton
 from structgen.automaton.tables import foreign, with_room
 from structgen.jit import kernels
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 class Entered:
     """The states of an automaton that have numbers among the lexer states of an engine.
 
-    place: that of this object in `Numbering.entered`. numbers: int32[n], the lexer states.
+    place: that of this object in `Numbering.entered`. numbers: int32[n], the lexer states. counts:
+    whether nothing but the length of a text counts.
     """
 
     def __init__(self, automaton: RegexAutomaton, text: Text, q: int, place: int) -> None:
         """`text`, lexer state q, is where the automaton starts."""
         self._automaton = automaton
+        self.counts = isinstance(automaton, LengthAutomaton)
         self._text = text
         self._place = place
         self._numbered = 1
@@ -148,14 +151,29 @@ def go_on(numbers: Numbering, q: int) -> bool:
     return True
 
 
+def is_counting(numbers: Numbering, q: int) -> bool:
+    """Whether lexer state `q` was numbered here, of a text of which nothing but its length counts.
+
+    What follows such a state is soon said, so it is looked at as those that Python described are.
+    """
+    k, within = numbers.kernel_tables, numbers.tables.within
+    if within[q, k.KIND] not in {k.SPANS_TEXT, k.SPANS_LATER} or within[q, k.OWNER] < 0:
+        return False
+    place = int(within[q, k.HALF])
+    return 0 <= place < len(numbers.entered) and numbers.entered[place].counts
+
+
 def described(numbers: Numbering, q: int) -> Text:
     """What a lexer state is that was numbered here. Raises ArtifactError."""
     k, within = numbers.kernel_tables, numbers.tables.within
     letters = []
-    while within[q, k.KIND] in {k.SPANS_TEXT, k.SPANS_LATER} and within[q, k.OWNER] >= 0:
+    text = None
+    while text is None and within[q, k.KIND] in {k.SPANS_TEXT, k.SPANS_LATER}:
         letters.append(int(within[q, k.BYTE]))
         q = int(within[q, k.CAME])
-    text = numbers.state(q)
+        if q < 0:
+            raise foreign()
+        text = numbers.described(q)
     language = text.vector[0] if isinstance(text, Text) else None
     if not letters or not isinstance(text, Text) or not isinstance(language, Regex):
         raise foreign()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from functools import cache, lru_cache
 from typing import Any
 
@@ -18,6 +19,7 @@ Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the checklists that fresh tables have room for
 FEW_ROWS = 2048  # rows that tables have room for at first: memory not written to costs nothing
+MANY_ROWS = 1 << 17  # rows that they have room for when there are many
 STATES = 256  # lexer states that fresh tables have room for, apart from those of the lexicon
 
 
@@ -137,6 +139,33 @@ def foreign() -> ArtifactError:
     return ArtifactError(
         "the saved tables do not belong to the saved spec", hint="compile the spec again"
     )
+
+
+def larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
+    """The table of rows, or a copy with room for more than `count`.
+
+    Beyond a few, room is taken for so many that copies are rare: memory that is not written to
+    costs nothing.
+    """
+    found: npt.NDArray[np.int32] = tables.rows
+    if count <= len(found):
+        return found
+    rows = _sparse_rows(count if count <= FEW_ROWS else max(MANY_ROWS, count))
+    filled = np.flatnonzero(tables.filled)  # nobody reads the others before they are written
+    rows[filled] = tables.rows[filled]
+    return rows
+
+
+def _sparse_rows(count: int) -> npt.NDArray[np.int32]:
+    """int32[count, 256], of which memory is taken page by page, where it is written to.
+
+    NumPy asks for pages of 2 MB for arrays of such a size: to find room for one can take longer
+    than all else that is done when a table grows.
+    """
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return np.empty((count, 256), np.int32)
+    memory = mmap.mmap(-1, 1024 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(memory, np.int32).reshape(count, 256)
 
 
 def frames_of(move: Move | None) -> tuple[Frame, ...]:

@@ -16,6 +16,7 @@ from structgen.automaton.lexer import QUOTE, LexState, Text, free_form
 from structgen.automaton.lexer_joints import Gap
 from structgen.automaton.regex import ANY, EMPTY, chars
 from structgen.automaton.regex_nodes import Repeat
+from structgen.automaton.spelling_regex import is_counting
 from structgen.automaton.tables import Written
 from structgen.jit import kernels
 from structgen.mask.common import Characters, Inside, common_of
@@ -305,8 +306,9 @@ class Walker(Masks):
         return self._walked(common.row.copy(), stack, self._walk.walk_apart, common.crossings)
 
     def _is_described(self, q: int) -> bool:
-        """Whether Python described a lexer state: those between two characters are among them."""
-        return bool(self._engine.tables.within[q, self._engine.kernel_tables.OWNER] < 0)
+        """Whether Python described a lexer state, or can do so soon."""
+        within, owner = self._engine.tables.within, self._engine.kernel_tables.OWNER
+        return bool(within[q, owner] < 0) or is_counting(self._engine, q)
 
     def _bounded(self, q: int, low: int, high: int) -> Inside:
         """The part of a free string in which `low` to `high` characters follow."""

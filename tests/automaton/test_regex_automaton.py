@@ -17,7 +17,7 @@ from structgen.automaton.charset import CharSet
 from structgen.automaton.engine import Engine
 from structgen.automaton.regex import ANY, Regex, complement, intersect, literal, repeat
 from structgen.automaton.regex_automaton import automaton_of
-from structgen.automaton.regex_nodes import ANY_CHAR
+from structgen.automaton.regex_nodes import ANY_CHAR, Chars
 from structgen.automaton.regex_states import RegexAutomaton
 from structgen.automaton.regex_syntax import parse
 from structgen.mask.common import common_of
@@ -121,6 +121,28 @@ def test_lengths_are_counted_and_dead_ends_are_none(
             assert automaton.first[place + 1] > automaton.first[place], (pattern, text)
 
 
+@given(
+    low=st.integers(0, 40), more=st.one_of(st.none(), st.integers(0, 400)), size=st.integers(0, 450)
+)
+def test_texts_of_any_characters_are_as_long_as_they_may_be(
+    low: int, more: int | None, size: int
+) -> None:
+    """A text is read as far as one may be that long, and ends well iff it is long enough."""
+    high = 10**6 if more is None else max(low + more, 1)
+    regex = repeat(ANY_CHAR, low, None if more is None else high)
+    if regex is ANY or isinstance(regex, Chars):
+        return
+    automaton = fresh(regex)
+    text = ("aé\U0001f600" * size)[:size]
+    assert (after(automaton, 0, text) is not None) == (size <= high)
+    if size <= high:
+        assert accepts(automaton, text) == (size >= low)
+    for place in range(automaton.known):
+        state, often = int(automaton.order[place]), int(automaton.often[place])
+        if automaton.loops[place]:
+            assert often == 255 if more is None else often <= high - state
+
+
 @settings(max_examples=60, deadline=None)
 @given(pattern=PATTERNS, bound=st.one_of(st.none(), st.integers(1, 6)), seed=st.integers(0, 999))
 def test_what_loops_is_never_fatal(pattern: str, bound: int | None, seed: int) -> None:
@@ -167,7 +189,7 @@ def test_expressions_share_their_states_and_forget_the_oldest(
     """One automaton serves all specs until there are too many states."""
     regex = parse("shared-[0-9]{4}", anchored=True)
     assert automaton_of(regex) is automaton_of(regex)
-    assert automaton_of(repeat(ANY_CHAR, 2, 5)) is None
+    assert automaton_of(ANY) is None
     monkeypatch.setattr(regex_automaton, "MAX_KEPT", 0)
     kept = regex_automaton.Kept()
     first = kept.of(regex)
@@ -225,6 +247,8 @@ def test_subtrees_say_what_is_below_a_node() -> None:
         {"pattern": "[0-9a-f]{6}"},
         {"pattern": r"^(?:\S+\s+){0,3}\S+$", "maxLength": 20},
         {"pattern": "^[a-z]+$", "minLength": 3},
+        {"minLength": 2, "maxLength": 20},
+        {"minLength": 3},
         {"format": "date-time"},
         {"format": "email", "maxLength": 30},
         {"type": "object", "patternProperties": {"^x": {"type": "null"}}},
