@@ -25,7 +25,18 @@ from structgen.kernels.grammar_tables import (
     region,
     reserve,
 )
-from structgen.kernels.grammar_tries import CLUSTERED, LARGE, PARTS_T, PLACES, SMALL, full, set_bit
+from structgen.kernels.grammar_tries import (
+    CLUSTERED,
+    LARGE,
+    PARTS_T,
+    PLACES,
+    SMALL,
+    STOPPED,
+    WALKED,
+    WALKED_FROM,
+    full,
+    set_bit,
+)
 from structgen.kernels.grammar_verdicts import ALWAYS, is_sure
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 
@@ -87,12 +98,18 @@ def clusters(t, p, lexer):  # type: ignore[no-untyped-def]
 
 @lean(INT(GRAMMAR, PARTS_T, INT, INT, I32))
 def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
-    """Set bits of the tokens of a trie that can be read from a position, node by node."""
+    """Set bits of the tokens of a trie that can be read from a position, node by node.
+
+    Stopped for a verdict, the same walk goes on where it was, if no other has begun: STOPPED.
+    """
     merged, first, last = p.tries[trie, 0], p.tries[trie, 1], p.tries[trie, 2]
     base = p.tries[trie, 3]
-    p.stack[0] = at
     looping, loops = numba.int64(DEAD), numba.int64(0)
     i = numba.int64(first)
+    if p.sizes[WALKED] == trie and p.sizes[WALKED_FROM] == at and p.sizes[STOPPED] > 0:
+        i = p.sizes[STOPPED]
+    p.sizes[STOPPED] = 0
+    p.stack[0] = at
     while i < last:
         if merged == 1:
             depth, byte, end = p.sub_depth[i] - base, p.sub_byte[i], numba.int64(p.sub_end[i])
@@ -105,6 +122,7 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
             i = end
             continue
         if after < 0:
+            p.sizes[WALKED], p.sizes[WALKED_FROM], p.sizes[STOPPED] = trie, at, i
             return after
         if after == p.stack[depth - 1] and merged == 0 and end - i > LONG_SUBTREE:
             if after != looping:

@@ -20,6 +20,7 @@ from structgen.grammar.adjacency import Adjacency
 from structgen.grammar.checks import trimmed
 from structgen.grammar.contexts import Contexts, Rests
 from structgen.grammar.ir import Grammar
+from structgen.grammar.lexemes import Automata
 from structgen.grammar.relations import Relations
 from structgen.grammar.tables import (
     Arrays,
@@ -50,22 +51,28 @@ class GrammarAutomaton(Automaton):
     follow: uint8[terminals, classes], the bytes that can follow a terminal; tied: uint8[terminals,
     terminals], whether the lexer reads one otherwise when it looks for the other too.
     before_inside: bytes with which terminals may end that stand in front of a spec inside.
+    guard: the first state of the watch on whole texts, if there is one (see `guards`).
     """
 
     follow: npt.NDArray[np.uint8]
     tied: npt.NDArray[np.uint8]
     before_inside: frozenset[int]
+    guard: int | None
 
-    def __init__(self, grammar: Grammar, inside: NestedReading | None = None) -> None:
+    def __init__(
+        self, grammar: Grammar, inside: NestedReading | None = None, guard: Automata | None = None
+    ) -> None:
         """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large.
 
         inside: the specs inside the grammar. The automaton itself reads nothing where these stand
-        (see `nesting`); it only knows that something can be read there.
+        (see `nesting`); it only knows that something can be read there. guard: the watch
+        on whole texts (`guards.watching`); the grammar has no specs inside then.
         """
         used = trimmed(grammar)
-        self.inside = inside
+        self.inside, self.guard = inside, None
         samples = {} if inside is None else inside.samples()
-        tables, syntax = tables_of(used, {t: min(map(len, x)) for t, x in samples.items()})
+        widths = {t: min(map(len, x)) for t, x in samples.items()}
+        tables, syntax = tables_of(used, widths, [] if guard is None else [guard])
         terminals = in_larks_order(used)
         names = [used.written(name) for name in syntax.names]
         self._begin(tables, syntax.rules, list(map(str, terminals)), names)
@@ -75,13 +82,10 @@ class GrammarAutomaton(Automaton):
         adjacency = Adjacency(used, terminals, tables, contexts, samples)
         self.before_inside = adjacency.last_bytes(samples)
         self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
-        verdicts = kernels("grammar_verdicts")
-        if used.layout is not None:
-            self.tables.info[self._k.CHECKED] = verdicts.DOUBTED
-            return
-        if ordered and (explored := self._explored(contexts)):
+        if used.layout is None and ordered and (explored := self._explored(contexts)):
             adjacency = Adjacency(used, terminals, self.tables, explored, samples)
-        safe = self._is_safe(used, adjacency)
+        safe = used.layout is not None or self._is_safe(used, adjacency)
+        verdicts = kernels("grammar_verdicts")
         self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
         if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
             raise UnsatisfiableSchemaError(
@@ -89,6 +93,20 @@ class GrammarAutomaton(Automaton):
                 expected="a text in which no terminal reads on into the next",
                 hint="put something between them, or give terminals priorities",
             )
+        if guard is not None:
+            self.guard = len(self.tables.watch) - len(guard.watch[2:])
+            self._begin_watched(self.watches_of([self.guard]))
+
+    def _begin_watched(self, watches: int) -> None:
+        """Watch texts from the start on. Raises UnsatisfiableSchemaError if none turns out well."""
+        [(lexer, stacks, _)] = self.threads(self.start)
+        if not self._verdicts.decide((lexer, stacks, watches)):
+            raise UnsatisfiableSchemaError(
+                "no text fits all of the specs",
+                expected=self.expected(self.start),
+                hint="look for rules that exclude each other",
+            )
+        self.start = self.ask(kernels("grammar_masks").place_of, lexer, stacks, watches)
 
     def _is_safe(self, grammar: Grammar, adjacency: Adjacency) -> bool:
         """Whether it can be shown that lexing leads to no dead end."""
@@ -168,6 +186,8 @@ class GrammarAutomaton(Automaton):
             names = [list(map(str, header[kind])) for kind in ("terminals", "rules")]
             automaton._begin(tables_from(arrays), owners, *names)
             automaton.start = int(header["start"])
+            guard = header.get("guard")
+            automaton.guard = None if guard is None else int(guard)
             automaton.before_inside = frozenset(map(int, header["before_inside"]))
             automaton._check()
         except (KeyError, TypeError, ValueError) as error:
@@ -194,7 +214,7 @@ class GrammarAutomaton(Automaton):
     def stored(self) -> Stored:
         """See `Automaton.stored`."""
         header = {"start": self.start, "terminals": self._terminals, "rules": self._rules,
-                  "before_inside": sorted(self.before_inside)}  # fmt: skip
+                  "before_inside": sorted(self.before_inside), "guard": self.guard}  # fmt: skip
         arrays: Arrays = {"rules": self._owners, "follow": self.follow, "tied": self.tied}
         return Stored(header, arrays | arrays_of(self.tables))
 
@@ -276,6 +296,17 @@ class GrammarAutomaton(Automaton):
             return [(at >> 31, at & self._step.LOW, 0)]
         flat = self.record(at & self._step.LOW)
         return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
+
+    def watches_of(self, states: list[int]) -> int:
+        """The record of some states of watches (ascending), 0 for none."""
+        if not states:
+            return 0
+        k, base = self._k, self._k.WATCH * int(self.tables.info[self._k.REGION])
+        self.tables.work[base : base + len(states)] = states
+        watches = self.ask(k.intern, k.WATCHES, base, len(states))
+        fails = max(self.constant(k.W_FAILS, state) for state in states)
+        self.tables.rec[watches, 4] = fails
+        return watches
 
     @cached_property
     def rests(self) -> Rests:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Bytes
 from structgen.errors import BudgetError
+from structgen.grammar.guards import Outstanding
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
@@ -32,11 +33,12 @@ class Completions:
     """Finds completions, with A* (P. Hart, N. Nilsson and B. Raphael, 1968).
 
     What is still to be written is never less than what the rules that are open need, each of their
-    terminals by itself; so the first end that is found is a shortest.
+    terminals by itself, nor than what watches want; so the first end that is found is a shortest.
     """
 
     def __init__(self, automaton: GrammarAutomaton, alphabet: Bytes = range(256)) -> None:
         self._automaton = automaton
+        self._outstanding = Outstanding(automaton)
         self._step = kernels("grammar_step")
         self._bytes = bytes_to_try(automaton, alphabet)
         self._after = np.zeros((len(self._bytes), 2), np.int64)
@@ -89,7 +91,7 @@ class Completions:
         automaton.ask(self._step.expand, at, self._bytes, self._after)
         for byte, (after, more) in zip(self._bytes.tolist(), self._after.tolist(), strict=True):
             if after >= 0:
-                yield after, bytes((byte,)), more
+                yield after, bytes((byte,)), max(more, self._outstanding.bytes(after))
         if automaton.inside is not None:
             for after in automaton.inside.hops(automaton, at):
                 yield after, b"", automaton.ask(self._step.bound, after)

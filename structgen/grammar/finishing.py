@@ -60,10 +60,16 @@ class Finishing:
         self._todo: list[tuple[_Level, int, Between] | tuple[_Frame, int, Between]] = []
         self._steps = 0
 
-    def can_end(self, stacks: int, watches: int) -> bool:
-        """Whether some text leads from closed stacks to the end, and breaks no watch."""
+    def can_end(self, stacks: int, watches: int, most: int = MAX_STEPS) -> bool | None:
+        """Whether some text leads from closed stacks to the end, and breaks no watch.
+
+        None where that is not known within `most` steps, or within MAX_STEPS of all questions.
+        """
         level = self._level(stacks, self._lexemes.between(stacks, watches))
-        while not level.ends and self._todo and self._steps < MAX_STEPS:
+        last = min(self._steps + most, MAX_STEPS)
+        while not level.ends and self._todo:
+            if self._steps >= last:
+                return None
             self._steps += 1
             node, what, between = self._todo.pop()
             if isinstance(node, _Frame):

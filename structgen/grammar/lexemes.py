@@ -69,7 +69,7 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
     """
     table, ends, longers = _read(language, longer)
     n = len(table)
-    reach = _distances(table, ends)
+    reach = distances(table, ends)
     if ordered:
         watch, fails = _watches(table, ends, longers)
         pairs, origin, matched = _with_matches(table, ends, longers)
@@ -229,7 +229,7 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
         match=match,
         watch=watch,
         fails=np.arange(len(watch)) == BROKEN,
-        distance=_distances(table, accepts),
+        distance=distances(table, accepts),
     )
 
 
@@ -365,7 +365,7 @@ def _reachable(table: Ints) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _distances(table: Ints, ends: Any) -> Ints:
+def distances(table: Ints, ends: Any) -> Ints:
     """The fewest bytes from each state to an end, -1 where there is none."""
     found = np.where(ends, 0, -1).astype(np.int32)
     step = 0

@@ -170,6 +170,7 @@ class GrammarMasks(Masks):
 
     def _until_done(self, kernel: Any, *arguments: Any) -> int:
         """Call a kernel that takes tables and parts until it needs nothing more: its answer."""
+        self._parts.sizes[self._tries_of.STOPPED] = 0
         while True:
             code = int(kernel(self._automaton.tables_at, self._written.address, *arguments))
             if code >= 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -31,10 +31,13 @@ def in_larks_order(grammar: Grammar) -> list[Terminal]:
     )
 
 
-def tables_of(grammar: Grammar, inside: Mapping[int, int]) -> tuple[Any, Syntax]:
+def tables_of(
+    grammar: Grammar, inside: Mapping[int, int], guards: Sequence[Automata] = ()
+) -> tuple[Any, Syntax]:
     """The tables of a trimmed grammar with nothing read yet, and its syntax.
 
     inside: for the terminals of specs inside it, by number, the bytes of their shortest texts.
+    guards: watches on whole texts (`guards.watching`); their states come behind all others.
     """
     k = kernels("grammar_tables")
     ordered = grammar.lexing == "longest"
@@ -43,8 +46,7 @@ def tables_of(grammar: Grammar, inside: Mapping[int, int]) -> tuple[Any, Syntax]
     widths = {i: a.width for i, a in enumerate(automata)} | dict(inside)
     widths |= {i: 0 for i, t in enumerate(terminals) if _is_made_up(t, grammar)}
     syntax = syntax_of(grammar, [t.name for t in terminals], list(widths.values()))
-    after, watch, classes, states = _joined(automata, grammar.layout is not None)
-    ignored = [int(t.name in grammar.ignore) for t in terminals]
+    after, watch, classes, states = _joined([*automata, *guards], grammar.layout is not None)
     renames, withins = _literals(terminals, automata) if ordered else ([], [])
     fixed = {
         k.FIRST: syntax.first,
@@ -56,8 +58,8 @@ def tables_of(grammar: Grammar, inside: Mapping[int, int]) -> tuple[Any, Syntax]
         k.CALL_TERMINAL: syntax.call_terminal,
         k.CALL_REST: syntax.call_rest,
         k.CLASS: classes,
-        k.T_START: states["start"],
-        k.T_IGNORED: np.array(ignored, np.int32),
+        k.T_START: states["start"][: len(terminals)],
+        k.T_IGNORED: np.array([int(t.name in grammar.ignore) for t in terminals], np.int32),
         **_csr(k.RENAME_START, k.RENAME, renames, len(terminals)),
         **_csr(k.WITHIN_START, k.WITHIN, withins, len(terminals)),
         k.S_TERMINAL: states["terminal"],

@@ -18,7 +18,7 @@ from structgen.automaton.automaton import DEAD
 from structgen.errors import BudgetError
 from structgen.grammar.completions import Completions, Way
 from structgen.grammar.contexts import Contexts
-from structgen.grammar.finishing import Finishing
+from structgen.grammar.finishing import MAX_STEPS, Finishing
 from structgen.grammar.lexeme_ends import LexemeEnds
 from structgen.jit import kernels
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
 
 FEW_POSITIONS, MAX_POSITIONS = 32, 1_000  # looked at for a text that finishes a thread
+SOME_POSITIONS, SOME_STEPS = 300, 1_000  # first, where another automaton has to accept, too
 
 Thread = tuple[int, int, int]
 
@@ -58,21 +59,46 @@ class Verdicts:
 
     def decide(self, thread: Thread) -> bool:
         """Whether some text finishes a thread; it and those on the way to it are remembered."""
+        known = self._decided(thread)
+        self._remember(thread, verdict=known)
+        return known
+
+    def _decided(self, thread: Thread) -> bool:
+        if self._automaton.guard is not None and thread[2]:
+            return self._decided_guarded(thread, self._automaton.guard)
         known = self._found(thread, FEW_POSITIONS) if self._safe else None
         if known is None and not self._laid_out:
             known = self.told(thread)
         if known is None:
-            known = bool(self._found(thread, MAX_POSITIONS))
-        self._remember(thread, verdict=known)
-        return known
+            known = self._found(thread, MAX_POSITIONS)
+        return bool(known)
 
-    def told(self, thread: Thread) -> bool | None:
-        """Whether some text finishes a thread, None where no text is known but there may be one."""
-        if self._finishes(self._surely, thread):
-            return True
-        if self._ordered and self._finishes(self._perhaps, thread):
-            return None
-        return False
+    def _decided_guarded(self, thread: Thread, guard: int) -> bool:
+        """The same where another automaton has to accept the text, too. Raises BudgetError."""
+        lexer, stacks, watches = thread
+        own = [state for state in self._automaton.record(watches) if state < guard]
+        alone = lexer, stacks, self._automaton.watches_of(own)
+        for positions, steps in ((SOME_POSITIONS, SOME_STEPS), (MAX_POSITIONS, MAX_STEPS)):
+            known = self._found(thread, positions)
+            if known is None and not self._laid_out:
+                known = self.told(alone, steps) and None
+                known = self.told(thread, steps) if known is None else known
+            if known is not None:
+                return known
+        raise BudgetError(
+            "telling whether the text can still fit all of the specs takes too long",
+            hint="combine fewer or simpler rules, or make the terminals easier to tell apart",
+        )
+
+    def told(self, thread: Thread, most: int = MAX_STEPS) -> bool | None:
+        """Whether some text finishes a thread, None where that is not known.
+
+        most: steps to take.
+        """
+        known = self._finishes(self._surely, thread, most)
+        if known or not self._ordered:
+            return known
+        return None if self._finishes(self._perhaps, thread, most) is not False else False
 
     def is_sure(self, lexer: int, stacks: int) -> bool:
         """Whether all lexemes that a lexer state can become can surely be finished there."""
@@ -84,25 +110,30 @@ class Verdicts:
             self._alternatives[lexer] = found
         return all(self._ends_well(self._surely, stacks, ends) for ends in found)
 
-    def _finishes(self, finishing: Finishing, thread: Thread) -> bool:
+    def _finishes(self, finishing: Finishing, thread: Thread, most: int = MAX_STEPS) -> bool | None:
+        """Whether a thread can be finished as `finishing` sees it, None where it gave up."""
         lexer, stacks, watches = thread
         if lexer == self._automaton.field(stacks, 6):
-            return finishing.can_end(stacks, watches)
-        return self._ends_well(finishing, stacks, self._alone.of(lexer, watches))
+            return finishing.can_end(stacks, watches, most)
+        return self._ends_well(finishing, stacks, self._alone.of(lexer, watches), most)
 
     def _ends_well(
         self,
         finishing: Finishing,
         stacks: int,
         ends: frozenset[tuple[int, int]] | list[tuple[int, int]],
-    ) -> bool:
+        most: int = MAX_STEPS,
+    ) -> bool | None:
         """Whether one of the ends of a lexeme that began at some stacks can be followed up."""
         scan_any = kernels("grammar_layout").scan_any
+        found: bool | None = False
         for terminals, watches in ends:
             beyond = self._automaton.ask(scan_any, stacks, terminals)
-            if beyond != DEAD and finishing.can_end(beyond, watches):
+            known = beyond != DEAD and finishing.can_end(beyond, watches, most)
+            if known:
                 return True
-        return False
+            found = None if known is None else found
+        return found
 
     def _found(self, thread: Thread, most: int) -> bool | None:
         """Whether some text finishes a thread, None if none is found within `most` positions.

@@ -1,0 +1,99 @@
+"""In: a finite automaton. Out: a guard: the watch on a whole text that the automaton has to accept.
+
+A watch says how things stand if the text ends (see `lexemes`). One that begins with the text and
+is broken where a finite automaton accepts no more makes of a grammar's automaton the product of
+both (Y. Bar-Hillel, M. Perles and E. Shamir, "On formal properties of simple phrase structure
+grammars", 1961): whether a text can still be finished is asked and told as for all watches.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.regex import ANY, EMPTY
+from structgen.grammar.lexemes import (
+    BROKEN,
+    FINE,
+    Automata,
+    automata_of,
+    distances,
+    minimised,
+)
+from structgen.jit import kernels
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton import GrammarAutomaton
+
+Ints = npt.NDArray[np.int32]
+
+
+class Guard(NamedTuple):
+    """A deterministic automaton without dead ends, which starts in state 0.
+
+    next: int32[n, 256], -1 where it reads no more; accepts: bool[n].
+    """
+
+    next: Ints
+    accepts: npt.NDArray[np.bool_]
+
+
+def watching(guard: Guard) -> Automata:
+    """The automata of no terminal at all, with a guard, made least, as their only watch.
+
+    It is fine, and forgotten, where all characters may follow without end.
+    """
+    free = automata_of(ANY, EMPTY, ordered=False)
+    last = len(guard.next)
+    both = np.concatenate([guard.next, np.where(free.next < 0, -1, free.next + last)])
+    least, number = minimised(both, np.concatenate([guard.accepts, free.accepts]), None)
+    open_ = np.zeros(len(least) + 1, np.bool_)  # the last entry is for -1
+    open_[number[last:]] = True
+    count = int(number[:last].max()) + 1  # the guard's own states come first
+    after = least[:count]
+    watch = np.where(after < 0, BROKEN, np.where(open_[after], FINE, after + 2))
+    sinks = np.repeat(np.array([[FINE], [BROKEN]]), 256, axis=1)
+    fails = np.ones(count, np.bool_)
+    fails[number[:last]] = ~guard.accepts
+    none = np.zeros(0, np.int32)
+    return Automata(
+        next=np.zeros((0, 256), np.int32),
+        accepts=none.astype(np.bool_),
+        own=none,
+        match=none,
+        watch=np.concatenate([sinks, watch]).astype(np.int32),
+        fails=np.concatenate([[False, True], fails]),
+        distance=none,
+    )
+
+
+class Outstanding:
+    """How many bytes the watches of positions want at least before the text may end."""
+
+    def __init__(self, automaton: GrammarAutomaton) -> None:
+        self._automaton = automaton
+        self._several = kernels("grammar_step").SEVERAL
+        self._known: dict[int, int] = {0: 0}  # by record of watches
+
+    def bytes(self, at: int) -> int:
+        """A lower bound on the bytes from a position to the end of a text, by watches alone."""
+        if at < self._several:
+            return 0
+        return min(self._of(watches) for _, _, watches in self._automaton.threads(at))
+
+    def _of(self, watches: int) -> int:
+        found = self._known.get(watches)
+        if found is None:
+            states = self._automaton.record(watches)
+            found = self._known[watches] = int(self._by_state[states].max())
+        return found
+
+    @cached_property
+    def _by_state(self) -> Ints:
+        """For each state of watches the fewest bytes to where it has turned out well."""
+        tables, fails = self._automaton.tables, kernels("grammar_tables").W_FAILS
+        low, high = tables.offsets[fails : fails + 2].tolist()
+        return distances(tables.watch, tables.fixed[low:high] == 0)
