@@ -9,7 +9,7 @@ grammars", 1961): whether a text can still be finished is asked and told as for 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,27 +46,44 @@ def watching(guard: Guard) -> Automata:
 
     It is fine, and forgotten, where all characters may follow without end.
     """
-    free = automata_of(ANY, EMPTY, ordered=False)
-    last = len(guard.next)
-    both = np.concatenate([guard.next, np.where(free.next < 0, -1, free.next + last)])
-    least, number = minimised(both, np.concatenate([guard.accepts, free.accepts]), None)
-    open_ = np.zeros(len(least) + 1, np.bool_)  # the last entry is for -1
-    open_[number[last:]] = True
-    count = int(number[:last].max()) + 1  # the guard's own states come first
-    after = least[:count]
-    watch = np.where(after < 0, BROKEN, np.where(open_[after], FINE, after + 2))
-    sinks = np.repeat(np.array([[FINE], [BROKEN]]), 256, axis=1)
-    fails = np.ones(count, np.bool_)
-    fails[number[:last]] = ~guard.accepts
+    watch, fails, _ = as_watches(guard.next, guard.accepts)
     none = np.zeros(0, np.int32)
     return Automata(
         next=np.zeros((0, 256), np.int32),
         accepts=none.astype(np.bool_),
         own=none,
         match=none,
-        watch=np.concatenate([sinks, watch]).astype(np.int32),
-        fails=np.concatenate([[False, True], fails]),
+        watch=watch,
+        fails=fails,
         distance=none,
+    )
+
+
+def as_watches(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, Any, Ints]:
+    """Watches (see `lexemes.Automata`) that turn out well where a byte automaton accepts.
+
+    table: int32[n, 256], -1 dead; accepts: bool[n]. Returns `watch`, `fails` and the watch of each
+    state; the first one, as far as it is not fine or broken, is the first behind these.
+    """
+    free = automata_of(ANY, EMPTY, ordered=False)
+    last = len(table)
+    hopeless = np.append(distances(table, accepts) < 0, False)  # the last entry is for -1
+    after = np.where(hopeless[table], -1, table)
+    both = np.concatenate([after, np.where(free.next < 0, -1, free.next + last)])
+    least, number = minimised(both, np.concatenate([accepts, free.accepts]), None)
+    count = int(number[:last].max()) + 1  # the automaton's own states come first
+    open_ = np.zeros(len(least) + 1, np.bool_)
+    open_[number[last:]] = True
+    beyond = least[:count]
+    watch = np.where(beyond < 0, BROKEN, np.where(open_[beyond], FINE, beyond + 2))
+    sinks = np.repeat(np.array([[FINE], [BROKEN]]), 256, axis=1)
+    fails = np.ones(count, np.bool_)
+    fails[number[:last]] = ~accepts
+    own = np.where(hopeless[:last], BROKEN, np.where(open_[number[:last]], FINE, number[:last] + 2))
+    return (
+        np.concatenate([sinks, watch]).astype(np.int32),
+        np.concatenate([[False, True], fails]),
+        own.astype(np.int32),
     )
 
 

@@ -22,6 +22,7 @@ from structgen.automaton.regex import EMPTY, INFINITE, Regex
 from structgen.errors import SpecError
 
 if TYPE_CHECKING:
+    from structgen.grammar.preferred import Preferred
     from structgen.spec.specs import Spec
 
 Lexing = Literal["free", "longest"]
@@ -48,8 +49,9 @@ class Terminal:
 
     language: the texts it may be (code points), never the empty one; `EMPTY` with `nested`.
     longer: a text of `language` is the terminal only where no longer text from the same start is in
-    this language; `EMPTY` when that does not matter. nested: a spec whose texts the terminal may
-    be, each wherever it ends, instead of `language`. text: the literal as written, None for a
+    this language; `EMPTY` when that does not matter. ahead: where what follows matters in other
+    ways, too, the start of matching, from which it is known (see `preferred`). nested: a spec whose
+    texts the terminal may be, each wherever it ends, instead of `language`. text: the literal as written, None for a
     pattern. flags: of the literal, as in Lark ("i"). priority, max_width and pattern_length decide
     Lark's order: a higher priority, a greater width (characters), a longer pattern, then the name.
     shown: how messages name it. place: where it is defined or first used.
@@ -58,6 +60,7 @@ class Terminal:
     name: str
     language: Regex
     longer: Regex = EMPTY
+    ahead: Preferred | None = None
     nested: Spec | None = None
     text: str | None = None
     flags: frozenset[str] = frozenset()

@@ -243,6 +243,7 @@ class _Reader:
             name,
             matches.language,
             longer=matches.longer,
+            ahead=matches.ahead,
             text=pattern.value if isinstance(pattern, PatternStr) else None,
             flags=frozenset(pattern.flags),
             priority=definition.priority,

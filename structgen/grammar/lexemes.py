@@ -79,11 +79,21 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
         pairs, origin = table, np.arange(n)
         own = watch[1][origin]
         match = np.zeros(n, np.int32)
-    dead = (reach[origin] < 0) & ((match == FINE) | (match == BROKEN))
-    accepts = ends[origin]
+    return assembled(pairs, (ends[origin], own, match), watch[0], fails, reach[origin])
+
+
+def assembled(
+    table: Ints, of: tuple[Any, Any, Any], watch: Ints, fails: Any, reach: Ints
+) -> Automata:
+    """The least automata, of states of which it is known what `Automata` says.
+
+    of: accepts, own, match; reach: the fewest bytes to an end, -1 where there is none.
+    """
+    accepts, own, match = of
+    dead = (reach < 0) & ((match == FINE) | (match == BROKEN))
     kinds = np.stack([accepts, own, match, dead], axis=1).astype(np.int64)
     labels = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
-    least, number = minimised(pairs, labels, dead)
+    least, number = minimised(table, labels, dead)
     first = _representatives(number, len(least))
     kept = _reachable(least)
     place = np.append(np.cumsum(kept) - 1, -1)  # the last entry is for -1
@@ -93,15 +103,19 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
         accepts=accepts[first],
         own=own[first].astype(np.int32),
         match=match[first].astype(np.int32),
-        watch=watch[0],
+        watch=watch,
         fails=fails,
-        distance=np.where(reach < 0, 1 << 28, reach)[origin][first].astype(np.int32),
+        distance=np.where(reach < 0, 1 << 28, reach)[first].astype(np.int32),
     )
 
 
 def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
     """The automata of a terminal."""
     language, longer = terminal.language, terminal.longer
+    if terminal.ahead is not None:
+        from structgen.grammar.looking_ahead import automata_ahead
+
+        return automata_ahead(terminal.ahead, ordered)
     if language.shortest == language.longest:  # so that no longer text is one of the same terminal
         if longer is language or longer is EMPTY:
             return _of_length(language, ordered)
@@ -235,7 +249,17 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
 
 def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], Any]:
     """All byte states: next states, whether they end the language, and the longer one."""
-    vector: Vector = (language,) if longer is language or longer is EMPTY else (language, longer)
+    table, held, _ = explored(
+        (language,) if longer is language or longer is EMPTY else (language, longer)
+    )
+    longers = [one[-1] and longer is not EMPTY for one in held]
+    return table, np.array([one[0] for one in held]), np.array(longers)
+
+
+def explored(
+    vector: Vector, most: int = MAX_STATES
+) -> tuple[Ints, list[tuple[bool, ...]], list[LexState]]:
+    """All byte states of some languages side by side: next states, which of them each ends."""
     rows: dict[LexState, Row] = {}
 
     def row_of(state: LexState) -> Row:
@@ -247,8 +271,7 @@ def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], 
     numbers: dict[LexState, int] = {Text(vector, _ROLE): 0}
     listed = list(numbers)
     table: list[list[int]] = []
-    ends: list[bool] = []
-    longers: list[bool] = []
+    ends: list[tuple[bool, ...]] = []
     for state in listed:
         row = row_of(state)
         keys = list(map(id, row.targets))
@@ -259,15 +282,13 @@ def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], 
                 if number == len(listed):
                     listed.append(target)
         table.append(list(map(codes.__getitem__, keys)))
-        held = row.accept if isinstance(row.accept, tuple) else (False, False)
-        ends.append(held[0])
-        longers.append(held[-1] and longer is not EMPTY)
-        if len(listed) > MAX_STATES:
+        ends.append(row.accept if isinstance(row.accept, tuple) else (False,) * len(vector))
+        if len(listed) > most:
             raise BudgetError(
-                f"a terminal has more than {MAX_STATES} byte states",
+                f"a terminal has more than {most} byte states",
                 hint="use smaller counts or character classes in it",
             )
-    return np.array(table, np.int32), np.array(ends), np.array(longers)
+    return np.array(table, np.int32), ends, listed
 
 
 def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]:

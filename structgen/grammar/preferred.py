@@ -283,6 +283,22 @@ class Blocked:
         return found
 
 
+@dataclass(frozen=True)
+class Ending:
+    """The texts that are the match where the right ones follow; a `LeafState`."""
+
+    state: Preferred
+
+    @property
+    def nullable(self) -> bool:
+        """Does the match end here for some text that follows?"""
+        return not self.state.rests().is_empty()
+
+    def moves(self) -> list[tuple[CharSet, Ending]]:
+        """See `LeafState`."""
+        return [(of, Ending(to)) for of, to in self.state.known_moves()]
+
+
 def _target(facts: dict[object, object], key: object) -> Regex:
     found = facts.get(key, EMPTY)
     return found if isinstance(found, Regex) else EMPTY

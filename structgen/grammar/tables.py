@@ -224,7 +224,7 @@ def _matches(automata: Automata, text: bytes) -> bool:
         state = int(automata.next[state, byte])
         if state < 0:
             return False
-    return bool(automata.accepts[state])
+    return bool(automata.accepts[state] and not automata.fails[automata.own[state]])
 
 
 def grown(tables: Any, what: int) -> Any:

@@ -5,7 +5,7 @@ text from i is in `longer`: without assertions both are the texts that the patte
 (module `preferred`). With lookaheads that say something about the text behind the terminal this may
 be so (`(?!if\b)\w+`: the longest \w+, but not "if"; `in\b`: "in" where no "in" with a letter more
 is) or not (`\d+(?!\.)`, which matches the 1 of "12."); that is decided by walking both automata
-together, and a pattern for which it is not so is refused.
+together. Where it is not so, what may follow the text is a language for each of its ends.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from structgen.automaton.regex import (
     intersect,
     leaf,
 )
-from structgen.errors import BudgetError, UnsupportedSchemaError
+from structgen.errors import BudgetError
 from structgen.grammar.one_way import reads_one_way
-from structgen.grammar.preferred import Blocked, Preferred, Program
+from structgen.grammar.preferred import Blocked, Ending, Preferred, Program
 from structgen.grammar.python_language import language_of
 from structgen.grammar.python_regex import (
     EMPTY_TEXT,
@@ -49,18 +49,22 @@ _SOME_PAIRS = 2500  # the same where failing costs no more than a less handy for
 
 
 class Matches(NamedTuple):
-    """When a pattern matches: see the module."""
+    """When a pattern matches: see the module.
+
+    ahead: where `longer` cannot say it, the start of matching, from which the texts are known that
+    may follow each text of `language`; else None.
+    """
 
     language: Regex
     longer: Regex
+    ahead: Preferred | None = None
 
 
 @lru_cache(maxsize=4096)
 def matches_of(pattern: str) -> Matches:
     """The two languages of a pattern.
 
-    Raises PatternError, UnsupportedSchemaError or BudgetError, as `python_regex.parse` does, and
-    UnsupportedSchemaError where a match depends on more than its own text and on what is longer.
+    Raises PatternError, UnsupportedSchemaError or BudgetError, as `python_regex.parse` does.
     """
     node = parse(pattern)
     told = _keyword(node) or _unreserved(node)
@@ -77,11 +81,7 @@ def matches_of(pattern: str) -> Matches:
     for longer in (language, _plain(bare, Program(bare).start()), leaf(Blocked.at(start))):
         if _decides(start, longer):
             return Matches(language, longer)
-    raise UnsupportedSchemaError(
-        f"whether /{pattern}/ matches depends on the text behind it in a way that is not supported",
-        keyword="pattern",
-        hint="let the rules say what follows, not a lookahead",
-    )
+    return Matches(leaf(Ending(start)), EMPTY, start)
 
 
 def _keyword(node: Node) -> Matches | None:

@@ -17,6 +17,7 @@ from lark.exceptions import UnexpectedInput
 from structgen.automaton.automaton import Automaton
 from structgen.automaton.regex import matches
 from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.preferred import Preferred
 from structgen.spec.specs import Spec, spec_of
 
 
@@ -66,10 +67,25 @@ def ends_of(terminal: Terminal, text: str, start: int) -> list[int]:
     if terminal.nested is not None:
         places = range(start, len(text) + 1)
         return [end for end in places if fits(terminal.nested, text[start:end])]
+    if terminal.ahead is not None:
+        return ends_ahead(terminal.ahead, text, start)
     pieces = {end: text[start:end] for end in range(start + 1, len(text) + 1)}
     inside = [end for end, piece in pieces.items() if matches(terminal.language, piece)]
     last = max((end for end, piece in pieces.items() if matches(terminal.longer, piece)), default=0)
     return [end for end in inside if end >= last]
+
+
+def ends_ahead(state: Preferred, text: str, start: int) -> list[int]:
+    """Where matching may end that begins in a state, by what it says may follow there."""
+    found = []
+    for end in range(start, len(text) + 1):
+        if matches(state.rests(), text[end:]):
+            found.append(end)
+        following = [to for of, to in state.known_moves() if end < len(text) and text[end] in of]
+        if not following:
+            break
+        [state] = following
+    return found
 
 
 def fits(spec: Spec, text: str) -> bool:
