@@ -51,10 +51,10 @@ class Terminal:
     longer: a text of `language` is the terminal only where no longer text from the same start is in
     this language; `EMPTY` when that does not matter. ahead: where what follows matters in other
     ways, too, the start of matching, from which it is known (see `preferred`). nested: a spec whose
-    texts the terminal may be, each wherever it ends, instead of `language`. text: the literal as written, None for a
-    pattern. flags: of the literal, as in Lark ("i"). priority, max_width and pattern_length decide
-    Lark's order: a higher priority, a greater width (characters), a longer pattern, then the name.
-    shown: how messages name it. place: where it is defined or first used.
+    texts the terminal may be, each wherever it ends, instead of `language`. text: the literal as
+    written, None for a pattern. flags: of the literal, as in Lark ("i"). priority, max_width and
+    pattern_length decide Lark's order: a higher priority, a greater width (characters), a longer
+    pattern, then the name. shown: how messages name it. place: where it is defined or first used.
     """
 
     name: str
