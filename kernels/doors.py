@@ -16,8 +16,7 @@ from numba import types
 from structgen.kernels.below import call_along, call_listed
 from structgen.kernels.beyond import BEYOND, EACH, call_beyond
 from structgen.kernels.changes import Changes, collect
-from structgen.kernels.flags import WORDS, kernel, lean, loader, stored
-from structgen.kernels.outlook import outlook
+from structgen.kernels.flags import WORDS, inner, kernel, lean, loader, stored
 from structgen.kernels.step import call_ending, call_run
 from structgen.kernels.tables import ALONE, BYTES, I32, I64, INTS, OF, POSITIONS, TABLES, U8
 from structgen.kernels.walk import (
@@ -98,18 +97,7 @@ def ending(tables, pair):  # type: ignore[no-untyped-def]
     return call_ending(tables_at(tables), pair)
 
 
-@kernel(types.int64(*[types.int64] * 4))
-def begin(tables, nodes, ctx, begun):  # type: ignore[no-untyped-def]
-    """Note from now on what is asked of a context, and return what `outlook` does."""
-    t = tables_at(tables)
-    for k in range(t.asked.shape[0]):
-        t.asked[k] = 0
-    t.asked[OF] = ctx
-    scratch = scratch_at(nodes + SCRATCH_AT)
-    return outlook(t, Rests(scratch.rest, scratch.rests), ctx, begun)
-
-
-@kernel(types.int64(*[types.int64] * 7, INTS))
+@inner(types.int64(*[types.int64] * 7, INTS))
 def make(tables, nodes, inside, around, pair, inner, parts, base):  # type: ignore[no-untyped-def]
     """Find in what the row of all tokens that may follow `pair` differs from another, part by part.
 

@@ -76,7 +76,7 @@ def known(t, key):  # type: ignore[no-untyped-def]
 def outlook(t, rests, ctx, begun):  # type: ignore[no-untyped-def]
     """Twice the outlook of a context, and 1 more if what was read may begin a text taken before.
 
-    rests: scratch. begun: 1 where nothing but a scalar can be read first. Or NEED_SPACE.
+    rests: scratch. begun: not 0 where nothing but a scalar can be read first. Or NEED_SPACE.
     """
     while t.contexts[ctx, OUTLOOK] < 0:
         at = numba.int64(ctx)  # outermost first

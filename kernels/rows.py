@@ -10,7 +10,6 @@ from structgen.kernels.flags import inlined, kernel
 
 ROWS = types.int32[:, ::1]
 TABLE = types.Array(types.int32, 2, "C", readonly=True)  # may be a mapped file
-ROW = types.Array(types.int32, 1, "C", readonly=True)
 PRIME = 16777619  # of FNV-1a with 32 bits
 
 
@@ -30,30 +29,30 @@ def mixed(h, word):  # type: ignore[no-untyped-def]
     return (h & 0x7FFFFFFF) * PRIME + (h >> 31) + word
 
 
-@kernel(types.int64(ROW))
-def digest(row):  # type: ignore[no-untyped-def]
-    """A number that differs between most rows that differ. row: int32[words].
+@kernel(types.int64(TABLE, types.int64))
+def digest(table, at):  # type: ignore[no-untyped-def]
+    """A number that differs between most rows table[at] that differ. table: int32[n, words].
 
     Four sums, over every fourth word each, so that no step waits for the one before.
     """
     a, b, c, d = numba.int64(1), numba.int64(2), numba.int64(3), numba.int64(4)
-    words = row.shape[0]
+    words = table.shape[1]
     for w in range(0, words - 3, 4):
-        a = mixed(a, numba.int64(numba.uint32(row[w])))
-        b = mixed(b, numba.int64(numba.uint32(row[w + 1])))
-        c = mixed(c, numba.int64(numba.uint32(row[w + 2])))
-        d = mixed(d, numba.int64(numba.uint32(row[w + 3])))
+        a = mixed(a, numba.int64(numba.uint32(table[at, w])))
+        b = mixed(b, numba.int64(numba.uint32(table[at, w + 1])))
+        c = mixed(c, numba.int64(numba.uint32(table[at, w + 2])))
+        d = mixed(d, numba.int64(numba.uint32(table[at, w + 3])))
     for w in range(words - words % 4, words):
-        a = mixed(a, numba.int64(numba.uint32(row[w])))
+        a = mixed(a, numba.int64(numba.uint32(table[at, w])))
     return mixed(mixed(mixed(a, b), c), d)
 
 
-@kernel(types.boolean(TABLE, types.int64, ROW))
-def has_row(table, at, row):  # type: ignore[no-untyped-def]
-    """Whether table[at] is `row`, word by word. table: int32[n, words]."""
+@kernel(types.boolean(TABLE, types.int64, types.int64))
+def are_equal(table, one, other):  # type: ignore[no-untyped-def]
+    """Whether table[one] is table[other], word by word. table: int32[n, words]."""
     differ = numba.int32(0)
-    for w in range(row.shape[0]):
-        differ |= table[at, w] ^ row[w]
+    for w in range(table.shape[1]):
+        differ |= table[one, w] ^ table[other, w]
     return differ == 0
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.automaton import DEAD, Automaton, Completes, Masks
+from structgen.automaton.automaton import DEAD, Automaton, Completes, Masks, Row
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.explore import explore
 from structgen.mask.bitmask import allow, forbid, unpack
@@ -305,17 +305,18 @@ class Constraint:
         known = "_masks" in self.__dict__ and state >= 0 and self._spellable is None
         return self._state_of.get(self._masks.twin(self._pair(state))) if known else None
 
-    def _row(self, state: int) -> npt.NDArray[np.int32]:
-        """The row of a state, as it was saved or worked out."""
-        if state < 0:
-            return np.zeros(self.vocabulary.words, np.int32)
-        row = None if self._saved is None else self._saved.row(self._pair(state))
-        return self._made(state) if row is None else row
+    def _row(self, state: int, row: Row) -> None:
+        """Write the row of a state, as it was saved or worked out."""
+        known = None if self._saved is None or state < 0 else self._saved.row(self._pair(state))
+        if known is None and state >= 0:
+            self._make(state, row)
+        else:
+            row[:] = 0 if known is None else known
 
-    def _made(self, state: int) -> npt.NDArray[np.int32]:
-        """The row of a state, worked out."""
+    def _make(self, state: int, row: Row) -> None:
+        """Work out the row of a state."""
         self._stay_small()
-        row = self._masks.row(self._pair(state))
+        self._masks.write(self._pair(state), row)
         if self._spellable is not None:
             forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
         allowed = list(self._eos) if self.is_accepting(state) else []
@@ -323,7 +324,6 @@ class Constraint:
         known = self.vocabulary.special_ids if specials else ()
         allowed += [t for t in known if self.vocabulary.token_bytes(t) in specials]
         allow(row, allowed)
-        return row
 
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
         return [int(t) for t in np.flatnonzero(unpack(row, self._size))]

@@ -45,6 +45,10 @@ class Masks(ABC):
     def row(self, at: int) -> Row:
         """The tokens whose bytes may come next: a fresh int32[words]; special tokens aside."""
 
+    def write(self, at: int, row: Row) -> None:
+        """Write the same into `row`, int32[words], in place of what it has."""
+        row[:] = self.row(at)
+
     def twin(self, _at: int) -> int:
         """A position whose row was made before and is equal, as is whether texts may end there.
 

@@ -57,7 +57,6 @@ class Engine(Numbering, Automaton):
         self._step, self._doors = kernels("step"), kernels("doors")
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
-        self._ticked = {-1: 0}  # by number of the set
         self._lexemes: dict[int, int] = {}  # by frame: that of a scalar, else 0
         self._taken = TakenKeys(self.text, self._k.TAKEN)
         self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
@@ -171,11 +170,6 @@ class Engine(Numbering, Automaton):
         """The pair after an event, or DEAD."""
         return self.ask(self._step.fire, ctx, label)
 
-    def behind(self, at: int) -> int:
-        """The position at the start of the lexeme of a frame whose entry is read."""
-        k, t, ctx = self._k, self.tables, at & 0xFFFFFFFF
-        return int(t.frames[t.contexts[ctx, k.FRAME], k.LEXEME]) << 32 | ctx
-
     def scalar(self, ctx: int) -> int:
         """The lexer state with which the lexeme of a context begins if it is a scalar, else 0."""
         number = int(self.tables.contexts[ctx, self._k.FRAME])
@@ -184,16 +178,6 @@ class Engine(Numbering, Automaton):
             is_scalar = self.frame(number).is_scalar
             lexeme = int(self.tables.frames[number, self._k.LEXEME]) if is_scalar else 0
             found = self._lexemes[number] = lexeme
-        return found
-
-    def ticked(self, ctx: int) -> int:
-        """The positions that are ticked off in a context, as bits."""
-        k, t = self._k, self.tables
-        at = int(t.contexts[ctx, k.TICKED])
-        found = self._ticked.get(at)
-        if found is None:
-            bits = t.sets[at + 1 : at + 1 + (int(t.sets[at]) & 0xFFFFFFFF)]
-            found = self._ticked[at] = int.from_bytes(bits.tobytes(), "little")
         return found
 
     def frame_at(self, ctx: int) -> Frame:

@@ -74,19 +74,30 @@ class RowStore:
 
     def add(self, state: int, row: Row) -> int:
         """Keep the row of a state; returns its place in the table."""
+        self.free()[:] = row
+        return self.keep(state)
+
+    def free(self) -> Row:
+        """The row of the table that is written next; nobody has seen it."""
+        if self._count == len(self.table):
+            size = GROWTH * self._count
+            if self._count < self._limit < size:
+                size = self._limit
+            larger = np.empty((size, self.table.shape[1]), np.int32)
+            larger[: self._count] = self.table
+            self._grow(larger)
+        row: Row = self.table[self._count]
+        return row
+
+    def keep(self, state: int) -> int:
+        """Keep what was written into the `free` row as that of a state; returns its place."""
         k = kernels("rows")
-        key = k.digest(row)
-        at = self._known.get(key)
-        if at is None or not k.has_row(self.table, at, row):
-            if self._count == len(self.table):
-                size = GROWTH * self._count
-                if self._count < self._limit < size:
-                    size = self._limit
-                larger = np.empty((size, self.table.shape[1]), np.int32)
-                larger[: self._count] = self.table
-                self._grow(larger)
-            at = self._count
-            self.table[at] = row
+        at = self._count
+        key = k.digest(self.table, at)
+        known = self._known.get(key)
+        if known is not None and k.are_equal(self.table, known, at):
+            at = known
+        else:
             self._known[key] = at
             self._count += 1
         self.index[state] = at
@@ -124,11 +135,11 @@ class MaskRows:
         self,
         words: int,
         max_bytes: int,
-        make: Callable[[int], Row],
+        make: Callable[[int, Row], None],
         lock: threading.RLock,
         twin: Callable[[int], int | None] = lambda _: None,
     ) -> None:
-        """`make` gives the row of a state, `twin` another one that is known to have the same.
+        """`make` writes the row of a state, `twin` is another one that is known to have the same.
 
         There are as many rows as `max_bytes` hold.
         """
@@ -150,14 +161,15 @@ class MaskRows:
 
     def _add(self, store: RowStore, state: int) -> int:
         row = store.older(state)
-        if row is None:
-            twin = self._twin(state)
-            at = None if twin is None else store.index.get(twin)
-            if at is not None:
-                store.index[state] = at
-                return at
-            row = self._make(state)
-        return store.add(state, row)
+        if row is not None:
+            return store.add(state, row)
+        twin = self._twin(state)
+        at = None if twin is None else store.index.get(twin)
+        if at is not None:
+            store.index[state] = at
+            return at
+        self._make(state, store.free())
+        return store.keep(state)
 
     def id_of(self, state: int) -> int:
         """What `bitmask.row_id` says of the row of a state."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from structgen.automaton.spelling_regex import is_counting
 from structgen.automaton.tables import Written
 from structgen.jit import kernels
 from structgen.mask.common import Characters, Inside, common_of
+from structgen.mask.known import Known
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
@@ -34,12 +35,6 @@ class Way(Enum):
     LISTED = 3  # those within listed words, and those of any other text
 
 
-MAX_WAYS = 16  # in which what is looked up beside an outlook is remembered
-TWIN_BYTES = 300  # of a position remembered with what its row depends on
-#: what a row is made of: the lexer states whose tokens it begins with (-1 for none), whether the
-#: text may end there, and the words in which it differs from these, see `kernels.changes.collect`
-Change = tuple[tuple[int, int], bool, bytes]
-NOBODY: dict[int, dict[int, int]] = {}
 _CHARACTER = chars(ALL)
 SKIP_LABEL = 1
 
@@ -70,25 +65,13 @@ def bounds_of(state: LexState) -> tuple[int, int] | None:
     return (language.low, language.high) if plain else None
 
 
-class Plan(NamedTuple):
-    """How to find the tokens of a lexer state; see `kernels.doors.make`.
-
-    states: the lexer states whose tokens `base` has, -1 for none; inside, around: addresses.
-    """
-
-    states: tuple[int, int]
-    inside: int
-    around: int
-    parts: int
-    base: Row
-
-
 class Walker(Masks):
     """Computes mask rows by walking the vocabulary's trie."""
 
     def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
         self._walk, self._doors = kernels("walk"), kernels("doors")
+        self._twins = kernels("twins")
         self._common = common_of(vocabulary)
         self._nodes = self._common.nodes
         self._words = vocabulary.words
@@ -104,12 +87,10 @@ class Walker(Masks):
         self._written = Written(len(self._nodes) + len(self._scratch))
         self._nodes_at = self._written.address
         self._doors.keep_nodes(self._nodes, self._scratch, self._nodes_at)
-        self._alike: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
-        self._scalars: dict[int, int] = {}
-        self._bases: dict[tuple[int, int], Row] = {(-1, -1): np.zeros(self._words, np.int32)}
-        self._same: dict[Change, int] = {}
-        self._plans: dict[tuple[int, int], Plan] = {}
-        self._last: tuple[int, Change] = DEAD, ((-1, -1), False, b"")
+        self._known = Known(self._words)
+        self._bases: dict[tuple[int, int], tuple[int, Row]] = {
+            (-1, -1): (0, np.zeros(self._words, np.int32))
+        }
         self._inside: dict[int, Inside] = {}
         self._nbytes = 0
         self._ways: dict[int, Way] = {}
@@ -117,97 +98,84 @@ class Walker(Masks):
 
     def twin(self, at: int) -> int:
         """See `Masks.twin`: one of which all that matters is the same, or that has the same row."""
-        key = self._begin(at)
-        for positions, known in self._alike.get(key, NOBODY).items():
-            ticked = self._engine.ticked(at & 0xFFFFFFFF) if positions else 0
-            other = known.get(ticked & positions)
-            if other is not None:
-                return other
-        return self._same.get(self._change(at, key), DEAD)
+        return self._seek(at, self._twins.ANEW)
 
-    def _begin(self, at: int) -> tuple[int, int]:
-        """Begin to note what the row of a position depends on; a number for what it has beside."""
-        q, ctx = at >> 32, at & 0xFFFFFFFF
-        begun = self._scalars.get(q)
-        if begun is None:
-            begun = self._scalars[q] = self._is_scalar(q)
-        begun = begun or self._engine.scalar(ctx)
-        found = self._engine.ask_at(self._doors.begin, self._nodes_at, ctx, begun > 0)
-        return begun, q << 40 | found
-
-    def _is_scalar(self, q: int) -> int:
-        """1 if a lexer state is between two characters of a scalar, else 0."""
-        state = self._engine.state(q) if self._is_described(q) else None
-        return int(isinstance(state, Text) and isinstance(state.role, Scalar))
-
-    def _end(self, at: int, key: tuple[int, int], looked: bool) -> None:
-        """Keep what was noted: whoever has the same has the same row.
-
-        looked: whether positions were looked up, which it then holds for.
-        """
-        positions, ticked = 0, 0
-        if looked:
-            noted = self._engine.tables.asked[self._engine.kernel_tables.POSITIONS :]
-            positions = int.from_bytes(noted.tobytes(), "little")
-            ticked = self._engine.ticked(at & 0xFFFFFFFF) & positions
-        found = self._alike.setdefault(key, {})
-        if positions in found or len(found) < MAX_WAYS:
-            found.setdefault(positions, {})[ticked] = at
-            self._nbytes += TWIN_BYTES
+    def write(self, at: int, row: Row) -> None:
+        """See `Masks.write`: `inside | crossing`, or a walk where few tokens fit anyway."""
+        given = self._nodes_at, self._known.address, at, row
+        if not self._twins.write(*given):  # else `twin` has found no other
+            self._seek(at, self._twins.ANEW | self._twins.IN_ANY_CASE)
+            self._twins.write(*given)
 
     def row(self, at: int) -> Row:
-        """See `Masks.row`: `inside | crossing`, or a walk where few tokens fit anyway."""
-        known, change = self._last
-        if known != at:  # else `twin` has found no other
-            change = self._change(at, self._begin(at))
-        if change not in self._same:
-            self._same[change] = at
-            self._nbytes += TWIN_BYTES + len(change[2])
-        row = self._bases[change[0]].copy()
-        kernels("changes").apply(row, np.frombuffer(change[2], np.int32))
+        """See `Masks.row`."""
+        row = np.empty(self._words, np.int32)
+        self.write(at, row)
         return row
 
-    def _change(self, at: int, key: tuple[int, int]) -> Change:
-        """What the row of a position is made of; `key` is what `_begin` said of it."""
-        doors, engine, q = self._doors, self._engine, at >> 32
-        inner = engine.behind(at) if self._way_of(q) is Way.ENTRY else at
-        plan = self._plans.get((q, inner >> 32)) or self._plan(q, inner >> 32)
-        given, parts = (self._nodes_at, plan.inside, plan.around, at, inner), plan.parts
-        found = doors.make(engine.tables_at, *given, parts | doors.FRESH, plan.base)
-        while found < 0:
-            engine.serve(found)
-            found = doors.make(engine.tables_at, *given, parts, plan.base)
-        if not found & doors.ALONE_HERE:
-            self._end(at, key, found & doors.LOOKED != 0)
-        changed = self._scratch.changed[: found >> doors.SHIFT << 1].tobytes()
-        self._last = at, (plan.states, found & doors.ENDS == 1, changed)
-        return self._last[1]
+    def _seek(self, at: int, how: int) -> int:
+        """See `kernels.twins.seek`."""
+        engine, seek = self._engine, self._twins.seek
+        found: int = seek(engine.tables_at, self._nodes_at, self._known.address, at, how)
+        while found < DEAD:
+            if found > self._twins.AGAIN:
+                engine.serve(found)
+                how &= ~self._twins.ANEW
+            else:
+                self._provide(found, at)
+            found = seek(engine.tables_at, self._nodes_at, self._known.address, at, how)
+        return found
 
-    def _plan(self, q: int, lexeme: int) -> Plan:
-        """How to find the tokens of lexer state q; `lexeme` is the one behind it in an entry."""
-        doors, engine = self._doors, self._engine
-        parts, inside, entered, around = 0, None, None, -1
-        if self._way_of(q) is Way.ENTRY:
-            around, entered = q, self._inside_of(q)
+    def _provide(self, code: int, at: int) -> None:
+        """Provide what `kernels.twins.seek` needs before it walks."""
+        engine, twins = self._engine, self._twins
+        if code == twins.NEED_PLAN:
+            self._plan(*engine.tables.need[:4].tolist())
+        elif code == twins.NEED_SAID:
+            ctx = at & 0xFFFFFFFF
+            frame = int(engine.tables.contexts[ctx, engine.kernel_tables.FRAME])
+            self._known.say(at >> 32, self._kind(at >> 32), frame, engine.scalar(ctx))
+        elif code == twins.NEED_ROOM:
+            self._known.make_room(len(engine.tables.asked))
+        else:
+            engine.serve(engine.NEED_SPACE)
+
+    def _kind(self, q: int) -> int:
+        """What `kernels.known.Known` has of a lexer state."""
+        k = kernels("known")
+        state = self._engine.state(q) if self._is_described(q) else None
+        scalar = isinstance(state, Text) and isinstance(state.role, Scalar)
+        enters = self._way_of(q) is Way.ENTRY
+        return int(k.SAID | (k.SCALAR if scalar else 0) | (k.ENTERS if enters else 0))
+
+    def _plan(self, key: int, around: int, kind: int, state: int) -> None:
+        """Say how to find the tokens of lexer states; see `kernels.twins.planned`.
+
+        A base is named by the lexer states whose tokens it has, -1 for none.
+        """
+        doors, twins, k = self._doors, self._twins, self._engine.kernel_tables
+        parts, inside, entered = 0, None, None
+        if around >= 0:
+            entered = self._inside_of(around)
             parts = doors.ENTRY if entered.beyond else 0
-        way, rest = self._way_of(lexeme), lexeme
-        if way is Way.NARROW:
-            parts, rest = parts | doors.NARROW, -1
-        elif way is Way.LISTED:
+        way = self._way_of(state) if kind == twins.OWN else None
+        if kind == twins.OF_WORDS or way is Way.NARROW:
+            parts, state = parts | doors.NARROW, -1
+        elif kind == twins.OF_KEYS or way is Way.LISTED:
             parts |= doors.LISTED
-            rest = int(engine.tables.within[lexeme, engine.kernel_tables.REST])
-        if rest >= 0:
-            inside = self._inside_of(rest)
+            state = int(self._engine.tables.within[state, k.REST]) if way else state
+        if state >= 0:
+            inside = self._inside_of(state)
             if len(inside.crossings.node):
                 parts |= doors.CROSSING if inside.beyond is None else doors.CROSSING | doors.SORTED
-        base = self._bases.get((rest, around))
+        number, base = self._bases.get((state, around), (0, None))
         if base is None:
             rows = [one.row for one in (inside, entered) if one is not None]
-            base = self._bases[rest, around] = rows[0] if len(rows) == 1 else rows[0] | rows[1]
+            base, number = rows[0] if len(rows) == 1 else rows[0] | rows[1], len(self._bases)
+            self._bases[state, around] = number, base
             self._nbytes += base.nbytes if len(rows) > 1 else 0
         at, near = (0 if one is None else one.address for one in (inside, entered))
-        plan = self._plans[q, lexeme] = Plan((rest, around), at, near, parts, base)
-        return plan
+        self._known.keep_plan(key, base, (at, near, parts, number))
 
     def _way_of(self, q: int) -> Way:
         """How to find the tokens of a lexer state, found out once."""
@@ -256,7 +224,7 @@ class Walker(Masks):
     @property
     def nbytes(self) -> int:
         """See `Masks.nbytes`."""
-        return self._nbytes
+        return self._nbytes + self._known.nbytes
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""

@@ -89,7 +89,11 @@ def test_a_batch_may_be_copied_by_several_threads(
     monkeypatch.setattr(rows, "_threads", lambda: 3)
     monkeypatch.setattr(rows, "THREAD_FROM", 8)
     made = np.random.default_rng(0).integers(0, 1 << 31, (200, 4), np.int32)
-    table = rows.MaskRows(4, 1 << 20, lambda state: made[state], threading.RLock())
+
+    def make(state: int, row: np.ndarray) -> None:
+        row[:] = made[state]
+
+    table = rows.MaskRows(4, 1 << 20, make, threading.RLock())
     for count in (1, rows.BATCH, 17, 200):
         states = list(range(count))[::-1]
         out: np.ndarray = np.zeros((count, 8), dtype)

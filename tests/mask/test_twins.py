@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
+from structgen.mask import known as known_module
 from structgen.mask.bitmask import unpack
 
 NAMES = ("a", "b", "ab", "c")
@@ -82,6 +83,19 @@ def test_masks_say_what_can_be_read_however_they_were_found(
     walked(constraint, Random(seed))
 
 
+def test_what_is_known_grows_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From next to no room, for records, for their places, for plans and for frames."""
+    for name in ("RECORDS", "PLACES", "PLANS"):
+        monkeypatch.setattr(known_module, name, 16)
+    child = {"properties": {name: {"enum": [name, 1]} for name in NAMES}, "required": ["b"]}
+    schema = {"properties": dict.fromkeys(NAMES, child), "required": ["c", "ab"]}
+    constraint = sg.compile(sg.JsonSchema(schema, property_order="any"), VOCABULARY)
+    for seed in range(6):
+        walked(constraint, Random(seed))
+    arrays = constraint._masks._known._arrays  # type: ignore[attr-defined]
+    assert min(len(arrays.records), len(arrays.places), len(arrays.plans)) > 16
+
+
 @pytest.mark.parametrize("closed", [False, True])
 def test_many_states_have_a_row_that_was_made_for_another(closed: bool) -> None:
     """What has come before matters no longer where only what is missing does."""
@@ -94,7 +108,7 @@ def test_many_states_have_a_row_that_was_made_for_another(closed: bool) -> None:
     spec = sg.JsonSchema(schema, property_order="any", whitespace="any")
     constraint = sg.compile(spec, VOCABULARY)
     made: list[int] = []
-    row_of = constraint._masks.row
-    constraint._masks.row = lambda at: made.append(at) or row_of(at)  # type: ignore[method-assign, func-returns-value]
+    write = constraint._masks.write
+    constraint._masks.write = lambda at, row: made.append(at) or write(at, row)  # type: ignore[method-assign, func-returns-value]
     states = set().union(*(walked(constraint, Random(seed)) for seed in range(12)))
     assert len(made) < 0.75 * len(states)
