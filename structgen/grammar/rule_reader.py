@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 from structgen.automaton.charset import ALL, MAX_CODE_POINT, CharSet, union_all
-from structgen.automaton.regex import Regex, chars
+from structgen.automaton.regex import Regex, chars, literal
 from structgen.errors import BudgetError, GrammarError
 from structgen.grammar.bnf import Bnf
 from structgen.grammar.expressions import NOTHING, Expression, Name, Text
@@ -17,6 +17,8 @@ from structgen.grammar.ir import Grammar, Place
 from structgen.grammar.sources import Scanner
 
 QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+QUOTES = {'"': '"', "'": "'", "\u2018": "\u2019", "\u201c": "\u201d", "`": "`"}
+QUOTED = "|".join(f"{opened}[^{closed}]*{closed}" for opened, closed in QUOTES.items())
 
 
 class RuleReader(Scanner, ABC):
@@ -108,6 +110,47 @@ def _depth_bounded() -> Iterator[None]:
         raise BudgetError(
             "the grammar is nested too deeply", hint="give inner groups rules of their own"
         ) from error
+
+
+class EbnfReader(RuleReader):
+    """What the styles of EBNF have in common."""
+
+    @abstractmethod
+    def alternatives(self) -> Expression:
+        """What may stand on the right of a rule or in brackets."""
+
+    @abstractmethod
+    def space(self) -> None:
+        """Skip blanks and comments."""
+
+    def skip(self) -> None:
+        """Skip what may stand between rules: blanks and comments."""
+        self.space()
+
+    def defined(self, name: str, place: Place, expression: Expression) -> None:
+        """Add a rule; there must not be two of one name."""
+        if name in self.rules:
+            raise self.error(f"the rule {name!r} is defined twice", place, rule=name)
+        super().defined(name, place, expression)
+
+    def quoted(self) -> Expression:
+        """A string in quotes of any kind; there are no escapes."""
+        start = self.at
+        end = self.text.find(QUOTES[self.peek()], start + 1)
+        if end < 0:
+            raise self.error("this string has no end", self.place(start), rule=self.rule)
+        self.at = end + 1
+        inner = self.text[start + 1 : end]
+        return Text(literal(inner), self.text[start : self.at]) if inner else NOTHING
+
+    def bracketed(self, start: int, close: tuple[str, ...]) -> Expression:
+        """The inside of the brackets that opened at `start`, and their closing one."""
+        inner = self.alternatives()
+        if any(self.take(sign) for sign in close):
+            return inner
+        if self.at >= len(self.text):
+            raise self.error(f"this has no {close[0]!r}", self.place(start), rule=self.rule)
+        raise self.wrong(f"{self.peek()!r} does not fit here", f"{close[0]!r} or a piece")
 
 
 class ClassReader(RuleReader):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import BudgetError
+from structgen.errors import BudgetError, UnsupportedSchemaError
 from structgen.grammar import tables_check as checks
 from structgen.grammar.ir import Grammar, Terminal
 from structgen.grammar.lexemes import Automata, distinct_columns, of_terminal
@@ -201,7 +201,9 @@ def _literals(
     """Pairs (pattern, literal) where a match may be the literal; (literal, pattern) where it must.
 
     As in Lark's contextual lexer: a pattern that matches all of a literal of the same priority
-    reads it, and the lexeme is renamed when it is the literal.
+    reads it, and the lexeme is renamed when it is the literal. Where only the literal takes letters
+    of either case, Lark looks for it behind the pattern, too; that finds what the pattern cannot
+    begin with, and so does a literal whose pattern has come to nothing.
     """
     renames: list[tuple[int, int]] = []
     withins: list[tuple[int, int]] = []
@@ -215,7 +217,34 @@ def _literals(
                 renames.append((i, j))
                 if literal.flags <= pattern.flags:
                     withins.append((j, i))
+                elif i < j:
+                    if _is_under_way(automata[i], automata[j]):
+                        raise UnsupportedSchemaError(
+                            f"the lexer cannot tell {literal} from {pattern}, which may be read on"
+                            " behind some of its spellings, but not the one that is written",
+                            keyword="i",
+                            location=str(literal.place or ""),
+                            hint="let the pattern match every spelling",
+                        )
+                    withins.append((j, i))
     return renames, withins
+
+
+def _is_under_way(pattern: Automata, literal: Automata) -> bool:
+    """Whether the pattern has matched nothing but goes on where some text of the literal ends."""
+    todo = [(0, 0)]
+    seen = set(todo)
+    while todo:
+        i, j = todo.pop()
+        for byte in np.flatnonzero(literal.next[j] >= 0).tolist():
+            pair = (int(pattern.next[i, byte]), int(literal.next[j, byte]))
+            if pair[0] < 0 or pattern.accepts[pair[0]] or pair in seen:
+                continue
+            if literal.accepts[pair[1]]:
+                return True
+            seen.add(pair)
+            todo.append(pair)
+    return False
 
 
 def _matches(automata: Automata, text: bytes) -> bool:

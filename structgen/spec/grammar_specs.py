@@ -223,7 +223,8 @@ class Ebnf(GrammarSpec):
     """The texts of a grammar in EBNF.
 
     grammar: its text. start: the rule to start from, by default the first. style: "iso" (ISO
-    14977: `a = "x", {b} ;`), "w3c" (`a ::= "x" b*`), or "auto": "w3c" if there is a `::=`.
+    14977: `a = "x", {b} ;`, and what manuals make of it: module `grammar.iso_ebnf`), "w3c"
+    (`a ::= "x" [a-z]*`), or "auto": "w3c" if there is a `::=` and no brace.
     """
 
     grammar: str

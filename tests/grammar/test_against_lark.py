@@ -16,6 +16,7 @@ from lark import Lark
 
 import structgen as sg
 from structgen.automaton.automaton import Automaton
+from structgen.errors import UnsupportedSchemaError
 from tests.grammar.reference import lark_accepts
 
 # Name: grammar, the letters of its texts, and some texts that fit.
@@ -105,6 +106,14 @@ GRAMMARS = {
         "a.1X(),[]|:-% \n",
         ["a.", "f(X,b) :- g([1|T]).", "p(1.5). % c\nq."],
     ),
+    "keywords in any case": (
+        '''start: "GO"i NAME [BIG] ["AS"i] [NAME] "OF"i NAME
+        NAME: /[a-z]+|[A-Z]+/
+        BIG: /[0-9A-Z]+/
+        %ignore " "''',
+        "goOfasAS 1\u017f",
+        ["go g OF a", "Go G1 aS go oF OF", "GO as AS of of OF", "go A B a\u017f of a"],
+    ),
     "right recursion": (
         'start: "x" start | "x" t\nt: "y" t "z" | "y" "z"',
         "xyz",
@@ -113,7 +122,7 @@ GRAMMARS = {
 }
 LEXERS = {"free": {"parser": "earley"}, "longest": {"parser": "lalr", "lexer": "contextual"}}
 DETERMINISTIC = ["right recursion", "templates", "imports", "counts and ranges",
-                 "settings", "clauses"]  # for LALR  # fmt: skip
+                 "settings", "clauses", "keywords in any case"]  # for LALR  # fmt: skip
 
 
 @cache
@@ -173,3 +182,34 @@ def test_palindromes_cost_no_more_than_their_length() -> None:
         assert not automaton.is_accepting(automaton.run(at, b"b")[0])
         sizes.append(automaton.size["records"])
     assert sizes[2] - sizes[1] < 4 * (sizes[1] - sizes[0])
+
+
+@pytest.mark.parametrize(
+    "name", ["[A-Z]+", "[A-Za-z]+", "[a-zA-Z]\\w*", "[A-Z][a-z]*", "[A-Z]{4}|x"]
+)
+def test_keywords_in_any_case_beside_names(name: str) -> None:
+    """A name that is a keyword in any spelling is the keyword, and what is no name may be one."""
+    grammar = f'start: "S"i N [N] ["AS"i] "FROM"i N\nN: /{name}/\n%ignore " "'
+    parser = Lark(grammar, **LEXERS["longest"])
+    automaton = sg.Lark(grammar, lexing="longest").automaton()
+    fitting = 0
+    texts = itertools.product(
+        ["S", "s", "\u017f"],
+        ["X", "x", "As"],
+        ["", "As", "a\u017f"],
+        ["FROM", "from", "From", "FROm", "froM"],
+        ["X", "FROM"],
+    )
+    for words in texts:
+        text = " ".join(words)
+        told = lark_accepts(parser, text)
+        at, _ = automaton.run(automaton.start, text.encode())
+        assert told == (at >= 0 and automaton.is_accepting(at)), text
+        fitting += bool(told)
+    assert fitting
+
+
+def test_a_pattern_that_reads_on_behind_some_spellings_is_refused() -> None:
+    """Lark would give the keyword back where the pattern comes to nothing."""
+    with pytest.raises(UnsupportedSchemaError, match="spellings"):
+        sg.Lark('start: "AB"i | N "."\nN: /AB|abc/', lexing="longest").automaton()

@@ -52,6 +52,58 @@ def test_texts(grammar: str, fits: list[str], fails: list[str]) -> None:
     assert [text for text in fits + fails if accepts(rules, text)] == fits
 
 
+WIRTH = """
+(* rules end with a dot *)
+Module   = "MODULE" name ";" {Import} [Body] "END" name "." .
+Import   = "IMPORT" name ";".
+Body     = "BEGIN" name { ";" name }.
+name     = letter {letter | digit} .
+letter   = "a" … "z" .
+digit    = `0`..`9` .
+"""
+
+MANUAL = """
+chunk ::= block
+
+block ::= {stat} [retstat]
+stat ::=  ‘;’ |
+     ‘do’ block ‘end’ |
+     name ‘=’ exp
+retstat ::= ‘return’ [exp {‘,’ exp}] [‘;’]
+exp ::= name | “nil”
+name ::= <a-letter> {<a-letter>}
+<a-letter> ::= 'x' | 'y'
+"""
+
+HYPHENS = """
+const-decl-lst = const-decl { ';' const-decl } ;
+const-decl     = letter+ '=' digit* sign? ;
+letter = lower - 'b' ;
+lower = 'a' | 'b' | 'c' ;
+two words = 'd' ;
+digit = 'e' | two words letter ;
+sign = lower-letter ;
+"""
+
+
+@pytest.mark.parametrize(
+    ("grammar", "fits", "fails"),
+    [
+        (WIRTH, ["MODULEa;ENDz.", "MODULEa;IMPORTb9;BEGINa;bENDa."], ["MODULEa;END9.", "MODULE"]),
+        (MANUAL, ["", "x=nil;doyy=xendreturn", "returnx,y;"], ["z=x", "x=", "return;;"]),
+        (HYPHENS, ["a=", "ca=eedab", "a=;c=e"], ["=", "b=", "a=a"]),
+        ("<s> ::= 'a' <t u> | 'b'\n<t u> ::= <s>", ["b", "aab"], ["a"]),
+        ("s := 'a' 2 * t\nt := 'b' | 'c' d\n  d := 'e'", ["abce", "abb"], ["ab", "abcd"]),
+        ("s = a b\n c = 'x' ; a b = 'y' ; a = 'z' ;", ["y"], ["zx"]),
+        ("s = 'a'? ? /b/ ? ;", ["b", "ab"], ["a", ""]),
+    ],
+)
+def test_notations_near_the_standard(grammar: str, fits: list[str], fails: list[str]) -> None:
+    """As manuals have them: no commas, other signs, no end of rules, hyphens, brackets, ranges."""
+    rules = Ebnf(grammar).rules()
+    assert [text for text in fits + fails if accepts(rules, text)] == fits
+
+
 def test_the_first_rule_is_the_start() -> None:
     """Unless another is named."""
     grammar = "a = 'x' ; b = 'y' ;"
@@ -71,8 +123,11 @@ def test_the_style_may_be_said() -> None:
     """A `::=` in a string does not make a grammar one of the W3C's."""
     assert accepts(Ebnf("a = '::=' ;").rules(), "::=")
     assert accepts(Ebnf("a ::= 'x'", style="w3c").rules(), "x")
-    with pytest.raises(GrammarError):
-        Ebnf("a ::= 'x'", style="iso").rules()
+    option = "a ::= [b] 'x'\nb ::= 'y'"
+    assert accepts(Ebnf(option, style="iso").rules(), "x")
+    assert not accepts(Ebnf(option).rules(), "x")
+    assert accepts(Ebnf(option + " {b}").rules(), "x")
+    assert accepts(Ebnf("a ::= [{}(*)] /* no { */ '{'").rules(), "}{")
     with pytest.raises(SpecError, match="style"):
         Ebnf("a ::= 'x'", style="abnf").rules()  # type: ignore[arg-type]
 
@@ -80,7 +135,11 @@ def test_the_style_may_be_said() -> None:
 @pytest.mark.parametrize(
     ("grammar", "problem", "line", "column"),
     [
-        ('a = "x" b;', "'b' does not fit", 1, 9),
+        ('a = "x" b;', "'b' is used but not defined", 1, 9),
+        ('a = "x" = "y";', "'=' does not fit", 1, 9),
+        ("a = 'x' ; b = 'y'", "the rule has no end", 1, 18),
+        ("a = 'ab'..'z' ;", "ends of a range", 1, 5),
+        ("a = 'z' … 'a' ;", "ends of a range", 1, 5),
         ("a = 'x'", "the rule has no end", 1, 8),
         ('a = "x', "no end", 1, 5),
         ("a = ('x' ;", "';' does not fit", 1, 10),
