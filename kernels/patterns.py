@@ -177,41 +177,6 @@ def explore(follow, classes, states, search, rows, start, count):  # type: ignor
     dropped(search, tail)
 
 
-@lean(types.void(SEARCH, U64, U8))
-def reach(search, alive, often):  # type: ignore[no-untyped-def]
-    """How many characters may follow each state, as long as each is one that may follow it now.
-
-    alive: uint64[S], bits of the classes that lead on from each state; often: uint8[S], written for
-    the states whose moves are known: 255 for any number. What is less is found from 255 downwards;
-    where that takes too long, nothing is.
-    """
-    changed = True
-    rounds = 0
-    known = search.sizes[KNOWN]
-    for i in range(known):
-        often[search.order[i]] = 255
-    while changed and rounds < 300:
-        changed = False
-        rounds += 1
-        for back in range(known):
-            s = search.order[known - 1 - back]
-            least = 255
-            for k in range(search.moves.shape[1]):
-                target = search.moves[s, k]
-                if target >= 0:
-                    after = 0
-                    if search.queue[target] == 1 and alive[s] & ~alive[target] == 0:
-                        after = numba.int64(often[target])
-                    least = min(least, after)
-            found = min(least + 1, 254) if least < 255 else 255
-            if found < often[s]:
-                often[s] = found
-                changed = True
-    if changed:
-        for i in range(known):
-            often[search.order[i]] = 0
-
-
 @lean(types.void(GRID, U8, GRID, types.int64))
 def lengths(moves, ends, longer, known):  # type: ignore[no-untyped-def]
     """How long the texts from each state on are.

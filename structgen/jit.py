@@ -20,8 +20,8 @@ from types import ModuleType
 
 NAMES = (
     "flags", "tables", "checklists", "taken", "names", "spans", "provide", "loops", "changes",
-    "patterns", "blocks", "step", "walk", "beyond", "subtrees", "rows", "below", "outlook", "doors",
-    "known", "twins", "saved", "scan",
+    "patterns", "notes", "blocks", "step", "walk", "beyond", "subtrees", "rows", "below", "outlook",
+    "doors", "known", "twins", "saved", "scan",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_layout", "grammar_lexer",

@@ -13,6 +13,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from structgen.jit import kernels
+
 UInt64s = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int32]
 
@@ -71,19 +73,10 @@ def needed(low: Ints, high: Ints, classes: Ints) -> UInt64s:
     low, high, classes: int32[k], all code points but surrogates in order, with their class or -1.
     """
     first, last = _ends()
-    begin = np.searchsorted(high, first)
-    end = np.searchsorted(low, last, "right")
-    bits = np.uint64(1) << np.where(classes < 0, _NEVER, classes).astype(np.uint64)
-    places = np.stack([begin, end], 1).reshape(-1)
-    found = np.bitwise_or.reduceat(np.append(bits, np.uint64(0)), places)[::2]
-    return np.concatenate([np.array([1 << _NEVER], np.uint64), found])
-
-
-def covered(needs: UInt64s, classes: UInt64s) -> UInt64s:
-    """uint64[n]: the groups all of whose classes are among the bits `classes`, uint64[n]."""
-    flags = np.zeros((len(classes), 64), np.bool_)
-    flags[:, : len(needs)] = (needs[None] & ~classes[:, None]) == 0
-    return np.packbits(flags, axis=1, bitorder="little").view(np.uint64)[:, 0]
+    found = np.zeros(len(first) + 1, np.uint64)
+    kernels("notes").gather(low, high, np.where(classes < 0, _NEVER, classes), first, last, found)
+    found[BROKEN] = 1 << _NEVER
+    return found
 
 
 def whole(ranges: Sequence[tuple[int, int]]) -> int:

@@ -18,12 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import ClassVar, Protocol, TypeVar
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.number_range import Range
 
 DIGITS = "0123456789"
+DIGIT_VALUES = range(10)
 T = TypeVar("T")
 Moves = tuple[tuple[CharSet, "State"], ...]
 READS = tuple(map(CharSet.chars, (*DIGITS, ".", "eE", "+", "-")))  # sets that numbers tell apart
@@ -120,7 +122,7 @@ class Decimal:
         """Disjoint character sets, each with the live state it leads to."""
         phase = self.phase
         if phase in {POINT, FRACTION}:
-            return grouped((d, self._part_digit(d)) for d in self._part_digits())
+            return grouped((run, self._part_digit(run[0])) for run in self._part_digits())
         found: list[tuple[CharSet, State]] = []
         if phase != ZERO:
             first = 0 if phase == WHOLE else 1
@@ -141,7 +143,11 @@ class Decimal:
         """Where the whole digits from `first` on lead, dead states included."""
         if self.low == 0 and self.high is None and self.rule.modulus < 2:
             return ((digit_set(tuple(range(first, 10))), Decimal(self.rule, WHOLE)),)
-        return grouped((d, self._whole_digit(d)) for d in range(first, 10))
+        rule, cuts = self.rule, set(DIGIT_VALUES) if self.rule.modulus > 1 else set[int]()
+        for met, whole in ((self.low, rule.low_whole), (self.high, rule.high_whole)):
+            if met is not None and met < ~0:
+                cuts |= cuts_at(whole[met + 1 :])
+        return grouped((run, self._whole_digit(run[0])) for run in runs(first, cuts))
 
     def _zero(self) -> Decimal | None:
         """After a first digit 0: the whole part is 0, or it is padding."""
@@ -247,8 +253,15 @@ class Decimal:
         high = 0 if self.high == ~0 else _FREE
         return self._part(POINT, low, high, rule.scale, self.rest)
 
-    def _part_digits(self) -> range:
-        return range(1) if self.rule.modulus and not self.need else range(10)
+    def _part_digits(self) -> Sequence[range]:
+        """The digits that may follow in a fraction, those together that nothing tells apart."""
+        rule, cuts = self.rule, set(DIGIT_VALUES) if self.need else set[int]()
+        if rule.modulus and not self.need:
+            return [range(1)]
+        for met, part in ((self.low, rule.low_part), (self.high, rule.high_part)):
+            if met is not None and met != _FREE:
+                cuts |= cuts_at(part[met:])
+        return runs(0, cuts)
 
     def _part_digit(self, digit: int) -> Decimal | None:
         rule, low, high = self.rule, self.low, self.high
@@ -300,12 +313,24 @@ def _prefix(whole: str, part: str, places: int) -> int:
     return int(whole + part[:places].ljust(places, "0") or "0")
 
 
-def grouped(targets: Iterable[tuple[int, T | None]]) -> tuple[tuple[CharSet, T], ...]:
-    """Moves by digit, digits with the same target joined, None (dead) left out."""
+def cuts_at(rest: str) -> set[int]:
+    """Where digits are told apart that are compared with the first of a bound's, 0 if none."""
+    digit = int(rest[0]) if rest else 0
+    return {digit, digit + 1}
+
+
+def runs(first: int, cuts: Iterable[int]) -> Sequence[range]:
+    """The digits from `first` on, in runs that begin at `cuts`."""
+    begins = sorted({first, 10, *(cut for cut in cuts if first < cut < 10)})
+    return [range(begin, end) for begin, end in pairwise(begins)]
+
+
+def grouped(targets: Iterable[tuple[range, T | None]]) -> tuple[tuple[CharSet, T], ...]:
+    """Moves by digits, those with the same target joined, None (dead) left out."""
     groups: dict[T, list[int]] = {}
-    for digit, state in targets:
+    for digits, state in targets:
         if state is not None:
-            groups.setdefault(state, []).append(digit)
+            groups.setdefault(state, []).extend(digits)
     return tuple((digit_set(tuple(digits)), state) for state, digits in groups.items())
 
 

@@ -18,7 +18,16 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from structgen.automaton.charset import CharSet
-from structgen.automaton.number_digits import READS, Decimal, Moves, State, grouped
+from structgen.automaton.number_digits import (
+    DIGIT_VALUES,
+    READS,
+    Decimal,
+    Moves,
+    State,
+    cuts_at,
+    grouped,
+    runs,
+)
 from structgen.automaton.number_range import Range, split_off
 
 MAX_FRACTION = 17  # digits after the first, before an exponent, with multiples; doubles need 16
@@ -31,7 +40,7 @@ GREATEST = Fraction(17976931348623157 * 10**292)
 _LESS, _GREATER = -2, -1  # how the digits read so far compare with those of a bound
 _START, _ZERO, _SMALL, _WHOLE, _POINT, _FRACTION = range(6)
 _SIGNS = (CharSet.chars("+"), CharSet.chars("-"))
-_NOUGHT, _NONZERO = CharSet.chars("0"), CharSet.chars("123456789")
+_NOUGHT = CharSet.chars("0")
 _DOT, _E = CharSet.chars("."), CharSet.chars("eE")
 
 
@@ -203,10 +212,12 @@ class Scientific:
 
     def _digits(self, first: int) -> Iterable[tuple[CharSet, Scientific]]:
         """Where the digits from `first` on lead, if that is live."""
-        if self.low < 0 and self.high < 0 and self.rule.core < 2:  # 0 or not is all that matters
-            zero = [(_NOUGHT, self._digit(0))] if first == 0 else []
-            return [move for move in (*zero, (_NONZERO, self._digit(1))) if move[1]._live()]
-        moves = grouped((d, self._digit(d)) for d in range(first, 10))
+        bounds = self.rule
+        cuts = {1} if bounds.core < 2 else set(DIGIT_VALUES)  # whether it is 0 always matters
+        for met, digits in ((self.low, bounds.low_digits), (self.high, bounds.high_digits)):
+            if met >= 0:
+                cuts |= cuts_at(digits[met:])
+        moves = grouped((run, self._digit(run[0])) for run in runs(first, cuts))
         return (move for move in moves if move[1]._live())
 
     def _digit(self, digit: int) -> Scientific:

@@ -315,9 +315,7 @@ class Numbering:
             found, accepted = [*state.targets], state.accept
         else:
             row = self.row_of(state)
-            found = [
-                (byte, target) for byte, target in enumerate(row.targets) if target is not None
-            ]
+            found = [(byte, to) for byte, to in enumerate(row.targets) if to is not None]
             accepted = row.accept
         for byte, target in found:
             if id(target) not in codes:
@@ -326,8 +324,10 @@ class Numbering:
                 else:
                     codes[id(target)] = self.state_id(target, (q << 9) | byte)
         accept = -1 if accepted is None else self.label_id(accepted, (q, BEFORE))
-        self.tables.rows[q] = -1
-        self.tables.rows[q, [byte for byte, _ in found]] = [codes[id(t)] for _, t in found]
+        targets = self.tables.rows[q]
+        targets.fill(self._k.DEAD)
+        for byte, target in found:
+            targets[byte] = codes[id(target)]
         self.tables.accept[q] = accept
         self.tables.filled[q] = 1
 

@@ -2,8 +2,8 @@
 
 Which states an expression has, and what characters lead from one to the other, does not depend on a
 spec, so specs share it. Kernels find the states by the dozen where the expression has positions
-(module `regex_positions`), or is made of parts that have tables (modules `regex_blocks` and
-`regex_parts`); otherwise derivatives find them one by one (module `regex`).
+(module `regex_positions`), or is made of parts that have tables (modules `regex_blocks`,
+`regex_leaves` and `regex_parts`); otherwise derivatives find them one by one (module `regex`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import threading
 from collections import OrderedDict
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,10 @@ import numpy.typing as npt
 from structgen.automaton.regex import ANY, INFINITE, Regex
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
+from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, is_span
-from structgen.automaton.regex_parts import LeafAutomaton, LeavesAutomaton, Met
+from structgen.automaton.regex_parts import Met
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
 from structgen.automaton.regex_states import (
     Numbers,
@@ -34,6 +36,7 @@ from structgen.jit import kernels
 
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
+LOOK_EVERY = 32  # automata that become known between two looks at how many states there are
 MAX_COUNTED = 1500  # states of an expression whose texts' lengths are bounded
 MAX_LENGTHS = 3_000_000  # moves looked at to find out which lengths its texts have
 
@@ -68,10 +71,10 @@ class PositionAutomaton(TableAutomaton):
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         return (self.states[begin:end, 0] & np.uint64(1)).astype(np.bool_)
 
-    def _loops(self, order: Numbers, stays: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
+    def _knows_loops(self, order: Numbers, notes: Any) -> bool:  # noqa: ARG002
         if self._open:
-            return np.full(len(stays), -1, np.int64), np.full(len(stays), 255, np.uint8)
-        return super()._loops(order, stays)
+            notes.loops[:], notes.often[:] = -1, 255
+        return self._open
 
 
 class CountedAutomaton(TableAutomaton):
@@ -111,14 +114,15 @@ class CountedAutomaton(TableAutomaton):
         found: npt.NDArray[np.bool_] = (self._base.ends[state] != 0) & (size >= self._bounds[0])
         return found
 
-    def _loops(self, order: Numbers, stays: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
+    def _knows_loops(self, order: Numbers, notes: Any) -> bool:
         """As without the bounds, as long as some text can end between them from anywhere."""
         if self._free < 0:
-            return super()._loops(order, stays)
+            return False
         state, size = self.states[order].T
         place = self._place[state]
-        often = np.minimum(self._base.often[place], np.clip(self._free - size, 0, 254))
-        return self._base.loops[place], often
+        notes.often[:] = np.minimum(self._base.often[place], np.clip(self._free - size, 0, 254))
+        notes.loops[:] = self._base.loops[place]
+        return True
 
 
 class DerivedAutomaton(SteppedAutomaton):
@@ -149,6 +153,7 @@ class Kept:
     def forget(self) -> None:
         """Begin anew, as a forked process must: another thread may have held a lock."""
         self._found: OrderedDict[Regex, RegexAutomaton] = OrderedDict()
+        self._look_at = 0  # how many automata there are when their states are counted next
         self._lock = threading.Lock()
 
     def of(self, regex: Regex) -> RegexAutomaton:
@@ -161,8 +166,10 @@ class Kept:
         found = _begun(regex)
         with self._lock:
             self._found[regex] = found
-            while len(self._found) > 1 and sum(a.made for a in self._found.values()) > MAX_KEPT:
-                self._found.popitem(last=False)
+            if len(self._found) >= self._look_at:
+                while len(self._found) > 1 and sum(a.made for a in self._found.values()) > MAX_KEPT:
+                    self._found.popitem(last=False)
+                self._look_at = len(self._found) + LOOK_EVERY
         return found
 
 
@@ -178,7 +185,7 @@ def automaton_of(regex: Regex) -> RegexAutomaton | None:
 def table_of(regex: Regex) -> TableAutomaton:
     """The states of an expression that a table has. Raises TooLargeError where none does."""
     if isinstance(regex, Leaf):
-        return LeafAutomaton(regex)
+        return LeavesAutomaton(regex)
     found = None if is_span(regex) else automaton_of(regex)
     found = found or PositionAutomaton(regex)
     if not isinstance(found, TableAutomaton):

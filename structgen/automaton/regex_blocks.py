@@ -124,17 +124,11 @@ class BlockAutomaton(TableAutomaton):
                 end,
             )
             if need == TOO_NARROW:
-                self._widen()
+                self.widen()
             elif need >= 0:
                 self._learn(int(self._nodes.block[need]), int(self._states[need]))
             else:
                 return
-
-    def _widen(self) -> None:
-        """Make room for twice as many states of blocks in each state."""
-        self.states = np.pad(self.states, ((0, 0), (0, self.states.shape[1])))
-        self.search.table[:] = -1
-        self.search.sizes[2] = 0
 
     def _learn(self, place: int, state: int) -> None:
         """Find the moves of a state of a block, and take over what is known of that block."""

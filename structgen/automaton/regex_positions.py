@@ -193,17 +193,6 @@ class PositionClasses(NamedTuple):
     needs: npt.NDArray[np.uint64]
     total: bool
 
-    def bits(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-        """uint64[n] of bool[n, classes], a bit for each class."""
-        wide = np.zeros((len(flags), 64), np.bool_)
-        wide[:, : flags.shape[1]] = flags
-        bits: npt.NDArray[np.uint64] = np.packbits(wide, axis=1, bitorder="little").view(np.uint64)
-        return bits[:, 0]
-
-    def covered(self, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """The groups of bytes all of whose characters are in some classes; uint64[n] of both."""
-        return byte_groups.covered(self.needs, bits)
-
 
 def classes_of(sets: list[CharSet | None]) -> PositionClasses:
     """The classes of what positions read. Raises TooLargeError when there are too many."""

@@ -17,7 +17,6 @@ from structgen.jit import kernels
 
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 512
-FAR = 32  # characters: more are seldom in one token
 
 Numbers = npt.NDArray[Any] | Sequence[Any]
 
@@ -126,6 +125,12 @@ class TableAutomaton(RegexAutomaton):
         self._find(state, count)
         self._note(self.made, self.known)
 
+    def widen(self) -> None:
+        """Make room for twice as many numbers in what each state is."""
+        self.states = np.pad(self.states, ((0, 0), (0, self.states.shape[1])))
+        self.search.table[:] = -1
+        self.search.sizes[2] = 0
+
     def explore_all(self, most: int) -> None:
         """Find the moves of all states. Raises TooLargeError when there are more than `most`."""
         while self.known < self.made <= most:
@@ -147,40 +152,31 @@ class TableAutomaton(RegexAutomaton):
         came = self.search.came[made:now]
         came[:, 1] = classes.letters[came[:, 1]]
         self._make(came, self._endings(made, now), np.zeros(now - made, np.uint8))
-        order = self.search.order[done:known]
-        moves = self.search.moves[order]
-        stays = moves == order[:, None]
+        order, k, count = self.search.order[done:known], kernels("notes"), known - done
+        notes = k.Notes(
+            loops=np.empty(count, np.int64),
+            often=np.empty(count, np.uint8),
+            stays=np.empty(count, np.uint8),
+            first=np.zeros(count + 1, np.int32),
+            spans=np.empty((count * len(classes.low), 3), np.int32),
+            alive=np.empty(now, np.uint64),
+            every=np.empty(now, np.uint8),
+        )
+        given = k.Classes(classes.low, classes.high, classes.group, classes.needs)
+        k.spell(self.search, given, notes, done)
         if classes.total:
-            self.endless[order] = stays.all(axis=1) & (self.ends[order] != 0)
-        state, spans = self._spelled(moves)
-        counts = np.bincount(state, minlength=known - done)
-        self._know(order, *self._loops(order, stays), counts, spans)
+            self.endless[order] = (notes.stays != 0) & (self.ends[order] != 0)
+        if not self._knows_loops(order, notes):
+            k.loop_on(self.search, given, notes, done)
+        counts = np.diff(notes.first)
+        self._know(order, notes.loops, notes.often, counts, notes.spans[: notes.first[-1]])
 
-    def _loops(self, order: Numbers, stays: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
-        """What states read again and again, and how often.
+    def _knows_loops(self, order: Numbers, notes: Any) -> bool:  # noqa: ARG002
+        """Write down what states read again and again and how often, if that is known already.
 
-        Either what leads back to the state, or what leads on from it while that goes well.
+        notes: `kernels.notes.Notes`.
         """
-        alive = self.classes.bits(self.search.moves[: self.made] >= 0)
-        every = np.zeros(self.made, np.uint8)
-        kernels("patterns").reach(self.search, alive, every)
-        often = every[order]
-        far = (often >= FAR) | ~stays.any(axis=1)
-        found = self.classes.covered(np.where(far, alive[order], self.classes.bits(stays)))
-        return found.astype(np.int64), np.where(far, often, 255)
-
-    def _spelled(self, moves: npt.NDArray[np.int32]) -> tuple[npt.NDArray[Any], Numbers]:
-        """The spans of moves, and whose they are; neighbours with one target are one span."""
-        low, high, group = self.classes.low, self.classes.high, self.classes.group
-        targets = moves[:, group]
-        begins = targets >= 0
-        ends = begins.copy()
-        goes_on = (targets[:, 1:] == targets[:, :-1]) & (low[1:] == high[:-1] + 1)
-        begins[:, 1:] &= ~goes_on
-        ends[:, :-1] &= ~goes_on
-        state, column = np.nonzero(begins)
-        last = high[np.nonzero(ends)[1]]
-        return state, np.stack([low[column], last, targets[state, column]], 1)
+        return False
 
 
 class SteppedAutomaton(RegexAutomaton):

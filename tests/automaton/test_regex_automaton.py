@@ -191,6 +191,7 @@ def test_expressions_share_their_states_and_forget_the_oldest(
     assert automaton_of(regex) is automaton_of(regex)
     assert automaton_of(ANY) is None
     monkeypatch.setattr(regex_automaton, "MAX_KEPT", 0)
+    monkeypatch.setattr(regex_automaton, "LOOK_EVERY", 0)
     kept = regex_automaton.Kept()
     first = kept.of(regex)
     kept.of(literal("other"))

@@ -1,0 +1,249 @@
+"""In: foreign automata that tell the same classes of characters apart. Out: tables of their states.
+
+What leads on from a state of one is found once in a process, and known to all expressions with such
+automata in them: so the languages of numbers share what lies behind their bounds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.charset import CharSet
+from structgen.automaton.regex_base import Regex
+from structgen.automaton.regex_blocks import NARROW, TOO_NARROW, sets_of
+from structgen.automaton.regex_nodes import Alt, Concat, Leaf, Repeat
+from structgen.automaton.regex_positions import (
+    PositionClasses,
+    Positions,
+    TooLargeError,
+    classes_of,
+)
+from structgen.automaton.regex_states import TableAutomaton
+from structgen.automaton.tables import with_room
+from structgen.jit import kernels
+
+NEAR = 1  # characters: what leads on from parts so near is found together
+MAX_NODES = 20_000  # known to all: beyond, others are known to those who come then
+MAX_LETTERS = 64  # characters that automata read that are met with other expressions
+
+Part = Any  # a state of a foreign automaton, an expression, or a frozenset of these
+_NO_BLOCKS = np.full((1, 1), -1, np.int32)
+
+
+class Leaves:
+    """What leads on from parts, by number. Hold `lock` while looking at it.
+
+    nodes: `kernels.blocks.Nodes`, the parts, with what each class leads to.
+    """
+
+    def __init__(self, classes: PositionClasses) -> None:
+        self.lock = threading.Lock()
+        self.classes = classes
+        self._letters = tuple(classes.letters.tolist())
+        self._parts: list[Part] = []
+        self._numbers: dict[Part, int] = {}
+        self.nodes = kernels("blocks").Nodes(
+            moves=np.full((64, len(self._letters)), -1, np.int32),
+            known=np.zeros(64, np.uint8),
+            ends=np.zeros(64, np.uint8),
+            block=np.zeros(64, np.int32),
+        )
+
+    def __len__(self) -> int:
+        """How many parts have a number."""
+        return len(self._parts)
+
+    def numbers(self, parts: Iterable[Part]) -> list[int]:
+        """The numbers of some parts, sorted."""
+        return sorted(map(self._number, parts))
+
+    def learn(self, waiting: Iterable[int]) -> None:
+        """Find what leads on from some parts, and from those near them."""
+        for _ in range(NEAR + 1):
+            new = [node for node in waiting if not self.nodes.known[node]]
+            waiting = {target for node in new for target in self._learn(node)}
+
+    def _learn(self, node: int) -> set[int]:
+        """Find what leads on from a part; the numbers of that."""
+        part = self._parts[node]
+        row = [-1] * len(self._letters)
+        if isinstance(part, frozenset):
+            found: list[set[Part]] = [set() for _ in row]
+            for one in part:
+                for place, target in self._moves(one):
+                    found[place] |= target if isinstance(target, frozenset) else {target}
+            sets = enumerate(map(frozenset, found))
+            moves = [(place, next(iter(s)) if len(s) == 1 else s) for place, s in sets if s]
+        else:
+            moves = list(self._moves(part))
+        for place, target in moves:
+            row[place] = self._number(target)
+        self.nodes.moves[node] = row
+        self.nodes.known[node] = 1
+        return {target for target in row if target >= 0}
+
+    def _moves(self, part: Part) -> Iterator[tuple[int, Part]]:
+        """The classes that lead on from a part that is no set, and to what."""
+        steps = part.steps() if isinstance(part, Regex) else part.moves()
+        for chars, target in steps:
+            after = _united(parts_of(target)) if isinstance(target, Regex) else target
+            for place in _places_of(chars, self._letters):
+                yield place, after
+
+    def _number(self, part: Part) -> int:
+        number = self._numbers.get(part)
+        if number is None:
+            number = self._numbers[part] = len(self._parts)
+            self._parts.append(part)
+            if number >= len(self.nodes.known):
+                grown = (with_room(array, number + 1) for array in self.nodes)
+                self.nodes = type(self.nodes)(*grown)
+            each = part if isinstance(part, frozenset) else (part,)
+            self.nodes.ends[number] = any(one.nullable for one in each)
+        return number
+
+
+def _united(parts: Sequence[Part]) -> Part:
+    """One part in the place of some."""
+    return parts[0] if len(parts) == 1 else frozenset(parts)
+
+
+class Shared:
+    """What is known of foreign automata, by the sets of characters that they tell apart."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, as a forked process must: another thread may have held a lock."""
+        self._found: dict[tuple[CharSet, ...], Leaves] = {}
+        self._lock = threading.Lock()
+
+    def of(self, reads: tuple[CharSet, ...]) -> Leaves:
+        """What is known of the automata that tell these sets apart. Raises TooLargeError."""
+        with self._lock:
+            found = self._found.get(reads)
+            if found is None or len(found) > MAX_NODES:
+                found = self._found[reads] = Leaves(classes_of([None, *reads]))
+            return found
+
+
+_shared = Shared()
+os.register_at_fork(after_in_child=_shared.forget)
+
+
+class LeavesAutomaton(TableAutomaton):
+    """States as sets of parts. leaves: what is known of these."""
+
+    def __init__(self, regex: Regex) -> None:
+        """Raises TooLargeError where other characters are told apart, or something is excluded."""
+        leaf = next(_leaves_in(regex), None)
+        reads = getattr(leaf.state, "reads", None) if leaf else None
+        if not reads or not (isinstance(regex, Leaf) or _reads_only(regex, reads)):
+            raise TooLargeError
+        self.leaves = _shared.of(reads)
+        with self.leaves.lock:
+            first = self.leaves.numbers(parts_of(regex))
+        start = np.zeros(max(NARROW, len(first)), np.uint64)
+        start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
+        super().__init__(start, self.leaves.classes, ends=regex.nullable)
+
+    def _find(self, state: int, count: int) -> None:
+        end = self.known + count
+        with self.leaves.lock:
+            self.leaves.learn([int(node) - 1 for node in self.states[state] if node])
+            while self._explore(state, end) == TOO_NARROW:
+                self.widen()
+
+    def _explore(self, state: int, end: int) -> int:
+        found: int = kernels("blocks").explore_blocks(
+            self.leaves.nodes,
+            _NO_BLOCKS,
+            self.states,
+            self.search,
+            np.zeros(self.states.shape[1], np.uint64),
+            state,
+            end,
+        )
+        return found
+
+    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        with self.leaves.lock:
+            flags = np.append(np.False_, self.leaves.nodes.ends != 0)
+        found: npt.NDArray[np.bool_] = flags[self.states[begin:end].astype(np.int64)].max(axis=1)
+        return found
+
+
+def parts_of(regex: Regex) -> list[Part]:
+    """The alternatives of an expression, foreign automata by their states."""
+    parts = regex.parts if isinstance(regex, Alt) else (regex,)
+    return [part.state if isinstance(part, Leaf) else part for part in parts]
+
+
+def _leaves_in(node: Regex) -> Iterator[Leaf]:
+    """The foreign automata that occur in an expression, as far as `_reads_only` looks."""
+    if isinstance(node, Leaf):
+        yield node
+    for part in _inner(node):
+        yield from _leaves_in(part)
+
+
+def _inner(node: Regex) -> Sequence[Regex]:
+    """The parts of an alternative, sequence or repetition that is not plain."""
+    if node.plain:
+        return ()
+    if isinstance(node, Concat):
+        return node.head, node.tail
+    if isinstance(node, Repeat):
+        return (node.body,)
+    return node.parts if isinstance(node, Alt) else ()
+
+
+def _reads_only(node: Regex, reads: tuple[CharSet, ...]) -> bool:
+    """Whether an expression tells apart what some automata do, and nothing else."""
+    if node.plain:
+        return _plain_reads_only(node, reads)
+    if isinstance(node, Leaf):
+        return getattr(node.state, "reads", None) == reads
+    return isinstance(node, Alt | Concat | Repeat) and all(
+        _reads_only(part, reads) for part in _inner(node)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _plain_reads_only(node: Regex, reads: tuple[CharSet, ...]) -> bool:
+    classes = _classes_of(reads)
+    sets = {chars for chars in Positions(node).sets if chars is not None}
+    return all(_is_union(chars, classes) for chars in sets)
+
+
+@lru_cache(maxsize=64)
+def _classes_of(reads: tuple[CharSet, ...]) -> list[CharSet]:
+    """The classes of few characters. Raises TooLargeError where they are many."""
+    if sum(high - low + 1 for chars in reads for low, high in chars.ranges) > MAX_LETTERS:
+        raise TooLargeError
+    return sets_of(classes_of([None, *reads]))
+
+
+def _is_union(chars: CharSet, classes: list[CharSet]) -> bool:
+    """Whether a set is made of some classes as they are."""
+    left = chars
+    for one in classes:
+        if one & chars:
+            if one & ~chars:
+                return False
+            left = left & ~one
+    return not left
+
+
+@lru_cache(maxsize=4096)
+def _places_of(chars: CharSet, letters: tuple[int, ...]) -> list[int]:
+    """Which of some code points are among `chars`."""
+    return [place for place, letter in enumerate(letters) if letter in chars]
