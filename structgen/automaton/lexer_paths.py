@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container, Hashable, Iterator
+from heapq import heappop, heappush
+from itertools import count
 from typing import NamedTuple
 
 from structgen.automaton.lexer import End, LexState, RowOf, Text
@@ -31,47 +33,56 @@ class Ending(NamedTuple):
 def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) -> Iterator[Ending]:
     """The ways in which the lexeme can end from `state`, one per label, by increasing length.
 
-    Only bytes of `alphabet` are written. Raises BudgetError past MAX_STATES states.
+    Only bytes of `alphabet` are written. A text in one language is asked for its shortest word
+    where it begins, and not read. Raises BudgetError past MAX_STATES states.
     """
-    direct = _only_ending(state)
-    if direct is not None and all(byte in alphabet for byte in direct.path):
+    direct = _only_ending(state, alphabet)
+    if direct is not None:
         yield direct
         return
     order = [byte for byte in ORDER if byte in alphabet]
     seen: set[Hashable] = set()
     paths: dict[LexState, bytes] = {state: b""}
     queue = deque([state])
-    late: deque[Ending] = deque()
+    late: list[tuple[int, int, Ending]] = []  # a heap, by length and then as they were found
+    numbers = count()
     while queue:
         here = queue.popleft()
         path = paths[here]
-        while late and len(late[0].path) <= len(path):
-            yield from _fresh(late.popleft(), seen)
+        while late and late[0][0] <= len(path):
+            yield from _fresh(heappop(late)[2], seen)
         yield Ending(None, path)
         row = row_of(here)
         if row.accept is not None:
             yield from _fresh(Ending(row.accept, path, early=True), seen)
         for byte in order:
             target = row.targets[byte]
+            found: Ending | None = None
             if isinstance(target, End):
-                if target.label not in seen:
-                    late.append(Ending(target.label, path + bytes((byte,))))
+                found = Ending(target.label, path + bytes((byte,)))
             elif target is not None and target not in paths:
-                paths[target] = path + bytes((byte,))
-                queue.append(target)
+                paths[target] = begun = path + bytes((byte,))
+                direct = None if isinstance(here, Text) else _only_ending(target, alphabet)
+                if direct is None:
+                    queue.append(target)
+                else:
+                    found = direct._replace(path=begun + direct.path)
+            if found is not None and found.label not in seen:
+                heappush(late, (len(found.path), next(numbers), found))
         if len(paths) > MAX_STATES:
             raise BudgetError(
                 f"more than {MAX_STATES} positions to look at for the shortest way to end a lexeme",
                 hint="simplify the pattern, or its combination with others",
             )
-    for ending in late:
-        yield from _fresh(ending, seen)
+    while late:
+        yield from _fresh(heappop(late)[2], seen)
 
 
-def _only_ending(state: LexState) -> Ending | None:
+def _only_ending(state: LexState, alphabet: Container[int]) -> Ending | None:
     """The single ending of a text in one language, read off the language itself.
 
-    None when `state` is no such text, or its shortest word takes more than a byte per character.
+    None when `state` is no such text, or its shortest word takes more than a byte per character,
+    or bytes that are not in `alphabet`.
     """
     if not isinstance(state, Text) or len(state.vector) != 1:
         return None
@@ -83,7 +94,8 @@ def _only_ending(state: LexState) -> Ending | None:
     if not isinstance(end, End):
         return None
     quote = b'"' if state.role.quoted else b""
-    return Ending(end.label, word.encode() + quote, early=not quote)
+    path = word.encode() + quote
+    return Ending(end.label, path, early=not quote) if all(b in alphabet for b in path) else None
 
 
 def _fresh(ending: Ending, seen: set[Hashable]) -> Iterator[Ending]:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
+from structgen.automaton import lexer_paths
 from structgen.automaton.engine import Engine
 from structgen.automaton.lexer_paths import ends
 from tests.oracle import json_decider, texts_over
@@ -81,6 +82,36 @@ def test_endings_of_a_lexeme_come_shortest_first_and_can_be_read() -> None:
     assert {ending.path for ending in found} == {b"5", b"[", b"{"}
     for ending in found:
         assert engine.run(engine.start, ending.path)[0] >= 0
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "format": "ipv4"},
+        {"type": ["string", "null"], "pattern": "^x{2,4}$|^\\u00e9$", "maxLength": 3},
+        {"anyOf": [{"pattern": "^ab*c", "type": "string"}, {"minimum": 12}, {"enum": [[], "q"]}]},
+        {"type": "object", "additionalProperties": {"minLength": 2, "type": "string"}},
+    ],
+)
+@pytest.mark.parametrize("alphabet", [range(256), b'"{}:[]nul0123459x.'])
+def test_endings_are_as_short_where_languages_are_asked(
+    schema: Any, alphabet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each label, as short as if all texts were read byte by byte."""
+
+    def lengths() -> dict[Any, int]:
+        engine = engine_of(schema)
+        state, sizes = engine.state(engine.start >> 32), {}
+        for ending in ends(state, engine.row_of, alphabet):
+            if ending.label is None:
+                assert all(len(ending.path) >= size for size in sizes.values())
+            else:
+                sizes[ending.label] = len(ending.path)
+        return sizes
+
+    found = lengths()
+    monkeypatch.setattr(lexer_paths, "_only_ending", lambda *_: None)
+    assert found == lengths()
 
 
 @pytest.mark.parametrize("order", ["declared", "any"])
