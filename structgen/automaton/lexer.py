@@ -114,8 +114,11 @@ class Role(Protocol):
 
 def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
     """Disjoint character sets and the vector that each leads to; never all dead."""
-    if len(vector) == 1:
-        return [(chars, (after,)) for chars, after in vector[0].moves()]
+    alive = [place for place, regex in enumerate(vector) if regex is not EMPTY]
+    if len(alive) == 1:
+        before, behind = vector[: alive[0]], vector[alive[0] + 1 :]
+        moves = vector[alive[0]].moves()
+        return [(chars, (*before, after, *behind)) for chars, after in moves]
     parts: list[tuple[CharSet, Vector]] = [(CharSet.of(((0, MAX_CODE_POINT),)), ())]
     for regex in vector:
         refined: list[tuple[CharSet, Vector]] = []

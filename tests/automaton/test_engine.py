@@ -101,7 +101,8 @@ def test_endings_are_as_short_where_languages_are_asked(
 
     def lengths() -> dict[Any, int]:
         engine = engine_of(schema)
-        state, sizes = engine.state(engine.start >> 32), {}
+        state = engine.state(engine.start >> 32)
+        sizes: dict[Any, int] = {}
         for ending in ends(state, engine.row_of, alphabet):
             if ending.label is None:
                 assert all(len(ending.path) >= size for size in sizes.values())
