@@ -30,6 +30,8 @@ def number_intersection(*languages: Regex) -> Regex:
     is searched for a plain decimal: every value that fits has one, and it is found sooner.
     """
     parts = [part for of in languages for part in (of.parts if isinstance(of, And) else (of,))]
+    if any(isinstance(part, Not) and _is_spelling(part.body) for part in parts):
+        parts = [_widened(part) for part in parts]
     facts: Facts | None = None
     others: list[Regex] = []
     for part in parts:
@@ -59,6 +61,14 @@ def number_complement(language: Regex) -> Regex:
         return EMPTY if language is JSON_NUMBER else JSON_NUMBER
     widened = _widened(language)
     return intersect(spelled(_strictness(widened)), complement(widened))
+
+
+def _is_spelling(node: Regex) -> bool:
+    """Whether a language says how values are spelled: natural spellings are no more than a wish."""
+    if isinstance(node, Alt | And):
+        return any(map(_is_spelling, node.parts))
+    rule = _rule_of(node.tail if isinstance(node, Concat) else node)
+    return rule is not None and not rule.point and not rule.natural
 
 
 def _widened(node: Regex) -> Regex:

@@ -688,6 +688,14 @@ def test_the_complement_of_one_has_no_spelling_of_one() -> None:
             assert matches(negation, text), text
 
 
+def test_natural_spellings_give_way_to_what_a_text_must_be() -> None:
+    """What is 0 and no integer, as draft 4 has them, is written `0.0`, although `0` is natural."""
+    others = number_complement(number_language(integer=True, spelling="integer"))
+    found = number_intersection(equal_to(0, spelling="natural"), others)
+    fitting = [text for text in ("0", "0.0", "0e1", "-0", "1.0") if matches(found, text)]
+    assert fitting == ["0.0", "0e1"]
+
+
 def test_integers_of_draft_4_are_told_apart_by_their_spelling() -> None:
     """There `1.0` is no integer, so it is in the complement; with natural spelling it is not."""
     lexical = number_complement(number_language(integer=True, spelling="integer"))
