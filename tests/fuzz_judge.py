@@ -278,7 +278,7 @@ def _check_end(
         fault("completion does not say where the text may end", repr(rest))
         return False
     if not decide(text + rest):
-        fault("walk ends invalid", repr(rest))
+        fault("walk ends invalid", repr(text + rest))
         return False
     return True
 
