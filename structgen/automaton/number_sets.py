@@ -67,7 +67,9 @@ def _is_spelling(node: Regex) -> bool:
     """Whether a language says how values are spelled: natural spellings are no more than a wish."""
     if isinstance(node, Alt | And):
         return any(map(_is_spelling, node.parts))
-    rule = _rule_of(node.tail if isinstance(node, Concat) else node)
+    if isinstance(node, Concat):
+        return _is_spelling(node.tail)
+    rule = _rule_of(node)
     return rule is not None and not rule.point and not rule.natural
 
 
@@ -76,6 +78,8 @@ def _widened(node: Regex) -> Regex:
     if isinstance(node, Alt | And):
         parts = [_widened(part) for part in node.parts]
         return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
+    if isinstance(node, Concat) and isinstance(node.tail, Alt) and not node.plain:
+        return alt(*(_widened(concat(node.head, part)) for part in node.tail.parts))
     of, negative = (node.tail, True) if isinstance(node, Concat) else (node, False)
     rule = _rule_of(of)
     if rule is None or not rule.natural:

@@ -688,6 +688,22 @@ def test_the_complement_of_one_has_no_spelling_of_one() -> None:
             assert matches(negation, text), text
 
 
+@pytest.mark.parametrize(
+    "ends", [(None, Fraction(-1, 2)), (-5, None), (-70, -3), (Fraction(5, 2), 60)]
+)
+def test_what_is_natural_leaves_no_other_spelling_of_its_values(
+    ends: tuple[Fraction | None, Fraction | None],
+) -> None:
+    """However a value within ends is written, it is not in the complement; all others are."""
+    low, high = ends
+    others = number_complement(number_language(minimum=low, maximum=high, spelling="natural"))
+    texts = ["-60E0", "-6E1", "-30E-1", "-0.3e1", "-3.0", "-4", "0", "0.0", "30e-1", "3", "600e-1"]
+    for text in texts:
+        value = Fraction(text)
+        fits = (low is None or value >= low) and (high is None or value <= high)
+        assert matches(others, text) != fits, text
+
+
 def test_natural_spellings_give_way_to_what_a_text_must_be() -> None:
     """What is 0 and no integer, as draft 4 has them, is written `0.0`, although `0` is natural."""
     others = number_complement(number_language(integer=True, spelling="integer"))
