@@ -34,10 +34,13 @@ class JsonFrame(Frame):
     "value" (a child comes next, and fits one of `vector`), "after" (a child has just ended).
     built: items, or keys and values, in turn, as far as read; None where nobody will ask for them.
     watched: whether somebody will ask for the value of the pending child; apart: whether it must
-    not have come before in the same array, which its text says.
+    not have come before in the same array, which its text says. item: of a fresh array, the frame
+    for its first item; None if there can be none.
     """
 
-    __slots__ = ("apart", "built", "kind", "others", "stage", "threads", "vector", "watched")
+    __slots__ = (
+        "apart", "built", "item", "kind", "others", "stage", "threads", "vector", "watched",
+    )  # fmt: skip
 
     def __init__(self, kind: str, stage: str) -> None:
         self.entry, self.low, self.high, self.allowed = None, 0, 0, None
@@ -47,6 +50,7 @@ class JsonFrame(Frame):
         self.threads: tuple[Thread, ...] = ()
         self.vector: tuple[Node, ...] = ()
         self.built: tuple[Any, ...] | None = None
+        self.item: JsonFrame | None = None
         self.watched = self.apart = False
         self.others: tuple[Regex, ...] = ()  # languages of keys without a name that may come next
 

@@ -213,9 +213,7 @@ class JsonMachine(Machine[JsonFrame]):
 
     def _pending(self, frame: JsonFrame) -> JsonFrame:
         """The frame that waits for a value: of a fresh array, the one for its first item."""
-        if frame.kind == "array" and frame.stage == "open":
-            return self._item(frame) or frame
-        return frame
+        return frame.item or frame
 
     def _accepting(self, frame: JsonFrame) -> int:
         """The bits of the owners for which the value would be complete here."""
@@ -267,6 +265,7 @@ class JsonMachine(Machine[JsonFrame]):
             frame.entry = before_lexeme(layout.inner)
             closing = frame.stage == "open" and self._accepting(frame) > 0
             if frame.kind == "array":
+                frame.item = self._item(frame)
                 frame.lexeme = self._value_start(self._pending(frame), closing)
             else:
                 self._begin_key(frame, closing)
@@ -299,8 +298,9 @@ class JsonMachine(Machine[JsonFrame]):
         if plain and vector in self._starts:
             lexeme, frame.is_scalar = self._starts[vector]
             return lexeme
-        brackets = "[" * any(self._costs.arrays(node) for node in vector)
-        brackets += "{" * any(self._costs.objects(node) for node in vector) + "]" * closing
+        brackets = "[" * any(node.arrays and self._costs.arrays(node) for node in vector)
+        brackets += "{" * any(node.objects and self._costs.objects(node) for node in vector)
+        brackets += "]" * closing
         scalars = tuple(wanted(node) for node in vector)
         frame.is_scalar = not brackets
         kind = "item" if frame.watched else "once" if frame.apart else "value"

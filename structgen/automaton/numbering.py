@@ -258,9 +258,11 @@ class Numbering:
         at = begin = len(self._common) + len(self._states)
         while at < made:
             described = self.tables.within[at : min(at + AT_ONCE, made), self._k.OWNER] < 0
-            at += int(described.argmax()) if described.any() else len(described)
-            if described.any():
+            first = int(described.argmax())
+            if described[first]:
+                at += first
                 break
+            at += len(described)
         self._states.extend([None] * (at - begin))
         if at == made:
             self.make_room(1)

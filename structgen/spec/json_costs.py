@@ -82,8 +82,7 @@ class Costs:
         try:
             return self.of_node(self.node_of(expr))
         except BudgetError as error:
-            if not error.location and expr:
-                error.location = location(expr[0].location)
+            _locate(error, expr)
             raise
 
     def is_plain(self, expr: Expr) -> bool:
@@ -92,7 +91,14 @@ class Costs:
 
     def possible(self, expr: Expr) -> bool:
         """Whether some value fits an expression."""
-        return self.is_plain(expr) or self.of(expr) is not None
+        if self.is_plain(expr):
+            return True
+        try:
+            node = self.node_of(expr)
+            return _has_scalar(node) or self.of_node(node) is not None
+        except BudgetError as error:
+            _locate(error, expr)
+            raise
 
     def of_node(self, node: Node) -> int | None:
         """Fewest bytes of a value that fits a node."""
@@ -229,6 +235,19 @@ class Costs:
                 sizes.append(SHORTEST + self.gap)
             self._scalars[node] = min(sizes, default=None)
         return self._scalars[node]
+
+
+def _locate(error: BudgetError, expr: Expr) -> None:
+    """Say where an expression stands of which something takes too long to find out."""
+    if not error.location and expr:
+        error.location = location(expr[0].location)
+
+
+def _has_scalar(node: Node) -> bool:
+    """Whether a scalar fits, found out without looking for a shortest one."""
+    if node.null or node.true or node.false:
+        return True
+    return not (node.string.is_empty() and node.number.is_empty())
 
 
 def _popped(queue: dict[Node, None]) -> Node:

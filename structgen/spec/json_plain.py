@@ -73,6 +73,8 @@ def is_possible(schema: dict[str, Any], dialect: Dialect) -> bool:
 
     Of an object the members are looked at that must be there.
     """
+    if _EASY.issuperset(schema):
+        return schema.get("type") != [] and not dialect.ignored
     seen = {id(schema)}
     todo = [schema]
     for at in todo:
@@ -190,6 +192,7 @@ _HARMLESS = frozenset((
     "type", "format", "properties", "items", "additionalProperties", "required",
 ))  # fmt: skip
 _LISTS = frozenset(("type", "enum"))
+_EASY = (_HARMLESS - {"required"}) | {"title", "description", "default", "examples", "$comment"}
 # Whether the value of a keyword is such that expanding it cannot fail.
 _CHECKS: dict[str, Check] = dict.fromkeys(KEYWORDS, _never) | {
     "type": _is_type,

@@ -313,9 +313,9 @@ class ObjectPlan:
 
     def is_possible(self) -> bool:
         """Whether some object fits."""
-        plain = not (self._counts or self.alt.clauses)
-        plain = plain and all(map(self._costs.is_plain, map(self.child, self.required)))
-        return plain or self.minimum(self._costs.of) is not None
+        if self._counts or self.alt.clauses:
+            return self.minimum(self._costs.of) is not None
+        return all(is_spellable(n) and self._costs.possible(self.child(n)) for n in self.required)
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""

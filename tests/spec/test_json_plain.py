@@ -15,6 +15,7 @@ import structgen as sg
 from structgen.errors import StructgenError
 from structgen.spec import json_plain
 from structgen.spec.json_keywords import KEYWORDS
+from structgen.spec.json_schemas import Schemas
 from structgen.spec.json_vocabularies import Dialect
 from tests.schemas import parts_of, random_schema
 
@@ -144,3 +145,35 @@ def test_what_plainly_fits_something() -> None:
         {"required": [["a"]]},
     ):
         assert not json_plain.is_possible(doubtful, dialect)
+
+
+def test_whether_a_value_fits_is_known_without_its_cost() -> None:
+    """As asked of each member of an object by itself; only what fits nothing has no cost."""
+    more: list[Any] = [
+        {"type": "number", "minimum": 3, "maximum": 2}, {"multipleOf": 7, "minimum": 1},
+        {"type": "string", "pattern": "a^"}, {"type": "string", "pattern": "^é+$"},
+        {"enum": ["\ud800"], "type": "string"}, {"type": ["null", "array"], "minItems": 1},
+        {"type": "integer", "minimum": 0.1, "maximum": 0.9}, {"const": {"z": 1}},
+    ]  # fmt: skip
+    defs = {"x": {"type": "object", "required": ["q"]}, "no": {"not": {}}}
+    found = set()
+    for member in MEMBERS + more:
+        schemas = [_schemas({"properties": {"a": member}, "$defs": defs}) for _ in range(2)]
+        plans = [s.costs.objects(s.node(s.root))[0] for s in schemas]
+        fits = schemas[0].costs.possible(plans[0].child("a"))
+        assert fits == (schemas[1].costs.of(plans[1].child("a")) is not None), member
+        assert plans[0].possible_names == (fits,)
+        found.add(fits)
+    assert found == {True, False}
+
+
+def _schemas(schema: Any) -> Schemas:
+    """The subschemas of a document, of which nothing is known yet."""
+    return Schemas(
+        copy.deepcopy(schema),
+        assert_formats=False,
+        declared=False,
+        gap=0,
+        natural=False,
+        registry=None,
+    )
