@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 from functools import cache, lru_cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import Check, Frame, Goto, Machine, Move, Once, Push, Tick
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
+from structgen.paged import paged
 
 Int64s = npt.NDArray[np.int64]
 
@@ -150,22 +150,10 @@ def larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
     found: npt.NDArray[np.int32] = tables.rows
     if count <= len(found):
         return found
-    rows = _sparse_rows(count if count <= FEW_ROWS else max(MANY_ROWS, count))
+    rows = paged(count if count <= FEW_ROWS else max(MANY_ROWS, count), 256)
     filled = np.flatnonzero(tables.filled)  # nobody reads the others before they are written
     rows[filled] = tables.rows[filled]
     return rows
-
-
-def _sparse_rows(count: int) -> npt.NDArray[np.int32]:
-    """int32[count, 256], of which memory is taken page by page, where it is written to.
-
-    NumPy asks for pages of 2 MB for arrays of such a size: to find room for one can take longer
-    than all else that is done when a table grows.
-    """
-    if not hasattr(mmap, "MAP_PRIVATE"):
-        return np.empty((count, 256), np.int32)
-    memory = mmap.mmap(-1, 1024 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return np.frombuffer(memory, np.int32).reshape(count, 256)
 
 
 def frames_of(move: Move | None) -> tuple[Frame, ...]:

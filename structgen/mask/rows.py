@@ -20,8 +20,10 @@ import numpy.typing as npt
 from structgen.automaton.automaton import Row
 from structgen.jit import kernels
 from structgen.mask.bitmask import row_id
+from structgen.paged import paged
 
 GROWTH = 8  # a store grows to so many times its rows: copies take long, room not used is no memory
+FEW = 64  # rows from which it grows to all that it may have
 LEAST = 32  # rows that every store has room for
 BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
 THREAD_FROM = 1 << 18  # words from which a thread of its own pays
@@ -81,9 +83,9 @@ class RowStore:
         """The row of the table that is written next; nobody has seen it."""
         if self._count == len(self.table):
             size = GROWTH * self._count
-            if self._count < self._limit < size:
+            if self._count < self._limit and (self._count >= FEW or self._limit < size):
                 size = self._limit
-            larger = np.empty((size, self.table.shape[1]), np.int32)
+            larger = paged(size, self.table.shape[1])
             larger[: self._count] = self.table
             self._grow(larger)
         row: Row = self.table[self._count]
