@@ -10,7 +10,7 @@ import numba
 from numba import types
 
 from structgen.kernels.changes import CHANGES, admit, refuse
-from structgen.kernels.flags import called, inlined, lean
+from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.loops import allow
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import call_fire, call_step, ending, lets_through, read
@@ -97,7 +97,7 @@ def next_listed(t, nodes, q, rest, first):  # type: ignore[no-untyped-def]
     return numba.int64(nodes.byte.shape[0])
 
 
-@lean(types.int64(TABLES, NODES, CHANGES, I64))
+@inner(types.int64(TABLES, NODES, CHANGES, I64))
 def walk_listed(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
     """Set and clear bits of the tokens that begin within listed words, read from `stack[0]`.
 
@@ -179,7 +179,7 @@ def next_read(t, nodes, q, behind, first):  # type: ignore[no-untyped-def]
     return numba.int64(nodes.byte.shape[0])
 
 
-@lean(types.int64(TABLES, NODES, CHANGES, I64))
+@inner(types.int64(TABLES, NODES, CHANGES, I64))
 def walk_along(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
     """Set bits of all tokens that can be read from the pair `stack[0]`, byte by byte.
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.changes import CHANGES, admit
-from structgen.kernels.flags import called, inlined, lean
+from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import call_step, move
 from structgen.kernels.tables import (
@@ -141,7 +141,7 @@ def walk_from(t, nodes, beyond, group, pair, deeper, changes, stack):  # type: i
     return numba.int64(0)
 
 
-@lean(types.int64(TABLES, NODES, BEYOND, RESTS, types.int64, types.int64, CHANGES, I64))
+@inner(types.int64(TABLES, NODES, BEYOND, RESTS, types.int64, types.int64, CHANGES, I64))
 def walk_beyond(t, nodes, beyond, rests, ctx, deeper, changes, stack):  # type: ignore[no-untyped-def]
     """Set bits of tokens that end the lexeme in context `ctx` and go on beyond it.
 

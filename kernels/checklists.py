@@ -154,7 +154,7 @@ def are_ticked(t, ctx, part):  # type: ignore[no-untyped-def]
     return missing == 0
 
 
-@lean(types.int64(TABLES, types.int64, types.int64))
+@inner(types.int64(TABLES, types.int64, types.int64))
 def checked(t, ctx, move):  # type: ignore[no-untyped-def]
     """The frame that a TICK or CHECK leads to << 32 | what is ticked off then; DEAD, NEED_SPACE.
 

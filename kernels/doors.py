@@ -16,8 +16,16 @@ from numba import types
 from structgen.kernels.below import call_along, call_listed
 from structgen.kernels.beyond import BEYOND, EACH, call_beyond
 from structgen.kernels.changes import Changes, collect
-from structgen.kernels.flags import WORDS, inner, kernel, lean, loader, stored
-from structgen.kernels.step import call_ending, call_run
+from structgen.kernels.flags import WORDS, inner, lean, loader, stored
+from structgen.kernels.provide import call_provide
+from structgen.kernels.step import (
+    call_ending,
+    call_fire,
+    call_run,
+    context_of,
+    next_bytes,
+    only_byte,
+)
 from structgen.kernels.tables import ALONE, BYTES, I32, I64, INTS, OF, POSITIONS, TABLES, U8
 from structgen.kernels.walk import (
     CROSSINGS,
@@ -82,7 +90,7 @@ def keep_beyond(beyond, address):  # type: ignore[no-untyped-def]
     stored(address + BEYOND_AT, beyond)
 
 
-@kernel(types.int64(types.int64, types.int64, BYTES, types.int64))
+@lean(types.int64(types.int64, types.int64, BYTES, types.int64))
 def run(tables, pair, data, first):  # type: ignore[no-untyped-def]
     """See `step.run`. first: the offset of the byte to go on from."""
     t = tables_at(tables)
@@ -91,10 +99,40 @@ def run(tables, pair, data, first):  # type: ignore[no-untyped-def]
     return call_run(t, pair, data)
 
 
-@kernel(types.int64(types.int64, types.int64))
+@lean(types.int64(types.int64, types.int64))
 def ending(tables, pair):  # type: ignore[no-untyped-def]
     """See `step.ending`."""
     return call_ending(tables_at(tables), pair)
+
+
+@lean(types.int64(types.int64, types.int64))
+def provided(tables, q):  # type: ignore[no-untyped-def]
+    """See `provide.provide`."""
+    return call_provide(tables_at(tables), q)
+
+
+@lean(types.int64(*[types.int64] * 5))
+def context(tables, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
+    """See `step.context_of`."""
+    return context_of(tables_at(tables), frame, parent, taken, ticked)
+
+
+@lean(types.int64(*[types.int64] * 3))
+def fired(tables, ctx, label):  # type: ignore[no-untyped-def]
+    """See `step.fire`."""
+    return call_fire(tables_at(tables), ctx, label)
+
+
+@lean(types.int64(types.int64, types.int64))
+def only(tables, pair):  # type: ignore[no-untyped-def]
+    """See `step.only_byte`."""
+    return only_byte(tables_at(tables), pair)
+
+
+@lean(types.int64(types.int64, types.int64, types.uint8[::1]))
+def following(tables, pair, out):  # type: ignore[no-untyped-def]
+    """See `step.next_bytes`."""
+    return next_bytes(tables_at(tables), pair, out)
 
 
 @inner(types.int64(*[types.int64] * 7, INTS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import called, lean
+from structgen.kernels.flags import called, inner
 from structgen.kernels.names import fill_name
 from structgen.kernels.spans import fill_span
 from structgen.kernels.tables import (
@@ -19,7 +19,7 @@ from structgen.kernels.tables import (
 )
 
 
-@lean(types.int64(TABLES, types.int64))
+@inner(types.int64(TABLES, types.int64))
 def provide(t, q):  # type: ignore[no-untyped-def]
     """Fill the row of lexer state q: 0, NEED_ROW when Python must, or NEED_STATES.
 

@@ -6,7 +6,7 @@ import numba
 from numba import types
 
 from structgen.kernels.checklists import call_checked, is_ticked
-from structgen.kernels.flags import called, inlined, lean
+from structgen.kernels.flags import called, inlined, inner
 from structgen.kernels.names import is_escapable, letter_at
 from structgen.kernels.provide import call_provide
 from structgen.kernels.tables import (
@@ -186,13 +186,7 @@ def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
     return arrive(t, at, known, vague)
 
 
-@lean(types.int64(TABLES, *[types.int64] * 4))
-def context(t, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
-    """See `context_of`."""
-    return context_of(t, frame, parent, taken, ticked)
-
-
-@lean(types.int64(TABLES, types.int64, types.int64))
+@inner(types.int64(TABLES, types.int64, types.int64))
 def fire(t, ctx, label):  # type: ignore[no-untyped-def]
     """The pair after the event `label` in `ctx`, DEAD, or a NEED_* code."""
     return move(t, ctx, label, False)
@@ -201,7 +195,7 @@ def fire(t, ctx, label):  # type: ignore[no-untyped-def]
 call_fire = called(fire, AT_FIRE)
 
 
-@lean(types.boolean(TABLES, types.int64, types.int64))
+@inner(types.boolean(TABLES, types.int64, types.int64))
 def has_allowed(t, ctx, q):  # type: ignore[no-untyped-def]
     """Whether the frame of a context allows one of the names that lexer state `q` begins."""
     frame = t.contexts[ctx, FRAME]
@@ -267,7 +261,7 @@ def read(t, pair, byte):  # type: ignore[no-untyped-def]
     return move(t, ctx, -target - 2, False)
 
 
-@lean(types.int64(TABLES, types.int64, types.int64))
+@inner(types.int64(TABLES, types.int64, types.int64))
 def step(t, pair, byte):  # type: ignore[no-untyped-def]
     """See `read`."""
     return read(t, pair, byte)
@@ -276,7 +270,7 @@ def step(t, pair, byte):  # type: ignore[no-untyped-def]
 call_step = called(step, AT_STEP)
 
 
-@lean(types.int64(TABLES, types.int64, BYTES))
+@inner(types.int64(TABLES, types.int64, BYTES))
 def run(t, pair, data):  # type: ignore[no-untyped-def]
     """Read all bytes of `data` (uint8[n], read-only) from `t.need[4]` on.
 
@@ -299,7 +293,7 @@ def run(t, pair, data):  # type: ignore[no-untyped-def]
 call_run = called(run, AT_RUN)
 
 
-@lean(types.int64(TABLES, types.int64))
+@inner(types.int64(TABLES, types.int64))
 def ending(t, pair):  # type: ignore[no-untyped-def]
     """1 if the text may end at `pair`, 0 if not, or a NEED_* code."""
     q = pair >> 32
@@ -341,7 +335,7 @@ def follows(t, pair, byte):  # type: ignore[no-untyped-def]
     return call_step(t, pair, byte)
 
 
-@lean(types.int64(TABLES, types.int64))
+@inner(types.int64(TABLES, types.int64))
 def only_byte(t, pair):  # type: ignore[no-untyped-def]
     """The byte if exactly one can follow `pair`, -1 if none or several, or a NEED_* code."""
     found = numba.int64(-1)
@@ -356,7 +350,7 @@ def only_byte(t, pair):  # type: ignore[no-untyped-def]
     return found
 
 
-@lean(types.int64(TABLES, types.int64, types.uint8[::1]))
+@inner(types.int64(TABLES, types.int64, types.uint8[::1]))
 def next_bytes(t, pair, out):  # type: ignore[no-untyped-def]
     """Set out[b] (uint8[256]) to 1 for each byte that can follow `pair`. Returns 0 or a NEED_*."""
     for byte in range(256):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.changes import CHANGES, admit, has
-from structgen.kernels.flags import called, inlined, lean
+from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.loops import LOOPS, SUBTREES, allowed_from, forbid, permit
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import move, read, remember
@@ -269,7 +269,7 @@ def walk_behind(t, nodes, changes, stack, i, last):  # type: ignore[no-untyped-d
     return numba.int64(0)
 
 
-@lean(types.int64(TABLES, NODES, CROSSINGS, RESTS, types.int64, CHANGES, I64))
+@inner(types.int64(TABLES, NODES, CROSSINGS, RESTS, types.int64, CHANGES, I64))
 def walk_crossing(t, nodes, crossings, rests, ctx, changes, stack):  # type: ignore[no-untyped-def]
     """Set bits of tokens that end the lexeme in context `ctx` and go on beyond it.
 

@@ -54,7 +54,7 @@ class Engine(Numbering, Automaton):
     ) -> None:
         """Start from nothing, or from tables that were saved; `make_machine` is called once."""
         super().__init__(make_machine, saved)
-        self._step, self._doors = kernels("step"), kernels("doors")
+        self._doors = kernels("doors")
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
         self._lexemes: dict[int, int] = {}  # by frame: that of a scalar, else 0
@@ -62,8 +62,8 @@ class Engine(Numbering, Automaton):
         self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
         if saved is None:
             start = self._frame(self.machine.start, (OPEN, -1, -1))
-            ctx = self._step.context(self.tables, start, -1, -1, -1)
-            self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | int(ctx)
+            ctx = self._doors.context(self.tables_at, start, -1, -1, -1)
+            self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | ctx
         else:
             self.start = saved.start
 
@@ -133,12 +133,12 @@ class Engine(Numbering, Automaton):
 
     def only_byte(self, at: int) -> int:
         """See `Automaton.only_byte`."""
-        return self.ask(self._step.only_byte, at)
+        return self.ask_at(self._doors.only, at)
 
     def next_bytes(self, at: int) -> list[int]:
         """See `Automaton.next_bytes`."""
         out = np.zeros(256, np.uint8)
-        self.ask(self._step.next_bytes, at, out)
+        self.ask_at(self._doors.following, at, out)
         return [int(b) for b in np.flatnonzero(out)]
 
     def branches(self, at: int) -> list[int]:
@@ -168,7 +168,7 @@ class Engine(Numbering, Automaton):
 
     def fire(self, ctx: int, label: int) -> int:
         """The pair after an event, or DEAD."""
-        return self.ask(self._step.fire, ctx, label)
+        return self.ask_at(self._doors.fired, ctx, label)
 
     def scalar(self, ctx: int) -> int:
         """The lexer state with which the lexeme of a context begins if it is a scalar, else 0."""
@@ -301,7 +301,7 @@ class Engine(Numbering, Automaton):
                 raise foreign()
             frame = self._frame(move.frame, (TEXT, ctx, label))
             beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED]].tolist()
-            after = self.ask(self._step.context, frame, *beside)
+            after = self.ask_at(self._doors.context, frame, *beside)
             pair = (int(self.tables.frames[frame, k.ENTRY]) << 32) | after
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):

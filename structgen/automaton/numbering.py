@@ -302,7 +302,7 @@ class Numbering:
             if not (listing.enter(self, q, state) or spelling.enter(self, q, state)):
                 self._fill_from(q, state)
                 return
-        while (code := kernels("provide").provide(self.tables, q)) != 0:
+        while (code := kernels("doors").provided(self.tables_at, q)) != 0:
             if code == k.NEED_STATES:
                 self.make_room(*self.tables.need[:2].tolist())
             elif self.tables.need[0] == q:

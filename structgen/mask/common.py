@@ -20,6 +20,7 @@ from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.tables import Written
 from structgen.jit import kernels
 from structgen.mask.bitmask import pack
+from structgen.mask.rooms import Rooms
 from structgen.tokens.per_vocabulary import per_vocabulary
 
 if TYPE_CHECKING:
@@ -45,12 +46,7 @@ class Inside:
         self._written = Written(len(crossings) + len(kernels("beyond").Beyond._fields))
         self.address = self._written.address
         kernels("doors").keep_crossings(crossings, self.address)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all."""
-        parts = (self.row, *self.crossings, *(self.beyond or ()))
-        return sum(array.nbytes for array in parts)
+        self.nbytes = sum(array.nbytes for array in (row, *crossings))  #: bytes of all
 
     def sort(self, nodes: Any) -> None:
         """Sort what tokens read beyond the lexeme, where there is any. nodes: those of the trie."""
@@ -73,6 +69,7 @@ class Inside:
         entries, ended = int(beyond.first[-1]), int(beyond.ends[-1])
         used = {name: getattr(beyond, name)[:entries].copy() for name in ("node", "end", "token")}
         self.beyond = beyond._replace(**used, ended=beyond.ended[:ended].copy())
+        self.nbytes += sum(array.nbytes for array in self.beyond)
         kernels("doors").keep_beyond(self.beyond, self.address)
 
 
@@ -109,9 +106,12 @@ class Common:
 
     characters: Characters | None = None
 
-    def __init__(self, trie: Trie) -> None:
+    def __init__(self, trie: Trie, words: int) -> None:
         self.nodes = trie.nodes
         self.subtrees = subtrees_of(self.nodes, trie.max_depth)
+        self.rooms = Rooms(self.nodes, words, trie.max_depth)
+        self.nothing = np.zeros(words, np.int32)  #: the row without tokens
+        self.nothing.flags.writeable = False
         first = trie.root_child
         #: whether there is a token for each single byte
         self.writes_all_bytes = bool((first >= 0).all() and (trie.token[first] >= 0).all())
@@ -185,4 +185,4 @@ class Common:
 @per_vocabulary
 def common_of(vocabulary: Vocabulary) -> Common:
     """What this process has made for a vocabulary."""
-    return Common(vocabulary.trie)
+    return Common(vocabulary.trie, vocabulary.words)

@@ -17,7 +17,6 @@ from structgen.automaton.lexer_joints import Gap
 from structgen.automaton.regex import ANY, EMPTY, chars
 from structgen.automaton.regex_nodes import Repeat
 from structgen.automaton.spelling_regex import is_counting
-from structgen.automaton.tables import Written
 from structgen.jit import kernels
 from structgen.mask.common import Characters, Inside, common_of
 from structgen.mask.known import Known
@@ -76,25 +75,17 @@ class Walker(Masks):
         self._nodes = self._common.nodes
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
-        self._scratch = self._doors.Scratch(
-            rest=np.zeros(4096, np.uint8),
-            rests=np.zeros(512, np.int64),
-            bits=np.zeros(self._words, np.int32),
-            touched=np.zeros(self._words + 1, np.int32),
-            changed=np.zeros(2 * self._words, np.int32),
-            stack=np.zeros(2 * self._depth + 6, np.int64),
-        )
-        self._written = Written(len(self._nodes) + len(self._scratch))
-        self._nodes_at = self._written.address
-        self._doors.keep_nodes(self._nodes, self._scratch, self._nodes_at)
+        self._room = self._common.rooms.take()
+        self._nodes_at = self._room.address
         self._known = Known(self._words)
-        self._bases: dict[tuple[int, int], tuple[int, Row]] = {
-            (-1, -1): (0, np.zeros(self._words, np.int32))
-        }
+        self._bases: dict[tuple[int, int], tuple[int, Row]] = {(-1, -1): (0, self._common.nothing)}
         self._inside: dict[int, Inside] = {}
         self._nbytes = 0
         self._ways: dict[int, Way] = {}
         self._shared = engine.shared_states
+
+    def __del__(self) -> None:
+        self._common.rooms.give(self._room)
 
     def twin(self, at: int) -> int:
         """See `Masks.twin`: one of which all that matters is the same, or that has the same row."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +24,17 @@ def hash_table(size: int) -> Array:
     table = np.zeros((size, 2), np.int64)
     table[:, 0] = -1
     return table
+
+
+@cache
+def opened(kernel: Any) -> Any:
+    """A kernel, as Python can call it: some have no wrappers, since only kernels call them."""
+
+    @numba.njit(nogil=True, error_model="numpy")
+    def call(*given):  # type: ignore[no-untyped-def]
+        return kernel(*given)
+
+    return call
 
 
 def allowed_bits(names: frozenset[int] | None) -> int:
@@ -113,14 +126,14 @@ class Served:
         ctx = -1
         for frame, _ in place.stack:
             self._describe(frame)
-            ctx = self.ask(kernels("step").context, frame, ctx, -1, -1)
+            ctx = self.ask(kernels("step").context_of, frame, ctx, -1, -1)
         return (place.q << 32) | ctx
 
     # -- kernels --------------------------------------------------------------------------------
 
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel until it has all that it needs."""
-        while (code := int(kernel(self.tables, *arguments))) < self.k.DEAD:
+        while (code := int(opened(kernel)(self.tables, *arguments))) < self.k.DEAD:
             self.serve(code)
         return code
 
@@ -128,7 +141,7 @@ class Served:
         """The kernel `run`: the pair after the bytes, and how many were read."""
         array = np.frombuffer(data, np.uint8)
         self.tables.need[4] = 0
-        while (code := int(kernels("step").run(self.tables, pair, array))) < self.k.DEAD:
+        while (code := int(opened(kernels("step").run)(self.tables, pair, array))) < self.k.DEAD:
             pair = int(self.tables.need[5])
             self.serve(code)
         return code, int(self.tables.need[4])
@@ -173,7 +186,7 @@ class Served:
         if after is None:
             return int(self.k.DEAD)
         self._describe(after)
-        context = self.ask(kernels("step").context, after, parent, taken, ticked)
+        context = self.ask(kernels("step").context_of, after, parent, taken, ticked)
         return (self.machine.frames[after].entry << 32) | context
 
     def _enter(self, name: str, size: int, source: int, label: int, value: int) -> None:

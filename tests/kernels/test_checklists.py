@@ -15,7 +15,7 @@ from structgen.automaton.engine import Engine
 from structgen.automaton.machine import Checklist
 from structgen.jit import kernels
 from structgen.spec.specs import JsonSchema
-from tests.kernels.served import Served
+from tests.kernels.served import Served, opened
 from tests.naive import random_machine
 
 pytestmark = [
@@ -38,7 +38,7 @@ def tick(t: Any, at: int, position: int) -> tuple[Any, int]:
     k = kernels("tables")
     while True:
         t.contexts[0] = 0, -1, -1, 0, at, -1
-        after = int(kernels("checklists").checked(t, 0, k.TICK << 56 | 7 << 28 | position))
+        after = int(opened(kernels("checklists").checked)(t, 0, k.TICK << 56 | 7 << 28 | position))
         if after != k.NEED_SPACE:
             break
         t = with_sets(t)
@@ -83,11 +83,11 @@ def test_what_follows_depends_on_what_is_still_to_come(
         t, at = tick(t, at, position)
         seen.add(position)
     t.contexts[:2] = (0, -1, -1, 0, at, -1), (0, -1, -1, 1, -1, -1)
-    after = int(kernels("checklists").checked(t, 0, k.CHECK << 56))
+    after = int(opened(kernels("checklists").checked)(t, 0, k.CHECK << 56))
     more, ends = endless or possible > seen, required <= seen
     if more or ends:
         assert (after >> 32, after & 0xFFFFFFFF) == (AFTER[more + 2 * ends - 1], at)
-    assert int(kernels("checklists").checked(t, 1, k.CHECK << 56)) == k.DEAD
+    assert int(opened(kernels("checklists").checked)(t, 1, k.CHECK << 56)) == k.DEAD
 
 
 def test_an_object_needs_no_frame_for_each_order_of_its_names() -> None:

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structgen.jit import kernels
-from tests.kernels.served import Served
+from tests.kernels.served import Served, opened
 from tests.naive import DEAD, TwinMachine, random_machine, read
 
 pytestmark = [
@@ -138,7 +138,7 @@ def filled(
 
 def provided(served: Served, q: int) -> None:
     """Fill the row of a state."""
-    while (code := int(kernels("provide").provide(served.tables, q))) != 0:
+    while (code := int(opened(kernels("provide").provide)(served.tables, q))) != 0:
         served.serve(code)
 
 
@@ -196,7 +196,7 @@ def test_states_are_guarded_by_the_words_that_begin_so_where_nothing_else_may_co
     """A frame that allows a single word lets through exactly the states that it begins with."""
     machine, known = machine_of(seed), sorted(words)
     served, root = filled(machine, known, free, flags)
-    expected, allowed = Expected(machine, known, free, flags), kernels("step").has_allowed
+    expected, allowed = Expected(machine, known, free, flags), opened(kernels("step").has_allowed)
     t = served.tables
     t.contexts[0] = 0, -1, -1, 0, -1, -1
     for q, place in pairs(served, root, expected):
@@ -229,6 +229,6 @@ def test_room_is_asked_for() -> None:
     served, root = filled(machine_of(1), ["a", "b"], -1, 3)
     t, k = served.tables, kernels("tables")
     t = t._replace(filled=t.filled[: root + 1])
-    assert kernels("provide").provide(t, root) == k.NEED_STATES
+    assert opened(kernels("provide").provide)(t, root) == k.NEED_STATES
     assert t.need[0] >= 3
     assert t.sizes[6] == root + 1

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.jit import kernels
-from tests.kernels.served import Served
+from tests.kernels.served import Served, opened
 from tests.naive import (
     ALPHABET,
     DEAD,
@@ -128,7 +128,7 @@ def test_nothing_closes_below_the_outermost_frame() -> None:
     ctx = served.pair(served.machine.begin(Level(0))) & 0xFFFFFFFF
     label = served.machine.needs_text.index("unused", SKIP + 1)
     k.insert(served.tables.moves, label, k.POP << 56 | label << 28)  # of frame 0
-    assert int(kernels("step").fire(served.tables, ctx, label)) == k.DEAD
+    assert int(opened(kernels("step").fire)(served.tables, ctx, label)) == k.DEAD
 
 
 @pytest.mark.parametrize("name", ["step", "ending"])

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.jit import kernels
-from tests.kernels.served import Served
+from tests.kernels.served import Served, opened
 from tests.kernels.test_step import reached
 from tests.kernels.tries import (
     Vocabulary,
@@ -177,11 +177,11 @@ def test_contexts_of_masks_cannot_be_asked_what_was_taken(seed: int) -> None:
     served, k, step = Served(machine), kernels("tables"), kernels("step")
     for frame in range(len(machine.frames)):
         exact = served.pair(machine.begin(Level(frame))) & 0xFFFFFFFF
-        some = served.ask(step.context, frame, -1, k.SOME, -1)
+        some = served.ask(step.context_of, frame, -1, k.SOME, -1)
         for label in range(5, LABELS):
             if machine.needs_text[label] == "compared" and machine.move(frame, label) is not None:
                 assert served.ask(step.fire, exact, label) != k.DEAD
-                assert int(step.fire(served.tables, some, label)) == k.NEED_EXACT
+                assert int(opened(step.fire)(served.tables, some, label)) == k.NEED_EXACT
 
 
 @given(SEEDS)
