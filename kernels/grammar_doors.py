@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import types
 
 from structgen.kernels.flags import kernel, lean, loader, stored
-from structgen.kernels.grammar_masks import call_walk_plain, mask_of
+from structgen.kernels.grammar_masks import mask_of
 from structgen.kernels.grammar_parts import call_build
 from structgen.kernels.grammar_step import call_is_accepting, read
 from structgen.kernels.grammar_tables import GRAMMAR, INT
@@ -43,12 +43,6 @@ def is_accepting(tables, at):  # type: ignore[no-untyped-def]
 def build(tables, parts, trie, lexer):  # type: ignore[no-untyped-def]
     """See `grammar_parts.build`."""
     return call_build(tables_at(tables), parts_at(parts), trie, lexer)
-
-
-@kernel(INT(INT, INT, INT, INT, I32))
-def walk_plain(tables, parts, trie, at, row):  # type: ignore[no-untyped-def]
-    """See `grammar_masks.walk_plain`."""
-    return call_walk_plain(tables_at(tables), parts_at(parts), trie, at, row)
 
 
 @kernel(INT(INT, INT, INT, I32))

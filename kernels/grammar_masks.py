@@ -8,7 +8,14 @@ from structgen.kernels.flags import called, folded, inner, lean
 from structgen.kernels.grammar_layout import call_scan_any, counts
 from structgen.kernels.grammar_loops import flows, place_loops
 from structgen.kernels.grammar_parts import call_build
-from structgen.kernels.grammar_step import SEVERAL, call_step, known_beyond, packed, quick
+from structgen.kernels.grammar_step import (
+    SEVERAL,
+    call_step,
+    known_beyond,
+    packed,
+    quick,
+    unpack,
+)
 from structgen.kernels.grammar_tables import (
     AT_WALK_PLAIN,
     CHECKED,
@@ -18,7 +25,9 @@ from structgen.kernels.grammar_tables import (
     LEX,
     LEXER,
     NEWLINE,
+    PAIRED,
     REACHED,
+    READ,
     S_TERMINAL,
     call_intern,
     fixed,
@@ -41,6 +50,7 @@ from structgen.kernels.grammar_verdicts import ALWAYS, is_sure
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
+FIRST_LONG = 0x80  # from here on bytes do not stand for whole characters
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT))
@@ -115,7 +125,9 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
             depth, byte, end = p.sub_depth[i] - base, p.sub_byte[i], numba.int64(p.sub_end[i])
         else:
             depth, byte, end = p.depth[i] - base, p.byte[i], numba.int64(p.end[i])
-        after = quick(t, p.stack[depth - 1], fixed(t, CLASS, byte))
+        after = p.stack[depth - 1]
+        if after != looping or byte >= FIRST_LONG or (loops >> numba.int64(p.group[byte])) & 1 == 0:
+            after = quick(t, p.stack[depth - 1], fixed(t, CLASS, byte))
         if after == SEVERAL:
             after = call_step(t, p.stack[depth - 1], numba.int64(byte))
         if after == DEAD:
@@ -124,16 +136,15 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
         if after < 0:
             p.sizes[WALKED], p.sizes[WALKED_FROM], p.sizes[STOPPED] = trie, at, i
             return after
-        if after == p.stack[depth - 1] and merged == 0 and end - i > LONG_SUBTREE:
-            if after != looping:
-                looping, loops = after, place_loops(t, p, after)
-                if loops < 0:
-                    return loops
-            if p.beneath[i] & ~loops == 0:
-                for j in range(p.before[i], p.before[end]):
-                    set_bit(row, p.order[j])
-                i = end
-                continue
+        if after == p.stack[depth - 1] and after != looping and end - i > LONG_SUBTREE:
+            looping, loops = after, place_loops(t, p, after)
+            if loops < 0:
+                return loops
+        if after == looping and merged == 0 and p.beneath[i] & ~loops == 0:
+            for j in range(p.before[i], p.before[end]):
+                set_bit(row, p.order[j])
+            i = end
+            continue
         p.stack[depth] = after
         if merged == 1:
             for j in range(p.sub_start[i], p.sub_start[i + 1]):
@@ -170,14 +181,34 @@ def or_part(p, part, row):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT))
-def push_groups(t, p, part, stacks, height):  # type: ignore[no-untyped-def]
-    """Put where the lexeme of a part can end on the stack of places: its height, or a code."""
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT, I32))
+def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyped-def]
+    """`walk_plain` from one thread."""
+    place = (lexer << 31) | stacks
+    if watches != 0:
+        place = place_of(t, lexer, stacks, watches)
+        if place < 0:
+            return place
+    return call_walk_plain(t, p, trie, place, row)
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
+def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def]
+    """Put where the lexeme of a part can end on the stack of places: its height, or a code.
+
+    Where it is for the stacks to say how the lexeme goes on, its tokens are set in `row` now.
+    """
     stack = p.places
     if 4 * (height + p.parts[part, 4]) > stack.shape[0]:
         return full(p, PLACES)
     start = p.parts[part, 3]
     for j in range(start, start + 3 * p.parts[part, 4], 3):
+        if p.lists[j] < 0:
+            trie, lexer = numba.int64(p.lists[j + 2]), -1 - numba.int64(p.lists[j])
+            code = walk_from(t, p, trie, lexer, stacks, numba.int64(p.lists[j + 1]), row)
+            if code < 0:
+                return code
+            continue
         beyond = known_beyond(t, stacks, numba.int64(p.lists[j]))
         if beyond == UNKNOWN:
             beyond = call_scan_any(t, stacks, numba.int64(p.lists[j]))
@@ -193,17 +224,6 @@ def push_groups(t, p, part, stacks, height):  # type: ignore[no-untyped-def]
     return height
 
 
-@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT, I32))
-def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyped-def]
-    """`walk_plain` from one thread."""
-    place = (lexer << 31) | stacks
-    if watches != 0:
-        place = place_of(t, lexer, stacks, watches)
-        if place < 0:
-            return place
-    return call_walk_plain(t, p, trie, place, row)
-
-
 @folded(INT(GRAMMAR, PARTS_T, INT, INT))
 def cut(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     """`clusters` of a lexer state where a trie is large, 0 where it is better read as a whole."""
@@ -215,32 +235,77 @@ def cut(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     return clusters(t, p, lexer)
 
 
+@inner(INT(GRAMMAR, PARTS_T, INT))
+def first_places(t, p, at):  # type: ignore[no-untyped-def]
+    """Put the threads of a position on the stack of places: its height, or a code."""
+    height = unpack(t, at)
+    if 4 * height > p.places.shape[0]:
+        return full(p, PLACES)
+    base = region(t, READ)
+    for i in range(height):
+        p.places[4 * i] = 0
+        for k in range(3):
+            p.places[4 * i + 1 + k] = t.work[base + 3 * i + k]
+    return height
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT))
+def is_walked(t, p, trie, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """1 if a trie is better read node by node from a thread than in parts, 0 if not, or a code."""
+    size = p.tries[trie, 2] - p.tries[trie, 1]
+    if size < p.sizes[SMALL] or size < p.sizes[LARGE]:
+        return numba.int64(size < p.sizes[SMALL])
+    place = place_of(t, lexer, stacks, watches)
+    return place if place < 0 else flows(t, p, place)
+
+
+@folded(INT(GRAMMAR, INT, INT, INT))
+def is_partless(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """1 if what a lexer state reads depends on more than parts are made for, 0 if not, or a code.
+
+    Namely on how wide the line is, or on whether each lexeme can be finished by itself.
+    """
+    if t.info[NEWLINE] >= 0 and counts(t, lexer) == 1:
+        return numba.int64(1)
+    if t.info[CHECKED] != ALWAYS or watches != 0:
+        return numba.int64(t.info[CHECKED] == ALWAYS)
+    sure = is_sure(t, lexer, stacks)
+    return sure if sure < 0 else 1 - sure
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def part_of(t, p, trie, lexer, watches):  # type: ignore[no-untyped-def]
+    """The part of a trie and a lexer state, perhaps with watches; or a code."""
+    kept = lexer
+    if watches != 0:
+        base = region(t, REACHED)
+        t.work[base] = lexer
+        t.work[base + 1] = watches
+        kept = call_intern(t, PAIRED, base, 2)
+        if kept < 0:
+            return kept
+    part = find(p.memo, (trie << 31) | kept)
+    return call_build(t, p, trie, kept) if part == UNKNOWN else part
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT, I32))
 def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
-    """Or into `row` the tokens allowed at a position of one thread without watches.
+    """Or into `row` the tokens allowed at a position.
 
     Returns 0 when done, or a code; then call again.
     """
     stack = p.places
-    stack[0], stack[1], stack[2], stack[3] = 0, at >> 31, at & 0x7FFFFFFF, 0
-    height = numba.int64(1)
+    height = first_places(t, p, at)
     while height > 0:
         height -= 1
         trie, lexer = stack[4 * height], stack[4 * height + 1]
         stacks, watches = stack[4 * height + 2], stack[4 * height + 3]
-        size = p.tries[trie, 2] - p.tries[trie, 1]
-        plain = watches != 0 or size < p.sizes[SMALL]
-        if not plain and size >= p.sizes[LARGE]:
-            round_and_round = flows(t, p, (lexer << 31) | stacks)
-            if round_and_round < 0:
-                return round_and_round
-            plain = round_and_round == 1
-        if plain:
-            code = walk_from(t, p, trie, lexer, stacks, watches, row)
-            if code < 0:
-                return code
-            continue
-        apart = cut(t, p, trie, lexer)
+        walked = is_walked(t, p, trie, lexer, stacks, watches)
+        if walked == 1:
+            walked = walk_from(t, p, trie, lexer, stacks, watches, row)
+            if walked == 0:
+                continue
+        apart = walked if walked < 0 else cut(t, p, trie, lexer)
         if apart < 0:
             return apart
         count = numba.int64(1)
@@ -250,24 +315,16 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
             cluster = lexer
             if apart > 0:
                 cluster = numba.int64(t.heap[apart + 1 + k])
-            plain = t.info[NEWLINE] >= 0 and counts(t, cluster) == 1
-            if t.info[CHECKED] == ALWAYS:
-                sure = is_sure(t, cluster, stacks)
-                if sure < 0:
-                    return sure
-                plain = sure == 0
-            if plain:
-                code = walk_from(t, p, trie, cluster, stacks, numba.int64(0), row)
-                if code < 0:
-                    return code
-                continue
-            part = find(p.memo, (trie << 31) | cluster)
-            if part == UNKNOWN:
-                part = call_build(t, p, trie, cluster)
-                if part < 0:
-                    return part
+            partless = is_partless(t, cluster, stacks, watches)
+            if partless == 1:
+                partless = walk_from(t, p, trie, cluster, stacks, watches, row)
+                if partless == 0:
+                    continue
+            part = partless if partless < 0 else part_of(t, p, trie, cluster, watches)
+            if part < 0:
+                return part
             or_part(p, part, row)
-            height = push_groups(t, p, part, stacks, height)
+            height = push_groups(t, p, part, stacks, height, row)
             if height < 0:
                 return height
-    return numba.int64(0)
+    return height

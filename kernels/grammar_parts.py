@@ -1,9 +1,9 @@
 """In: tables, a trie, a lexer state. Out: what tokens do within a lexeme, kept for all places.
 
-A *part* belongs to a trie and a lexer state: the tokens that stay within the lexeme, and for every
-way in which the lexeme can end within a token, a trie of what is left of the tokens then. Parts do
-not depend on the syntax. The trie of the vocabulary is trie 0; others are stretches of it, or of
-tries merged from many short stretches.
+A *part* belongs to a trie and a lexer state, perhaps with watches: the tokens that stay within the
+lexeme, and for every way in which the lexeme can end within a token, a trie of what is left of the
+tokens then. Parts do not depend on the syntax. The trie of the vocabulary is trie 0; others are
+stretches of it, or of tries merged from many short stretches.
 """
 
 from __future__ import annotations
@@ -92,9 +92,12 @@ def kept_row(p, new, most):  # type: ignore[no-untyped-def]
 
 
 @lean(INT(GRAMMAR, PARTS_T, INT, INT))
-def build(t, p, trie, lexer):  # type: ignore[no-untyped-def]
-    """Make the part of a trie and a lexer state: its number, or a code; then call again."""
-    count = segments_of(t, p, trie, lexer)
+def build(t, p, trie, kept):  # type: ignore[no-untyped-def]
+    """Make the part of a trie and a lexer state: its number, or a code; then call again.
+
+    kept: the lexer state, or the record of it with watches.
+    """
+    count = segments_of(t, p, trie, kept)
     if count < 0:
         p.scratch[:] = 0
         return count
@@ -123,8 +126,8 @@ def build(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     p.parts[new, 4] = made
     p.sizes[LISTS] = place + 3 * made
     p.sizes[PARTS] += 1
-    slot = slot_of(p.memo, (trie << 31) | lexer)
-    p.memo[slot, 0] = (trie << 31) | lexer
+    slot = slot_of(p.memo, (trie << 31) | kept)
+    p.memo[slot, 0] = (trie << 31) | kept
     p.memo[slot, 1] = new
     p.sizes[MEMO] += 1
     return new

@@ -1,7 +1,9 @@
 """In: tables, a trie, a lexer state. Out: its tokens within the lexeme, segments behind its ends.
 
 What a walk below a node of the vocabulary's trie finds depends on the lexer state there alone. It
-is noted: names and keywords that begin like names go on in the same state soon.
+is noted: names and keywords that begin like names go on in the same state soon. Watches on the
+lexemes before are mostly settled within a few bytes; where it is for the stacks to say whether they
+ever can be, the walk is left to those who know them.
 """
 
 from __future__ import annotations
@@ -9,15 +11,21 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import folded, inlined, inner
-from structgen.kernels.grammar_lexer import call_endings, call_next_lexer, call_next_watches
+from structgen.kernels.grammar_lexer import (
+    both_watches,
+    call_endings,
+    call_next_lexer,
+    call_next_watches,
+)
 from structgen.kernels.grammar_loops import is_whole, may_follow
 from structgen.kernels.grammar_step import known_after
-from structgen.kernels.grammar_tables import CLASS, GRAMMAR, INT, fixed
+from structgen.kernels.grammar_tables import CHECKED, CLASS, GRAMMAR, INT, PAIRED, fixed
 from structgen.kernels.grammar_tries import (
     FEW,
     GROUPS,
     KEPT,
     LISTS,
+    LOOPING,
     MANY,
     MEMO,
     NOTED,
@@ -29,9 +37,12 @@ from structgen.kernels.grammar_tries import (
     full,
     set_bit,
 )
+from structgen.kernels.grammar_verdicts import BEHIND_IT, BREAKS, NEVER, call_settled
 from structgen.kernels.tables import DEAD, UNKNOWN, find, slot_of
 
 SMALL_SUBTREE = 2  # nodes; below, walking is no slower than looking
+LEXER_OF = (1 << 31) - 1  # the bits of a state that hold the lexer state, below those of watches
+BY_STACKS = -20  #: whether a lexeme can be finished depends on the stacks
 
 
 @folded(INT(PARTS_T, INT, INT))
@@ -150,17 +161,20 @@ def walk_again(p, place, count):  # type: ignore[no-untyped-def]
     return count
 
 
-@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT))
-def note_ends(t, p, ends, kind, node_end, count):  # type: ignore[no-untyped-def]
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT, INT))
+def note_ends(t, p, ends, before, kind, node_end, count):  # type: ignore[no-untyped-def]
     """List a node (node_end: node << 31 | end) in each group in which a lexeme ends before it.
 
-    kind: the class of its byte; ends: of the lexer state above. p.sizes[PLACE]: the depth above.
+    kind: the class of its byte; ends: of the lexer state above; before: the watches there.
+    p.sizes[PLACE]: the depth above.
     """
     for j in range(t.heap[ends]):
         terminals = numba.int64(t.heap[ends + 1 + 2 * j])
-        watches = numba.int64(t.heap[ends + 2 + 2 * j])
         if not may_follow(t, p, terminals, kind):
             continue
+        watches = both_watches(t, before, numba.int64(t.heap[ends + 2 + 2 * j]))
+        if watches < 0:
+            return watches
         after = call_next_watches(t, watches, kind)
         if after == DEAD:
             continue
@@ -186,6 +200,50 @@ def lexer_after(t, state, kind):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def state_of(t, kept):  # type: ignore[no-untyped-def]
+    """What parts are kept under, a lexer state or it PAIRED with watches: watches << 31 | state."""
+    if t.rec[kept, 2] != PAIRED:
+        return numba.int64(kept)
+    start = numba.int64(t.rec[kept, 0])
+    return (numba.int64(t.heap[start + 1]) << 31) | numba.int64(t.heap[start])
+
+
+@folded(INT(GRAMMAR, INT, INT))
+def state_after(t, state, kind):  # type: ignore[no-untyped-def]
+    """The state after a byte; DEAD, also where all that follows breaks a watch; or a code.
+
+    Or BY_STACKS.
+    """
+    after = lexer_after(t, state & LEXER_OF, kind)
+    if after < 0 or state <= LEXER_OF:
+        return after
+    watches = call_next_watches(t, state >> 31, kind)
+    if watches < 0:
+        return watches
+    if watches > 0 and t.info[CHECKED] != NEVER:
+        settling = call_settled(t, after, watches)
+        if settling < 0:
+            return settling
+        if settling == BREAKS:
+            return numba.int64(DEAD)
+        if settling == BEHIND_IT:
+            return numba.int64(BY_STACKS)
+    return (watches << 31) | after
+
+
+@folded(INT(PARTS_T, INT, INT, INT))
+def leave(p, state, node_end, count):  # type: ignore[no-untyped-def]
+    """List a node (see `note_ends`) for the stacks to walk from the state above it.
+
+    Its group is of -1 - the lexer state there, and the watches. Returns what `extend_segment` does.
+    """
+    group = group_of(p, -1 - (state & LEXER_OF), state >> 31)
+    if group < 0:
+        return group
+    return extend_segment(p, group, node_end >> 31, node_end & LEXER_OF, p.sizes[PLACE], count)
+
+
+@inlined
 def ends_of(t, state):  # type: ignore[no-untyped-def]
     """`call_endings`, where that need not be called."""
     ends = numba.int64(t.rec[state, 4])
@@ -206,8 +264,8 @@ def shortcut(t, p, state_after, node_end, count):  # type: ignore[no-untyped-def
     """
     state, after = state_after >> 31, state_after & 0x7FFFFFFF
     node, end = node_end >> 31, node_end & 0x7FFFFFFF
-    if state == after:
-        whole = is_whole(t, p, state, node)
+    if state == after or p.sizes[LOOPING] == after:
+        whole = is_whole(t, p, after, node)
         if whole < 0:
             return whole
         if whole == 1:
@@ -224,23 +282,22 @@ def shortcut(t, p, state_after, node_end, count):  # type: ignore[no-untyped-def
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT))
-def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
+def segments_of(t, p, trie, kept):  # type: ignore[no-untyped-def]
     """Walk a trie within a lexeme: set bits of tokens that stay in it, list where they leave it.
 
-    Writes p.segments, p.groups and p.scratch, and the first sizes[SPARSE] tokens to the end of
-    p.lists. Walks below nodes of the vocabulary's trie are noted, and not done again from the same
-    state. Returns the number of segments, or a code; begin again then.
+    kept: see `state_of`. Writes p.segments, p.groups, p.scratch, and the first sizes[SPARSE] tokens
+    to the end of p.lists. Walks below nodes of the vocabulary's trie are noted, and not done again
+    from the same state. Returns the number of segments, or a code; begin again then.
     """
     merged, last, base = p.tries[trie, 0], numba.int64(p.tries[trie, 2]), p.tries[trie, 3]
     stack, half = p.stack, p.stack.shape[0] // 2
-    stack[0] = lexer
-    stack[half] = ends_of(t, lexer)
+    stack[0] = state_of(t, kept)
+    stack[half] = ends_of(t, stack[0] & LEXER_OF)
     if stack[half] < 0:
         return stack[half]
     if p.sizes[LISTS] > p.lists.shape[0] - p.sizes[SPARSE]:
         return full(p, LISTS)
-    p.sizes[KEPT] = p.sizes[GROUPS] = 0
-    p.sizes[NOTED] = -1
+    p.sizes[KEPT], p.sizes[GROUPS], p.sizes[NOTED] = 0, 0, -1
     count, key, first = numba.int64(0), numba.int64(0), numba.int64(0)
     i, until = numba.int64(p.tries[trie, 1]), numba.int64(-1)  # where a noted walk ends
     while True:
@@ -256,20 +313,22 @@ def segments_of(t, p, trie, lexer):  # type: ignore[no-untyped-def]
         else:
             depth, byte, end = p.depth[i] - base, p.byte[i], numba.int64(p.end[i])
         kind, state = fixed(t, CLASS, byte), stack[depth - 1]
-        if t.heap[stack[half + depth - 1]] > 0:
-            p.sizes[PLACE] = base + depth - 1
-            count = note_ends(t, p, stack[half + depth - 1], kind, (i << 31) | end, count)
-            if count < 0:
-                return count
-        after = lexer_after(t, state, kind)
+        ends, here = stack[half + depth - 1], (i << 31) | end
+        p.sizes[PLACE] = base + depth - 1
+        if t.heap[ends] > 0:
+            count = note_ends(t, p, ends, state >> 31, kind, here, count)
+        after = count if count < 0 else state_after(t, state, kind)
+        if after == BY_STACKS:
+            count = leave(p, state, here, count)
+            after = min(count, numba.int64(DEAD))
         if after == DEAD:
             i = end
             continue
-        ends = after if after < 0 else ends_of(t, after)
+        ends = after if after < 0 else ends_of(t, after & LEXER_OF)
         if ends < 0:
             return ends
-        if merged == 0 and end - i > SMALL_SUBTREE:
-            skipped = shortcut(t, p, (state << 31) | after, (i << 31) | end, count)
+        if merged == 0 and end - i > SMALL_SUBTREE and after <= LEXER_OF:
+            skipped = shortcut(t, p, ((state & LEXER_OF) << 31) | after, here, count)
             if skipped >= 0:
                 count = skipped
                 i = end

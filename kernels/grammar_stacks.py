@@ -9,6 +9,7 @@ A *closed* set, where a parser can be between two terminals, shows all that may 
 from __future__ import annotations
 
 import numba
+from numba import types
 
 from structgen.kernels.flags import called, folded, inner, lean
 from structgen.kernels.grammar_items import call_both_items, goto
@@ -43,24 +44,35 @@ from structgen.kernels.grammar_tables import (
     remember,
     sort,
 )
-from structgen.kernels.tables import UNKNOWN
+from structgen.kernels.tables import I32, UNKNOWN
+
+
+@folded(types.void(I32, INT, INT))
+def sort_pairs(work, base, count):  # type: ignore[no-untyped-def]
+    """Sort pairs at `base` by what comes second, then first, as `grammar_tables.sort` does."""
+    gap = numba.int64(1)
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, count):
+            one, two = work[base + 2 * i], work[base + 2 * i + 1]
+            j = i - gap
+            while j >= 0 and (
+                work[base + 2 * j + 1] > two
+                or (work[base + 2 * j + 1] == two and work[base + 2 * j] > one)
+            ):
+                work[base + 2 * (j + gap)] = work[base + 2 * j]
+                work[base + 2 * (j + gap) + 1] = work[base + 2 * j + 1]
+                j -= gap
+            work[base + 2 * (j + gap)] = one
+            work[base + 2 * (j + gap) + 1] = two
+        gap //= 3
 
 
 @folded(INT(GRAMMAR, INT, INT))
 def joined(t, base, count):  # type: ignore[no-untyped-def]
     """Sort pairs at `base` by (stacks, items) and join those with the same stacks: their number."""
-    for i in range(1, count):
-        items, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]
-        j = i - 1
-        while j >= 0 and (
-            t.work[base + 2 * j + 1] > below
-            or (t.work[base + 2 * j + 1] == below and t.work[base + 2 * j] > items)
-        ):
-            t.work[base + 2 * j + 2] = t.work[base + 2 * j]
-            t.work[base + 2 * j + 3] = t.work[base + 2 * j + 1]
-            j -= 1
-        t.work[base + 2 * j + 2] = items
-        t.work[base + 2 * j + 3] = below
+    sort_pairs(t.work, base, count)
     kept = numba.int64(0)
     for i in range(count):
         items, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]

@@ -29,6 +29,7 @@ WATCHES = 5  # states of watches: row, fails if the text ends here
 THREADS = 6  # triples (lexer state, stacks, watches)
 LAID = 7  # stacks, open lines, open brackets, width; fields as those of STACKS
 INDENTS = 8  # widths of open lines
+PAIRED = 9  # a lexer state, watches
 
 # Places in `info`.
 RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = range(6)
@@ -38,8 +39,8 @@ NEWLINE, INDENT, DEDENT = 15, 16, 17  # terminals of a layout, -1 without one
 (
     AT_BOTH_ITEMS, AT_CLOSED, AT_SCAN, AT_LAID, AT_SCAN_LAID, AT_SCAN_ANY, AT_NEXT_LEXER,
     AT_ENDINGS, AT_NEXT_WATCHES, AT_STEP, AT_IS_ACCEPTING, AT_WALK_PLAIN, AT_BUILD, AT_INTERN,
-    INFO_SIZE,
-) = range(18, 33)  # fmt: skip
+    AT_SETTLED, INFO_SIZE,
+) = range(18, 34)  # fmt: skip
 
 # Memo tables, all in one: key = tag << 60 | a << 30 | b.
 GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 1, 2, 3, 4, 5, 6, 7

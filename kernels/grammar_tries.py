@@ -36,8 +36,9 @@ class Parts(NamedTuple):
     sub_byte, sub_depth, sub_end: merged tries in the same order; sub_start: int32[m + 1], their
     tokens in sub_token. tries: int32[k, 4], 1 if merged, first node, last node + 1, depth above
     it. parts: int32[k, 5], row in dense or -1, tokens in lists (start, count), groups in lists
-    (start, count; triples of terminals, watches, trie). memo: int64[H, 2], trie << 31 | lexer
-    state -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie, and what `grammar_loops` and
+    (start, count; triples of terminals, watches, trie; or of -1 - lexer state, watches, trie, where
+    that is for the stacks to walk). memo: int64[H, 2], trie << 31 | lexer state, or it with watches
+    -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie, and what `grammar_loops` and
     `grammar_segments` keep. segments: int32[k, 4], scratch: group, first, last + 1, depth above.
     groups: int32[k, 2], scratch: terminals, watches. links: int32[k, 4], scratch: byte, first
     child, next sibling, last token; cuts: int32[k, 2], scratch: token, the one before. stack:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.below import ENDS_FULL
-from structgen.kernels.flags import inlined, inner, lean
+from structgen.kernels.flags import called, inlined, inner, lean
+from structgen.kernels.grammar_layout import call_scan_any
 from structgen.kernels.grammar_lexer import (
     both_watches,
     call_endings,
@@ -13,6 +14,7 @@ from structgen.kernels.grammar_lexer import (
     call_next_watches,
 )
 from structgen.kernels.grammar_tables import (
+    AT_SETTLED,
     BEHIND,
     CHECKED,
     GRAMMAR,
@@ -38,6 +40,7 @@ from structgen.kernels.tables import DEAD, UNKNOWN, slot_of
 BREAKS, SETTLES, BEHIND_IT = 0, 1, 2  # what can become of watches
 NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are asked about: none, with watches, all
 WATCHES_OF = (1 << 30) - 1  # the bits of a pair that hold its watches
+MOST_LOOKED_AT = 64  # pairs on the way to the end of a lexeme
 
 
 @lean(INT(GRAMMAR, INT))
@@ -216,7 +219,7 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
     return found
 
 
-@inner(INT(GRAMMAR, INT, INT))
+@lean(INT(GRAMMAR, INT, INT))
 def settled(t, lexer, watches):  # type: ignore[no-untyped-def]
     """`settles`, remembered: its key is that of no thread, which has stacks behind the lexer."""
     key = key_of(VERDICT, lexer, watches)
@@ -225,6 +228,85 @@ def settled(t, lexer, watches):  # type: ignore[no-untyped-def]
         return known
     found = settles(t, lexer, watches)
     return found if found < 0 else remember(t, key, found)
+
+
+call_settled = called(settled, AT_SETTLED)
+
+
+@inner(INT(GRAMMAR, INT, INT))
+def lets_on(t, stacks, watches):  # type: ignore[no-untyped-def]
+    """1 if watches fail neither if the text ends at stacks nor, for good, if some byte is read."""
+    if t.rec[stacks, 4] == 1 and (watches == 0 or t.rec[watches, 4] == 0):
+        return numba.int64(1)
+    for kind in range(t.next.shape[1]):
+        left = call_next_watches(t, watches, kind)
+        if left == 0:
+            left = call_next_lexer(t, numba.int64(t.rec[stacks, 6]), kind)
+            if left >= 0:
+                return numba.int64(1)
+        if left < DEAD:
+            return left
+    return numba.int64(0)
+
+
+@inner(INT(GRAMMAR, INT, INT, INT))
+def ends_well(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """1 if a lexeme can end where its watches are settled at once, 0 if that is not found; a code.
+
+    A breadth-first search over pairs of lexer state and watches, as far as a few of them. Where all
+    threads without watches can be finished, so can this one then.
+    """
+    base = region(t, SEARCH)
+    t.work[base], t.work[base + 1] = lexer, watches
+    count = numba.int64(1)
+    i = numba.int64(0)
+    while i < count:
+        lexer, watches = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
+        i += 1
+        ends = call_endings(t, lexer)
+        if ends < 0:
+            return ends
+        for j in range(t.heap[ends]):
+            both = both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
+            if both < 0:
+                return both
+            beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
+            well = beyond if beyond < 0 else lets_on(t, beyond, both)
+            if well < DEAD or well == 1:
+                return well
+        for kind in range(t.next.shape[1]):
+            pair = pair_after(t, lexer, watches, kind)
+            if pair < DEAD:
+                return pair
+            seen = pair == DEAD or count >= MOST_LOOKED_AT
+            for j in range(count):
+                if paired(t.work[base + 2 * j], t.work[base + 2 * j + 1]) == pair:
+                    seen = True
+            if not seen:
+                t.work[base + 2 * count] = pair >> 30
+                t.work[base + 2 * count + 1] = pair & WATCHES_OF
+                count += 1
+    return numba.int64(0)
+
+
+@inner(INT(GRAMMAR, INT))
+def verdict_of(t, thread):  # type: ignore[no-untyped-def]
+    """Whether a thread of region REACHED can be finished: 1 or 0; NEED_VERDICT, or NEED_SPACE."""
+    key = verdict_key(t, thread)
+    if key < 0:
+        return key
+    verdict = recall(t, key)
+    if verdict != UNKNOWN:
+        return verdict
+    base = region(t, REACHED) + 3 * thread
+    lexer, stacks = numba.int64(t.work[base]), numba.int64(t.work[base + 1])
+    watches = numba.int64(t.work[base + 2])
+    if t.info[CHECKED] == DOUBTED:
+        well = ends_well(t, lexer, stacks, watches)
+        if well != 0:
+            return well if well < 0 else remember(t, key, 1)
+    t.info[NEED], t.info[NEED + 1], t.info[NEED + 2] = lexer, stacks, watches
+    return numba.int64(NEED_VERDICT)
 
 
 @inner(INT(GRAMMAR, INT))
@@ -243,21 +325,16 @@ def finishable(t, count):  # type: ignore[no-untyped-def]
             doubtful = sure == 0
         elif doubtful and t.info[CHECKED] == DOUBTED:
             lexer, watches = numba.int64(t.work[base + 3 * i]), t.work[base + 3 * i + 2]
-            settling = settled(t, lexer, numba.int64(watches))
+            settling = call_settled(t, lexer, numba.int64(watches))
             if settling < 0:
                 return settling
             if settling == BREAKS:
                 continue
             doubtful = settling == BEHIND_IT
         if doubtful:
-            key = verdict_key(t, i)
-            if key < 0:
-                return key
-            verdict = recall(t, key)
-        if verdict == UNKNOWN:
-            for k in range(3):
-                t.info[NEED + k] = t.work[base + 3 * i + k]
-            return numba.int64(NEED_VERDICT)
+            verdict = verdict_of(t, i)
+            if verdict < 0:
+                return verdict
         if verdict == 1:
             for k in range(3):
                 t.work[base + 3 * kept + k] = t.work[base + 3 * i + k]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from structgen.automaton.automaton import Masks, Row
 from structgen.automaton.byte_groups import groups
 from structgen.automaton.tables import Written
 from structgen.errors import BudgetError
-from structgen.grammar.completions import Completions
+from structgen.grammar.rehearsal import positions
 from structgen.jit import kernels
 from structgen.mask.common import common_of
 
@@ -28,7 +29,7 @@ WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it
 NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_PREPARED = 24
-MOST_SEARCHED, MOST_REHEARSED = 1000, 64  # positions looked at for a text, and rows along it
+MOST_REHEARSED = 256  # rows made ahead
 MOST_BEGUN = 256  # terminals for which it is made ahead what tokens do that begin with them
 
 
@@ -39,13 +40,12 @@ class GrammarMasks(Masks):
         self._automaton = automaton
         self._walk = kernels("grammar_walk")
         self._tries_of = kernels("grammar_tries")
-        self._masks, self._doors = kernels("grammar_masks"), kernels("grammar_doors")
+        self._doors = kernels("grammar_doors")
         self._spread = kernels("walk").spread
         common = common_of(vocabulary)
         self._nodes, self._subtrees = common.nodes, common.subtrees
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
-        self._several = kernels("grammar_step").SEVERAL
         self._begin()
         self._prepare()
         if len(self._nodes.byte) >= LARGE_TRIE and not automaton.is_checked:
@@ -123,11 +123,9 @@ class GrammarMasks(Masks):
             self._part(0, state)
 
     def _rehearse(self) -> None:
-        """Make the rows along a shortest text: their parts serve most other texts, too."""
+        """Make rows behind all terminals: their parts serve most other rows, too."""
         with suppress(BudgetError):
-            automaton = self._automaton
-            way = Completions(automaton).search(automaton.start, most=MOST_SEARCHED)
-            for at, _ in (way or [])[:MOST_REHEARSED]:
+            for at in islice(positions(self._automaton), MOST_REHEARSED):
                 self._made(at)
 
     def _part(self, trie: int, state: int) -> int:
@@ -156,16 +154,7 @@ class GrammarMasks(Masks):
     def _made(self, at: int) -> Row:
         """The row of a position, without what further tokens have the same bytes."""
         row = np.zeros(self._words, np.int32)
-        automaton = self._automaton
-        if at < self._several:
-            self._until_done(self._doors.mask, at, row)
-            return row
-        for thread in automaton.threads(at):
-            place = automaton.ask(self._masks.place_of, *thread)
-            if thread[2]:
-                self._until_done(self._doors.walk_plain, 0, place, row)
-            else:
-                self._until_done(self._doors.mask, place, row)
+        self._until_done(self._doors.mask, at, row)
         return row
 
     def _until_done(self, kernel: Any, *arguments: Any) -> int:

@@ -145,7 +145,7 @@ class _Check:
     def _records(self) -> None:
         rec, k = self._t.rec[1:], self._k
         starts, sizes = rec[:, 0].astype(np.int64), rec[:, 1].astype(np.int64)
-        _demand(_within(rec[:, 2], k.ITEMS, k.INDENTS + 1), "a record")
+        _demand(_within(rec[:, 2], k.ITEMS, k.PAIRED + 1), "a record")
         _demand((starts >= 0).all() and (sizes >= 0).all(), "a record")
         _demand((starts + sizes <= len(self._t.heap)).all(), "a record")
         used = self._t.names[self._t.names[:, 0] != -1, 1]
@@ -173,11 +173,11 @@ class _Check:
             _demand(_within(held, low, high), "a set")
             ascending = (held[1:] > held[:-1]) | (stretch[1:] != stretch[:-1])
             _demand(ascending.all(), "a set")
-        sizes = {kind: self._t.rec[self._t.rec[:, 2] == kind, 1] for kind in range(1, 9)}
+        sizes = {kind: self._t.rec[self._t.rec[:, 2] == kind, 1] for kind in range(1, 10)}
         for kind in (k.LEXER, k.WATCHES, k.THREADS, k.INDENTS):
             _demand((sizes[kind] > 0).all(), "a record")
         _demand((sizes[k.STACKS] % 2 == 0).all() and (sizes[k.LAID] == 4).all(), "a record")
-        _demand((sizes[k.THREADS] % 3 == 0).all(), "threads")
+        _demand((sizes[k.THREADS] % 3 == 0).all() and (sizes[k.PAIRED] == 2).all(), "threads")
         _demand((sizes[k.THREADS] <= self._t.info[k.REGION]).all(), "threads")
         _demand((sizes[k.INDENTS] <= 1024).all(), "open lines")
         held, _, place = self._listed(k.STACKS)
@@ -187,6 +187,9 @@ class _Check:
         _demand(self._all(held[place % 3 == 0], k.LEXER), "threads")
         _demand(self._closed(held[place % 3 == 1]), "threads")
         _demand(self._all(held[place % 3 == 2], k.WATCHES, 0), "threads")
+        held, _, place = self._listed(k.PAIRED)
+        _demand(self._all(held[place == 0], k.LEXER), "a pair")
+        _demand(self._all(held[place == 1], k.WATCHES), "a pair")
         held, _, place = self._listed(k.LAID)
         _demand(self._are(held[place == 0], k.STACKS).all(), "a layout")
         _demand(self._closed(held[place == 0]), "a layout")

@@ -29,7 +29,16 @@ COMMENT: /#[^\\n]*/
 %ignore " "
 %ignore COMMENT
 """
+PENDING = """
+start: ((NAME | COUNTED | "for" | "(") _LINES?)+ COMMENT?
+COUNTED.1: /[a-z_]+ *10/
+NAME: /[a-z_]+/
+_LINES: /( *#[^\\n]*)?\\n/
+COMMENT: / *#[^\\n]*/
+%ignore / +/
+"""
 GRAMMARS = {
+    "pending": sg.Lark(PENDING, lexing="longest"),  # longer lexemes may still come of what was read
     "longest": sg.Lark(NAMES, lexing="longest"),
     "free": sg.Lark('start: (NAME | TEXT)+ "("\nNAME: /[a-z_]+/\nTEXT: /"[^"]*"/'),
     "letters": sg.Lark("start: LETTER*\nLETTER: /[a-z]|[^\\x00-\\x7f]/", lexing="longest"),
