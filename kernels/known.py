@@ -33,8 +33,8 @@ class Known(NamedTuple):
     places: int64[H], hash table of records: where each begins, or -1. records: int64[n], each its
     hash, the size of its key, its number, and its key. key: int64[k], a key that is looked for.
     sizes: int64[8], words of `records` in use, how many records, the hash of the key looked for
-    last; the position walked last, how many words differ there from its plan's base, and where
-    that plan is; what the row asked for depends on (see `outlook`).
+    last; the position walked last, what `doors.make` returned there, and where its plan is; what
+    the row asked for depends on (see `outlook`).
     """
 
     kinds: npt.NDArray[np.int32]

@@ -262,24 +262,24 @@ def seek(tables, nodes, address, pair, how):  # type: ignore[no-untyped-def]
     if found & ALONE_HERE == 0:
         note(t, known, pair, found & LOOKED != 0)
     known.sizes[PAIR] = pair
-    known.sizes[CHANGED] = found >> SHIFT
+    known.sizes[CHANGED] = found
     known.sizes[PLAN] = at
     size = changed(known, scratch, numbers[NUMBER], found)
     other = known.records[keep(known, size, pair) + VALUE]
     return numba.int64(DEAD) if other == pair or how & IN_ANY_CASE != 0 else other
 
 
-@kernel(types.boolean(types.int64, types.int64, types.int64, types.int32[::1]))
+@kernel(types.int64(types.int64, types.int64, types.int64, types.int32[::1]))
 def write(nodes, address, pair, row):  # type: ignore[no-untyped-def]
-    """Write the row of the position that `seek` walked last, int32[words]; False if it is another.
+    """Write the row of the position that `seek` walked last, int32[words], if that is `pair`.
 
-    address: of what is known.
+    address: of what is known. Returns 1 if the text may end there, 0 if not, -1 if it is another.
     """
     known, scratch = known_at(address), scratch_at(nodes + SCRATCH_AT)
     if known.sizes[PAIR] != pair:
-        return False
+        return numba.int64(-1)
     base = plan_at(known.sizes[PLAN]).base
     for w in range(row.shape[0]):
         row[w] = base[w]
-    apply(row, scratch.changed[: 2 * known.sizes[CHANGED]])
-    return True
+    apply(row, scratch.changed[: known.sizes[CHANGED] >> SHIFT << 1])
+    return known.sizes[CHANGED] & ENDS

@@ -308,21 +308,19 @@ class Constraint:
     def _row(self, state: int, row: Row) -> None:
         """Write the row of a state, as it was saved or worked out."""
         known = None if self._saved is None or state < 0 else self._saved.row(self._pair(state))
-        if known is None and state >= 0:
-            self._make(state, row)
-        else:
+        if state < 0 or known is not None:
             row[:] = 0 if known is None else known
-
-    def _make(self, state: int, row: Row) -> None:
-        """Work out the row of a state."""
+            return
         self._stay_small()
-        self._masks.write(self._pair(state), row)
+        ends = self._masks.write(self._pair(state), row)
+        if ends is not None:
+            self._ends[state] = ends
         if self._spellable is not None:
             forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
         allowed = list(self._eos) if self.is_accepting(state) else []
         specials = self.automaton.specials(self._pair(state))
-        known = self.vocabulary.special_ids if specials else ()
-        allowed += [t for t in known if self.vocabulary.token_bytes(t) in specials]
+        those = self.vocabulary.special_ids if specials else ()
+        allowed += [t for t in those if self.vocabulary.token_bytes(t) in specials]
         allow(row, allowed)
 
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:

@@ -45,9 +45,13 @@ class Masks(ABC):
     def row(self, at: int) -> Row:
         """The tokens whose bytes may come next: a fresh int32[words]; special tokens aside."""
 
-    def write(self, at: int, row: Row) -> None:
-        """Write the same into `row`, int32[words], in place of what it has."""
+    def write(self, at: int, row: Row) -> bool | None:
+        """Write the same into `row`, int32[words], in place of what it has.
+
+        Returns whether the text may end there, None if that did not come out.
+        """
         row[:] = self.row(at)
+        return None
 
     def twin(self, _at: int) -> int:
         """A position whose row was made before and is equal, as is whether texts may end there.

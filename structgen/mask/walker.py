@@ -91,12 +91,14 @@ class Walker(Masks):
         """See `Masks.twin`: one of which all that matters is the same, or that has the same row."""
         return self._seek(at, self._twins.ANEW)
 
-    def write(self, at: int, row: Row) -> None:
+    def write(self, at: int, row: Row) -> bool:
         """See `Masks.write`: `inside | crossing`, or a walk where few tokens fit anyway."""
         given = self._nodes_at, self._known.address, at, row
-        if not self._twins.write(*given):  # else `twin` has found no other
+        ends = self._twins.write(*given)
+        if ends < 0:  # else `twin` has found no other
             self._seek(at, self._twins.ANEW | self._twins.IN_ANY_CASE)
-            self._twins.write(*given)
+            ends = self._twins.write(*given)
+        return bool(ends)
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
