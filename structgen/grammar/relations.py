@@ -9,7 +9,8 @@ the intersection of a grammar and a finite automaton).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from structgen.grammar.ir import Grammar
 
 Relation = npt.NDArray[np.float32]  # [before, last]: 1 where some way leads from one to the other
+Vector = npt.NDArray[np.float32]  # by terminal: 1 or 0
 
 
 class Relations:
@@ -50,49 +52,80 @@ class Relations:
         last, empty = self._last()
         for rule in self._grammar.rules.values():
             for parts in rule.alternatives:
-                behind = np.zeros(self._size, np.bool_)
+                behind, ways = np.zeros(self._size, np.bool_), self._ways(parts)
                 for i, part in enumerate(parts, 1):
                     behind = last[part] | (behind if part in empty else False)
                     if i == 1 and part == rule.name:
                         continue
                     reached = behind.copy()
                     reached[self._ignored] = True
-                    if not self._product(parts[i:])[reached].any(axis=1).all():
+                    if not ways[i][reached].all():
                         return False
         start = self._grammar.start
-        whole = self._of[start] @ self.steps[:, -1]
+        whole = self._relation(start) @ self.steps[:, -1]
         can_end = self.steps[:-1, -1] > 0
         return bool(whole[-1] > 0 and can_end[last[start][:-1]].all())
 
-    def _relation(self, name: str) -> Relation:
-        """Between the terminal before a name and the last one that it reads."""
-        found = self._of.get(name)
-        if found is None:
-            found = np.zeros((self._size, self._size), np.float32)
-            number = self._numbers.get(name)
-            if number is not None:
-                found[:, number] = self.steps[:, number]
-            self._of[name] = found
-        return found
+    def _ways(self, parts: Sequence[str]) -> list[Vector]:
+        """For each place of some parts, behind which terminals the rest can be read in some way."""
+        found = [np.ones(self._size, np.float32)]
+        for part in reversed(parts):
+            number, behind = self._numbers.get(part), found[-1]
+            if number is None:
+                found.append(np.minimum(self._relation(part) @ behind, 1))
+            else:
+                found.append(self.steps[:, number] * behind[number])
+        return found[::-1]
 
-    def _product(self, parts: Iterable[str]) -> Relation:
-        found: Relation = np.identity(self._size, np.float32)
+    def _relation(self, rule: str) -> Relation:
+        """Between the terminal before a rule and the last one that it reads."""
+        found = self._of.get(rule)
+        return np.zeros((self._size, self._size), np.float32) if found is None else found
+
+    def _product(self, parts: Sequence[str]) -> Relation:
+        """The relation of a sequence. From its first terminal on that alone matters."""
+        found: Relation | None = None
+        for i, part in enumerate(parts):
+            number = self._numbers.get(part)
+            if number is not None:
+                before = self.steps[:, number]
+                before = before if found is None else np.minimum(found @ before, 1)
+                return np.outer(before, self._behind(number, parts[i + 1 :]))
+            relation = self._relation(part)
+            found = relation if found is None else np.minimum(found @ relation, 1)
+        return np.identity(self._size, np.float32) if found is None else found
+
+    def _behind(self, number: int, parts: Sequence[str]) -> Vector:
+        """With which terminals a sequence can end that is read behind a terminal."""
+        found = np.zeros(self._size, np.float32)
+        found[number] = 1
         for part in parts:
-            found = np.minimum(found @ self._relation(part), 1)
+            other = self._numbers.get(part)
+            if other is None:
+                found = np.minimum(found @ self._relation(part), 1)
+            else:
+                can_follow = min(float(found @ self.steps[:, other]), 1.0)
+                found = np.zeros(self._size, np.float32)
+                found[other] = can_follow
         return found
 
     def _relate(self) -> None:
         """The relation of every rule: a least fixed point."""
-        grown = True
-        while grown:
-            grown = False
-            for rule in self._grammar.rules.values():
-                before = found = self._relation(rule.name)
-                for parts in rule.alternatives:
-                    found = np.maximum(found, self._product(parts))
-                if (found != before).any():
-                    self._of[rule.name] = found
-                    grown = True
+        rules = self._grammar.rules
+        users: dict[str, dict[str, None]] = {name: {} for name in rules}
+        for rule in rules.values():
+            for part in chain.from_iterable(rule.alternatives):
+                users.get(part, {})[rule.name] = None
+        todo = dict.fromkeys(rules)
+        while todo:
+            name = next(iter(todo))
+            del todo[name]
+            before = found = self._relation(name)
+            for parts in rules[name].alternatives:
+                found = np.maximum(found, self._product(parts))
+            if (found != before).any():
+                self._of[name] = found
+                todo |= users[name]
 
     def _last(self) -> tuple[dict[str, npt.NDArray[np.bool_]], set[str]]:
         """The terminals with which each name may end; and the names that may be empty."""

@@ -11,6 +11,7 @@ layout by indentation, whose stacks hold the widths of lines as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
 
 FEW_POSITIONS, MAX_POSITIONS = 32, 1_000  # looked at for a text that finishes a thread
+SURE_STEPS = 2_000  # to see that all lexemes end well, which only spares asking for each
 SOME_POSITIONS, SOME_STEPS = 300, 1_000  # first, where another automaton has to accept, too
 
 Thread = tuple[int, int, int]
@@ -66,11 +68,11 @@ class Verdicts:
     def _decided(self, thread: Thread) -> bool:
         if self._automaton.guard is not None and thread[2]:
             return self._decided_guarded(thread, self._automaton.guard)
-        known = self._found(thread, FEW_POSITIONS) if self._safe else None
+        known = self._found(thread, FEW_POSITIONS if self._safe else SOME_POSITIONS, self._is_kept)
         if known is None and not self._laid_out:
             known = self.told(thread)
         if known is None:
-            known = self._found(thread, MAX_POSITIONS)
+            known = self._found(thread, MAX_POSITIONS, self._is_known)
         return bool(known)
 
     def _decided_guarded(self, thread: Thread, guard: int) -> bool:
@@ -79,7 +81,7 @@ class Verdicts:
         own = [state for state in self._automaton.record(watches) if state < guard]
         alone = lexer, stacks, self._automaton.watches_of(own)
         for positions, steps in ((SOME_POSITIONS, SOME_STEPS), (MAX_POSITIONS, MAX_STEPS)):
-            known = self._found(thread, positions)
+            known = self._found(thread, positions, self._is_known)
             if known is None and not self._laid_out:
                 known = self.told(alone, steps) and None
                 known = self.told(thread, steps) if known is None else known
@@ -108,7 +110,7 @@ class Verdicts:
             ends = {frozenset(self._alone.of(state, 0)) for state in states}
             found = [one for one in ends if not any(other < one for other in ends)]
             self._alternatives[lexer] = found
-        return all(self._ends_well(self._surely, stacks, ends) for ends in found)
+        return all(self._ends_well(self._surely, stacks, ends, SURE_STEPS) for ends in found)
 
     def _finishes(self, finishing: Finishing, thread: Thread, most: int = MAX_STEPS) -> bool | None:
         """Whether a thread can be finished as `finishing` sees it, None where it gave up."""
@@ -135,18 +137,18 @@ class Verdicts:
             found = None if known is None else found
         return found
 
-    def _found(self, thread: Thread, most: int) -> bool | None:
+    def _found(self, thread: Thread, most: int, is_enough: Callable[[int], bool]) -> bool | None:
         """Whether some text finishes a thread, None if none is found within `most` positions.
 
-        The threads that it reads are kept.
+        is_enough: whether a position need not be looked behind. The threads read are kept.
         """
         automaton = self._automaton
         at = automaton.ask(kernels("grammar_masks").place_of, *thread)
         mode = int(automaton.tables.info[self._k.CHECKED])
         automaton.tables.info[self._k.CHECKED] = kernels("grammar_verdicts").NEVER
         try:
-            way = self._completions.search(at, self._is_known, most)
-            for one in self._read_by(way or []):
+            way = self._completions.search(at, is_enough, most)
+            for one in self._read_by(way or [], is_enough):
                 self._remember(one, verdict=True)
         except BudgetError:
             return None
@@ -154,26 +156,32 @@ class Verdicts:
             automaton.tables.info[self._k.CHECKED] = mode
         return way is not None
 
-    def _read_by(self, way: Way) -> list[Thread]:
+    def _read_by(self, way: Way, is_enough: Callable[[int], bool]) -> list[Thread]:
         """The threads of the positions of a way that lead to its end by themselves."""
         found, rest = [], b""
         for place, read in reversed(way):
             for thread in self._automaton.threads(place):
                 alone = self._automaton.ask(kernels("grammar_masks").place_of, *thread)
                 end, _ = self._automaton.run(alone, rest)
-                if end >= 0 and (self._automaton.is_accepting(end) or self._is_known(end)):
+                if end >= 0 and (self._automaton.is_accepting(end) or is_enough(end)):
                     found.append(thread)
             rest = read + rest
         return found
 
-    def _is_known(self, at: int) -> bool:
-        """Whether a position has a thread that is known to be finishable."""
+    def _is_kept(self, at: int) -> bool:
+        """Whether a position has a thread that has been found to be finishable."""
         find = kernels("tables").lookup
         return any(
             (self._safe and thread[2] == 0)
             or find(self._automaton.tables.memo, self._key(thread)) == 1
-            or (not self._safe and self._finishes(self._surely, thread))
             for thread in self._automaton.threads(at)
+        )
+
+    def _is_known(self, at: int) -> bool:
+        """Whether a position has a thread that is known to be finishable, or can be seen to be."""
+        return self._is_kept(at) or (
+            not self._safe
+            and any(self._finishes(self._surely, t) for t in self._automaton.threads(at))
         )
 
     def _key(self, thread: Thread) -> int:
