@@ -115,16 +115,18 @@ def arrange(nodes, crossings, out):  # type: ignore[no-untyped-def]
 @inlined
 def walk_from(t, nodes, beyond, group, pair, deeper, changes, stack):  # type: ignore[no-untyped-def]
     """Set bits of the tokens that go on behind an end that led to `pair`. Returns 0 or a NEED_*."""
+    place = stack.shape[0] - 2
     q = pair >> 32
     if t.filled[q] == 0:
         code = call_provide(t, q)
         if code < 0:
             return code
-    for byte in range(256):
+    for byte in range(stack[place], 256):
         k = beyond.first[256 * group + byte]
         last = beyond.first[256 * group + byte + 1]
         if k == last or (t.rows[q, byte] == DEAD and t.accept[q] <= END_LABEL):
             continue
+        stack[place] = byte
         after = call_step(t, pair, numba.int64(byte))
         if after < DEAD:
             return after
@@ -146,11 +148,13 @@ def walk_beyond(t, nodes, beyond, rests, ctx, deeper, changes, stack):  # type: 
     """Set bits of tokens that end the lexeme in context `ctx` and go on beyond it.
 
     As `walk_crossing`, for crossings of which nothing but the label matters. deeper: 1 to leave out
-    the tokens that end the lexeme before their first byte. rests: scratch. stack: scratch,
-    int64[depth + 1]. Returns 0 when done, EACH if `walk_crossing` must be asked
-    instead, or a NEED_* code; call again with the same arguments.
+    the tokens that end the lexeme before their first byte. rests: scratch. stack: int64[depth + 4],
+    one pair per depth; the last three entries but one are the kind of end and the byte to go on
+    from (0 at first). Returns 0 when done, EACH if `walk_crossing` must be asked instead, or a
+    NEED_* code; call again with the same arguments.
     """
-    for group in range(beyond.label.shape[0]):
+    place = stack.shape[0] - 3
+    for group in range(stack[place], beyond.label.shape[0]):
         label = numba.int64(beyond.label[group])
         vague = t.needs_text[label] == COMPARED
         if t.needs_text[label] == LOOKED_AT:
@@ -166,6 +170,8 @@ def walk_beyond(t, nodes, beyond, rests, ctx, deeper, changes, stack):  # type: 
             code = walk_from(t, nodes, beyond, group, pair, deeper, changes, stack)
         if code < DEAD:
             return numba.int64(EACH) if code == NEED_EXACT else code
+        stack[place] = group + 1
+        stack[place + 1] = 0
     return numba.int64(0)
 
 

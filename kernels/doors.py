@@ -159,18 +159,18 @@ def make(tables, nodes, inside, around, pair, inner, parts, base):  # type: igno
         part = 1 << t.need[2]
         if parts & part != 0:
             if t.need[3] == 0:
-                stack[last] = stack[last - 1] = stack[last - 2] = 0
+                stack[last] = stack[last - 2] = 0
                 stack[0] = inner
-                if part == CROSSING:
-                    stack[last - 1] = -1
-                elif part == LISTED:
+                if part == LISTED:
                     stack[half] = 1
                 t.need[3] = 1 if part != CROSSING or parts & SORTED != 0 else EACH_LEFT
+                stack[last - 1] = -1 if t.need[3] == EACH_LEFT else 0
             if part == CROSSING and t.need[3] == 1:
                 beyond = beyond_at(inside + BEYOND_AT)
                 code = call_beyond(t, trie, beyond, room, ctx, 0, changes, stack)
                 if code == EACH:
                     t.need[3] = EACH_LEFT
+                    stack[last - 2], stack[last - 1] = 0, -1
                     continue
             elif part == CROSSING:
                 code = call_crossing(t, trie, crossings_at(inside), room, ctx, changes, stack)

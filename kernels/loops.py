@@ -28,32 +28,45 @@ class Loops(NamedTuple):
 
 
 class Subtrees(NamedTuple):
-    """What is below each node of a trie.
+    """What is at and below each node of a trie.
 
-    groups: int64[n], bits of the groups of bytes (`automaton.byte_groups`) that occur below it, and
-    of the broken ones where the node is within a character. height: uint8[n], how many characters
-    begin below it at most, 255 for more. first: int32[n + 1], the place in `order` of the first
-    token at it or below; order: int32[m], the tokens in the order of nodes.
+    own: uint8[n], the group of the character that begins at the node (`automaton.byte_groups`),
+    IN_CHARACTER within one. whole: int64[n], bits of the groups of all characters that begin at the
+    node or below, and of the broken ones where the node is within a character; groups: int64[n],
+    the same for those below, with the broken ones also where a character goes on below. height:
+    uint8[n], how many characters begin at the node and below at most, 255 for more. first:
+    int32[n + 1], the place in `order` of the first token at it or below; order: int32[m], the
+    tokens in the order of nodes.
     """
 
+    own: npt.NDArray[np.uint8]
+    whole: npt.NDArray[np.int64]
     groups: npt.NDArray[np.int64]
     height: npt.NDArray[np.uint8]
     first: npt.NDArray[np.int32]
     order: npt.NDArray[np.int32]
 
 
+IN_CHARACTER = 255
 LOOPS = types.NamedTuple([I64, U8], Loops)
-SUBTREES = types.NamedTuple([I64, U8, I32, I32], Subtrees)
+SUBTREES = types.NamedTuple([U8, I64, I64, U8, I32, I32], Subtrees)
 
 
 @inlined
-def all_loop(subtrees, loops, target, i):  # type: ignore[no-untyped-def]
-    """Whether all that is below node `i` stays within the lexeme from lexer state `target`."""
+def all_loop(subtrees, loops, q, i):  # type: ignore[no-untyped-def]
+    """Whether lexer state `q` reads node `i` and all below it and stays within the lexeme."""
     return (
-        target < loops.often.shape[0]
-        and subtrees.groups[i] & ~loops.groups[target] == 0
-        and subtrees.height[i] <= loops.often[target]
+        q < loops.often.shape[0]
+        and subtrees.whole[i] & ~loops.groups[q] == 0
+        and subtrees.height[i] <= loops.often[q]
     )
+
+
+@inlined
+def is_other(subtrees, letters, i):  # type: ignore[no-untyped-def]
+    """Whether a character begins at node `i` that is in none of the groups with bits `letters`."""
+    own = numba.int64(subtrees.own[i])
+    return own != IN_CHARACTER and (letters >> own) & 1 == 0
 
 
 @inlined
@@ -75,19 +88,6 @@ def permit(row, token):  # type: ignore[no-untyped-def]
 def allow(nodes, row, i):  # type: ignore[no-untyped-def]
     """Set the bits of all tokens that end at node `i`."""
     permit(row, nodes.token[i])
-
-
-@inlined
-def allowed_from(nodes, subtrees, loops, row, target, i):  # type: ignore[no-untyped-def]
-    """Allow node `i`, at which lexer state `target` is; the node to go on from.
-
-    All tokens below it are allowed too, and skipped, where they stay within the lexeme.
-    """
-    if all_loop(subtrees, loops, target, i):
-        allow_below(nodes, subtrees, row, i)
-        return numba.int64(nodes.end[i])
-    allow(nodes, row, i)
-    return numba.int64(i + 1)
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""In: a vocabulary's trie. Out: which characters, how many, which tokens are below each node."""
+"""In: a vocabulary's trie. Out: which characters, how many, which tokens each subtree has."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.loops import SUBTREES
-from structgen.kernels.tables import BYTES, I64, U8
+from structgen.kernels.loops import IN_CHARACTER, SUBTREES, allow_below, is_other, permit
+from structgen.kernels.provide import call_provide
+from structgen.kernels.tables import BYTES, I32, I64, TABLES, U8
 from structgen.kernels.walk import NODES
 
 
@@ -45,14 +46,18 @@ def describe_subtrees(nodes, group, subtrees, left, stack):  # type: ignore[no-u
         byte = numba.int64(nodes.byte[i])
         wanted = stack[depth - 1] & 0xFF
         after = 255
+        own = numba.int64(0)
         if wanted == 255:
             pass
         elif wanted > 0:
             if is_continued(byte, stack[depth - 1] >> 8, wanted):
                 after = wanted - 1
+                own = numba.int64(IN_CHARACTER)
         elif byte < 0x80 or group[byte] != 0:
             after = 0 if byte < 0x80 else 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
+            own = numba.int64(group[byte])
         left[i] = after
+        subtrees.own[i] = own
         stack[depth] = byte << 8 | after
     subtrees.first[nodes.byte.shape[0]] = count
     one = numba.int64(1)
@@ -62,16 +67,65 @@ def describe_subtrees(nodes, group, subtrees, left, stack):  # type: ignore[no-u
         height = 0
         j = i + 1
         while j < nodes.end[i]:
-            begins = 1 if left[i] == 0 else 0
-            height = max(height, min(numba.int64(subtrees.height[j]) + begins, 255))
-            if left[j] == 255:
-                found |= one
-            elif left[i] == 0:
-                found |= one << numba.int64(group[nodes.byte[j]])
-            found |= subtrees.groups[j]
+            height = max(height, numba.int64(subtrees.height[j]))
+            found |= subtrees.whole[j]
             j = nodes.end[j]
-        subtrees.groups[i] = found
-        subtrees.height[i] = height
+        subtrees.groups[i] = found if left[i] == 0 else found | one
+        own = numba.int64(subtrees.own[i])
+        subtrees.whole[i] = found if own == IN_CHARACTER else found | one << own
+        begins = 1 if own != IN_CHARACTER and left[i] != 255 else 0
+        subtrees.height[i] = min(height + begins, 255)
     for i in range(nodes.byte.shape[0]):
-        if left[i] != 0:
-            subtrees.groups[i] |= one
+        if subtrees.own[i] == IN_CHARACTER:
+            subtrees.whole[i] |= one
+
+
+@lean(types.void(NODES, SUBTREES, types.int64, I32))
+def allow_letters(nodes, subtrees, letters, row):  # type: ignore[no-untyped-def]
+    """Set bits of the tokens with no characters but those of the groups with bits `letters`.
+
+    A character that goes on behind the token counts as any that begins so. row: int32[words].
+    """
+    i = numba.int64(0)
+    while i < nodes.byte.shape[0]:
+        if subtrees.whole[i] & ~letters == 0:
+            allow_below(nodes, subtrees, row, i)
+            i = numba.int64(nodes.end[i])
+        elif is_other(subtrees, letters, i):
+            i = numba.int64(nodes.end[i])
+        else:
+            permit(row, nodes.token[i])
+            i += 1
+
+
+@lean(types.int64(TABLES, NODES, I32, I64))
+def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
+    """How many characters the bytes down to each node begin, read from a free string `stack[0]`.
+
+    started: int32[n], written for all nodes that the string contains and those where it ends; the
+    closing quote counts for nothing. stack: int64[depth + 4] as in `walk_inside`, and
+    `stack[-2]` the number of the looping state. Returns 0 when done or NEED_ROW.
+    """
+    place = stack.shape[0] - 3
+    looping = stack[place + 1]
+    i = stack[place]
+    while i < nodes.byte.shape[0]:
+        depth = nodes.depth[i]
+        q = stack[depth - 1] & 0xFFFFFFFF
+        if t.filled[q] == 0:
+            code = call_provide(t, q)
+            if code < 0:
+                stack[place] = i
+                return code
+        before = stack[depth - 1] >> 32
+        target = t.rows[q, nodes.byte[i]]
+        if target >= 0:
+            if q == looping:
+                before += 1
+            stack[depth] = (before << 32) | target
+            started[i] = before
+            i += 1
+        else:
+            started[i] = before
+            i = nodes.end[i]
+    return numba.int64(0)

@@ -15,7 +15,16 @@ from numba import types
 
 from structgen.kernels.changes import CHANGES, admit, has
 from structgen.kernels.flags import called, inlined, inner, lean
-from structgen.kernels.loops import LOOPS, SUBTREES, allowed_from, forbid, permit
+from structgen.kernels.loops import (
+    LOOPS,
+    SUBTREES,
+    all_loop,
+    allow,
+    allow_below,
+    forbid,
+    is_other,
+    permit,
+)
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import move, read, remember
 from structgen.kernels.tables import (
@@ -97,7 +106,7 @@ def cross(t, nodes, out, stack, i, count, used):  # type: ignore[no-untyped-def]
         for d in range(1, depth + 1):
             q = stack[d - 1] & 0xFFFFFFFF
             if t.recorded[q] != 0 and (d < depth or target != DEAD):
-                out.text[used] = stack[d] >> 32 if d < depth else nodes.byte[i]
+                out.text[used] = (stack[d] >> 32) & 0xFF if d < depth else nodes.byte[i]
                 used += 1
     out.start[count + 1] = used
     return used
@@ -153,14 +162,28 @@ def freshness(crossings, k, rests, count):  # type: ignore[no-untyped-def]
     return 1
 
 
-@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, CROSSINGS, types.int32[::1], I64))
-def walk_inside(t, nodes, subtrees, loops, out, row, stack):  # type: ignore[no-untyped-def]
+@inlined
+def next_child(t, nodes, q, first):  # type: ignore[no-untyped-def]
+    """The next node of depth 1, from byte `first` on, that lexer state `q` reads; n if none."""
+    for byte in range(first, 256):
+        if t.rows[q, byte] != DEAD and nodes.root_child[byte] >= 0:
+            return numba.int64(nodes.root_child[byte])
+    return numba.int64(nodes.byte.shape[0])
+
+
+_SIZES = [types.int64] * 2
+
+
+@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, *_SIZES, CROSSINGS, types.int32[::1], I64))
+def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk the trie from lexer state `stack[0]`; set bits of tokens that stay in the lexeme.
 
-    row: int32[words], or-ed into. out: filled with the crossings found; `stack` int64[depth + 4]:
-    byte << 32 | lexer state per depth, and in the last three entries the place to go on from: node,
-    number of crossings, bytes of their text. Returns 0 when done, NEED_ROW (`t.need[0]`: the lexer
-    state), or NEED_SPACE when `out` is full; call again with the same arguments, larger `out`.
+    row: int32[words], or-ed into; at first it has the tokens of at most `most` characters, all of
+    the groups with bits `letters` (0 for none). out: filled with the crossings found; `stack`
+    int64[depth + 4]: per depth 1 << 40 if a character was in none of these groups | byte << 32 |
+    lexer state, and in the last three entries the place to go on from: node, number of crossings,
+    bytes of their text. Returns 0 when done, NEED_ROW (`t.need[0]`: the lexer state), or NEED_SPACE
+    when `out` is full; call again with the same arguments, larger `out`.
     """
     place = stack.shape[0] - 3
     i = stack[place]
@@ -171,14 +194,24 @@ def walk_inside(t, nodes, subtrees, loops, out, row, stack):  # type: ignore[no-
     while i < n:
         depth = nodes.depth[i]
         q = stack[depth - 1] & 0xFFFFFFFF
+        other = stack[depth - 1] >> 40
+        if all_loop(subtrees, loops, q, i):
+            other |= subtrees.whole[i] & ~letters
+            if other != 0 or depth - 1 + numba.int64(subtrees.height[i]) > most:
+                allow_below(nodes, subtrees, row, i)
+            i = numba.int64(nodes.end[i])
+            continue
         if t.filled[q] == 0:
             status = call_provide(t, q)
             if status < 0:
                 break
         target = t.rows[q, nodes.byte[i]]
         if target >= 0:
-            stack[depth] = (numba.int64(nodes.byte[i]) << 32) | target
-            i = allowed_from(nodes, subtrees, loops, row, target, i)
+            if is_other(subtrees, letters, i):
+                other = numba.int64(1)
+            stack[depth] = (other << 40) | (numba.int64(nodes.byte[i]) << 32) | target
+            allow(nodes, row, i)
+            i += 1
             continue
         if target != DEAD or t.accept[q] > 0:
             if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
@@ -186,15 +219,18 @@ def walk_inside(t, nodes, subtrees, loops, out, row, stack):  # type: ignore[no-
                 break
             used = cross(t, nodes, out, stack, i, count, used)
             count += 1
-        i = nodes.end[i]
+        elif depth == 1:
+            i = next_child(t, nodes, q, numba.int64(nodes.byte[i]) + 1)
+            continue
+        i = numba.int64(nodes.end[i])
     stack[place] = i
     stack[place + 1] = count
     stack[place + 2] = used
     return status
 
 
-@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, CROSSINGS, CROSSINGS, types.int32[::1], I64))
-def walk_apart(t, nodes, subtrees, loops, common, out, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, CROSSINGS, CROSSINGS, types.int32[::1], I64))
+def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk only where lexer state `stack[0]` differs from a state that loops on all it reads.
 
     `row` and `common` come in as the row and the crossings of that looping state, whose number is
@@ -212,12 +248,12 @@ def walk_apart(t, nodes, subtrees, loops, common, out, row, stack):  # type: ign
     while i < nodes.byte.shape[0]:
         depth = nodes.depth[i]
         q = stack[depth - 1] & 0xFFFFFFFF
+        end = nodes.end[i]
         if t.filled[q] == 0:
             status = call_provide(t, q)
             if status < 0:
                 break
         target = t.rows[q, nodes.byte[i]]
-        end = nodes.end[i]
         while k < common.node.shape[0] and common.node[k] < i:
             k += 1
         if target == looping:
@@ -235,7 +271,8 @@ def walk_apart(t, nodes, subtrees, loops, common, out, row, stack):  # type: ign
             continue
         if target >= 0:
             stack[depth] = (numba.int64(nodes.byte[i]) << 32) | target
-            i = allowed_from(nodes, subtrees, loops, row, target, i)
+            allow(nodes, row, i)
+            i += 1
             continue
         if target != DEAD or t.accept[q] > 0:
             if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
@@ -329,39 +366,6 @@ def walk_crossing(t, nodes, crossings, rests, ctx, changes, stack):  # type: ign
 
 
 call_crossing = called(walk_crossing, AT_CROSSING)
-
-
-@lean(types.int64(TABLES, NODES, types.int32[::1], I64))
-def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
-    """How many characters the bytes down to each node begin, read from a free string `stack[0]`.
-
-    started: int32[n], written for all nodes that the string contains and those where it ends; the
-    closing quote counts for nothing. stack: int64[depth + 4] as in `walk_inside`, and
-    `stack[-2]` the number of the looping state. Returns 0 when done or NEED_ROW.
-    """
-    place = stack.shape[0] - 3
-    looping = stack[place + 1]
-    i = stack[place]
-    while i < nodes.byte.shape[0]:
-        depth = nodes.depth[i]
-        q = stack[depth - 1] & 0xFFFFFFFF
-        if t.filled[q] == 0:
-            code = call_provide(t, q)
-            if code < 0:
-                stack[place] = i
-                return code
-        before = stack[depth - 1] >> 32
-        target = t.rows[q, nodes.byte[i]]
-        if target >= 0:
-            if q == looping:
-                before += 1
-            stack[depth] = (before << 32) | target
-            started[i] = before
-            i += 1
-        else:
-            started[i] = before
-            i = nodes.end[i]
-    return numba.int64(0)
 
 
 @lean(types.void(NODES, types.int32[::1]))

@@ -15,13 +15,15 @@ from structgen.automaton.lexer import (
     End,
     Escape,
     Fixed,
+    Language,
     LexState,
     Segment,
     Text,
     vector_moves,
 )
 from structgen.automaton.origins import BEFORE, MOVE
-from structgen.automaton.regex_nodes import Not
+from structgen.automaton.regex import ANY
+from structgen.automaton.regex_nodes import Alt, Concat, Not
 from structgen.automaton.tables import with_room
 
 if TYPE_CHECKING:
@@ -51,13 +53,21 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     if spans:
         t.spans[first:last] = spans
     t.sizes[9] = last
-    if any(isinstance(x, Not) and x.body in state.vector for x in state.vector):
+    pair = any(isinstance(x, Not) and x.body in state.vector for x in state.vector)
+    if pair or any(map(_goes_on, state.vector)):
         spelling_regex.loop_on_all(numbers, q, quoted=role.quoted)  # and so it stays
     row = t.within[q]
     row[[k.KIND, k.FIRST, k.LAST, k.LEFT, k.DONE]] = k.SPANS_TEXT, first, last, 0, 0
     row[[k.REST, k.NEXT, k.CHILD]] = -1, -1, label
     row[k.FLAGS] = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
     return True
+
+
+def _goes_on(language: Language) -> bool:
+    """Whether any characters may be read in a language without end."""
+    if isinstance(language, Alt):
+        return any(map(_goes_on, language.parts))
+    return language is ANY or (isinstance(language, Concat) and language.head is ANY)
 
 
 def next_move(numbers: Numbering, parent: Text) -> LexState | None:

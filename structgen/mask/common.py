@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 64 << 20  # of parts of rows kept for one vocabulary
 MAX_SHORT = 256  # rows of tokens with at most so many characters
+MAX_SPELLED = 64  # rows of tokens with no characters but certain ones
 
 
 class Inside:
@@ -84,9 +85,11 @@ class Characters(NamedTuple):
 
 
 def subtrees_of(nodes: Any, max_depth: int) -> Any:
-    """What is below the nodes of a trie, `kernels.walk.Nodes`: `kernels.loops.Subtrees`."""
+    """What is at and below the nodes of a trie, `kernels.walk.Nodes`: `kernels.loops.Subtrees`."""
     count = len(nodes.byte)
     found = kernels("loops").Subtrees(
+        own=np.zeros(count, np.uint8),
+        whole=np.zeros(count, np.int64),
         groups=np.zeros(count, np.int64),
         height=np.zeros(count, np.uint8),
         first=np.zeros(count + 1, np.int32),
@@ -107,8 +110,11 @@ class Common:
     characters: Characters | None = None
 
     def __init__(self, trie: Trie, words: int) -> None:
+        self.words = words
         self.nodes = trie.nodes
         self.subtrees = subtrees_of(self.nodes, trie.max_depth)
+        #: characters that a token has at most, 255 for more
+        self.longest = int(self.subtrees.height.max(initial=0))
         self.rooms = Rooms(self.nodes, words, trie.max_depth)
         self.nothing = np.zeros(words, np.int32)  #: the row without tokens
         self.nothing.flags.writeable = False
@@ -118,6 +124,7 @@ class Common:
         self._insides: OrderedDict[tuple[int, int], Inside] = OrderedDict()
         self._lexicons: dict[int, Lexicon] = {}  # by id, kept so that ids stay theirs
         self._short: dict[int, Row] = {}
+        self._spelled: dict[int, Row] = {}
         self._nbytes = 0
         self._saved: SavedParts | None = None
         self._lock = threading.Lock()
@@ -180,6 +187,21 @@ class Common:
                 self._short = {}
             self._short[high] = found
         return found
+
+    def spelled(self, letters: int, most: int) -> Row:
+        """The tokens of at most `most` characters, all of the groups with bits `letters`.
+
+        Where `most` is less than `longest`, `characters` must be known, and strings must hold the
+        letters as they are.
+        """
+        found = self._spelled.get(letters)
+        if found is None:
+            found = np.zeros(self.words, np.int32)
+            kernels("subtrees").allow_letters(self.nodes, self.subtrees, letters, found)
+            if len(self._spelled) >= MAX_SPELLED:
+                self._spelled = {}
+            self._spelled[letters] = found
+        return found if most >= self.longest else found & self.short(most)
 
 
 @per_vocabulary

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Masks, Row
-from structgen.automaton.charset import ALL
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Key, Scalar
-from structgen.automaton.lexer import QUOTE, LexState, Text, free_form
-from structgen.automaton.lexer_joints import Gap
-from structgen.automaton.regex import ANY, EMPTY, chars
-from structgen.automaton.regex_nodes import Repeat
-from structgen.automaton.spelling_regex import is_counting
+from structgen.automaton.lexer import QUOTE, Text
+from structgen.automaton.lexer_joints import Fork
 from structgen.jit import kernels
-from structgen.mask.common import Characters, Inside, common_of
+from structgen.mask.common import common_of
+from structgen.mask.insides import Insides
 from structgen.mask.known import Known
 
 if TYPE_CHECKING:
@@ -34,43 +31,12 @@ class Way(Enum):
     LISTED = 3  # those within listed words, and those of any other text
 
 
-_CHARACTER = chars(ALL)
-SKIP_LABEL = 1
-
-
-def is_string(state: LexState) -> bool:
-    """Whether `state` is between two characters of a JSON string."""
-    return isinstance(state, Text) and state.role.quoted
-
-
-def is_free(state: LexState) -> bool:
-    """Whether `state` is inside a JSON string in which any characters may follow, to any length."""
-    return (
-        isinstance(state, Text)
-        and state.role.quoted
-        and ANY in state.vector
-        and all(language is ANY or language is EMPTY for language in state.vector)
-    )
-
-
-def bounds_of(state: LexState) -> tuple[int, int] | None:
-    """Fewest and most characters that follow in a value of any characters; None if not so."""
-    if not isinstance(state, Text) or not isinstance(state.role, Scalar) or len(state.vector) != 1:
-        return None
-    language = state.vector[0]
-    if not isinstance(language, Repeat) or language.body is not _CHARACTER or language is ANY:
-        return None
-    plain = state.role.quoted and not state.role.recorded
-    return (language.low, language.high) if plain else None
-
-
 class Walker(Masks):
     """Computes mask rows by walking the vocabulary's trie."""
 
     def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
-        self._walk, self._doors = kernels("walk"), kernels("doors")
-        self._twins = kernels("twins")
+        self._doors, self._twins = kernels("doors"), kernels("twins")
         self._common = common_of(vocabulary)
         self._nodes = self._common.nodes
         self._words = vocabulary.words
@@ -79,7 +45,7 @@ class Walker(Masks):
         self._nodes_at = self._room.address
         self._known = Known(self._words)
         self._bases: dict[tuple[int, int], tuple[int, Row]] = {(-1, -1): (0, self._common.nothing)}
-        self._inside: dict[int, Inside] = {}
+        self._insides = Insides(engine, vocabulary)
         self._nbytes = 0
         self._ways: dict[int, Way] = {}
         self._shared = engine.shared_states
@@ -136,7 +102,7 @@ class Walker(Masks):
     def _kind(self, q: int) -> int:
         """What `kernels.known.Known` has of a lexer state."""
         k = kernels("known")
-        state = self._engine.state(q) if self._is_described(q) else None
+        state = self._engine.state(q) if self._insides.is_described(q) else None
         scalar = isinstance(state, Text) and isinstance(state.role, Scalar)
         enters = self._way_of(q) is Way.ENTRY
         return int(k.SAID | (k.SCALAR if scalar else 0) | (k.ENTERS if enters else 0))
@@ -149,7 +115,7 @@ class Walker(Masks):
         doors, twins, k = self._doors, self._twins, self._engine.kernel_tables
         parts, inside, entered = 0, None, None
         if around >= 0:
-            entered = self._inside_of(around)
+            entered = self._insides.of(around)
             parts = doors.ENTRY if entered.beyond else 0
         way = self._way_of(state) if kind == twins.OWN else None
         if kind == twins.OF_WORDS or way is Way.NARROW:
@@ -158,7 +124,7 @@ class Walker(Masks):
             parts |= doors.LISTED
             state = int(self._engine.tables.within[state, k.REST]) if way else state
         if state >= 0:
-            inside = self._inside_of(state)
+            inside = self._insides.of(state)
             if len(inside.crossings.node):
                 parts |= doors.CROSSING if inside.beyond is None else doors.CROSSING | doors.SORTED
         number, base = self._bases.get((state, around), (0, None))
@@ -186,26 +152,28 @@ class Walker(Masks):
         if 0 < within[q, k.KIND] < k.SPANS_TEXT:
             return Way.LISTED if within[q, k.FLAGS] & k.KEYS else Way.NARROW
         targets = engine.targets(q)
-        if engine.tables.accept[q] == SKIP_LABEL:
+        if engine.tables.accept[q] == k.SKIP_LABEL:
             return Way.ENTRY
         if within[q, k.OWNER] >= 0:
             return Way.WIDE
-        if self._is_gap(q):
+        if self._insides.is_gap(q):
             return Way.WIDE
-        if engine.state(q).narrow:
+        if engine.state(q).narrow or self._begins_names(int(targets[QUOTE])):
             return Way.NARROW
-        return Way.NARROW if self._begins_names(int(targets[QUOTE])) else Way.WIDE
+        return Way.NARROW if q >= self._shared and self._is_plain(q) else Way.WIDE
 
-    def _is_gap(self, q: int) -> bool:
-        """Whether a lexer state is within white space."""
-        if self._engine.tables.accept[q] == SKIP_LABEL:
-            return True
-        return self._is_described(q) and isinstance(self._engine.state(q), Gap)
+    def _is_plain(self, q: int) -> bool:
+        """Whether behind the first byte of a fork only ASCII can be read: few tokens."""
+        engine = self._engine
+        if not isinstance(engine.state(q), Fork):
+            return False
+        after = set(engine.targets(q).tolist())
+        return all(set(engine.targets(t)[0x80:].tolist()) == {DEAD} for t in after if t >= 0)
 
     def _begins_names(self, q: int) -> bool:
         """Whether `q` is the start of a key of which frames say which names they let through."""
         engine, k = self._engine, self._engine.kernel_tables
-        if q < 0 or not self._is_described(q):
+        if q < 0 or not self._insides.is_described(q):
             return False
         state = engine.state(q)
         if not isinstance(state, Text) or not isinstance(state.role, Key):
@@ -217,7 +185,7 @@ class Walker(Masks):
     @property
     def nbytes(self) -> int:
         """See `Masks.nbytes`."""
-        return self._nbytes + self._known.nbytes
+        return self._nbytes + self._insides.nbytes + self._known.nbytes
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
@@ -233,111 +201,3 @@ class Walker(Masks):
                 ends = np.concatenate((ends, np.zeros_like(ends)))
             else:
                 self._engine.serve(code)
-
-    def _inside_of(self, q: int) -> Inside:
-        inside = self._inside.get(q)
-        if inside is None:
-            lexicon = self._engine.machine.lexicon if q < self._shared else None
-            inside = None if lexicon is None else self._common.inside(lexicon, q)
-            if inside is None:
-                inside = self._compute(q)
-                if lexicon is not None:
-                    self._common.keep(lexicon, q, inside)
-                elif self._is_gap(q):
-                    inside.sort(self._nodes)
-            self._inside[q] = inside
-            self._nbytes += inside.nbytes
-        return inside
-
-    def _compute(self, q: int) -> Inside:
-        """Walk the whole trie, or only where `q` differs from a free string that it leads to."""
-        looping = None
-        if self._is_described(q):
-            bounds = bounds_of(self._engine.state(q))
-            if bounds is not None:
-                return self._bounded(q, *bounds)
-            looping = self._looping(q)
-        stack = np.zeros(self._depth + 6, np.int64)
-        stack[0] = q
-        if looping is None:
-            row = np.zeros(self._words, np.int32)
-            return self._walked(row, stack, self._walk.walk_inside)
-        common = self._inside_of(looping)
-        stack[-4] = looping
-        return self._walked(common.row.copy(), stack, self._walk.walk_apart, common.crossings)
-
-    def _is_described(self, q: int) -> bool:
-        """Whether Python described a lexer state, or can do so soon."""
-        within, owner = self._engine.tables.within, self._engine.kernel_tables.OWNER
-        return bool(within[q, owner] < 0) or is_counting(self._engine, q)
-
-    def _bounded(self, q: int, low: int, high: int) -> Inside:
-        """The part of a free string in which `low` to `high` characters follow."""
-        state = self._engine.state(q)
-        free = self._engine.free_id(free_form(state), q)
-        inside = self._inside_of(free)
-        started = self._started(free)
-        found = inside.crossings
-        count = started[found.node]
-        kept = np.flatnonzero((count >= low) & (count <= high))
-        crossings = found._replace(
-            node=found.node[kept],
-            label=found.label[kept],
-            before=found.before[kept],
-            start=np.zeros(len(kept) + 1, np.int32),
-            text=np.zeros(0, np.uint8),  # a value's text is not remembered
-        )
-        return Inside(inside.row & self._common.short(high), crossings)
-
-    def _started(self, free: int) -> npt.NDArray[np.int32]:
-        """int32[nodes]: the characters that a free string has begun at each node of the trie."""
-        found = self._common.characters
-        if found is None:
-            started = np.zeros(len(self._nodes.byte), np.int32)
-            stack = np.zeros(self._depth + 4, np.int64)
-            stack[0] = stack[-2] = free
-            self._engine.ask(self._walk.count_characters, self._nodes, started, stack)
-            at = np.flatnonzero(self._nodes.token >= 0)
-            most = np.full(32 * self._words, np.iinfo(np.int32).max, np.int32)
-            most[self._nodes.token[at]] = started[at]
-            found = self._common.characters = Characters(started, most)
-        return found.started
-
-    def _looping(self, q: int) -> int | None:
-        """The free string that most bytes lead to from lexer state `q`, if any does."""
-        engine = self._engine
-        if not is_string(engine.state(q)):
-            return None
-        targets = engine.targets(q)
-        others = [int(t) for t in np.unique(targets) if t >= 0 and t != q]
-        loops = [t for t in others if self._is_described(t) and is_free(engine.state(t))]
-        return loops[0] if len(loops) == 1 else None
-
-    def _walked(self, row: Row, stack: npt.NDArray[np.int64], walk: Any, *given: Any) -> Inside:
-        engine = self._engine
-        out = self._crossings(64, 64 * self._depth)
-        while True:
-            fixed = engine.tables, self._nodes, self._common.subtrees, engine.loops
-            code = walk(*fixed, *given, out, row, stack)
-            if code == engine.NEED_SPACE:
-                larger = self._crossings(2 * len(out.node), 2 * len(out.text))
-                for old, new in zip(out, larger, strict=True):
-                    new[: len(old)] = old
-                out = larger
-            elif code != 0:
-                engine.serve(code)
-            else:
-                break
-        count, used = int(stack[-2]), int(stack[-1])
-        sizes = (count, count, count, count + 1, used)
-        out = type(out)(*(a[:n].copy() for a, n in zip(out, sizes, strict=True)))
-        return Inside(row, out)
-
-    def _crossings(self, count: int, text: int) -> Any:
-        return self._walk.Crossings(
-            node=np.zeros(count, np.int32),
-            label=np.zeros(count, np.int32),
-            before=np.zeros(count, np.uint8),
-            start=np.zeros(count + 1, np.int32),
-            text=np.zeros(text, np.uint8),
-        )

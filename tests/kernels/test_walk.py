@@ -106,10 +106,10 @@ def test_walking_apart_finds_what_walking_it_all_does(seed: int) -> None:
     row, common = walk_inside(served, vocabulary, followed)
     stack = vocabulary.stack(6)
     stack[0], stack[-4] = q, followed
-    walk, fixed = kernels("walk").walk_apart, vocabulary.fixed
+    walk = kernels("walk").walk_apart
 
     def apart(tables: Any, *rest: Any) -> Any:
-        return walk(tables, *fixed, common, *rest)
+        return walk(tables, vocabulary.nodes, common, *rest)
 
     out = walked(served, vocabulary, apart, row, stack)
     assert unsigned(row) == vocabulary.bits(partial(machine.inside, q))
@@ -192,7 +192,7 @@ def test_characters_are_counted_where_they_begin(seed: int) -> None:
     started = np.full(len(vocabulary.starts), -1, np.int32)
     stack = vocabulary.stack()
     stack[0], stack[-2] = begin, looping
-    count = kernels("walk").count_characters
+    count = kernels("subtrees").count_characters
     assert served.ask(count, vocabulary.nodes, started, stack) == 0
     for start, found in zip(vocabulary.starts, started.tolist(), strict=True):
         q, wanted = begin, 0

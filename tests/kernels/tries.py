@@ -101,7 +101,8 @@ def walk_inside(served: Served, vocabulary: Vocabulary, q: int) -> tuple[Array, 
     walk, fixed = kernels("walk").walk_inside, vocabulary.fixed
     row, stack = vocabulary.row(), vocabulary.stack()
     stack[0] = q
-    out = walked(served, vocabulary, lambda tables, *rest: walk(tables, *fixed, *rest), row, stack)
+    given = *fixed, 0, 0
+    out = walked(served, vocabulary, lambda tables, *rest: walk(tables, *given, *rest), row, stack)
     return row, out
 
 

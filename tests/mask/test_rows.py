@@ -9,7 +9,7 @@ import pytest
 
 import structgen as sg
 from structgen import constraint as constraint_module
-from structgen.mask import common, rows, walker
+from structgen.mask import common, insides, rows
 
 
 def bytewise() -> sg.Vocabulary:
@@ -174,7 +174,7 @@ def test_bounded_strings_equal_a_walk_of_their_automaton(
     """The shortcut for lengths gives the rows of the walk that it replaces."""
     spec = sg.JsonSchema({"type": "string", **schema}, property_order="any", whitespace="any")
     quick = sg.compile(spec, bytewise())
-    monkeypatch.setattr(walker, "bounds_of", lambda _state: None)
+    monkeypatch.setattr(insides, "bounds_of", lambda _state: None)
     slow = sg.compile(spec, bytewise())
     for text in ('"', '"a', '"aé', '"ab\\u00e9', '"\\ud83d', '"abc', '"abcd', '"abcde'):
         one, two = (c.advance_bytes(c.start, text.encode()) for c in (quick, slow))
@@ -190,7 +190,7 @@ def test_keys_beside_free_ones_equal_a_walk_of_the_whole_trie(
         {"properties": {"aa": {"type": "integer"}, "ab": True, "é": {"enum": [1]}}}
     )
     quick = sg.compile(spec, bytewise())
-    monkeypatch.setattr(walker.Walker, "_looping", lambda _self, _q: None)
+    monkeypatch.setattr(insides.Insides, "_looping", lambda _self, _q: None)
     slow = sg.compile(spec, bytewise())
     for text in ("{", '{"', '{"a', '{"aa', '{"aaa', '{"é', '{"aa":1,"', '{"aaaa":1,"a'):
         one, two = (c.advance_bytes(c.start, text.encode()) for c in (quick, slow))

@@ -1,0 +1,218 @@
+"""In: an engine and a vocabulary. Out: what each lexer state allows by itself, walked once.
+
+Most states resemble others: a walk over the whole trie is the last resort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.automaton import Row
+from structgen.automaton.byte_groups import quoted
+from structgen.automaton.charset import ALL
+from structgen.automaton.engine import Engine
+from structgen.automaton.json_lexemes import Scalar
+from structgen.automaton.lexer import LexState, Text, free_form
+from structgen.automaton.lexer_joints import Gap
+from structgen.automaton.regex import ANY, EMPTY, chars
+from structgen.automaton.regex_nodes import Repeat
+from structgen.automaton.spelling_regex import is_counting
+from structgen.jit import kernels
+from structgen.mask.common import Characters, Inside, common_of
+
+if TYPE_CHECKING:
+    from structgen.tokens.vocabulary import Vocabulary
+
+AT_FIRST = 256  # crossings for which there is room at first
+MANY_GROUPS = 32  # of characters: then tokens of these alone are not walked again
+_ALL_BITS = (1 << 64) - 1
+_CHARACTER = chars(ALL)
+
+
+def is_string(state: LexState) -> bool:
+    """Whether `state` is between two characters of a JSON string."""
+    return isinstance(state, Text) and state.role.quoted
+
+
+def is_free(state: LexState) -> bool:
+    """Whether `state` is inside a JSON string in which any characters may follow, to any length."""
+    return (
+        isinstance(state, Text)
+        and state.role.quoted
+        and ANY in state.vector
+        and all(language is ANY or language is EMPTY for language in state.vector)
+    )
+
+
+def bounds_of(state: LexState) -> tuple[int, int] | None:
+    """Fewest and most characters that follow in a value of any characters; None if not so."""
+    if not isinstance(state, Text) or not isinstance(state.role, Scalar) or len(state.vector) != 1:
+        return None
+    language = state.vector[0]
+    if not isinstance(language, Repeat) or language.body is not _CHARACTER or language is ANY:
+        return None
+    plain = state.role.quoted and not state.role.recorded
+    return (language.low, language.high) if plain else None
+
+
+class Insides:
+    """What lexer states allow, by number. nbytes: of all that is kept."""
+
+    def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
+        self._engine = engine
+        self._walk = kernels("walk")
+        self._common = common_of(vocabulary)
+        self._nodes = self._common.nodes
+        self._words = vocabulary.words
+        self._depth = vocabulary.trie.max_depth
+        self._shared = engine.shared_states
+        self._inside: dict[int, Inside] = {}
+        self.nbytes = 0
+
+    def of(self, q: int) -> Inside:
+        """What a lexer state allows."""
+        inside = self._inside.get(q)
+        if inside is None:
+            lexicon = self._engine.machine.lexicon if q < self._shared else None
+            inside = None if lexicon is None else self._common.inside(lexicon, q)
+            if inside is None:
+                inside = self._compute(q)
+                if lexicon is not None:
+                    self._common.keep(lexicon, q, inside)
+                elif self.is_gap(q):
+                    inside.sort(self._nodes)
+            self._inside[q] = inside
+            self.nbytes += inside.nbytes
+        return inside
+
+    def _compute(self, q: int) -> Inside:
+        """Walk the whole trie, or only where `q` differs from what is known."""
+        engine, looping = self._engine, None
+        letters, most = self._letters(q)
+        if self.is_described(q):
+            bounds = bounds_of(engine.state(q))
+            if bounds is not None:
+                return self._bounded(q, *bounds)
+            looping = None if letters else self._looping(q)
+        stack = np.zeros(self._depth + 6, np.int64)
+        stack[0] = q
+        if looping is None:
+            row = self._common.spelled(letters, most).copy()
+            return self._walked(
+                self._walk.walk_inside,
+                lambda: (self._common.subtrees, engine.loops, letters, most),
+                row,
+                stack,
+            )
+        found = self.of(looping)
+        stack[-4] = looping
+        row = found.row.copy()
+        return self._walked(self._walk.walk_apart, lambda: (found.crossings,), row, stack)
+
+    def _letters(self, q: int) -> tuple[int, int]:
+        """Many groups of characters that lexer state `q` reads again and again, and how often.
+
+        0 for none, where it is not so many that to walk less pays.
+        """
+        loops, most = self._engine.loops, self._common.longest
+        if q >= len(loops.often):
+            return 0, most
+        letters, often = int(loops.groups[q]), int(loops.often[q])
+        if (letters & _ALL_BITS).bit_count() < MANY_GROUPS:
+            return 0, most
+        if often >= most:
+            return letters, most
+        counted = self._common.characters is not None and not letters & ~int(quoted())
+        return (letters, often) if counted else (0, most)
+
+    def is_described(self, q: int) -> bool:
+        """Whether Python described a lexer state, or can do so soon."""
+        within, owner = self._engine.tables.within, self._engine.kernel_tables.OWNER
+        return bool(within[q, owner] < 0) or is_counting(self._engine, q)
+
+    def _bounded(self, q: int, low: int, high: int) -> Inside:
+        """The part of a free string in which `low` to `high` characters follow."""
+        state = self._engine.state(q)
+        free = self._engine.free_id(free_form(state), q)
+        inside = self.of(free)
+        started = self._started(free)
+        found = inside.crossings
+        count = started[found.node]
+        kept = np.flatnonzero((count >= low) & (count <= high))
+        crossings = found._replace(
+            node=found.node[kept],
+            label=found.label[kept],
+            before=found.before[kept],
+            start=np.zeros(len(kept) + 1, np.int32),
+            text=np.zeros(0, np.uint8),  # a value's text is not remembered
+        )
+        return Inside(inside.row & self._common.short(high), crossings)
+
+    def _started(self, free: int) -> npt.NDArray[np.int32]:
+        """int32[nodes]: the characters that a free string has begun at each node of the trie."""
+        found = self._common.characters
+        if found is None:
+            started = np.zeros(len(self._nodes.byte), np.int32)
+            stack = np.zeros(self._depth + 4, np.int64)
+            stack[0] = stack[-2] = free
+            self._engine.ask(kernels("subtrees").count_characters, self._nodes, started, stack)
+            at = np.flatnonzero(self._nodes.token >= 0)
+            most = np.full(32 * self._words, np.iinfo(np.int32).max, np.int32)
+            most[self._nodes.token[at]] = started[at]
+            found = self._common.characters = Characters(started, most)
+        return found.started
+
+    def _looping(self, q: int) -> int | None:
+        """The free string that most bytes lead to from lexer state `q`, if any does."""
+        engine = self._engine
+        if not is_string(engine.state(q)):
+            return None
+        targets = engine.targets(q)
+        others = [int(t) for t in np.unique(targets) if t >= 0 and t != q]
+        loops = [t for t in others if self.is_described(t) and is_free(engine.state(t))]
+        return loops[0] if len(loops) == 1 else None
+
+    def _walked(
+        self,
+        walk: Callable[..., int],
+        given: Callable[[], tuple[Any, ...]],
+        row: Row,
+        stack: npt.NDArray[np.int64],
+    ) -> Inside:
+        """What a walk finds. given: what it takes beside the tables, the trie, and room."""
+        engine = self._engine
+        out = self._crossings(AT_FIRST, AT_FIRST * self._depth)
+        while True:
+            code = walk(engine.tables, self._nodes, *given(), out, row, stack)
+            if code == engine.NEED_SPACE:
+                larger = self._crossings(2 * len(out.node), 2 * len(out.text))
+                for old, new in zip(out, larger, strict=True):
+                    new[: len(old)] = old
+                out = larger
+            elif code != 0:
+                engine.serve(code)
+            else:
+                break
+        count, used = int(stack[-2]), int(stack[-1])
+        sizes = (count, count, count, count + 1, used)
+        out = type(out)(*(a[:n].copy() for a, n in zip(out, sizes, strict=True)))
+        return Inside(row, out)
+
+    def _crossings(self, count: int, text: int) -> Any:
+        return self._walk.Crossings(
+            node=np.empty(count, np.int32),
+            label=np.empty(count, np.int32),
+            before=np.empty(count, np.uint8),
+            start=np.zeros(count + 1, np.int32),
+            text=np.empty(text, np.uint8),
+        )
+
+    def is_gap(self, q: int) -> bool:
+        """Whether a lexer state is within white space."""
+        if self._engine.tables.accept[q] == self._engine.kernel_tables.SKIP_LABEL:
+            return True
+        return self.is_described(q) and isinstance(self._engine.state(q), Gap)
