@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.below import ENDS_FULL
-from structgen.kernels.flags import called, inlined, inner, lean
+from structgen.kernels.flags import called, folded, inlined, inner, lean
 from structgen.kernels.grammar_layout import call_scan_any
 from structgen.kernels.grammar_lexer import (
     both_watches,
@@ -173,6 +173,21 @@ def may_turn_out_well(t, watches):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
+@folded(INT(GRAMMAR, INT, INT, INT))
+def queued(t, base, count, pair):  # type: ignore[no-untyped-def]
+    """How many pairs of lexer state and watches stand at `base`, with this one among them.
+
+    It is written behind the others, if there is room, where it is not one of them.
+    """
+    for j in range(count):
+        if paired(t.work[base + 2 * j], t.work[base + 2 * j + 1]) == pair:
+            return count
+    if 2 * count + 2 <= t.info[REGION]:
+        t.work[base + 2 * count] = pair >> 30
+        t.work[base + 2 * count + 1] = pair & WATCHES_OF
+    return count + 1
+
+
 @inner(INT(GRAMMAR, INT, INT))
 def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
     """Whether some bytes of the lexeme leave no watch: SETTLES, else BEHIND_IT or BREAKS.
@@ -203,19 +218,11 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
                 return pair
             if pair == DEAD:
                 continue
-            after, beyond = pair >> 30, pair & WATCHES_OF
-            if beyond == 0:
+            if pair & WATCHES_OF == 0:
                 return numba.int64(SETTLES)
-            seen = False
-            for j in range(count):
-                if t.work[base + 2 * j] == after and t.work[base + 2 * j + 1] == beyond:
-                    seen = True
-            if not seen:
-                if 2 * count + 2 > t.info[REGION]:
-                    return lacks(t, REGION)
-                t.work[base + 2 * count] = after
-                t.work[base + 2 * count + 1] = beyond
-                count += 1
+            count = queued(t, base, count, pair)
+            if 2 * count > t.info[REGION]:
+                return lacks(t, REGION)
     return found
 
 
@@ -278,14 +285,8 @@ def ends_well(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
             pair = pair_after(t, lexer, watches, kind)
             if pair < DEAD:
                 return pair
-            seen = pair == DEAD or count >= MOST_LOOKED_AT
-            for j in range(count):
-                if paired(t.work[base + 2 * j], t.work[base + 2 * j + 1]) == pair:
-                    seen = True
-            if not seen:
-                t.work[base + 2 * count] = pair >> 30
-                t.work[base + 2 * count + 1] = pair & WATCHES_OF
-                count += 1
+            if pair != DEAD and count < MOST_LOOKED_AT:
+                count = queued(t, base, count, pair)
     return numba.int64(0)
 
 
