@@ -81,33 +81,33 @@ def extend_segment(p, group, first, last, above, count):  # type: ignore[no-unty
 
 
 @inlined
-def keep(p, token):  # type: ignore[no-untyped-def]
-    """Set the bit of a token in p.scratch, list it while they are few, note it on a noted walk."""
-    set_bit(p.scratch, token)
-    if p.sizes[KEPT] < p.sizes[SPARSE]:
-        p.lists[p.lists.shape[0] - p.sizes[SPARSE] + p.sizes[KEPT]] = token
-    p.sizes[KEPT] += 1
+def keep(p, tokens, first, last):  # type: ignore[no-untyped-def]
+    """Set the bits of tokens[first:last] in p.scratch, list them while they are few.
+
+    On a noted walk, note them.
+    """
+    for j in range(first, last):
+        set_bit(p.scratch, tokens[j])
+    kept, count = p.sizes[KEPT], last - first
+    listed = p.lists.shape[0] - p.sizes[SPARSE] + kept
+    for j in range(min(count, p.sizes[SPARSE] - kept)):
+        p.lists[listed + j] = tokens[first + j]
+    p.sizes[KEPT] += count
     if p.sizes[NOTED] >= 0:
-        p.walks[p.sizes[WALKS] + 2 + p.sizes[NOTED]] = token
-        p.sizes[NOTED] += 1
+        noted = p.sizes[WALKS] + 2 + p.sizes[NOTED]
+        for j in range(count):
+            p.walks[noted + j] = tokens[first + j]
+        p.sizes[NOTED] += count
+    return numba.int64(0)
 
 
 @folded(INT(PARTS_T, INT, INT))
 def keep_tokens(p, merged, node):  # type: ignore[no-untyped-def]
     """`keep` the tokens at a node."""
     if merged == 1:
-        for j in range(p.sub_start[node], p.sub_start[node + 1]):
-            keep(p, p.sub_token[j])
+        keep(p, p.sub_token, numba.int64(p.sub_start[node]), numba.int64(p.sub_start[node + 1]))
     elif p.token[node] >= 0:
-        keep(p, p.token[node])
-    return numba.int64(0)
-
-
-@folded(INT(PARTS_T, INT, INT))
-def keep_subtree(p, node, end):  # type: ignore[no-untyped-def]
-    """`keep` the tokens of a whole subtree of the vocabulary's trie."""
-    for j in range(p.before[node], p.before[end]):
-        keep(p, p.order[j])
+        keep(p, p.token, node, node + 1)
     return numba.int64(0)
 
 
@@ -144,10 +144,9 @@ def note_walk(p, key, first, count):  # type: ignore[no-untyped-def]
 @folded(INT(PARTS_T, INT, INT))
 def walk_again(p, place, count):  # type: ignore[no-untyped-def]
     """Do what is noted of a walk: the number of segments now, or NEED_ROOM."""
-    first = place + 2
-    last = first + p.walks[place]
-    for j in range(first, last):
-        keep(p, p.walks[j])
+    first = numba.int64(place) + 2
+    last = first + numba.int64(p.walks[place])
+    keep(p, p.walks, first, last)
     for j in range(last, last + 5 * p.walks[place + 1], 5):
         group = group_of(p, numba.int64(p.walks[j]), numba.int64(p.walks[j + 1]))
         if group < 0:
@@ -269,7 +268,7 @@ def shortcut(t, p, state_after, node_end, count):  # type: ignore[no-untyped-def
         if whole < 0:
             return whole
         if whole == 1:
-            keep_subtree(p, node, end)
+            keep(p, p.order, numba.int64(p.before[node]), numba.int64(p.before[end]))
             return count
     if p.sizes[NOTED] < 0 and p.sizes[FEW] <= end - node <= p.sizes[MANY]:
         place = find(p.memo, key_of_walk(node, after))

@@ -241,6 +241,14 @@ class GrammarAutomaton(Automaton):
         else:
             self._verdicts.decide((lexer, stacks, watches))
 
+    def make_room(self) -> None:
+        """Have room in the tables for as much again, so that no mask soon waits for it."""
+        k = self._k
+        for what, name, share in ((k.RECORDS, "rec", 2), (k.HEAP, "heap", 2), (k.ROWS, "rows", 2),
+                                  (k.MEMO, "memo", 4), (k.NAMES, "names", 4)):  # fmt: skip
+            while share * int(self.tables.info[what]) > len(getattr(self.tables, name)):
+                self.tables = grown(self.tables, what)
+
     def run(self, at: int, text: bytes) -> tuple[int, int]:
         """See `Automaton.run`."""
         data = np.frombuffer(text, np.uint8)

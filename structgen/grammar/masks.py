@@ -16,6 +16,7 @@ from structgen.errors import BudgetError
 from structgen.grammar.rehearsal import positions
 from structgen.jit import kernels
 from structgen.mask.common import common_of
+from structgen.paged import paged
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
@@ -26,9 +27,11 @@ SMALL_TRIE = 64  # nodes; tries below are walked node by node
 LARGE_STRETCH = 128  # nodes; stretches of a trie from here on are not merged with others
 SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
 WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it is made ahead
+OPEN_STATE = 80  # printable bytes that go on from a state: it is within a text, and made ahead, too
 NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_PREPARED = 24
+MOST_OPEN = 64
 MOST_REHEARSED = 256  # rows made ahead
 MOST_BEGUN = 256  # terminals for which it is made ahead what tokens do that begin with them
 
@@ -64,13 +67,16 @@ class GrammarMasks(Masks):
     def _begin(self) -> None:
         """Forget all parts."""
         k, trie = self._tries_of, self._nodes
+        nodes = len(trie.byte)
+        large = nodes >= LARGE_TRIE
         sizes = np.zeros(k.SIZE_COUNT, np.int64)
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
         sizes[k.CLUSTERED] = LARGE_TRIE
         sizes[[k.FEW, k.MANY]] = NOTED_WALK
         sizes[k.TRIES] = 1
-        tries = np.zeros((1024, 4), np.int32)
-        tries[0, 2] = len(trie.byte)
+        tries = np.zeros((1 << 14, 4), np.int32)
+        tries[0, 2] = nodes
+        room = max(1 << 15, 2 * nodes)
         self._parts = k.Parts(
             byte=trie.byte,
             depth=trie.depth,
@@ -82,16 +88,16 @@ class GrammarMasks(Masks):
             group=groups(),
             follow=self._automaton.follow,
             tied=self._automaton.tied,
-            sub_byte=np.zeros(1 << 15, np.uint8),
-            sub_depth=np.zeros(1 << 15, np.int32),
-            sub_end=np.zeros(1 << 15, np.int32),
-            sub_start=np.zeros(1 << 15, np.int32),
-            sub_token=np.zeros(1 << 15, np.int32),
+            sub_byte=paged(room // 4).view(np.uint8),
+            sub_depth=paged(room),
+            sub_end=paged(room),
+            sub_start=paged(room),
+            sub_token=paged(room),
             tries=tries,
-            parts=np.zeros((1024, 5), np.int32),
-            lists=np.zeros(1 << 16, np.int32),
-            dense=np.zeros((64, self._words), np.int32),
-            memo=np.full((8192, 2), -1, np.int64),
+            parts=np.zeros((1 << 14, 5), np.int32),
+            lists=paged(2 * room),
+            dense=paged(512, self._words),
+            memo=np.full((1 << 16 if large else 1 << 13, 2), -1, np.int64),
             segments=np.zeros((1 << 14, 4), np.int32),
             groups=np.zeros((256, 2), np.int32),
             links=np.zeros((1 << 14, 4), np.int32),
@@ -99,7 +105,7 @@ class GrammarMasks(Masks):
             stack=np.zeros(2 * (self._depth + 4), np.int64),
             scratch=np.zeros(self._words, np.int32),
             places=np.zeros(1 << 12, np.int64),
-            walks=np.zeros(1 << 18, np.int32),
+            walks=paged(8 * room),
             sizes=sizes,
         )
 
@@ -119,7 +125,8 @@ class GrammarMasks(Masks):
                 if goes_on[state] and state in starts:
                     self._part(trie, state)
         alone = ~automaton.tied[: len(starts)].any(axis=1)
-        for state in starts[alone][:MOST_BEGUN].tolist():
+        within = np.flatnonzero((after >= 0).sum(axis=1) >= OPEN_STATE)
+        for state in (*starts[alone][:MOST_BEGUN].tolist(), *within[:MOST_OPEN].tolist()):
             self._part(0, state)
 
     def _rehearse(self) -> None:
@@ -127,6 +134,7 @@ class GrammarMasks(Masks):
         with suppress(BudgetError):
             for at in islice(positions(self._automaton), MOST_REHEARSED):
                 self._made(at)
+            self._automaton.make_room()
 
     def _part(self, trie: int, state: int) -> int:
         """The part of a trie and one state of a terminal, made now."""
@@ -180,33 +188,25 @@ class GrammarMasks(Masks):
             kernels("tables").rehash(p.memo, memo)
             self._parts = p._replace(memo=memo)
             return
-        names = {
-            k.TRIES: ("tries",),
-            k.PARTS: ("parts",),
-            k.LISTS: ("lists",),
-            k.DENSE: ("dense",),
-            k.NODES: ("sub_byte", "sub_depth", "sub_end", "sub_start"),
-            k.TOKENS: ("sub_token",),
-            k.SEGMENTS: ("segments",),
-            k.GROUPS: ("groups",),
-            k.LINKS: ("links",),
-            k.CUTS: ("cuts",),
-            k.PLACES: ("places",),
-            k.WALKS: ("walks",),
-        }[int(p.sizes[k.FULL])]
-        larger = {}
-        for name in names:
-            old = getattr(p, name)
-            new = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
-            new[: len(old)] = old
-            larger[name] = new
-        self._parts = p._replace(**larger)
+        names = [name for what, name in self._filled() if what == p.sizes[k.FULL]]
+        self._parts = p._replace(**{name: _doubled(getattr(p, name)) for name in names})
 
     @property
     def nbytes(self) -> int:
         """See `Masks.nbytes`."""
-        own = self._parts[self._tries_of.SHARED :]
-        return sum(array.nbytes for array in own)
+        p = self._parts
+        used = ((getattr(p, name), int(p.sizes[what])) for what, name in self._filled())
+        return int(p.memo.nbytes + sum(array[:1].nbytes * count for array, count in used))
+
+    def _filled(self) -> list[tuple[int, str]]:
+        """The arrays that fill up, with the place in `sizes` that says how far."""
+        k = self._tries_of
+        nodes = ("sub_byte", "sub_depth", "sub_end", "sub_start")
+        others = {k.TRIES: "tries", k.PARTS: "parts", k.LISTS: "lists", k.DENSE: "dense",
+                  k.TOKENS: "sub_token", k.SEGMENTS: "segments", k.GROUPS: "groups",
+                  k.LINKS: "links", k.CUTS: "cuts", k.PLACES: "places",
+                  k.WALKS: "walks"}  # fmt: skip
+        return [*((k.NODES, name) for name in nodes), *others.items()]
 
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
         """See `Masks.below`."""
@@ -227,3 +227,11 @@ class GrammarMasks(Masks):
                 ends = np.concatenate((ends, np.zeros_like(ends)))
             else:
                 self._automaton.serve(int(code))
+
+
+def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array with as much room again behind what it holds."""
+    words = array.view(np.int32)
+    larger = paged(2 * len(words), *words.shape[1:])
+    larger[: len(words)] = words
+    return larger.view(array.dtype)
