@@ -9,7 +9,8 @@ positions are searched one by one (`verdicts`).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,33 +19,14 @@ import numpy.typing as npt
 from structgen.grammar.follow_sets import follow_sets, members
 from structgen.grammar.ir import Grammar, Indentation, Terminal
 from structgen.grammar.lexemes import BROKEN, FINE
+from structgen.grammar.short_texts import Texts, candidates
 from structgen.grammar.syntax import FAR
 from structgen.jit import kernels
 
 _ALL = range(1 << 30)
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
-MAX_CANDIDATES = 64  # texts tried for a terminal
-MAX_LENGTH = 8
 
-
-class _Texts:
-    """Texts that are made as far as somebody reads them, and then kept; true if there are any.
-
-    Whoever reads them ends before another does.
-    """
-
-    def __init__(self, texts: Iterator[bytes]) -> None:
-        self._texts = texts
-        self._made: list[bytes] = []
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield from self._made
-        for text in self._texts:
-            self._made.append(text)
-            yield text
-
-    def __bool__(self) -> bool:
-        return next(iter(self), None) is not None
+Lefts = frozenset[frozenset[int]]  # sets of watches
 
 
 class Adjacency:
@@ -71,6 +53,7 @@ class Adjacency:
         by_rank = sorted(range(255, -1, -1), key=lambda byte: 0x20 < byte < 0x7F)
         self._byte_of = {int(self._class[byte]): bytes((byte,)) for byte in by_rank}
         self._after_texts: dict[tuple[int, bytes], int] = {}
+        self._commons: dict[int, tuple[Any, Any]] = {}
         self._ordered = grammar.lexing == "longest"
         self._count = len(terminals)
         self._renames = self._pairs(k.RENAME_START, k.RENAME)
@@ -138,18 +121,20 @@ class Adjacency:
         can[-1] = [*map(bool, texts), True]
         for i in range(self._count):
             self._left = {space: self._left_by(space, self._near(i)) for space in spaces[i]}
-            tails = self._tails(i)
-            rid = self._rid_of_rivals(i)
+            ways: dict[tuple[bool, Lefts], set[int]] = {}
+            ends = self._rid_of_rivals(i)
+            ends.update((state, frozenset(tail)) for state, tail in self._tails(i).items())
+            for tail in {tail for _, tail in ends}:
+                ways.setdefault(self._lefts(tail), set()).update(s for s, t in ends if t == tail)
             known: dict[frozenset[int], bool] = {}
             for j in range(self._count + 1):
                 if j != self._count and not (j in self._ignored or self._follow[i] >> j & 1):
                     continue
-                good = {s for s, tail in tails.items() if self._good(tail, [j], texts)}
-                good |= {s for s, tail in rid if self._good(set(tail), [j], texts)}
-                key = frozenset(good)
-                if key not in known:
-                    known[key] = self._always_leads_to(i, good)
-                can[i, j] = known[key]
+                suiting = (states for lefts, states in ways.items() if self._suit(lefts, j, texts))
+                good = frozenset[int]().union(*suiting)
+                if good not in known:
+                    known[good] = self._always_leads_to(i, good)
+                can[i, j] = known[good]
         return can
 
     def _near(self, terminal: int) -> set[int]:
@@ -171,16 +156,30 @@ class Adjacency:
         pending = pending[(pending != FINE) & (pending != BROKEN)]
         mine = np.flatnonzero(self._terminal == terminal)
         found: set[tuple[int, frozenset[int]]] = set()
-        for kind in range(self._tables.next.shape[1]):
-            after, left = mine, pending
-            for _ in range(3):
-                after = np.where(after >= 0, self._tables.next[after, kind], -1)
-                left = np.unique(self._tables.watch[left, kind])
-                ended = (after >= 0) & (self._ends[after] > 0)
-                if BROKEN not in left:
-                    own = self._own[after[ended]].tolist()
-                    tails = [frozenset({watch, *left.tolist()}) - {FINE} for watch in own]
-                    found.update(zip(mine[ended].tolist(), tails, strict=True))
+        for after, left in self._by_equal_bytes:
+            reached, lefts = after[mine], left[pending]
+            ended = (reached >= 0) & (self._ends[reached] > 0)
+            rid = ~(lefts == BROKEN).any(axis=0)
+            known: dict[bytes, set[int]] = {}
+            for kind in np.flatnonzero(rid & ended.any(axis=0)).tolist():
+                key = lefts[:, kind].tobytes()
+                if key not in known:
+                    known[key] = set(lefts[:, kind].tolist())
+                states = mine[ended[:, kind]]
+                own = self._own[reached[ended[:, kind], kind]]
+                for state, watch in zip(states.tolist(), own.tolist(), strict=True):
+                    found.add((state, frozenset({watch, *known[key]} - {FINE})))
+        return found
+
+    @cached_property
+    def _by_equal_bytes(self) -> list[tuple[Any, Any]]:
+        """The states and watches behind one, two and three bytes of each class."""
+        nexts, watch = self._tables.next, self._tables.watch
+        kinds = np.arange(nexts.shape[1])
+        found = [(nexts, watch)]
+        for _ in range(2):
+            after, left = found[-1]
+            found.append((np.where(after >= 0, nexts[after, kinds], -1), watch[left, kinds]))
         return found
 
     def _left_by(self, space: bytes, near: Container[int] = _ALL) -> set[int]:
@@ -192,7 +191,7 @@ class Adjacency:
             left |= {self._after(int(self._match[self._start[j]]), space) for j in earlier}
         return left - {FINE}
 
-    def _ends_well(self, terminal: int, texts: list[_Texts]) -> bool:
+    def _ends_well(self, terminal: int, texts: list[Texts]) -> bool:
         """Whether any lexeme of a terminal can end so that all that may follow can."""
         tails = self._tails(terminal)
         following = self._follow[terminal]
@@ -200,21 +199,30 @@ class Adjacency:
         good = {s for s, tail in tails.items() if self._good(tail, listed, texts)}
         return self._always_leads_to(terminal, good)
 
-    def _good(self, tail: set[int], following: Iterable[int], texts: list[_Texts]) -> bool:
+    def _good(self, tail: set[int], following: Iterable[int], texts: list[Texts]) -> bool:
         """Whether a lexeme that leaves these watches can be left as it is, whatever follows it.
 
         following: terminals, or `_count` for the end of the text.
         """
-        behind = [left for space, left in self._left.items() if self._undone(tail, space)]
-        lefts = (tail, *behind)
-        return all(
-            bool(behind) or not any(self._fails[watch] for watch in tail)
-            if i == self._count
-            else any(self._is_undone(frozenset(left), i, texts[i]) for left in lefts)
-            for i in following
-        )
+        lefts = self._lefts(frozenset(tail))
+        return all(self._suit(lefts, i, texts) for i in following)
 
-    def _is_undone(self, left: frozenset[int], terminal: int, texts: _Texts) -> bool:
+    def _lefts(self, tail: frozenset[int]) -> tuple[bool, Lefts]:
+        """Whether the text may end where a lexeme leaves these watches, and what is left then.
+
+        At once, or behind ignored white space.
+        """
+        behind = [left for space, left in self._left.items() if self._undone(tail, space)]
+        may_end = bool(behind) or not any(self._fails[watch] for watch in tail)
+        return may_end, frozenset((tail, *map(frozenset, behind)))
+
+    def _suit(self, lefts: tuple[bool, Lefts], i: int, texts: list[Texts]) -> bool:
+        """Whether a terminal, or the end of the text, can follow where one of `lefts` is left."""
+        if i == self._count:
+            return lefts[0]
+        return any(self._is_undone(left, i, texts[i]) for left in lefts[1])
+
+    def _is_undone(self, left: frozenset[int], terminal: int, texts: Texts) -> bool:
         """Whether some text of a terminal leaves all watches fine."""
         known = self._undone_by.get((left, terminal))
         if known is None:
@@ -225,7 +233,7 @@ class Adjacency:
         """Whether a text leaves all watches fine."""
         return all(self._after(watch, text) == FINE for watch in tail)
 
-    def _always_leads_to(self, terminal: int, good: set[int]) -> bool:
+    def _always_leads_to(self, terminal: int, good: Collection[int]) -> bool:
         """Whether each state in which a terminal can still end leads to one of the good ones."""
         first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))
         nexts = np.maximum(self._tables.next[first:last] - first, -1)
@@ -258,19 +266,18 @@ class Adjacency:
         return frozenset(np.flatnonzero(found[self._class]).tolist())
 
     def tied(self) -> npt.NDArray[np.uint8]:
-        """uint8[terminals, terminals]: whether the lexer reads one otherwise beside the other."""
+        """uint8[terminals, terminals]: whether the lexer reads one otherwise beside the other.
+
+        Namely where one may end while the other goes on or ends.
+        """
         found = np.zeros((max(1, self._count), max(1, self._count)), np.uint8)
         if self._ordered:
             for i in range(self._count):
-                for j in members(self._beside[i]):
-                    if j < i and self._are_tied(i, j):
-                        found[i, j] = found[j, i] = 1
+                one, two = self._common(i)
+                other = self._terminal[two]
+                tied = ((self._ends[one] > 0) | (self._ends[two] > 0)) & (other != i)
+                found[i, other[tied]] = found[other[tied], i] = 1
         return found
-
-    def _are_tied(self, one: int, other: int) -> bool:
-        """Whether one of two terminals may end where the other goes on or ends."""
-        together = self._together(one, other, self._own)
-        return bool(together or self._together(other, one, self._own))
 
     def _constant(self, name: int) -> Any:
         offsets = self._tables.offsets
@@ -312,12 +319,12 @@ class Adjacency:
                 return all(self._after(watch, text) != BROKEN for watch in starts)
         return False
 
-    def _texts(self, terminal: int, spaces: Sequence[bytes]) -> _Texts:
+    def _texts(self, terminal: int, spaces: Sequence[bytes]) -> Texts:
         """`_short_texts`, and for each of them one with something behind it that is ignored."""
         if terminal in self.inside:
-            return _Texts(iter(self.inside[terminal]))
+            return Texts(iter(self.inside[terminal]))
         found = self._short_texts(terminal)
-        return _Texts(text + space for text in found for space in (b"", *spaces))
+        return Texts(text + space for text in found for space in (b"", *spaces))
 
     def _short_texts(self, terminal: int) -> Iterator[bytes]:
         """Some short texts that are read as the terminal wherever it may stand."""
@@ -328,65 +335,51 @@ class Adjacency:
             beside = set(members(self._beside[terminal]))
             rivals = [i for i in range(latest) if i in beside and i not in kin]
             rivals = [i for i in rivals if not set(self._within[i]) & kin]
-        for text in self._candidates(terminal):
+        listed = candidates(
+            self._tables.next, self._ends, int(self._start[terminal]), self._byte_of
+        )
+        for text in listed:
             matched = (self._after(int(self._match[self._start[i]]), text) for i in rivals)
             if any(watch == BROKEN for watch in matched):
                 continue
             if not any(self._matches(i, text) for i in self._renames[terminal]):
                 yield text
 
-    def _candidates(self, terminal: int) -> Iterable[bytes]:
-        """Short texts of a terminal, one byte of each class, printable ones where there are."""
-        level: list[tuple[int, bytes]] = [(int(self._start[terminal]), b"")]
-        count = 0
-        seen: dict[int, int] = {}
-        for _ in range(MAX_LENGTH * MAX_CANDIDATES):
-            following: list[tuple[int, bytes]] = []
-            for state, text in level:
-                for kind, after in enumerate(self._tables.next[state].tolist()):
-                    if after < 0 or seen.get(after, 0) >= MAX_CANDIDATES // 2:
-                        continue
-                    seen[after] = seen.get(after, 0) + 1
-                    longer = text + self._byte_of[kind]
-                    following.append((after, longer))
-                    if self._ends[after]:
-                        count += 1
-                        yield longer
-            level = following[: 4 * MAX_CANDIDATES]
-            if count >= MAX_CANDIDATES or not level:
-                return
-
     def _tails(self, terminal: int) -> dict[int, set[int]]:
         """For each state in which a terminal can end, the watches that may be left behind."""
-        found: dict[int, set[int]] = {}
-        beside = self._beside[terminal]
         lexers = [terminal]
         if self._ordered:
+            beside = self._beside[terminal]
             lexers += [i for i in self._within[terminal] if beside >> i & 1]
-        for reader in lexers:
-            for state, own in self._together(terminal, reader, self._own):
-                found.setdefault(state, set()).add(own)
-        if self._ordered:
-            for rival in members(beside):
-                if rival < max(lexers) and rival not in lexers:
-                    for state, match in self._together(terminal, rival, self._match):
-                        found.setdefault(state, set()).update({match} - {BROKEN})
+        one, two = self._common(terminal)
+        ended = self._ends[one] > 0
+        one, two = one[ended], two[ended]
+        other = self._terminal[two]
+        reads = np.isin(other, lexers)
+        left = np.where(reads, self._own[two], self._match[two])
+        left[~reads & (left == BROKEN)] = FINE
+        counts = reads | (other < max(lexers))
+        found: dict[int, set[int]] = {}
+        for state, watch in zip(one[counts].tolist(), left[counts].tolist(), strict=True):
+            found.setdefault(state, set()).add(watch)
         return {state: tail - {FINE} for state, tail in found.items()}
 
-    def _together(self, ending: int, other: int, watches: Any) -> set[tuple[int, int]]:
-        """(state, watch of another terminal) where `ending` may end, over all common texts."""
-        nexts = self._tables.next
-        start = (int(self._start[ending]), int(self._start[other]))
-        seen, todo = {start}, [start]
-        found: set[tuple[int, int]] = set()
-        while todo:
-            one, two = todo.pop()
-            after, after_two = nexts[one], nexts[two]
-            both = (after >= 0) & (after_two >= 0)
-            for pair in set(zip(after[both].tolist(), after_two[both].tolist(), strict=True)):
-                if pair not in seen:
-                    seen.add(pair)
-                    todo.append(pair)
-                    if self._ends[pair[0]]:
-                        found.add((pair[0], int(watches[pair[1]])))
-        return found
+    def _common(self, terminal: int) -> tuple[Any, Any]:
+        """The states of a terminal and, behind the same texts, of itself and all beside it."""
+        if terminal not in self._commons:
+            nexts, count = self._tables.next, len(self._tables.next)
+            first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))
+            beside = members(self._beside[terminal]) if self._ordered else ()
+            two = self._start[sorted({terminal, *beside})]
+            one = np.full(len(two), self._start[terminal])
+            seen = np.zeros((last - first) * count, np.bool_)
+            while len(one):
+                after, beyond = nexts[one], nexts[two]
+                both = (after >= 0) & (beyond >= 0)
+                pairs = (after[both].astype(np.int64) - first) * count + beyond[both]
+                pairs = np.unique(pairs[~seen[pairs]])
+                seen[pairs] = True
+                one, two = first + pairs // count, pairs % count
+            pairs = np.flatnonzero(seen)
+            self._commons[terminal] = first + pairs // count, pairs % count
+        return self._commons[terminal]

@@ -1,0 +1,54 @@
+"""In: automata of terminals. Out: short texts of one, made as far as somebody reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MAX_CANDIDATES = 64  # texts tried for a terminal
+MAX_LENGTH = 8
+
+
+class Texts:
+    """Texts that are made as far as somebody reads them, and then kept; true if there are any.
+
+    Whoever reads them ends before another does.
+    """
+
+    def __init__(self, texts: Iterator[bytes]) -> None:
+        self._texts = texts
+        self._made: list[bytes] = []
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._made
+        for text in self._texts:
+            self._made.append(text)
+            yield text
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+
+def candidates(nexts: Any, ends: Any, start: int, byte_of: Mapping[int, bytes]) -> Iterator[bytes]:
+    """Short texts that lead from a state to ends, one byte of each class.
+
+    byte_of: that byte, a printable one where there is one.
+    """
+    level: list[tuple[int, bytes]] = [(start, b"")]
+    count = 0
+    seen: dict[int, int] = {}
+    for _ in range(MAX_LENGTH * MAX_CANDIDATES):
+        following: list[tuple[int, bytes]] = []
+        for state, text in level:
+            for kind, after in enumerate(nexts[state].tolist()):
+                if after < 0 or seen.get(after, 0) >= MAX_CANDIDATES // 2:
+                    continue
+                seen[after] = seen.get(after, 0) + 1
+                longer = text + byte_of[kind]
+                following.append((after, longer))
+                if ends[after]:
+                    count += 1
+                    yield longer
+        level = following[: 4 * MAX_CANDIDATES]
+        if count >= MAX_CANDIDATES or not level:
+            return
