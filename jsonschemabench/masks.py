@@ -72,8 +72,8 @@ def add_lexing(group: Any) -> None:
         "--lexing",
         choices=LEXINGS,
         default=LEXINGS[0],
-        help="how structgen cuts texts of a .lark file into terminals: as Lark's dynamic lexer, or "
-        "as its contextual one (default: free)",
+        help="how structgen cuts texts of a .lark file into terminals: as Lark's dynamic lexer, as "
+        "its contextual one, or in that one's order among what can come next (default: free)",
     )
 
 

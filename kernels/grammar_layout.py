@@ -12,14 +12,17 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import called, inner, lean
-from structgen.kernels.grammar_stacks import call_scan, described, either
+from structgen.kernels.grammar_guided import call_scan_guided, lexer_beside
+from structgen.kernels.grammar_stacks import described, either, lexer_start
 from structgen.kernels.grammar_tables import (
     AT_LAID,
     AT_SCAN_ANY,
     AT_SCAN_LAID,
     C_COLUMNS,
     DEDENT,
+    FIRST_STATE,
     GRAMMAR,
+    GUIDED,
     INDENT,
     INDENTS,
     INT,
@@ -66,10 +69,18 @@ def with_line_break(t, terminals):  # type: ignore[no-untyped-def]
 def ends_here(t, stacks, widths):  # type: ignore[no-untyped-def]
     """1 if the text may end where these lines are open, 0 if not, or NEED_SPACE."""
     for _ in range(t.rec[widths, 1] - 1):
-        stacks = call_scan(t, stacks, t.info[DEDENT])
+        stacks = call_scan_guided(t, stacks, t.info[DEDENT])
         if stacks < 0:
             return numba.int64(0) if stacks == DEAD else stacks
     return numba.int64(t.rec[stacks, 4])
+
+
+@inner(INT(GRAMMAR, INT, INT))
+def lexer_of(t, stacks, terminals):  # type: ignore[no-untyped-def]
+    """The LEXER record before any of the terminals at stacks, or NEED_SPACE."""
+    if t.rec[stacks, 2] != GUIDED:
+        return lexer_start(t, terminals)
+    return lexer_beside(t, terminals, numba.int64(t.heap[t.rec[stacks, 0] + 1]))
 
 
 @inner(INT(GRAMMAR, INT, INT, INT, INT))
@@ -94,7 +105,7 @@ def laid(t, stacks, widths, brackets, width):  # type: ignore[no-untyped-def]
         if terminals < 0:
             return terminals
     t.rec[found, 7] = t.rec[stacks, 7]
-    return described(t, found, ends, terminals)
+    return described(t, found, ends, terminals, lexer_of(t, stacks, terminals))
 
 
 call_laid = called(laid, AT_LAID)
@@ -103,7 +114,7 @@ call_laid = called(laid, AT_LAID)
 @inner(INT(GRAMMAR, INT, INT, INT))
 def after_line_break(t, stacks, widths, width):  # type: ignore[no-untyped-def]
     """The LAID record after a line break that ends outside brackets, DEAD, or NEED_SPACE."""
-    stacks = call_scan(t, stacks, t.info[NEWLINE])
+    stacks = call_scan_guided(t, stacks, t.info[NEWLINE])
     if stacks < 0:
         return stacks
     start = numba.int64(t.rec[widths, 0])
@@ -111,14 +122,14 @@ def after_line_break(t, stacks, widths, width):  # type: ignore[no-untyped-def]
     kept = count
     while kept > 1 and t.heap[start + kept - 1] > width:
         kept -= 1
-        stacks = call_scan(t, stacks, t.info[DEDENT])
+        stacks = call_scan_guided(t, stacks, t.info[DEDENT])
         if stacks < 0:
             return stacks
     top = numba.int64(t.heap[start + kept - 1])
     if top < width:
         if kept < count:
             return numba.int64(DEAD)  # between the widths of two open lines
-        stacks = call_scan(t, stacks, t.info[INDENT])
+        stacks = call_scan_guided(t, stacks, t.info[INDENT])
         if stacks < 0:
             return stacks
     base = region(t, WIDTHS)
@@ -139,7 +150,7 @@ def after_line_break(t, stacks, widths, width):  # type: ignore[no-untyped-def]
 def scan_laid(t, stacks, terminal):  # type: ignore[no-untyped-def]
     """`scan` for stacks with or without a layout."""
     if t.rec[stacks, 2] != LAID:
-        return call_scan(t, stacks, terminal)
+        return call_scan_guided(t, stacks, terminal)
     key = key_of(SCAN, stacks, terminal)
     known = recall(t, key)
     if known != UNKNOWN:
@@ -154,7 +165,7 @@ def scan_laid(t, stacks, terminal):  # type: ignore[no-untyped-def]
             after = after_line_break(t, inner, widths, width)
     else:
         brackets += fixed(t, T_BRACKET, terminal)
-        after = call_scan(t, inner, terminal) if brackets >= 0 else numba.int64(DEAD)
+        after = call_scan_guided(t, inner, terminal) if brackets >= 0 else numba.int64(DEAD)
         if after >= 0:
             after = call_laid(t, after, widths, brackets, 0)
     if after < DEAD:
@@ -167,8 +178,9 @@ call_scan_laid = called(scan_laid, AT_SCAN_LAID)
 
 @inner(INT(GRAMMAR, INT, INT))
 def one_of(t, one, other):  # type: ignore[no-untyped-def]
-    """The union of two sets of stacks; with a layout there must be only one."""
-    if t.info[NEWLINE] >= 0 and one >= 0 and other >= 0 and one != other:
+    """The union of two sets of stacks; with a layout or a parser there must be only one."""
+    single = t.info[NEWLINE] >= 0 or t.info[FIRST_STATE] >= 0
+    if single and one >= 0 and other >= 0 and one != other:
         return lacks(t, MANY_GROUPS)
     return either(t, one, other)
 

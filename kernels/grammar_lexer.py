@@ -1,8 +1,9 @@
 """In: tables, a set of automata's states, a byte. Out: the next set, the ends of lexemes, watches.
 
-A lexer state reads all terminals side by side that a place allows. In Lark's order ("longest") a
-terminal that has matched for good shuts out those behind it, and one that still may match leaves a
-watch on every end of those behind it.
+A lexer state reads all terminals side by side that a place allows. In Lark's order a terminal
+that has matched for good shuts out those behind it, and one that still may match leaves a watch on
+every end of those behind it. Terminals that the parser does not go on with may be looked for in
+vain: their states are copies that lead to no end (see `grammar_guided`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from structgen.kernels.grammar_tables import (
     S_MATCH,
     S_OWN,
     S_TERMINAL,
+    T_IGNORED,
     TERMINALS,
     W_FAILS,
     WATCH,
@@ -46,6 +48,7 @@ from structgen.kernels.grammar_tables import (
 from structgen.kernels.tables import DEAD
 
 FAR = 1 << 28
+ENDS, IN_VAIN = 1, 2  # what a terminal does that ends at a state: go on in the grammar, or fail
 
 
 @inner(INT(GRAMMAR, INT))
@@ -115,6 +118,7 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
     count = numba.int64(0)
     alive = False
     shut = False
+    matched = False  # by this byte; what it shuts out is not alive
     for i in range(size):
         state = t.heap[start + i]
         if state < 0:
@@ -126,8 +130,10 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
         if after >= 0:
             t.work[base + count] = after
             count += 1
-            if fixed(t, S_DISTANCE, after) < FAR:
+            if fixed(t, S_DISTANCE, after) < FAR and (literal or not matched):
                 alive = True
+            if ordered and not literal and fixed(t, S_MATCH, after) == 1:
+                matched = True
         if ordered and not literal and t.watch[fixed(t, S_MATCH, state), kind] == 1:
             shut = True
     found = numba.int64(DEAD)
@@ -146,17 +152,23 @@ call_next_lexer = called(next_lexer, AT_NEXT_LEXER)
 
 
 @inner(INT(GRAMMAR, INT, INT))
-def renamed(t, lexer, terminal):  # type: ignore[no-untyped-def]
-    """The literal that a match of a pattern is, when it ends here too; else the pattern."""
+def renamed(t, lexer, pattern):  # type: ignore[no-untyped-def]
+    """The literal that a match of a pattern is, when it ends here too; else the pattern.
+
+    pattern: its state. -1 for a terminal that is looked for in vain, and for a literal that is
+    ignored: Lark gives it to the parser where a pattern has read it.
+    """
+    terminal = fixed(t, S_TERMINAL, pattern)
     for j in range(fixed(t, RENAME_START, terminal), fixed(t, RENAME_START, terminal + 1)):
         literal = fixed(t, RENAME, j)
         start = numba.int64(t.rec[lexer, 0])
         for i in range(start, start + t.rec[lexer, 1]):
             state = t.heap[i]
             if state >= 0 and fixed(t, S_TERMINAL, state) == literal:
-                if fixed(t, S_ENDS, state) == 1:
-                    return literal
-    return numba.int64(terminal)
+                if fixed(t, S_ENDS, state) > 0:
+                    fails = fixed(t, S_ENDS, state) == IN_VAIN or fixed(t, T_IGNORED, literal) == 1
+                    return numba.int64(-1) if fails else literal
+    return terminal if fixed(t, S_ENDS, pattern) == ENDS else numba.int64(-1)
 
 
 @inner(INT(GRAMMAR, INT, INT))
@@ -230,7 +242,10 @@ def endings(t, lexer):  # type: ignore[no-untyped-def]
         state = t.heap[i]
         if state < 0 or (ordered and is_within(t, lexer, state) > 0):
             continue
-        if fixed(t, S_ENDS, state) == 1:
+        terminal = numba.int64(-1)
+        if fixed(t, S_ENDS, state) > 0:
+            terminal = renamed(t, lexer, state) if ordered else fixed(t, S_TERMINAL, state)
+        if terminal >= 0:
             for j in range(pending):
                 t.work[base + j] = t.work[before + j]
             own = fixed(t, S_OWN, state)
@@ -238,8 +253,7 @@ def endings(t, lexer):  # type: ignore[no-untyped-def]
             watches = watches_of(t, base, pending + (1 if own != 0 else 0))
             if watches < 0:
                 return watches
-            terminal = fixed(t, S_TERMINAL, state)
-            t.work[found + 2 * count] = renamed(t, lexer, terminal) if ordered else terminal
+            t.work[found + 2 * count] = terminal
             t.work[found + 2 * count + 1] = watches
             count += 1
         if ordered:

@@ -238,10 +238,12 @@ def lexer_start(t, terminals):  # type: ignore[no-untyped-def]
     return lexer
 
 
-@folded(INT(GRAMMAR, INT, INT, INT))
-def described(t, stacks, ends, terminals):  # type: ignore[no-untyped-def]
-    """A record of stacks, which gets what it allows: an end, terminals, and the lexer for them."""
-    lexer = lexer_start(t, terminals)
+@folded(INT(GRAMMAR, INT, INT, INT, INT))
+def described(t, stacks, ends, terminals, lexer):  # type: ignore[no-untyped-def]
+    """A record of stacks, which gets what it allows: an end, terminals, and the lexer for them.
+
+    Or NEED_SPACE, if that is the lexer.
+    """
     if lexer < 0:
         return lexer
     t.rec[stacks, 4] = ends
@@ -275,7 +277,7 @@ def closed(t, count):  # type: ignore[no-untyped-def]
     if terminals < 0:
         return terminals
     t.rec[stacks, 3] = stacks
-    return described(t, stacks, ends, terminals)
+    return described(t, stacks, ends, terminals, lexer_start(t, terminals))
 
 
 call_closed = called(closed, AT_CLOSED)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import lean
+from structgen.kernels.grammar_guided import guided, pushed
 from structgen.kernels.grammar_items import END_REST, closure
 from structgen.kernels.grammar_layout import call_laid
 from structgen.kernels.grammar_stacks import call_closed, stacks_of
 from structgen.kernels.grammar_tables import (
     END_ITEMS,
+    FIRST_STATE,
     GRAMMAR,
     GROUPS,
     IN,
@@ -45,6 +47,11 @@ def begin(t, top):  # type: ignore[no-untyped-def]
     stacks = call_closed(t, 1)
     if stacks < 0:
         return stacks
+    if t.info[FIRST_STATE] >= 0:
+        lalr = pushed(t, t.info[FIRST_STATE], 0)
+        stacks = lalr if lalr < 0 else guided(t, stacks, lalr)
+        if stacks < 0:
+            return stacks
     if t.info[NEWLINE] >= 0:
         t.work[region(t, WIDTHS)] = 0
         widths = call_intern(t, INDENTS, region(t, WIDTHS), 1)

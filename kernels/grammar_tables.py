@@ -30,28 +30,32 @@ THREADS = 6  # triples (lexer state, stacks, watches)
 LAID = 7  # stacks, open lines, open brackets, width; fields as those of STACKS
 INDENTS = 8  # widths of open lines
 PAIRED = 9  # a lexer state, watches
+LALR = 10  # state of an LALR parser, LALR below
+GUIDED = 11  # stacks, LALR; fields as those of STACKS
 
 # Places in `info`.
 RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = range(6)
 NEED, ORDERED, CHECKED, TERMINAL_COUNT, REGION, END_ITEMS, MANY_GROUPS = 6, 9, 10, 11, 12, 13, 14
 NEWLINE, INDENT, DEDENT = 15, 16, 17  # terminals of a layout, -1 without one
+FIRST_STATE, LAST_STATE, CHOOSES = 18, 19, 20  # of an LALR parser, -1 without; whether it may err
 # ... and where the addresses of kernels stand that others call by them.
 (
     AT_BOTH_ITEMS, AT_CLOSED, AT_SCAN, AT_LAID, AT_SCAN_LAID, AT_SCAN_ANY, AT_NEXT_LEXER,
     AT_ENDINGS, AT_NEXT_WATCHES, AT_STEP, AT_IS_ACCEPTING, AT_WALK_PLAIN, AT_BUILD, AT_INTERN,
-    AT_SETTLED, INFO_SIZE,
-) = range(18, 34)  # fmt: skip
+    AT_SETTLED, AT_SCAN_GUIDED, INFO_SIZE,
+) = range(21, 38)  # fmt: skip
 
 # Memo tables, all in one: key = tag << 60 | a << 30 | b.
-GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 1, 2, 3, 4, 5, 6, 7
+BESIDE, GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 0, 1, 2, 3, 4, 5, 6, 7
 
 # Offsets of the constant arrays in `fixed`.
 (
     FIRST, AFTER, COST, SKIP_START, SKIP, CALL_START, CALL_TERMINAL, CALL_REST,
     CLASS, T_START, T_IGNORED, RENAME_START, RENAME, WITHIN_START, WITHIN,
     S_TERMINAL, S_ENDS, S_OWN, S_MATCH, S_DISTANCE, W_FAILS, T_BRACKET,
-    C_COLUMNS, T_INSIDE, FIXED_COUNT,
-) = range(25)  # fmt: skip
+    C_COLUMNS, T_INSIDE, T_SHADOW, TIED_START, TIED,
+    LR_START, LR_SYMBOL, LR_STEP, LR_SIZE, LR_NAME, FIXED_COUNT,
+) = range(33)  # fmt: skip
 
 # Regions of `work`, each info[REGION] ints long.
 (

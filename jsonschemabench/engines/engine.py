@@ -30,7 +30,7 @@ class Spec:
     parses it by itself, within the measured time), the grammar, or its name if shipped.
     documents: further JSON documents by URI, for references; engines that take none ignore them.
     formats: "assert" or "annotate", for engines that leave the choice. lexing: of a Lark grammar
-    "free" or "longest", likewise.
+    "free", "longest" or "viable", likewise.
     """
 
     kind: str

@@ -44,8 +44,9 @@ def add_schema(
     grammar.add_argument("--start", metavar="RULE", help="the rule to start from")
     grammar.add_argument(
         "--lexing",
-        choices=("free", "longest"),
-        help="how Lark cuts texts: as its Earley parser or as its contextual lexer (default: free)",
+        choices=("free", "longest", "viable"),
+        help="how texts are cut: as by Lark's Earley parser, as by its LALR parser with the "
+        "contextual lexer, or in that order among what can come next (default: free)",
     )
     group = parser.add_argument_group("how the schema is read")
     group.add_argument(

@@ -9,16 +9,16 @@ positions are searched one by one (`verdicts`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.follow_sets import follow_sets, members
-from structgen.grammar.ir import Grammar, Indentation, Terminal
+from structgen.grammar.follow_sets import members
 from structgen.grammar.lexemes import BROKEN, FINE
+from structgen.grammar.neighbours import Neighbours
 from structgen.grammar.short_texts import Texts, candidates
 from structgen.grammar.syntax import FAR
 from structgen.jit import kernels
@@ -29,68 +29,8 @@ SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
 Lefts = frozenset[frozenset[int]]  # sets of watches
 
 
-class Adjacency:
-    """What may stand beside what. Terminals are numbered in Lark's order; sets are bit masks."""
-
-    def __init__(
-        self,
-        grammar: Grammar,
-        terminals: list[Terminal],
-        tables: Any,
-        contexts: Iterable[int],
-        inside: Mapping[int, list[bytes]],
-    ) -> None:
-        """contexts: sets of terminals that the lexer may look for at once, ignored ones aside.
-
-        inside: beginnings of the texts of specs inside, by their terminals.
-        """
-        k = kernels("grammar_tables")
-        self._tables = tables
-        names = ("CLASS", "T_START", "S_TERMINAL", "S_ENDS", "S_OWN", "S_MATCH", "W_FAILS")
-        kept = (self._constant(getattr(k, name)) for name in names)
-        (self._class, self._start, self._terminal, self._ends, self._own, self._match,
-         self._fails) = kept  # fmt: skip
-        by_rank = sorted(range(255, -1, -1), key=lambda byte: 0x20 < byte < 0x7F)
-        self._byte_of = {int(self._class[byte]): bytes((byte,)) for byte in by_rank}
-        self._after_texts: dict[tuple[int, bytes], int] = {}
-        self._commons: dict[int, tuple[Any, Any]] = {}
-        self._ordered = grammar.lexing == "longest"
-        self._count = len(terminals)
-        self._renames = self._pairs(k.RENAME_START, k.RENAME)
-        self._within = self._pairs(k.WITHIN_START, k.WITHIN)
-        numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
-        self.inside = inside
-        self._ignored = [numbers[name] for name in grammar.ignore]
-        self._follow, first = follow_sets(grammar, numbers)
-        if grammar.layout is not None:
-            self._lay_out(numbers, grammar.layout)
-        ignored = sum(1 << i for i in set(self._ignored))
-        everything = first
-        for following in self._follow:
-            everything |= following
-        for i in self._ignored:
-            self._follow[i] |= everything
-        self._beside = [ignored] * self._count
-        anywhere = ignored
-        if grammar.layout is not None and grammar.layout.newline in numbers:
-            anywhere |= 1 << numbers[grammar.layout.newline]  # in brackets
-        for context in contexts:
-            for i in members(context | anywhere):
-                self._beside[i] |= context | anywhere
-
-    def _lay_out(self, numbers: dict[str, int], layout: Indentation) -> None:
-        """Line breaks may stand anywhere in brackets; what indentation makes has no text."""
-        newline = numbers.get(layout.newline)
-        made_up = [numbers[name] for name in (layout.indent, layout.dedent) if name in numbers]
-        for _ in made_up:
-            for i in range(self._count):
-                for j in made_up:
-                    if self._follow[i] >> j & 1:
-                        self._follow[i] |= self._follow[j]
-        if newline is not None:
-            everything = (1 << self._count) - 1
-            self._follow = [following | 1 << newline for following in self._follow]
-            self._follow[newline] = everything
+class Adjacency(Neighbours):
+    """Whether what may stand beside what has spellings in which it does."""
 
     def is_safe(self) -> bool:
         """Whether from every place in the grammar some way to go on has a spelling.
@@ -137,9 +77,9 @@ class Adjacency:
                 can[i, j] = known[good]
         return can
 
-    def _near(self, terminal: int) -> set[int]:
+    def _near(self, terminal: int) -> Container[int]:
         """The terminals that the lexer may look for just behind a terminal."""
-        return {*members(self._follow[terminal]), *self._ignored}
+        return _ALL if self.thieves else {*members(self._follow[terminal]), *self._ignored}
 
     def _spaces(self, terminal: int) -> list[bytes]:
         """What is read as ignored, or ends the text, behind a terminal."""
@@ -238,77 +178,41 @@ class Adjacency:
         first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))
         nexts = np.maximum(self._tables.next[first:last] - first, -1)
         alive = self._constant(kernels("grammar_tables").S_DISTANCE)[first:last] < FAR
-        leads = np.zeros(len(nexts) + 1, np.bool_)  # the last entry is for -1
-        leads[[state - first for state in good]] = True
+        ends = np.zeros(len(nexts) + 1, np.bool_)  # the last entry is for -1
+        ends[[state - first for state in good]] = True
+        leads = ends.copy()
+        if self.thieves or {*self._ignored} & {*self._renames[terminal]}:
+            taken, taking = self._thefts(terminal, first)
+            leads[:-1] &= ~taken
+            nexts = np.where(taking, -1, nexts)
         while True:
-            more = leads[:-1] | leads[nexts].any(axis=1)
+            more = leads[:-1] | (ends | leads)[nexts].any(axis=1)
             if (more == leads[:-1]).all():
                 return bool(leads[:-1][alive].all())
             leads[:-1] = more
 
-    def follow_classes(self) -> npt.NDArray[np.uint8]:
-        """uint8[terminals, classes]: whether a byte of a class can follow a terminal."""
-        nexts = self._tables.next
-        found = np.zeros((max(1, self._count), nexts.shape[1]), np.uint8)
-        for i, following in enumerate(self._follow):
-            for j in {*members(following), *self._ignored}:
-                found[i] |= nexts[self._start[j]] >= 0
-        return found
+    def _thefts(self, terminal: int, first: int) -> tuple[Any, Any]:
+        """The states of a terminal, and the bytes in them, where one in vain may have its text.
 
-    def last_bytes(self, behind: Iterable[int]) -> frozenset[int]:
-        """The bytes with which terminals end that may stand in front of any of some."""
-        wanted = sum(1 << terminal for terminal in behind)
-        nexts, found = self._tables.next, np.zeros(self._tables.next.shape[1], np.bool_)
-        for i, following in enumerate(self._follow):
-            if following & wanted or i in self._ignored:
-                mine = nexts[self._terminal == i]
-                found |= ((mine >= 0) & (self._ends[mine] > 0)).any(axis=0)
-        return frozenset(np.flatnonzero(found[self._class]).tolist())
-
-    def tied(self) -> npt.NDArray[np.uint8]:
-        """uint8[terminals, terminals]: whether the lexer reads one otherwise beside the other.
-
-        Namely where one may end while the other goes on or ends.
+        bool[states], bool[states, classes]. first: its first state.
         """
-        found = np.zeros((max(1, self._count), max(1, self._count)), np.uint8)
-        if self._ordered:
-            for i in range(self._count):
-                one, two = self._common(i)
-                other = self._terminal[two]
-                tied = ((self._ends[one] > 0) | (self._ends[two] > 0)) & (other != i)
-                found[i, other[tied]] = found[other[tied], i] = 1
-        return found
-
-    def _constant(self, name: int) -> Any:
-        offsets = self._tables.offsets
-        return self._tables.fixed[offsets[name] : offsets[name + 1]]
-
-    def _pairs(self, start: int, listed: int) -> list[list[int]]:
-        bounds, values = self._constant(start).tolist(), self._constant(listed).tolist()
-        return [values[bounds[i] : bounds[i + 1]] for i in range(self._count)]
-
-    def _after(self, watch: int, text: bytes) -> int:
-        """A watch after some bytes."""
-        known = self._after_texts.get((watch, text))
-        if known is None:
-            known = watch
-            for byte in text:
-                known = int(self._tables.watch[known, self._class[byte]])
-            self._after_texts[watch, text] = known
-        return known
-
-    def _state(self, terminal: int, text: bytes) -> int:
-        """The state of a terminal's automaton after some bytes, or -1."""
-        state = int(self._start[terminal])
-        for byte in text:
-            state = int(self._tables.next[state, self._class[byte]])
-            if state < 0:
-                break
-        return state
-
-    def _matches(self, terminal: int, text: bytes) -> bool:
-        state = self._state(terminal, text)
-        return state >= 0 and bool(self._ends[state])
+        one, two = self._common(terminal)
+        readers, other = self._readers(terminal), self._terminal[two]
+        before = sorted({i for i in self.thieves if i < max(readers)} - {*readers})
+        instead = sorted({*self.thieves, *self._ignored} & {*self._renames[terminal]})
+        states = np.searchsorted(self._terminal, terminal + 1) - first
+        taken = np.zeros(states, np.bool_)
+        taking = np.zeros((states, self._tables.next.shape[1]), np.bool_)
+        ends = np.append(self._ends > 0, False)  # the last entry is for -1
+        for thieves, there, then in (
+            (before, self._match == BROKEN, self._tables.watch[self._match] == BROKEN),
+            (instead, ends[:-1], ends[self._tables.next]),
+        ):
+            is_thief = np.isin(other, thieves)
+            mine, its = one[is_thief] - first, two[is_thief]
+            taken[mine[there[its]]] = True
+            np.logical_or.at(taking, mine, then[its])
+        return taken, taking
 
     def _separates(self, text: bytes, near: Container[int] = _ALL) -> bool:
         """Whether a text is always read as one of the ignored terminals, if others are `near`."""
@@ -331,9 +235,9 @@ class Adjacency:
         rivals: list[int] = []
         if self._ordered:
             latest = max([terminal, *self._within[terminal]])
-            kin = {terminal, *self._within[terminal]}
+            kin = {terminal, *(i for i in self._within[terminal] if terminal in self._renames[i])}
             beside = set(members(self._beside[terminal]))
-            rivals = [i for i in range(latest) if i in beside and i not in kin]
+            rivals = [i for i in range(latest + 1) if i in beside and i not in kin]
             rivals = [i for i in rivals if not set(self._within[i]) & kin]
         listed = candidates(
             self._tables.next, self._ends, int(self._start[terminal]), self._byte_of
@@ -347,10 +251,7 @@ class Adjacency:
 
     def _tails(self, terminal: int) -> dict[int, set[int]]:
         """For each state in which a terminal can end, the watches that may be left behind."""
-        lexers = [terminal]
-        if self._ordered:
-            beside = self._beside[terminal]
-            lexers += [i for i in self._within[terminal] if beside >> i & 1]
+        lexers = self._readers(terminal)
         one, two = self._common(terminal)
         ended = self._ends[one] > 0
         one, two = one[ended], two[ended]
@@ -364,22 +265,7 @@ class Adjacency:
             found.setdefault(state, set()).add(watch)
         return {state: tail - {FINE} for state, tail in found.items()}
 
-    def _common(self, terminal: int) -> tuple[Any, Any]:
-        """The states of a terminal and, behind the same texts, of itself and all beside it."""
-        if terminal not in self._commons:
-            nexts, count = self._tables.next, len(self._tables.next)
-            first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))
-            beside = members(self._beside[terminal]) if self._ordered else ()
-            two = self._start[sorted({terminal, *beside})]
-            one = np.full(len(two), self._start[terminal])
-            seen = np.zeros((last - first) * count, np.bool_)
-            while len(one):
-                after, beyond = nexts[one], nexts[two]
-                both = (after >= 0) & (beyond >= 0)
-                pairs = (after[both].astype(np.int64) - first) * count + beyond[both]
-                pairs = np.unique(pairs[~seen[pairs]])
-                seen[pairs] = True
-                one, two = first + pairs // count, pairs % count
-            pairs = np.flatnonzero(seen)
-            self._commons[terminal] = first + pairs // count, pairs % count
-        return self._commons[terminal]
+    def _readers(self, terminal: int) -> list[int]:
+        """A terminal, and the patterns that may read it in its place."""
+        beside = self._beside[terminal] if self._ordered else 0
+        return [terminal, *(i for i in self._within[terminal] if beside >> i & 1)]

@@ -18,8 +18,9 @@ from structgen.automaton.tables import Written
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.adjacency import Adjacency
 from structgen.grammar.checks import trimmed
-from structgen.grammar.contexts import Contexts, Rests
-from structgen.grammar.ir import Grammar
+from structgen.grammar.contexts import Contexts, Rests, soon_met
+from structgen.grammar.guiding import Guide
+from structgen.grammar.ir import Grammar, Terminal
 from structgen.grammar.lexemes import Automata
 from structgen.grammar.relations import Relations
 from structgen.grammar.tables import (
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
     from structgen.grammar.completions import Completions
     from structgen.grammar.nested_reading import NestedReading
     from structgen.tokens.vocabulary import Vocabulary
-
-
-MOST_EXPLORED = 600  # sets of stacks looked at for the terminals that stand side by side
-MOST_INTS = 64  # in each of them
 
 
 class GrammarAutomaton(Automaton):
@@ -77,14 +74,11 @@ class GrammarAutomaton(Automaton):
         names = [used.written(name) for name in syntax.names]
         self._begin(tables, syntax.rules, list(map(str, terminals)), names)
         self.start = self.ask(kernels("grammar_start").begin, syntax.start)
-        ordered = used.lexing == "longest"
-        contexts = Contexts(self.rests).all_contexts() if ordered else []
-        adjacency = Adjacency(used, terminals, tables, contexts, samples)
+        adjacency = self._adjacency(used, terminals, samples, syntax.start)
         self.before_inside = adjacency.last_bytes(samples)
-        self.follow, self.tied = adjacency.follow_classes(), adjacency.tied()
-        if used.layout is None and ordered and (explored := self._explored(contexts)):
-            adjacency = Adjacency(used, terminals, self.tables, explored, samples)
-        safe = used.layout is not None or self._is_safe(used, adjacency)
+        self.follow = adjacency.follow_classes()
+        chooses = bool(self.tables.info[self._k.CHOOSES])
+        safe = used.layout is not None or (not chooses and self._is_safe(used, adjacency))
         verdicts = kernels("grammar_verdicts")
         self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
         if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
@@ -117,32 +111,30 @@ class GrammarAutomaton(Automaton):
         relations = Relations(grammar, numbers, ignored, adjacency.can_follow())
         return relations.every_place_leads_on()
 
-    def _explored(self, contexts: list[int]) -> list[int]:
-        """The sets of terminals that the lexer looks for at once, as far as they are soon met.
+    def _adjacency(
+        self, grammar: Grammar, terminals: list[Terminal], inside: dict[int, list[bytes]], top: int
+    ) -> Adjacency:
+        """What may stand beside what; notes what is tied, and begins again with a guide if needed.
 
-        All of them in most grammars; `contexts` misses none, but has some that never come up. None
-        where these stacks are too large to look at.
+        inside: samples of the texts of specs inside. top: the rest of a rule to begin with.
         """
-        ignored = sum(1 << i for i in range(self.rests.terminals)
-                      if self.constant(self._k.T_IGNORED, i))  # fmt: skip
-        missing = {context | ignored for context in contexts}
-        scan = kernels("grammar_layout").scan_laid
-        queue = [self.threads(self.start)[0][1]]
-        seen, found = set(queue), set()
-        for stacks in queue:
-            if self.field(stacks, 1) > MOST_INTS:
-                return []
-            if not missing:
-                break
-            allowed = self.record(self.field(stacks, 5))
-            found.add(sum(1 << terminal for terminal in allowed))
-            missing -= found
-            for terminal in allowed:
-                after = self.ask(scan, stacks, terminal)
-                if after >= 0 and after not in seen and len(queue) < MOST_EXPLORED:
-                    seen.add(after)
-                    queue.append(after)
-        return list(found)
+        guide = None
+        contexts: list[int] = []
+        if grammar.lalr is not None:
+            numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
+            guide = Guide(grammar, grammar.lalr, numbers)
+            contexts = guide.contexts()
+        elif grammar.lexing != "free":
+            contexts = Contexts(self.rests).all_contexts()
+        adjacency = Adjacency(grammar, terminals, self.tables, contexts, inside)
+        self.tied = adjacency.tied()
+        if guide is not None:
+            self.tables = guide.guided(self.tables, self.tied)
+            adjacency.thieves = guide.in_vain
+            self.start = self.ask(kernels("grammar_start").begin, top)
+        elif grammar.layout is None and contexts and (met := soon_met(self, contexts)):
+            adjacency = Adjacency(grammar, terminals, self.tables, met, inside)
+        return adjacency
 
     def _begin(self, tables: Any, owners: Ints, terminals: list[str], rules: list[str]) -> None:
         self._k = kernels("grammar_tables")
@@ -294,6 +286,11 @@ class GrammarAutomaton(Automaton):
         return found
 
     @property
+    def is_guided(self) -> bool:
+        """Whether Lark's LALR parser says what the lexer looks for."""
+        return bool(self.tables.info[self._k.FIRST_STATE] >= 0)
+
+    @property
     def is_checked(self) -> bool:
         """Whether lexing can lead to dead ends, so that each thread is looked at by itself."""
         return bool(self.tables.info[self._k.CHECKED] == kernels("grammar_verdicts").ALWAYS)
@@ -327,8 +324,10 @@ class GrammarAutomaton(Automaton):
         return sum(1 << rest for rest in {r for one in items for r in self.record(one)})
 
     def bare_stacks(self, stacks: int) -> int:
-        """The stacks of a thread without their layout."""
-        return self.record(stacks)[0] if self.field(stacks, 2) == self._k.LAID else stacks
+        """The stacks of a thread without their layout, and without a parser beside them."""
+        while self.field(stacks, 2) != self._k.STACKS:
+            stacks = self.record(stacks)[0]
+        return stacks
 
     def record(self, number: int) -> list[int]:
         """What a record holds (see `kernels.grammar_tables`)."""

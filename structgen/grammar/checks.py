@@ -78,9 +78,14 @@ def trimmed(grammar: Grammar) -> Grammar:
     rules = {
         name: _pruned(rule, productive) for name, rule in grammar.rules.items() if name in reached
     }
+    lalr = grammar.lalr
+    if lalr is not None:  # what it looks for counts, even if that leads to no text
+        reached |= lalr.terminals & productive
+        if any(rule is not grammar.rules[name] for name, rule in rules.items()):
+            lalr = replace(lalr, useless=True)
     terminals = {name: t for name, t in grammar.terminals.items() if name in reached}
     ignore = tuple(name for name in grammar.ignore if name in terminals)
-    return replace(grammar, rules=rules, terminals=terminals, ignore=ignore)
+    return replace(grammar, rules=rules, terminals=terminals, ignore=ignore, lalr=lalr)
 
 
 def _reason(grammar: Grammar, productive: set[str]) -> str:

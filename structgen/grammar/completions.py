@@ -54,12 +54,18 @@ class Completions:
         return b"".join(read for _, read in found)
 
     def search(
-        self, at: int, known: Callable[[int], bool] = _nothing, most: int = MAX_POSITIONS
+        self,
+        at: int,
+        known: Callable[[int], bool] = _nothing,
+        most: int = MAX_POSITIONS,
+        haste: int = 1,
     ) -> Way | None:
         """A shortest way to an end, None when there is none. Raises BudgetError.
 
         known: positions from which one is known to exist; the search ends there. most: positions
-        to look at. A spec inside the grammar is a step for which nothing is read.
+        to look at. haste: how much what is still to be written counts; past 1 the first way that is
+        found may be longer than others (I. Pohl, 1970). A spec inside the grammar is a step for
+        which nothing is read.
         """
         automaton, far = self._automaton, self._far
         origin: dict[int, tuple[int, int, bytes]] = {at: (0, -1, b"")}  # length, position, read
@@ -82,7 +88,10 @@ class Completions:
                 longer = length + 1
                 if after not in origin or origin[after][0] > longer:
                     origin[after] = (longer, here, read)
-                    heappush(queue, (min(self._step.FAR, longer + more), -longer, after))
+                    least = (
+                        longer + haste * more if longer + more < self._step.FAR else self._step.FAR
+                    )
+                    heappush(queue, (least, -longer, after))
         return None
 
     def _following(self, at: int) -> Iterator[tuple[int, bytes, int]]:

@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.grammar.follow_sets import members
 from structgen.jit import kernels
 
+if TYPE_CHECKING:
+    from structgen.grammar.automaton import GrammarAutomaton
+
 MAX_SETS = 30_000
+MOST_LOOKED_AT = 600  # sets of stacks
+MOST_INTS = 64  # in each of them
 EMPTY, END = 1, 2  # the bits of the rest with nothing left, and of the end of the text
 Moves = dict[int, int]  # by terminal: the rests that it leads to
 
@@ -155,3 +160,30 @@ class Contexts:
 def _come_up(rests: int, below: int) -> int:
     """Rests without the empty one; where it is among them, with what lies below."""
     return rests & ~EMPTY | (below if rests & EMPTY else 0)
+
+
+def soon_met(automaton: GrammarAutomaton, contexts: list[int]) -> list[int]:
+    """The contexts that come up, as far as they do soon, of those that hold all there can be.
+
+    All of them in most grammars; none where these stacks are too large to look at.
+    """
+    k, rests = kernels("grammar_tables"), automaton.rests
+    ignored = sum(1 << i for i in range(rests.terminals) if automaton.constant(k.T_IGNORED, i))
+    missing = {context | ignored for context in contexts}
+    scan = kernels("grammar_layout").scan_laid
+    queue = [automaton.threads(automaton.start)[0][1]]
+    seen, found = set(queue), set()
+    for stacks in queue:
+        if automaton.field(stacks, 1) > MOST_INTS:
+            return []
+        if not missing:
+            break
+        allowed = automaton.record(automaton.field(stacks, 5))
+        found.add(sum(1 << terminal for terminal in allowed))
+        missing -= found
+        for terminal in allowed:
+            after = automaton.ask(scan, stacks, terminal)
+            if after >= 0 and after not in seen and len(queue) < MOST_LOOKED_AT:
+                seen.add(after)
+                queue.append(after)
+    return list(found)

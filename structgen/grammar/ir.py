@@ -8,15 +8,17 @@ How texts are cut into terminals is the same idea for every language: a terminal
 place may end at another iff the text between is in its `language` and no longer text from that
 start is in its `longer`. For Lark both are what `re` matches there; where any end will do (GBNF,
 EBNF, combinators) `longer` is empty. `lexing` says what else decides: with "free" nothing (Lark's
-Earley parser with its dynamic lexer), with "longest" the first terminal, in Lark's order, of those
-that the grammar allows there (its contextual lexer).
+Earley parser with its dynamic lexer); with "longest" the first terminal, in Lark's order, of those
+in the row of its LALR parser's state (its contextual lexer); with "viable" the first of those that
+the grammar allows there, which are fewer where a state stands for several places, or a conflict
+makes that parser err.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from structgen.automaton.regex import EMPTY, INFINITE, Regex
 from structgen.errors import SpecError
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
     from structgen.grammar.preferred import Preferred
     from structgen.spec.specs import Spec
 
-Lexing = Literal["free", "longest"]
+Lexing = Literal["free", "longest", "viable"]
 Alternative = tuple[str, ...]
-LEXINGS: tuple[Lexing, ...] = ("free", "longest")
+LEXINGS: tuple[Lexing, ...] = ("free", "longest", "viable")
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,36 @@ class Indentation:
 
 
 @dataclass(frozen=True)
+class Lalr:
+    """The tables of an LALR parser, as Lark has them.
+
+    steps: for each state what it does with a terminal, END or a rule's name: the state that comes
+    next, or -1 - the rule to reduce first; state 0 is the first one. rules: names and lengths.
+    last: the state in which the text may end. chooses: whether there were conflicts, in which one
+    of two ways to read a text was chosen. useless: whether some of it leads to no text.
+    """
+
+    END: ClassVar[str] = "$END"
+
+    steps: tuple[Mapping[str, int], ...]
+    rules: tuple[tuple[str, int], ...]
+    last: int
+    chooses: bool
+    useless: bool = False
+
+    @property
+    def terminals(self) -> set[str]:
+        """The names that are read, that of the end among them."""
+        return {name for step in self.steps for name in step} - {name for name, _ in self.rules}
+
+
+@dataclass(frozen=True)
 class Grammar:
     """A context-free grammar over terminals.
 
     start: a rule. ignore: terminals that may stand before, between and after all others, any number
-    of times. layout: None, or how indentation makes terminals.
+    of times. layout: None, or how indentation makes terminals. lalr: None, or the parser that says
+    what the lexer looks for.
     """
 
     start: str
@@ -120,6 +147,7 @@ class Grammar:
     ignore: tuple[str, ...] = ()
     lexing: Lexing = "free"
     layout: Indentation | None = None
+    lalr: Lalr | None = None
 
     def __post_init__(self) -> None:
         if self.lexing not in LEXINGS:

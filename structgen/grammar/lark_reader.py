@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from lark import GrammarError as LarkGrammarError
@@ -25,6 +26,7 @@ from structgen.grammar.expressions import Choice, Expression, Name, Nested, Repe
 from structgen.grammar.ir import Grammar, Indentation, Lexing, Place, Terminal
 from structgen.grammar.lark_errors import in_own_words
 from structgen.grammar.lark_files import MAIN, Files
+from structgen.grammar.lark_lalr import lalr_of
 from structgen.grammar.lark_text import LarkText
 from structgen.grammar.terminal_patterns import Matches, matches_of
 from structgen.spec.specs import JsonSchema, Spec
@@ -105,7 +107,9 @@ class _Reader:
         self.nested: dict[str, Spec] = {**refs, **schemas}
         self.bnf = Bnf()
         self.rule = ""  # the one that is being read
-        built = builder.build()
+        self.built = builder.build()
+        self.expressions: list[Expression] = []
+        built = self.built
         self.rules: list[Any] = []
         for name, parameters, tree, options in built.rule_defs:
             copied = None if tree is None else _LARK.nr_deepcopy_tree(tree)
@@ -155,9 +159,13 @@ class _Reader:
             anonymous.rule_options = options
             self.rule = str(name)
             expression = self._expression(steps.transform(tree))
+            self.expressions.append(expression)
             self.bnf.add(str(name), expression, self.text.defined(name))
         self._add_terminals()
-        return self.bnf.grammar(start, self.ignore, lexing, self.layout)
+        grammar = self.bnf.grammar(start, self.ignore, lexing, self.layout)
+        if lexing != "longest" or any(t.nested is not None for t in grammar.terminals.values()):
+            return grammar
+        return replace(grammar, lalr=lalr_of(self.built, start, self.expressions))
 
     def _expression(self, tree: Any) -> Expression:
         """The right-hand side of a rule, or a part of it."""

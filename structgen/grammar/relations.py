@@ -64,7 +64,8 @@ class Relations:
         start = self._grammar.start
         whole = self._relation(start) @ self.steps[:, -1]
         can_end = self.steps[:-1, -1] > 0
-        return bool(whole[-1] > 0 and can_end[last[start][:-1]].all())
+        first = [*self._ignored, -1]  # what is ignored may come first
+        return bool((whole[first] > 0).all() and can_end[last[start][:-1]].all())
 
     def _ways(self, parts: Sequence[str]) -> list[Vector]:
         """For each place of some parts, behind which terminals the rest can be read in some way."""

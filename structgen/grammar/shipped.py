@@ -60,7 +60,7 @@ def shipped(name: str) -> Lark:
             hint="for a file of your own use structgen.Lark.from_file",
         )
     return Lark.from_file(
-        str(files(_FOLDER) / f"{name}.lark"), lexing="longest", layout=_LAYOUTS.get(name)
+        str(files(_FOLDER) / f"{name}.lark"), lexing="viable", layout=_LAYOUTS.get(name)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -40,14 +40,14 @@ def tables_of(
     guards: watches on whole texts (`guards.watching`); their states come behind all others.
     """
     k = kernels("grammar_tables")
-    ordered = grammar.lexing == "longest"
+    ordered = grammar.lexing != "free"
     terminals = in_larks_order(grammar)
     automata = [of_terminal(terminal, ordered) for terminal in terminals]
     widths = {i: a.width for i, a in enumerate(automata)} | dict(inside)
     widths |= {i: 0 for i, t in enumerate(terminals) if _is_made_up(t, grammar)}
     syntax = syntax_of(grammar, [t.name for t in terminals], list(widths.values()))
     after, watch, classes, states = _joined([*automata, *guards], grammar.layout is not None)
-    renames, withins = _literals(terminals, automata) if ordered else ([], [])
+    renames, withins = _literals(terminals, automata, grammar.ignore) if ordered else ([], [])
     fixed = {
         k.FIRST: syntax.first,
         k.AFTER: syntax.after,
@@ -60,8 +60,8 @@ def tables_of(
         k.CLASS: classes,
         k.T_START: states["start"][: len(terminals)],
         k.T_IGNORED: np.array([int(t.name in grammar.ignore) for t in terminals], np.int32),
-        **_csr(k.RENAME_START, k.RENAME, renames, len(terminals)),
-        **_csr(k.WITHIN_START, k.WITHIN, withins, len(terminals)),
+        **csr(k.RENAME_START, k.RENAME, renames, len(terminals)),
+        **csr(k.WITHIN_START, k.WITHIN, withins, len(terminals)),
         k.S_TERMINAL: states["terminal"],
         k.S_ENDS: states["ends"],
         k.S_OWN: states["own"],
@@ -71,12 +71,20 @@ def tables_of(
         k.T_BRACKET: np.zeros(len(terminals), np.int32),
         k.C_COLUMNS: states["columns"],
         k.T_INSIDE: np.array([int(i in inside) for i in range(len(terminals))], np.int32),
+        **_unguided(len(terminals)),
     }
     laid_out = _layout(grammar, terminals, fixed) if grammar.layout is not None else [-1] * 3
-    listed = [fixed[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
-    region = max(1024, len(syntax.first), len(after) + 2, len(terminals) + 2)
-    info = _info(ordered, len(terminals), region, laid_out)
-    tables = k.Tables(
+    info = _info(ordered, len(terminals), laid_out)
+    return begun(fixed, after, watch, info), syntax
+
+
+def begun(constants: Mapping[int, Any], after: Ints, watch: Ints, info: Any) -> Any:
+    """Tables with nothing read yet. constants: what `fixed` is to hold, by name."""
+    k = kernels("grammar_tables")
+    listed = [constants[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
+    rests, terminals = len(constants[k.FIRST]), len(constants[k.T_START])
+    info[k.REGION] = max(1024, rests, len(after) + 2, terminals + 2)
+    return k.Tables(
         fixed=np.concatenate(listed),
         offsets=np.cumsum([0, *map(len, listed)]).astype(np.int64),
         next=after,
@@ -87,20 +95,31 @@ def tables_of(
         memo=_empty(4096),
         names=_empty(4096),
         info=info,
-        work=np.zeros(k.REGIONS * region, np.int32),
-        mark=np.zeros(len(syntax.first) + len(terminals), np.int32),
+        work=np.zeros(k.REGIONS * int(info[k.REGION]), np.int32),
+        mark=np.zeros(rests + terminals, np.int32),
     )
-    return tables, syntax
 
 
-def _info(ordered: bool, terminals: int, region: int, laid_out: list[int]) -> npt.NDArray[np.int64]:
+def _unguided(terminals: int) -> dict[int, Any]:
+    """The constants of an LALR parser where there is none (see `guiding`)."""
+    k = kernels("grammar_tables")
+    nothing = np.zeros(0, np.int32)
+    return {
+        k.T_SHADOW: np.full(terminals, -1),
+        **csr(k.TIED_START, k.TIED, [], terminals),
+        k.LR_START: np.zeros(1, np.int32),
+        **dict.fromkeys((k.LR_SYMBOL, k.LR_STEP, k.LR_SIZE, k.LR_NAME), nothing),
+    }
+
+
+def _info(ordered: bool, terminals: int, laid_out: list[int]) -> npt.NDArray[np.int64]:
     """The numbers that kernels keep beside the arrays, with nothing read yet."""
     k = kernels("grammar_tables")
     info = np.zeros(k.INFO_SIZE, np.int64)
     info[[k.RECORDS, k.HEAP]] = 1  # number 0 stands for nothing
     info[[k.ORDERED, k.TERMINAL_COUNT, k.MANY_GROUPS]] = ordered, terminals, MAX_GROUPS
     info[[k.NEWLINE, k.INDENT, k.DEDENT]] = laid_out
-    info[k.REGION] = region
+    info[[k.FIRST_STATE, k.LAST_STATE]] = -1
     _with_addresses(info)
     return info
 
@@ -145,7 +164,7 @@ def _empty(size: int) -> npt.NDArray[np.int64]:
     return np.full((size, 2), -1, np.int64)
 
 
-def _csr(start: int, listed: int, pairs: list[tuple[int, int]], count: int) -> dict[int, Any]:
+def csr(start: int, listed: int, pairs: Iterable[tuple[int, int]], count: int) -> dict[int, Any]:
     """Two constant arrays: for each terminal the others that `pairs` name with it."""
     rows: list[list[int]] = [[] for _ in range(count)]
     for one, other in pairs:
@@ -196,14 +215,14 @@ def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[s
 
 
 def _literals(
-    terminals: list[Terminal], automata: list[Automata]
+    terminals: list[Terminal], automata: list[Automata], ignore: Sequence[str]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Pairs (pattern, literal) where a match may be the literal; (literal, pattern) where it must.
 
     As in Lark's contextual lexer: a pattern that matches all of a literal of the same priority
-    reads it, and the lexeme is renamed when it is the literal. Where only the literal takes letters
-    of either case, Lark looks for it behind the pattern, too; that finds what the pattern cannot
-    begin with, and so does a literal whose pattern has come to nothing.
+    reads it, and the lexeme is renamed when it is the literal, unless it is ignored. Where only the
+    literal takes letters of either case, Lark looks for it behind the pattern, too; that finds what
+    the pattern cannot begin with, and so does a literal whose pattern has come to nothing.
     """
     renames: list[tuple[int, int]] = []
     withins: list[tuple[int, int]] = []
@@ -214,7 +233,8 @@ def _literals(
             if literal.text is None or literal.priority != pattern.priority:
                 continue
             if _matches(automata[i], literal.text.encode()):
-                renames.append((i, j))
+                if pattern.name not in ignore:
+                    renames.append((i, j))
                 if literal.flags <= pattern.flags:
                     withins.append((j, i))
                 elif i < j:

@@ -38,6 +38,11 @@ class _Check:
         self._k: Any = kernels("grammar_tables")
         self._terminals = int(tables.info[self._k.TERMINAL_COUNT])
 
+    @property
+    def _states(self) -> int:
+        """The number of states of the LALR parser."""
+        return len(self._part(self._k.LR_START)) - 1
+
     def run(self, marks: int) -> None:
         """Check everything. Raises ValueError."""
         self._shapes()
@@ -93,11 +98,14 @@ class _Check:
             k.CALL_REST: (None, 0, rests), k.CLASS: (256, 0, t.next.shape[1]),
             k.T_START: (terminals, 0, states), k.T_IGNORED: (terminals, 0, 2),
             k.RENAME: (None, 0, terminals), k.WITHIN: (None, 0, terminals),
-            k.S_TERMINAL: (states, 0, terminals), k.S_ENDS: (states, 0, 2),
+            k.S_TERMINAL: (states, 0, terminals), k.S_ENDS: (states, 0, 3),
             k.S_OWN: (states, 0, watches), k.S_MATCH: (states, 0, watches),
             k.S_DISTANCE: (states, 0, 1 << 30), k.W_FAILS: (watches, 0, 2),
             k.T_BRACKET: (terminals, -1, 2), k.T_INSIDE: (terminals, 0, 2),
             k.C_COLUMNS: (t.next.shape[1], -1, 1 << 20),
+            k.T_SHADOW: (terminals, -1, states), k.TIED: (None, 0, terminals),
+            k.LR_SYMBOL: (len(self._part(k.LR_STEP)), 0, 1 << 30),
+            k.LR_SIZE: (len(self._part(k.LR_NAME)), 0, 1 << 30), k.LR_NAME: (None, 0, 1 << 30),
         }  # fmt: skip
         for name, (size, low, high) in of.items():
             part = self._part(name)
@@ -108,6 +116,8 @@ class _Check:
             (k.CALL_START, k.CALL_REST, names),
             (k.RENAME_START, k.RENAME, terminals),
             (k.WITHIN_START, k.WITHIN, terminals),
+            (k.TIED_START, k.TIED, terminals),
+            (k.LR_START, k.LR_SYMBOL, self._states),
         )
         for start, listed, count in bounds:
             part = self._part(start)
@@ -117,10 +127,24 @@ class _Check:
         _demand(_within(t.next, -1, states) and _within(t.watch, 0, watches), "automata")
         least = max(1024, rests, states + 2, terminals + 2)
         _demand(least <= info[k.REGION] <= _MOST_INTS // k.REGIONS, "scratch")
+        self._parser()
         layout = info[[k.NEWLINE, k.INDENT, k.DEDENT]]
         _demand(_within(layout, -1, max(terminals, 1)), "layout")
         _demand(0 <= info[k.ORDERED] <= 1 and 0 <= info[k.CHECKED] <= 2, "flags")
         _demand(0 < info[k.MANY_GROUPS] <= 1 << 16, "limits")
+
+    def _parser(self) -> None:
+        """Check the constants of the LALR parser that are not all alike."""
+        k, info, steps = self._k, self._t.info, self._part(self._k.LR_STEP)
+        nothing = steps == kernels("grammar_guided").NOTHING
+        reduced = len(self._part(k.LR_SIZE))
+        _demand(_within(steps[~nothing], -reduced, self._states), "a step")
+        ends = info[[k.FIRST_STATE, k.LAST_STATE]]
+        _demand(_within(ends, -1, max(1, self._states)), "a state")
+        symbols, row = self._part(k.LR_SYMBOL), np.diff(self._part(k.LR_START))
+        row = np.repeat(np.arange(self._states), row)
+        _demand(((symbols[1:] > symbols[:-1]) | (row[1:] != row[:-1])).all(), "a row")
+        _demand(ends[0] < self._states and 0 <= info[k.CHOOSES] <= 1, "a parser")
 
     # -- records ----------------------------------------------------------------------------------
 
@@ -138,14 +162,14 @@ class _Check:
 
     def _closed(self, numbers: Array) -> bool:
         """Whether each is the number of stacks that are closed."""
-        if not self._are(numbers, self._k.STACKS, self._k.LAID).all():
+        if not self._are(numbers, self._k.STACKS, self._k.GUIDED, self._k.LAID).all():
             return False
         return bool((self._t.rec[numbers, 6] > 0).all())
 
     def _records(self) -> None:
         rec, k = self._t.rec[1:], self._k
         starts, sizes = rec[:, 0].astype(np.int64), rec[:, 1].astype(np.int64)
-        _demand(_within(rec[:, 2], k.ITEMS, k.PAIRED + 1), "a record")
+        _demand(_within(rec[:, 2], k.ITEMS, k.GUIDED + 1), "a record")
         _demand((starts >= 0).all() and (sizes >= 0).all(), "a record")
         _demand((starts + sizes <= len(self._t.heap)).all(), "a record")
         used = self._t.names[self._t.names[:, 0] != -1, 1]
@@ -173,7 +197,7 @@ class _Check:
             _demand(_within(held, low, high), "a set")
             ascending = (held[1:] > held[:-1]) | (stretch[1:] != stretch[:-1])
             _demand(ascending.all(), "a set")
-        sizes = {kind: self._t.rec[self._t.rec[:, 2] == kind, 1] for kind in range(1, 10)}
+        sizes = {kind: self._t.rec[self._t.rec[:, 2] == kind, 1] for kind in range(1, 12)}
         for kind in (k.LEXER, k.WATCHES, k.THREADS, k.INDENTS):
             _demand((sizes[kind] > 0).all(), "a record")
         _demand((sizes[k.STACKS] % 2 == 0).all() and (sizes[k.LAID] == 4).all(), "a record")
@@ -190,12 +214,26 @@ class _Check:
         held, _, place = self._listed(k.PAIRED)
         _demand(self._all(held[place == 0], k.LEXER), "a pair")
         _demand(self._all(held[place == 1], k.WATCHES), "a pair")
+        self._guided(sizes)
         held, _, place = self._listed(k.LAID)
-        _demand(self._are(held[place == 0], k.STACKS).all(), "a layout")
+        _demand(self._are(held[place == 0], k.STACKS, k.GUIDED).all(), "a layout")
         _demand(self._closed(held[place == 0]), "a layout")
         _demand(self._all(held[place == 1], k.INDENTS), "a layout")
         _demand(_within(held, 0, 1 << 31), "a layout")
         _demand(_within(self._listed(k.INDENTS)[0], 0, 1 << 31), "open lines")
+
+    def _guided(self, sizes: dict[int, Array]) -> None:
+        k = self._k
+        _demand((sizes[k.LALR] == 2).all() and (sizes[k.GUIDED] == 2).all(), "a record")
+        held, _, place = self._listed(k.LALR)
+        above = np.flatnonzero(self._t.rec[:, 2] == k.LALR)
+        _demand(_within(held[place == 0], 0, self._states), "a parser")
+        _demand(self._all(held[place == 1], k.LALR, 0), "a parser")
+        _demand((held[place == 1] < above).all(), "a parser")
+        held, _, place = self._listed(k.GUIDED)
+        _demand(self._are(held[place == 0], k.STACKS).all(), "a parser")
+        _demand(self._closed(held[place == 0]), "a parser")
+        _demand(self._all(held[place == 1], k.LALR), "a parser")
 
     def _fields(self) -> None:
         k, rec = self._k, self._t.rec
@@ -205,7 +243,7 @@ class _Check:
         terminals = rec[rec[:, 2] == k.TERMINALS]
         _demand(self._all(terminals[:, 3], k.LEXER, -1), "terminals")
         _demand(_within(terminals[:, 4], -1, 2), "terminals")
-        for stacks in (rec[rec[:, 2] == k.STACKS], rec[rec[:, 2] == k.LAID]):
+        for stacks in (rec[rec[:, 2] == kind] for kind in (k.STACKS, k.GUIDED, k.LAID)):
             _demand((stacks[:, 7] >= 0).all() and _within(stacks[:, 4], -1, 2), "stacks")
             closed = stacks[stacks[:, 6] >= 0]
             _demand(self._all(closed[:, 6], k.LEXER), "stacks")
@@ -245,8 +283,9 @@ class _Check:
         k, memo = self._k, self._t.memo
         memo = memo[memo[:, 0] != -1]
         tags, keys, values = memo[:, 0] >> 60, (memo[:, 0] >> 30) & (_LOW >> 1), memo[:, 1]
-        _demand(_within(tags, k.GOTO, k.VERDICT + 1), "a key")
-        kinds = ((k.ENTER, k.ITEMS), (k.BOTH_ITEMS, k.ITEMS), (k.BOTH_STACKS, k.STACKS))
+        _demand(_within(tags, k.BESIDE, k.VERDICT + 1), "a key")
+        kinds = ((k.ENTER, k.ITEMS), (k.BOTH_ITEMS, k.ITEMS), (k.BOTH_STACKS, k.STACKS),
+                 (k.BESIDE, k.LEXER))  # fmt: skip
         for tag, kind in kinds:
             others = (-1,) if tag == k.ENTER else ()
             _demand(self._all(values[tags == tag], kind, *others), "a value")

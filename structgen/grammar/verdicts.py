@@ -6,7 +6,8 @@ grammar (whether a terminal is *not* allowed is whether an ambiguous grammar lea
 answers come near: what can be finished even beside all that an LALR parser would look for surely
 can; what cannot be even if the lexer looks for one terminal at a time cannot. For what is left a
 text is looked for; where none is found within a limit, the thread is given up. So it is with a
-layout by indentation, whose stacks hold the widths of lines as well.
+layout by indentation, whose stacks hold the widths of lines as well, and where an LALR parser
+stands beside them only the second answer is there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 FEW_POSITIONS, MAX_POSITIONS = 32, 1_000  # looked at for a text that finishes a thread
 SURE_STEPS = 2_000  # to see that all lexemes end well, which only spares asking for each
+HASTE = 8  # in the search for it: any text will do
 SOME_POSITIONS, SOME_STEPS = 300, 1_000  # first, where another automaton has to accept, too
 
 Thread = tuple[int, int, int]
@@ -40,6 +42,7 @@ class Verdicts:
         self._automaton = automaton
         self._k = kernels("grammar_tables")
         self._ordered = bool(automaton.tables.info[self._k.ORDERED])
+        self._guided = automaton.is_guided
         self._alone = LexemeEnds(automaton, automaton.rests, None)
         self._laid_out = bool(automaton.tables.info[self._k.NEWLINE] >= 0)
         self._safe = not automaton.is_checked  # all can be finished where no watch is left
@@ -97,13 +100,16 @@ class Verdicts:
 
         most: steps to take.
         """
-        known = self._finishes(self._surely, thread, most)
-        if known or not self._ordered:
-            return known
+        if not self._guided:
+            known = self._finishes(self._surely, thread, most)
+            if known or not self._ordered:
+                return known
         return None if self._finishes(self._perhaps, thread, most) is not False else False
 
     def is_sure(self, lexer: int, stacks: int) -> bool:
         """Whether all lexemes that a lexer state can become can surely be finished there."""
+        if self._guided:
+            return False
         found = self._alternatives.get(lexer)
         if found is None:
             states = self._alone.states_from(lexer)
@@ -116,7 +122,7 @@ class Verdicts:
         """Whether a thread can be finished as `finishing` sees it, None where it gave up."""
         lexer, stacks, watches = thread
         if lexer == self._automaton.field(stacks, 6):
-            return finishing.can_end(stacks, watches, most)
+            return finishing.can_end(self._automaton.bare_stacks(stacks), watches, most)
         return self._ends_well(finishing, stacks, self._alone.of(lexer, watches), most)
 
     def _ends_well(
@@ -131,7 +137,8 @@ class Verdicts:
         found: bool | None = False
         for terminals, watches in ends:
             beyond = self._automaton.ask(scan_any, stacks, terminals)
-            known = beyond != DEAD and finishing.can_end(beyond, watches, most)
+            bare = beyond if beyond == DEAD else self._automaton.bare_stacks(beyond)
+            known = beyond != DEAD and finishing.can_end(bare, watches, most)
             if known:
                 return True
             found = None if known is None else found
@@ -147,7 +154,7 @@ class Verdicts:
         mode = int(automaton.tables.info[self._k.CHECKED])
         automaton.tables.info[self._k.CHECKED] = kernels("grammar_verdicts").NEVER
         try:
-            way = self._completions.search(at, is_enough, most)
+            way = self._completions.search(at, is_enough, most, HASTE)
             for one in self._read_by(way or [], is_enough):
                 self._remember(one, verdict=True)
         except BudgetError:
@@ -180,7 +187,7 @@ class Verdicts:
     def _is_known(self, at: int) -> bool:
         """Whether a position has a thread that is known to be finishable, or can be seen to be."""
         return self._is_kept(at) or (
-            not self._safe
+            not (self._safe or self._guided)
             and any(self._finishes(self._surely, t) for t in self._automaton.threads(at))
         )
 

@@ -10,6 +10,7 @@ from structgen.jit import kernels
 if TYPE_CHECKING:
     from structgen.grammar.automaton import GrammarAutomaton
 
+FAR = 1 << 28  # bytes to the end of a terminal that has none
 MOST_TERMINALS = 12
 MOST_RULES = 4
 
@@ -26,8 +27,12 @@ def expected(automaton: GrammarAutomaton, at: int) -> str:
         if states[0] < 0:
             fresh |= dict.fromkeys(automaton.record(automaton.field(stacks, 5)))
         else:
-            going_on = [s for s in states if (automaton.tables.next[s] >= 0).any()]
-            begun |= dict.fromkeys(automaton.constant(k.S_TERMINAL, state) for state in going_on)
+            begun |= dict.fromkeys(
+                automaton.constant(k.S_TERMINAL, state)
+                for state in states
+                if (automaton.tables.next[state] >= 0).any()
+                and automaton.constant(k.S_DISTANCE, state) < FAR
+            )
             ends = automaton.endings(lexer)
             for terminals, _watches in ends:
                 beyond = automaton.ask(scan_any, stacks, terminals)

@@ -95,11 +95,12 @@ class Lark(GrammarSpec):
 
     grammar: its text; `%json {...}` in a rule stands for a JSON text of that schema. start: the
     rule to start from. lexing: "free", as Lark's Earley parser with its dynamic lexer: each
-    terminal is matched by itself wherever the grammar allows it; or "longest", as its contextual
-    lexer: of the terminals that are allowed, the first in Lark's order of priority and length.
-    Allowed are those that can come next; the tables of an LALR parser may name more after a rule
-    that is used in several places, and where Lark then reads one of these, it fails and this does
-    not. With either, a text of a spec inside may end wherever the spec's texts may, and the lexer
+    terminal is matched by itself wherever the grammar allows it; "longest", as its LALR parser with
+    the contextual lexer: of the terminals in the row of the parser's state, the first in Lark's
+    order of priority and length; or "viable", of those that can come next. The tables of an LALR
+    parser may name more after a rule that is used in several places, and where Lark then reads one
+    of these, it fails. Where Lark makes no tables, and with specs inside, "longest" is "viable".
+    With any of them, a text of a spec inside may end wherever the spec's texts may, and the lexer
     takes no notice of it: both are read side by side. import_paths: folders for `%import`. path:
     the file that the text is from, for `%import .name`. layout: how indentation makes terminals.
     refs: what terminals under `%declare` are, as specs.

@@ -89,7 +89,7 @@ AB: "ab" "b"*
 """
 
 
-@pytest.mark.parametrize("lexing", ["free", "longest"])
+@pytest.mark.parametrize("lexing", ["free", "longest", "viable"])
 @pytest.mark.parametrize("pattern", [r"\(*a+b*\)*", r".*\(ab*\)b.*", r"[^a]*a[^a]*", r"(a|\(|\))*"])
 def test_lark_grammars_and_patterns(lexing: Any, pattern: str) -> None:
     """With either lexer the product has what the grammar alone has, of what the pattern matches."""

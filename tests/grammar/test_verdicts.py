@@ -17,7 +17,7 @@ from structgen.jit import kernels
 from tests.grammar.test_automaton import automaton_of, grammar, grammars
 
 
-@pytest.mark.parametrize("lexing", ["free", "longest"])
+@pytest.mark.parametrize("lexing", ["free", "viable"])
 def test_stacks_without_bound_are_no_trouble(lexing: str) -> None:
     """Where each way on opens one more rule and none can be closed, that is told at once."""
     of = grammar(
@@ -62,7 +62,7 @@ def test_several_lexemes_until_it_is_known_that_one_has_ended() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(grammars("longest"), st.integers(2, 5))
+@given(grammars("viable"), st.integers(2, 5))
 def test_contexts_hold_all_that_the_lexer_looks_for(of: Grammar, length: int) -> None:
     """Whatever terminals have been read, those allowed then are part of one context."""
     automaton = automaton_of(of)
