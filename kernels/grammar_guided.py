@@ -16,7 +16,7 @@ from structgen.kernels.grammar_stacks import call_scan, described
 from structgen.kernels.grammar_tables import (
     AT_SCAN_GUIDED,
     BESIDE,
-    CHOOSES,
+    CHOICE,
     GRAMMAR,
     GUIDED,
     INT,
@@ -49,6 +49,7 @@ from structgen.kernels.grammar_tables import (
 from structgen.kernels.tables import DEAD, UNKNOWN
 
 NOTHING = -(1 << 30)  # the step with a terminal that the lexer looks for and the parser never reads
+READS_ALL, CHOOSES, ERRS = 0, 1, 2  # parsers: without conflicts, with harmless ones, with others
 MOST_REDUCED = 1 << 24  # rules in a row; more only where a file is broken
 
 
@@ -181,7 +182,7 @@ def guided(t, stacks, lalr):  # type: ignore[no-untyped-def]
     if found < 0 or t.rec[found, 6] >= 0:
         return found
     ends, terminals = numba.int64(t.rec[stacks, 4]), numba.int64(t.rec[stacks, 5])
-    if t.info[CHOOSES] == 1:
+    if t.info[CHOICE] != READS_ALL:
         if ends == 1:
             end = parsed(t, lalr, t.info[TERMINAL_COUNT])
             if end < DEAD:

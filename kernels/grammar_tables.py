@@ -37,7 +37,7 @@ GUIDED = 11  # stacks, LALR; fields as those of STACKS
 RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = range(6)
 NEED, ORDERED, CHECKED, TERMINAL_COUNT, REGION, END_ITEMS, MANY_GROUPS = 6, 9, 10, 11, 12, 13, 14
 NEWLINE, INDENT, DEDENT = 15, 16, 17  # terminals of a layout, -1 without one
-FIRST_STATE, LAST_STATE, CHOOSES = 18, 19, 20  # of an LALR parser, -1 without; whether it may err
+FIRST_STATE, LAST_STATE, CHOICE = 18, 19, 20  # of an LALR parser, -1 without; if it may err
 # ... and where the addresses of kernels stand that others call by them.
 (
     AT_BOTH_ITEMS, AT_CLOSED, AT_SCAN, AT_LAID, AT_SCAN_LAID, AT_SCAN_ANY, AT_NEXT_LEXER,

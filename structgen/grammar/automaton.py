@@ -77,8 +77,7 @@ class GrammarAutomaton(Automaton):
         adjacency = self._adjacency(used, terminals, samples, syntax.start)
         self.before_inside = adjacency.last_bytes(samples)
         self.follow = adjacency.follow_classes()
-        chooses = bool(self.tables.info[self._k.CHOOSES])
-        safe = used.layout is not None or (not chooses and self._is_safe(used, adjacency))
+        safe = used.layout is not None or self._is_safe(used, adjacency)
         verdicts = kernels("grammar_verdicts")
         self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
         if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
@@ -103,9 +102,12 @@ class GrammarAutomaton(Automaton):
         self.start = self.ask(kernels("grammar_masks").place_of, lexer, stacks, watches)
 
     def _is_safe(self, grammar: Grammar, adjacency: Adjacency) -> bool:
-        """Whether it can be shown that lexing leads to no dead end."""
-        if adjacency.is_safe():
+        """Whether it can be shown that lexing, and a parser that guides it, lead to no dead end."""
+        k, choice = kernels("grammar_guided"), self.tables.info[self._k.CHOICE]
+        if choice != k.ERRS and adjacency.is_safe():
             return True
+        if choice != k.READS_ALL:
+            return False
         numbers = {terminal.name: i for i, terminal in enumerate(in_larks_order(grammar))}
         ignored = [numbers[name] for name in grammar.ignore]
         relations = Relations(grammar, numbers, ignored, adjacency.can_follow())

@@ -41,7 +41,9 @@ class Guide:
         if grammar.layout is not None and grammar.layout.newline in numbers:
             for row in self.rows:  # a line break is looked for everywhere
                 row.setdefault(numbers[grammar.layout.newline], kernels("grammar_guided").NOTHING)
-        self.chooses = lalr.chooses or any(self._ignored & row.keys() for row in self.rows)
+        g = kernels("grammar_guided")
+        used = any(self._ignored & row.keys() for row in self.rows)
+        self.choice = g.ERRS if used or lalr.errs else g.CHOOSES if lalr.chooses else g.READS_ALL
         self.in_vain: set[int] = set()
 
     def contexts(self) -> list[int]:
@@ -64,7 +66,7 @@ class Guide:
                 for symbol in looked_for & row.keys()
                 if beside[symbol] and (row[symbol] < 0 or self._lalr.useless)
             }
-        if not self.in_vain and not self.chooses:
+        if not self.in_vain and self.choice == kernels("grammar_guided").READS_ALL:
             return tables
         k = kernels("grammar_tables")
         constants = {
@@ -77,7 +79,7 @@ class Guide:
         info = tables.info.copy()
         info[: k.NEED] = 0
         info[[k.RECORDS, k.HEAP]] = 1
-        info[[k.FIRST_STATE, k.LAST_STATE, k.CHOOSES]] = 0, self._lalr.last, self.chooses
+        info[[k.FIRST_STATE, k.LAST_STATE, k.CHOICE]] = 0, self._lalr.last, self.choice
         return begun(constants, after, tables.watch, info)
 
     def _with_shadows(self, constants: dict[int, Any], nexts: Any) -> Any:

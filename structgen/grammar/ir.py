@@ -115,7 +115,8 @@ class Lalr:
     steps: for each state what it does with a terminal, END or a rule's name: the state that comes
     next, or -1 - the rule to reduce first; state 0 is the first one. rules: names and lengths.
     last: the state in which the text may end. chooses: whether there were conflicts, in which one
-    of two ways to read a text was chosen. useless: whether some of it leads to no text.
+    of two ways to read a text was chosen. errs: whether a text may be left then that nothing
+    finishes. useless: whether some of it leads to no text.
     """
 
     END: ClassVar[str] = "$END"
@@ -124,6 +125,7 @@ class Lalr:
     rules: tuple[tuple[str, int], ...]
     last: int
     chooses: bool
+    errs: bool
     useless: bool = False
 
     @property

@@ -34,16 +34,82 @@ def lalr_of(built: Any, start: str, expressions: Iterable[Expression]) -> Lalr |
             return None
     try:
         _, rules, _ = built.compile([start], ())
-        analysis: Any = LALR_Analyzer(ParserConf(rules, {}, [start]))
+        analysis: Any = LALR_Analyzer(ParserConf(rules, {}, [start]), debug=True)  # keeps states
         analysis.compute_lalr()
     except LarkGrammarError:
         return None
-    chooses = any(
-        symbol in itemset.transitions or len(reduced) > 1
+    conflicts = [
+        (itemset.closure, symbol, reduced)
         for itemset in analysis.lr0_itemsets
         for symbol, reduced in itemset.lookaheads.items()
-    )
-    return _numbered(analysis.parse_table, start, chooses)
+        if symbol in itemset.transitions or len(reduced) > 1
+    ]
+    table, texts = analysis.parse_table, _shortest(rules)
+    harmless = all(_can_be_made_up_for(conflict, table.states, texts) for conflict in conflicts)
+    return _numbered(table, start, bool(conflicts), not harmless)
+
+
+def _shortest(rules: Iterable[Any]) -> dict[Any, list[Any]]:
+    """A shortest row of terminals for each rule's name that has one."""
+    found: dict[Any, list[Any]] = {}
+    grown = True
+    while grown:
+        grown = False
+        for rule in rules:
+            if all(symbol.is_term or symbol in found for symbol in rule.expansion):
+                text = _text(rule.expansion, found)
+                if rule.origin not in found or len(text) < len(found[rule.origin]):
+                    found[rule.origin] = text
+                    grown = True
+    return found
+
+
+def _text(symbols: Iterable[Any], texts: dict[Any, list[Any]]) -> list[Any]:
+    return [t for symbol in symbols for t in ([symbol] if symbol.is_term else texts[symbol])]
+
+
+def _can_be_made_up_for(conflict: Any, states: Any, texts: dict[Any, list[Any]]) -> bool:
+    """Whether a rule that is not reduced in a conflict can be, behind more text.
+
+    As with a dangling else: behind `if e s` comes `else`, which is read as its own; when that has
+    been read to its end, the whole is reduced on the next `else`. So wherever the grammar goes on,
+    the parser can, too. conflict: state, terminal, the rules to reduce.
+    """
+    state, symbol, reduced = conflict
+    if len(reduced) > 1:
+        return False
+    (short,) = reduced
+    for item in state:
+        long, at = item.rule, item.index
+        if long.origin != short.origin or list(long.expansion[:at]) != list(short.expansion):
+            continue
+        rest = long.expansion[at:]
+        if not rest or rest[0] != symbol or not all(s.is_term or s in texts for s in rest):
+            continue
+        if _reduces([*_text(rest, texts), symbol], long, state, states):
+            return True
+    return False
+
+
+def _reduces(text: list[Any], rule: Any, state: Any, states: Any) -> bool:
+    """Whether a text, read from a state on, leads to where a rule that began before is reduced.
+
+    With its last terminal, which is not read.
+    """
+    stack = [state]
+    for place, symbol in enumerate(text, 1):
+        while True:
+            action, to = states[stack[-1]].get(symbol.name, (None, None))
+            if action is None:
+                return False
+            if action is Shift:
+                stack.append(to)
+                break
+            if len(to.expansion) >= len(stack):
+                return bool(to == rule and place == len(text))
+            del stack[len(stack) - len(to.expansion) :]
+            stack.append(states[stack[-1]][to.origin.name][1])
+    return False
 
 
 def _written_out(expression: Expression) -> int:
@@ -75,7 +141,7 @@ def _written_out(expression: Expression) -> int:
     return alternatives(expression) + inside
 
 
-def _numbered(table: Any, start: str, chooses: bool) -> Lalr:
+def _numbered(table: Any, start: str, chooses: bool, errs: bool) -> Lalr:
     """Lark's tables with states and rules in an order that is the same every time."""
     number = {table.start_states[start]: 0}
     listed = list(number)
@@ -95,4 +161,4 @@ def _numbered(table: Any, start: str, chooses: bool) -> Lalr:
         for state in listed
     )
     shapes = tuple((str(rule.origin.name), len(rule.expansion)) for rule in rules)
-    return Lalr(steps, shapes, number[table.end_states[start]], chooses)
+    return Lalr(steps, shapes, number[table.end_states[start]], chooses, errs)

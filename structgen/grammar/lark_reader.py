@@ -161,7 +161,7 @@ class _Reader:
             expression = self._expression(steps.transform(tree))
             self.expressions.append(expression)
             self.bnf.add(str(name), expression, self.text.defined(name))
-        self._add_terminals()
+        self._add_terminals(start)
         grammar = self.bnf.grammar(start, self.ignore, lexing, self.layout)
         if lexing != "longest" or any(t.nested is not None for t in grammar.terminals.values()):
             return grammar
@@ -212,21 +212,43 @@ class _Reader:
             )
         return Repeat(body, low, high)
 
-    def _add_terminals(self) -> None:
-        """Define the terminals that rules use or that are ignored."""
+    def _add_terminals(self, start: str) -> None:
+        """Define the terminals that rules use or that are ignored.
+
+        Only those that the start leads to have to say what their texts are.
+        """
         used = {name for rule in self.bnf.rules.values() for a in rule.alternatives for name in a}
         used.update(self.ignore)
         if self.layout is not None:
             used.add(self.layout.newline)
+        reached = self._reached(start)
         for definition in self.terminals:
             if definition.name in used:
-                terminal = self._terminal(definition)
-                self.bnf.terminals[terminal.name] = terminal
+                try:
+                    self.bnf.terminals[definition.name] = self._terminal(definition)
+                except UnsupportedSchemaError:
+                    if definition.name in reached:
+                        raise
+                    self.bnf.terminals[definition.name] = self._without_text(definition.name)
+        layout = self.layout
+        made_up = () if layout is None else (layout.indent, layout.dedent)
         for name in sorted(self.declared & used - set(self.bnf.terminals)):
-            layout = self.layout
-            if layout is None or name not in (layout.indent, layout.dedent):
+            if name in reached and name not in made_up:
                 self._refuse_declared(name, "terminal")
-            self.bnf.terminals[name] = Terminal(name, EMPTY, place=self.text.defined(name))
+            self.bnf.terminals[name] = self._without_text(name)
+
+    def _without_text(self, name: str) -> Terminal:
+        return Terminal(name, EMPTY, place=self.text.defined(name))
+
+    def _reached(self, start: str) -> set[str]:
+        """The rules and terminals that the start leads to, and what is ignored."""
+        found, todo = {start, *self.ignore}, [start]
+        while todo:
+            rule = self.bnf.rules.get(todo.pop())
+            fresh = {name for a in rule.alternatives for name in a} - found if rule else set()
+            found |= fresh
+            todo += fresh
+        return found
 
     def _terminal(self, definition: TerminalDef) -> Terminal:
         name, pattern = str(definition.name), definition.pattern

@@ -144,7 +144,7 @@ class _Check:
         symbols, row = self._part(k.LR_SYMBOL), np.diff(self._part(k.LR_START))
         row = np.repeat(np.arange(self._states), row)
         _demand(((symbols[1:] > symbols[:-1]) | (row[1:] != row[:-1])).all(), "a row")
-        _demand(ends[0] < self._states and 0 <= info[k.CHOOSES] <= 1, "a parser")
+        _demand(ends[0] < self._states and 0 <= info[k.CHOICE] <= 2, "a parser")
 
     # -- records ----------------------------------------------------------------------------------
 

@@ -191,6 +191,33 @@ def test_most_grammars_need_no_parser_beside_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "errs"),
+    [
+        ('start: "i" start | "i" start "e" start | "x"', False),
+        ('start: "i" start | "i" start "e" start "f" | "x"', False),
+        ('start: "i" start | "i" start "e" | "x"', False),
+        ('start: "i" start "g" | "i" start "e" start | a\na: "i" start | "x"', True),
+        (GRAMMARS["chosen too early"][0], False),
+        (GRAMMARS["ignored and read"][0], True),
+    ],
+)
+def test_conflicts_that_do_no_harm_are_known(text: str, errs: bool) -> None:
+    """Where what is read instead can be reduced as well, no text is searched for at each place."""
+    automaton = sg.Lark(text, lexing="longest").automaton()
+    assert isinstance(automaton, GrammarAutomaton)
+    assert automaton.is_checked == errs
+    draw, completions, at = random.Random(text), automaton.completions(), automaton.start
+    parser = lark.Lark(text, parser="lalr", lexer="contextual")
+    read = b""
+    for _ in range(30):
+        assert lark_accepts(parser, (read + completions.shortest(at)).decode())
+        following = automaton.next_bytes(at)
+        if following:
+            read += bytes((draw.choice(following),))
+            at, _ = automaton.run(automaton.start, read)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         'start: a "x" | b "x"\na: "y"\nb: "y"',  # two rules to reduce

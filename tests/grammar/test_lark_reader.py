@@ -212,6 +212,14 @@ def test_schemas_and_specs_stand_inside_grammars() -> None:
     assert grammar.rules["b"].place == Place(4, 1)
 
 
+@pytest.mark.parametrize("rest", ['"b" _IN\n%declare _IN', r'"b" ODD' + "\nODD: /(b)\\1/"])
+def test_what_nothing_leads_to_need_not_mean_anything(rest: str) -> None:
+    """A terminal that is declared only, or not regular, in a rule that is not used."""
+    sg.check(sg.Lark(f'start: "a"\nother: {rest}'), "a")
+    with pytest.raises(UnsupportedSchemaError):
+        sg.Lark(f'start: "a" other\nother: {rest}').automaton()
+
+
 def test_layout_gives_declared_terminals_a_meaning() -> None:
     """Indent and dedent need no text of their own."""
     layout = Indentation("NL", "IN", "OUT")
