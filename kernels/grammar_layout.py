@@ -30,7 +30,7 @@ from structgen.kernels.grammar_tables import (
     LAYOUT,
     MANY_GROUPS,
     NEWLINE,
-    S_TERMINAL,
+    S_WIDTH,
     SCAN,
     SCANS,
     SETS,
@@ -48,6 +48,9 @@ from structgen.kernels.grammar_tables import (
     sort,
 )
 from structgen.kernels.tables import DEAD, UNKNOWN
+
+# What the width of a line is to states: nothing; it counts; it will once the line has ended.
+NO_WIDTH, LATER, COUNTS = 0, 1, 2
 
 
 @inner(INT(GRAMMAR, INT))
@@ -214,15 +217,14 @@ call_scan_any = called(scan_any, AT_SCAN_ANY)
 
 
 @inner(INT(GRAMMAR, INT))
-def counts(t, lexer):  # type: ignore[no-untyped-def]
-    """1 if a lexer state reads a line break, whose width counts, else 0."""
+def width_in(t, lexer):  # type: ignore[no-untyped-def]
+    """What the width of a line is to a lexer state: NO_WIDTH, LATER or COUNTS."""
     if t.rec[lexer, 6] < 0:
-        found = 0
+        found = numba.int64(NO_WIDTH)
         start = numba.int64(t.rec[lexer, 0])
         for i in range(start, start + t.rec[lexer, 1]):
-            state = t.heap[i]
-            if state >= 0 and fixed(t, S_TERMINAL, state) == t.info[NEWLINE]:
-                found = 1
+            if t.heap[i] >= 0:
+                found = max(found, fixed(t, S_WIDTH, t.heap[i]))
         t.rec[lexer, 6] = found
     return numba.int64(t.rec[lexer, 6])
 
@@ -230,7 +232,7 @@ def counts(t, lexer):  # type: ignore[no-untyped-def]
 @inner(INT(GRAMMAR, INT, INT, INT))
 def counted(t, stacks, lexer, kind):  # type: ignore[no-untyped-def]
     """The stacks after one more byte of a lexeme, with the width of the line so far."""
-    if t.rec[stacks, 2] != LAID or counts(t, lexer) == 0:
+    if t.rec[stacks, 2] != LAID or width_in(t, lexer) == NO_WIDTH:
         return stacks
     start = numba.int64(t.rec[stacks, 0])
     inner, widths = numba.int64(t.heap[start]), numba.int64(t.heap[start + 1])
@@ -238,5 +240,5 @@ def counted(t, stacks, lexer, kind):  # type: ignore[no-untyped-def]
     if brackets > 0:
         return stacks
     columns = fixed(t, C_COLUMNS, kind)
-    width = numba.int64(0) if columns < 0 else width + columns
+    width = numba.int64(0) if columns < 0 or width_in(t, lexer) == LATER else width + columns
     return call_laid(t, inner, widths, brackets, min(width, 1 << 20))

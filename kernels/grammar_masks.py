@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import called, folded, inner, lean
-from structgen.kernels.grammar_layout import call_scan_any, counts
+from structgen.kernels.grammar_layout import call_scan_any
 from structgen.kernels.grammar_loops import flows, place_loops
 from structgen.kernels.grammar_parts import call_build
 from structgen.kernels.grammar_step import (
@@ -24,7 +24,6 @@ from structgen.kernels.grammar_tables import (
     INT,
     LEX,
     LEXER,
-    NEWLINE,
     PAIRED,
     REACHED,
     READ,
@@ -227,8 +226,7 @@ def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def
 @folded(INT(GRAMMAR, PARTS_T, INT, INT))
 def cut(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     """`clusters` of a lexer state where a trie is large, 0 where it is better read as a whole."""
-    whole = p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED] and t.info[CHECKED] != ALWAYS
-    if whole and (t.info[NEWLINE] < 0 or counts(t, lexer) == 0):
+    if p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED] and t.info[CHECKED] != ALWAYS:
         return numba.int64(0)
     if t.rec[lexer, 5] >= 0:
         return numba.int64(t.rec[lexer, 5])
@@ -261,12 +259,10 @@ def is_walked(t, p, trie, lexer, stacks, watches):  # type: ignore[no-untyped-de
 
 @folded(INT(GRAMMAR, INT, INT, INT))
 def is_partless(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
-    """1 if what a lexer state reads depends on more than parts are made for, 0 if not, or a code.
+    """1 if it must be asked whether each lexeme of a lexer state can be finished, else 0; a code.
 
-    Namely on how wide the line is, or on whether each lexeme can be finished by itself.
+    Parts are not made for that.
     """
-    if t.info[NEWLINE] >= 0 and counts(t, lexer) == 1:
-        return numba.int64(1)
     if t.info[CHECKED] != ALWAYS or watches != 0:
         return numba.int64(t.info[CHECKED] == ALWAYS)
     sure = is_sure(t, lexer, stacks)

@@ -3,7 +3,7 @@
 What a walk below a node of the vocabulary's trie finds depends on the lexer state there alone. It
 is noted: names and keywords that begin like names go on in the same state soon. Watches on the
 lexemes before are mostly settled within a few bytes; where it is for the stacks to say whether they
-ever can be, the walk is left to those who know them.
+ever can be, or how wide a line is, the walk is left to those who know them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import folded, inlined, inner
+from structgen.kernels.grammar_layout import COUNTS, width_in
 from structgen.kernels.grammar_lexer import (
     both_watches,
     call_endings,
@@ -19,7 +20,7 @@ from structgen.kernels.grammar_lexer import (
 )
 from structgen.kernels.grammar_loops import is_whole, may_follow
 from structgen.kernels.grammar_step import known_after
-from structgen.kernels.grammar_tables import CHECKED, CLASS, GRAMMAR, INT, PAIRED, fixed
+from structgen.kernels.grammar_tables import CHECKED, CLASS, GRAMMAR, INT, NEWLINE, PAIRED, fixed
 from structgen.kernels.grammar_tries import (
     FEW,
     GROUPS,
@@ -42,7 +43,7 @@ from structgen.kernels.tables import DEAD, UNKNOWN, find, slot_of
 
 SMALL_SUBTREE = 2  # nodes; below, walking is no slower than looking
 LEXER_OF = (1 << 31) - 1  # the bits of a state that hold the lexer state, below those of watches
-BY_STACKS = -20  #: whether a lexeme can be finished depends on the stacks
+BY_STACKS = -20  #: whether a lexeme can be finished, or how it goes on, depends on the stacks
 
 
 @folded(INT(PARTS_T, INT, INT))
@@ -214,6 +215,8 @@ def state_after(t, state, kind):  # type: ignore[no-untyped-def]
     Or BY_STACKS.
     """
     after = lexer_after(t, state & LEXER_OF, kind)
+    if after >= 0 and t.info[NEWLINE] >= 0 and width_in(t, after) == COUNTS:
+        return numba.int64(BY_STACKS)
     if after < 0 or state <= LEXER_OF:
         return after
     watches = call_next_watches(t, state >> 31, kind)

@@ -11,7 +11,14 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import called, inlined, inner, lean
-from structgen.kernels.grammar_layout import call_scan_any, call_scan_laid, counted
+from structgen.kernels.grammar_layout import (
+    COUNTS,
+    LATER,
+    NO_WIDTH,
+    call_scan_any,
+    call_scan_laid,
+    counted,
+)
 from structgen.kernels.grammar_lexer import (
     both_watches,
     call_endings,
@@ -213,8 +220,10 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
     if found < DEAD or ends < 0:
         return numba.int64(SEVERAL)
     if found >= 0:
-        if t.info[NEWLINE] >= 0 and t.rec[found, 6] != 0 and fixed(t, C_COLUMNS, kind) != 0:
-            return numba.int64(SEVERAL)
+        if t.info[NEWLINE] >= 0 and t.rec[found, 6] != NO_WIDTH:
+            stays = t.rec[found, 6] == LATER and t.rec[lexer, 6] == LATER
+            if not stays and (t.rec[found, 6] != COUNTS or fixed(t, C_COLUMNS, kind) != 0):
+                return numba.int64(SEVERAL)
         found = (found << 31) | stacks
     for i in range(t.heap[ends]):
         watches = numba.int64(t.heap[ends + 2 + 2 * i])
@@ -231,7 +240,7 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
         first = known_after(t, t.rec[beyond, 6], kind)
         if first == DEAD:
             continue
-        if first < 0 or found != DEAD or (t.info[NEWLINE] >= 0 and t.rec[first, 6] != 0):
+        if first < 0 or found != DEAD or (t.info[NEWLINE] >= 0 and t.rec[first, 6] != NO_WIDTH):
             return numba.int64(SEVERAL)
         found = (first << 31) | beyond
     return found

@@ -24,7 +24,7 @@ NEED_SURE = -10  #: nor is it whether all with that lexer state and stacks, info
 ITEMS = 1  # rests of rules: may be empty, number without the empty one, terminals, cost
 TERMINALS = 2  # terminals: lexer state before any of them, whether a spec inside is one
 STACKS = 3  # pairs (items, stacks below): closed form, may end, terminals, lexer state, cost
-LEXER = 4  # states of terminals' automata, after -1 at the start: row, endings, clusters, counts
+LEXER = 4  # states of terminals' automata, after -1 at the start: row, endings, clusters, what width is to it
 WATCHES = 5  # states of watches: row, fails if the text ends here
 THREADS = 6  # triples (lexer state, stacks, watches)
 LAID = 7  # stacks, open lines, open brackets, width; fields as those of STACKS
@@ -54,8 +54,8 @@ BESIDE, GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 0, 1, 2, 3,
     CLASS, T_START, T_IGNORED, RENAME_START, RENAME, WITHIN_START, WITHIN,
     S_TERMINAL, S_ENDS, S_OWN, S_MATCH, S_DISTANCE, W_FAILS, T_BRACKET,
     C_COLUMNS, T_INSIDE, T_SHADOW, TIED_START, TIED,
-    LR_START, LR_SYMBOL, LR_STEP, LR_SIZE, LR_NAME, FIXED_COUNT,
-) = range(33)  # fmt: skip
+    LR_START, LR_SYMBOL, LR_STEP, LR_SIZE, LR_NAME, S_WIDTH, FIXED_COUNT,
+) = range(34)  # fmt: skip
 
 # Regions of `work`, each info[REGION] ints long.
 (

@@ -96,7 +96,7 @@ class Guide:
         after = np.where(is_shadow[:, None], place[1][nexts[old]], place[0][nexts[old]])
         starts = constants[k.T_START]
         constants[k.T_START], constants[k.T_SHADOW] = place[0][starts], place[1][starts]
-        for name in (k.S_TERMINAL, k.S_ENDS, k.S_OWN, k.S_MATCH, k.S_DISTANCE):
+        for name in (k.S_TERMINAL, k.S_ENDS, k.S_OWN, k.S_MATCH, k.S_DISTANCE, k.S_WIDTH):
             constants[name] = constants[name][old]
         lexer = kernels("grammar_lexer")
         constants[k.S_ENDS] = np.where(is_shadow, lexer.IN_VAIN, 1) * constants[k.S_ENDS]

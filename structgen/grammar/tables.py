@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from structgen.errors import BudgetError, UnsupportedSchemaError
 from structgen.grammar import tables_check as checks
-from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.ir import Grammar, Indentation, Terminal
 from structgen.grammar.lexemes import Automata, distinct_columns, of_terminal
 from structgen.grammar.syntax import Syntax, syntax_of
 from structgen.jit import kernels
@@ -71,9 +71,13 @@ def tables_of(
         k.T_BRACKET: np.zeros(len(terminals), np.int32),
         k.C_COLUMNS: states["columns"],
         k.T_INSIDE: np.array([int(i in inside) for i in range(len(terminals))], np.int32),
+        k.S_WIDTH: np.zeros(len(after), np.int32),
         **_unguided(len(terminals)),
     }
-    laid_out = _layout(grammar, terminals, fixed) if grammar.layout is not None else [-1] * 3
+    laid_out = [-1] * 3
+    if grammar.layout is not None:
+        laid_out = _layout(grammar.layout, terminals, fixed)
+        fixed[k.S_WIDTH] = _widths(laid_out[0], fixed, after)
     info = _info(ordered, len(terminals), laid_out)
     return begun(fixed, after, watch, info), syntax
 
@@ -145,11 +149,9 @@ def _is_made_up(terminal: Terminal, grammar: Grammar) -> bool:
     return layout is not None and terminal.name in (layout.indent, layout.dedent)
 
 
-def _layout(grammar: Grammar, terminals: list[Terminal], fixed: dict[int, Any]) -> list[int]:
+def _layout(layout: Indentation, terminals: list[Terminal], fixed: dict[int, Any]) -> list[int]:
     """The numbers of the terminals for line breaks, indents and dedents; notes the brackets."""
-    k, layout = kernels("grammar_tables"), grammar.layout
-    if layout is None:
-        return [-1] * 3
+    k = kernels("grammar_tables")
     numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
     for names, change in ((layout.opens, 1), (layout.closes, -1)):
         for name in names:
@@ -158,6 +160,21 @@ def _layout(grammar: Grammar, terminals: list[Terminal], fixed: dict[int, Any]) 
     columns = fixed[k.C_COLUMNS]
     columns[columns == 2] = layout.tab
     return [numbers.get(name, -1) for name in (layout.newline, layout.indent, layout.dedent)]
+
+
+def _widths(newline: int, fixed: Mapping[int, Any], after: Ints) -> Ints:
+    """For each state what the width of the line is to it (see `kernels.grammar_layout`)."""
+    k, layout = kernels("grammar_tables"), kernels("grammar_layout")
+    counts = (fixed[k.S_TERMINAL] == newline) & (fixed[k.S_ENDS] > 0)
+    on = after[:, fixed[k.C_COLUMNS] >= 0]
+    while True:  # back from where a line break may end, but not over the end of a line
+        more = counts | np.append(counts, False)[on].any(axis=1)
+        if (more == counts).all():
+            break
+        counts = more
+    later = (fixed[k.S_TERMINAL] == newline) & ~counts
+    found: Ints = np.where(counts, layout.COUNTS, np.where(later, layout.LATER, layout.NO_WIDTH))
+    return found.astype(np.int32)
 
 
 def _empty(size: int) -> npt.NDArray[np.int64]:

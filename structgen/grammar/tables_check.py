@@ -103,6 +103,7 @@ class _Check:
             k.S_DISTANCE: (states, 0, 1 << 30), k.W_FAILS: (watches, 0, 2),
             k.T_BRACKET: (terminals, -1, 2), k.T_INSIDE: (terminals, 0, 2),
             k.C_COLUMNS: (t.next.shape[1], -1, 1 << 20),
+            k.S_WIDTH: (states, 0, 3),
             k.T_SHADOW: (terminals, -1, states), k.TIED: (None, 0, terminals),
             k.LR_SYMBOL: (len(self._part(k.LR_STEP)), 0, 1 << 30),
             k.LR_SIZE: (len(self._part(k.LR_NAME)), 0, 1 << 30), k.LR_NAME: (None, 0, 1 << 30),
@@ -253,7 +254,7 @@ class _Check:
         watches = rec[rec[:, 2] == k.WATCHES]
         _demand(_within(watches[:, 4], 0, 2), "watches")
         lexers = rec[rec[:, 2] == k.LEXER]
-        _demand(_within(lexers[:, 6], -1, 2), "a lexer state")
+        _demand(_within(lexers[:, 6], -1, 3), "a lexer state")
         held, place = self._counted(lexers[lexers[:, 4] >= 0, 4], 2, 0)
         _demand(self._all(held[place % 2 == 0], k.TERMINALS), "an end")
         _demand(self._all(held[place % 2 == 1], k.WATCHES, 0), "an end")
