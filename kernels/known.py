@@ -27,8 +27,6 @@ class Known(NamedTuple):
 
     kinds: int32[Q], of lexer states: 0 as long as nobody has said; else SAID, SCALAR if it is
     between two characters of a scalar, ENTERS if it is in the white space before a lexeme.
-    lexemes: int32[F], of frames: where nothing but a scalar can come, the lexer state with which
-    it begins, else 0; -1 as long as nobody has said.
     plans: int64[H, 2], hash table: see `twins.planned` -> the address of a `twins.Plan`.
     places: int64[H], hash table of records: where each begins, or -1. records: int64[n], each its
     hash, the size of its key, its number, and its key. key: int64[k], a key that is looked for.
@@ -38,7 +36,6 @@ class Known(NamedTuple):
     """
 
     kinds: npt.NDArray[np.int32]
-    lexemes: npt.NDArray[np.int32]
     plans: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
     records: npt.NDArray[np.int64]
@@ -46,7 +43,7 @@ class Known(NamedTuple):
     sizes: npt.NDArray[np.int64]
 
 
-KNOWN = types.NamedTuple([I32, I32, HASH, I64, I64, I64, I64], Known)
+KNOWN = types.NamedTuple([I32, HASH, I64, I64, I64, I64], Known)
 known_at = loader(KNOWN)
 
 

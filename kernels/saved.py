@@ -42,6 +42,7 @@ from structgen.kernels.tables import (
     OUTLOOK,
     OWNER,
     PARENT,
+    PLAIN,
     POP,
     REST,
     SPANS_LATER,
@@ -233,7 +234,7 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
         bits, high = t.frames[f, ALLOWED], t.frames[f, HIGH]
         if not -1 <= t.frames[f, CHECKLIST] < t.sizes[12] or not 0 <= t.frames[f, ALIKE] < frames:
             return numba.int64(14)
-        if not 0 <= t.frames[f, BEGUN] < frames:
+        if not 0 <= t.frames[f, BEGUN] < frames or not 0 <= t.frames[f, PLAIN] < states:
             return numba.int64(14)
         if bits < -1 or (bits >= 0 and bits + (max(high, 1) + 7 >> 3) > t.sizes[8]):
             return numba.int64(14)

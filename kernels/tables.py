@@ -44,7 +44,7 @@ CHECK = 5  #: as GOTO, to the frame of checklist a for what has been ticked off
 
 FRAME, PARENT, TAKEN, BASE, TICKED, OUTLOOK = range(6)  # columns of `contexts`
 SOME = -2  #: in column TAKEN, some text that nobody asks for: a context made for masks only
-ENTRY, LEXEME, LOW, HIGH, ALLOWED, CHECKLIST, ALIKE, BEGUN = range(8)  # columns of `frames`
+ENTRY, LEXEME, LOW, HIGH, ALLOWED, CHECKLIST, ALIKE, BEGUN, PLAIN = range(9)  # columns of `frames`
 # Columns of `checklists`: the sets of no positions, of those that must be ticked off, and of all;
 # whether more may always follow; the frames where only more may follow, only the end, or both.
 NOTHING, REQUIRED, ALL, ENDLESS, ONLY_MORE, ONLY_END, EITHER = range(7)
@@ -112,10 +112,11 @@ class Tables(NamedTuple):
     letters: int32[n], code points. allowed: uint8[n], bits of positions.
     spans: int32[S, 3], first and last code point (relative to what was read of them), and the state
     behind. alike: int32[H], hash table over spans: the last state made with such a hash, or -1.
-    frames: int32[F, 8], the lexer state with which a frame begins, the one to which SKIP leads, the
+    frames: int32[F, 9], the lexer state with which a frame begins, the one to which SKIP leads, the
     range of positions of names, of which the end does not belong to it, where its bits in `allowed`
     begin (-1 when all in the range are allowed), the checklist that it begins, or -1, the frame
-    whose moves it has, and the one that will do in its place once a scalar has begun.
+    whose moves it has, the one that will do in its place once a scalar has begun, and the second of
+    these lexer states once more where nothing but a scalar can come, else 0.
     moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there.
     checklists: int32[K, 7], what is ticked off in some frames, see NOTHING and those behind it.
     sets: int64[n], sets of positions, each a word with its size in words (low half) and its hash,

@@ -58,6 +58,7 @@ from structgen.kernels.tables import (
     LEXEME,
     OF,
     OWNER,
+    PLAIN,
     POSITIONS,
     REST,
     SPANS_TEXT,
@@ -69,7 +70,7 @@ from structgen.kernels.walk import Rests
 
 ANEW, IN_ANY_CASE = 1, 2  # how `seek` goes about it
 AGAIN = -16  #: codes below it ask to be called ANEW when what they need is there
-NEED_SAID = -17  #: what there is to say of the lexer state and the frame of the position
+NEED_SAID = -17  #: what there is to say of the lexer state of the position
 NEED_PLAN = -18  #: plan number need[0], see `planned` for what follows it in `need`
 NEED_ROOM = -19  #: for more records
 NEED_LOOKS = -20  #: room for more outlooks
@@ -172,14 +173,14 @@ def begin(t, known, rests, pair):  # type: ignore[no-untyped-def]
     ):
         return numba.int64(NEED_ROOM)
     frame = t.contexts[ctx, FRAME]
-    if q >= known.kinds.shape[0] or frame >= known.lexemes.shape[0]:
+    if q >= known.kinds.shape[0]:
         return numba.int64(NEED_SAID)
     if known.kinds[q] == 0 and 0 < t.within[q, KIND] < SPANS_TEXT:
         if t.within[q, FLAGS] & KEYS != 0 or t.within[q, OWNER] >= 0:
             known.kinds[q] = SAID
-    if known.kinds[q] == 0 or known.lexemes[frame] < 0:
+    if known.kinds[q] == 0:
         return numba.int64(NEED_SAID)
-    begun = numba.int64(known.lexemes[frame])
+    begun = numba.int64(t.frames[frame, PLAIN])
     if known.kinds[q] & SCALAR != 0:
         begun = numba.int64(1)
     for k in range(t.asked.shape[0]):

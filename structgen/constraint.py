@@ -78,7 +78,8 @@ class Constraint:
         self._steps: dict[int, int] = {}
         self._ends: dict[int, bool] = {}
         self._size, self._countdown = vocabulary.size, CHECK_EVERY
-        self._eos = frozenset(vocabulary.eos_ids)
+        self._eos, self._specials = frozenset(vocabulary.eos_ids), vocabulary.special_ids
+        self._texts = vocabulary.tokens
         self._most_steps = int(STEPS * max_bytes) // STEP_BYTES
         known = common_of(vocabulary) if saved is None else saved
         self.writes_all_bytes = known.writes_all_bytes
@@ -135,15 +136,15 @@ class Constraint:
             return DEAD
         if token_id in self._eos:
             return FINAL if self.is_accepting(state) else DEAD
-        data = self.vocabulary.token_bytes(token_id)
-        if token_id in self.vocabulary.special_ids:
+        data = self._texts[token_id]
+        if token_id in self._specials:
             with self.lock:
                 self._stay_small()
-                pair = self.automaton.specials(self._pair(state)).get(data, DEAD)
-                return DEAD if pair < 0 else self._intern(pair, (state, data, True))
+                pair = self.automaton.specials(self._pair(state)).get(data or b"", DEAD)
+                return DEAD if pair < 0 else self._intern(pair, (state, data or b"", True))
         if not data:
             return DEAD
-        after = self.advance_bytes(state, data)
+        after, _ = self.read(state, data)
         if self._spellable is not None and after >= 0 and not self._spellable(after):
             return DEAD
         return after

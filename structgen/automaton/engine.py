@@ -57,7 +57,6 @@ class Engine(Numbering, Automaton):
         self._doors = kernels("doors")
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
-        self._lexemes: dict[int, int] = {}  # by frame: that of a scalar, else 0
         self._taken = TakenKeys(self.text, self._k.TAKEN)
         self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
         if saved is None:
@@ -170,16 +169,6 @@ class Engine(Numbering, Automaton):
         """The pair after an event, or DEAD."""
         return self.ask_at(self._doors.fired, ctx, label)
 
-    def scalar(self, ctx: int) -> int:
-        """The lexer state with which the lexeme of a context begins if it is a scalar, else 0."""
-        number = int(self.tables.contexts[ctx, self._k.FRAME])
-        found = self._lexemes.get(number)
-        if found is None:
-            is_scalar = self.frame(number).is_scalar
-            lexeme = int(self.tables.frames[number, self._k.LEXEME]) if is_scalar else 0
-            found = self._lexemes[number] = lexeme
-        return found
-
     def frame_at(self, ctx: int) -> Frame:
         """The innermost frame of a context, which knows what has been ticked off."""
         k, context = self._k, self.tables.contexts[ctx]
@@ -247,8 +236,9 @@ class Engine(Numbering, Automaton):
             checklist = self._checklist_ids[frame.checklist]
             self.tables = with_checklist(self.tables, checklist, frame.checklist)
         alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
+        plain = lexeme if frame.is_scalar else 0
         self.tables.frames[number] = (
-            entry, lexeme, frame.low, frame.high, bits, checklist, alike, begun,
+            entry, lexeme, frame.low, frame.high, bits, checklist, alike, begun, plain,
         )  # fmt: skip
         for label, code in self._checks.get(begun, {}).items():
             self._write(number, label, code)

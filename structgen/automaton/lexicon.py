@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from structgen.automaton.lexer import End, LexState, Row
 
-MAX_MANY = 128  # rows of states of which there are very many
+MAX_MANY = 256  # rows of states of which there are very many
 
 
 @dataclass(frozen=True, eq=False)

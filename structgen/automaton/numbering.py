@@ -108,6 +108,11 @@ class Numbering:
         return self._shared
 
     @property
+    def is_new(self) -> bool:
+        """Whether nothing of it was saved."""
+        return self._saved is None
+
+    @property
     def labels_made(self) -> int:
         """How many labels have a number."""
         return max(len(self._labels), self._saved.labels if self._saved else 0)

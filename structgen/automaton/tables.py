@@ -50,7 +50,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[An
         "allowed": np.zeros(64, np.uint8),
         "spans": np.zeros((128, 3), np.int32),
         "alike": np.full(2048, -1, np.int32),
-        "frames": np.full((64, 8), -1, np.int32),
+        "frames": np.full((64, 9), -1, np.int32),
         "moves": hash_table(256),
         "checklists": np.full((16, 7), -1, np.int32),
         "sets": np.zeros(512, np.int64),
@@ -83,11 +83,17 @@ def addresses() -> Int64s:
     return info
 
 
+@lru_cache(maxsize=64)
+def _room_type(words: int) -> type[ctypes.Array[ctypes.c_int64]]:
+    """The type of so many words; made anew each time, it would take longer than what it is for."""
+    return ctypes.c_int64 * words
+
+
 class Written:
     """Room for a tuple of so many arrays, written down as kernels have it. address: where it is."""
 
     def __init__(self, arrays: int) -> None:
-        self._room = (ctypes.c_int64 * (arrays * kernels("flags").WORDS))()
+        self._room = _room_type(arrays * kernels("flags").WORDS)()
         self.address = ctypes.addressof(self._room)
 
 

@@ -20,6 +20,7 @@ from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.tables import Written
 from structgen.jit import kernels
 from structgen.mask.bitmask import pack
+from structgen.mask.known import Told
 from structgen.mask.rooms import Rooms
 from structgen.tokens.per_vocabulary import per_vocabulary
 
@@ -44,6 +45,7 @@ class Inside:
         self.row = row
         self.crossings = crossings
         self.beyond: Any = None
+        self.is_common = False  #: whether others have it, too
         self._written = Written(len(crossings) + len(kernels("beyond").Beyond._fields))
         self.address = self._written.address
         kernels("doors").keep_crossings(crossings, self.address)
@@ -123,6 +125,7 @@ class Common:
         self.writes_all_bytes = bool((first >= 0).all() and (trie.token[first] >= 0).all())
         self._insides: OrderedDict[tuple[int, int], Inside] = OrderedDict()
         self._lexicons: dict[int, Lexicon] = {}  # by id, kept so that ids stay theirs
+        self._told: dict[int, Told] = {}
         self._short: dict[int, Row] = {}
         self._spelled: dict[int, Row] = {}
         self._nbytes = 0
@@ -148,6 +151,12 @@ class Common:
                 self._keep(lexicon, q, found)
         return found
 
+    def told(self, lexicon: Lexicon) -> Told:
+        """What is said of the states of a lexicon."""
+        with self._lock:
+            self._lexicons[id(lexicon)] = lexicon
+            return self._told.setdefault(id(lexicon), Told())
+
     def use(self, saved: SavedParts) -> None:
         """Take from a file what has not been made yet."""
         self._saved = saved
@@ -169,6 +178,7 @@ class Common:
     def _keep(self, lexicon: Lexicon, q: int, inside: Inside) -> None:
         key = (id(lexicon), q)
         inside.sort(self.nodes)
+        inside.is_common = True
         with self._lock:
             self._lexicons[id(lexicon)] = lexicon
             if key not in self._insides:

@@ -71,6 +71,7 @@ class Insides:
         self._depth = vocabulary.trie.max_depth
         self._shared = engine.shared_states
         self._inside: dict[int, Inside] = {}
+        self._held: set[int] = set()  # ids of what is there
         self.nbytes = 0
 
     def of(self, q: int) -> Inside:
@@ -86,7 +87,9 @@ class Insides:
                 elif self.is_gap(q):
                     inside.sort(self._nodes)
             self._inside[q] = inside
-            self.nbytes += inside.nbytes
+            if id(inside) not in self._held:  # some are those of several states
+                self._held.add(id(inside))
+                self.nbytes += inside.nbytes
         return inside
 
     def _compute(self, q: int) -> Inside:
@@ -139,6 +142,8 @@ class Insides:
         state = self._engine.state(q)
         free = self._engine.free_id(free_form(state), q)
         inside = self.of(free)
+        if low <= 0 and high >= self._common.longest:
+            return inside  # no token comes to where the length counts
         started = self._started(free)
         found = inside.crossings
         count = started[found.node]

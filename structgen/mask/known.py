@@ -5,27 +5,99 @@ See `kernels.known` and `kernels.twins`: what rows depend on, and which position
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Row
 from structgen.automaton.tables import Written, hash_table, with_room
 from structgen.jit import kernels
 
+if TYPE_CHECKING:
+    from structgen.mask.common import Inside
+
 RECORDS, PLACES, PLANS = 1 << 15, 1 << 9, 1 << 7  # room at first: that not used is no memory
+
+
+class Base(NamedTuple):
+    """The tokens that stay in a lexeme, and in the white space before it: int32[words].
+
+    number: what tells it from all others; 0 without tokens. of: what it was made of, kept so that
+    addresses and ids stay theirs.
+    """
+
+    row: Row
+    number: int
+    inside: Inside | None
+    entered: Inside | None
+
+
+class Plans:
+    """Plans by key (see `kernels.twins`). table: int64[H, 2], where kernels look for them."""
+
+    def __init__(self, table: npt.NDArray[np.int64] | None = None, *kept: Any) -> None:
+        """kept: what the addresses in the table are of."""
+        self.table = hash_table(PLANS) if table is None else table
+        self._kept = [*kept]
+
+    def copy(self) -> Plans:
+        """The same plans, to which others can be added."""
+        return Plans(self.table.copy(), *self._kept)
+
+    def keep(self, key: int, address: int, kept: Any) -> None:
+        """Keep the plan at an address, which is good as long as `kept` is there."""
+        tables = kernels("tables")
+        self._kept.append(kept)
+        if 2 * len(self._kept) > len(self.table):
+            larger = hash_table(2 * len(self.table))
+            tables.rehash(self.table, larger)
+            self.table = larger
+        tables.insert(self.table, key, address)
+
+
+class Told:
+    """What all that share a lexicon say of its states, so that it need not be found out again.
+
+    bases: by the ids of the two `Inside`s that they are made of. Safe to use from many threads.
+    """
+
+    def __init__(self) -> None:
+        self.bases: dict[tuple[int, int], Base] = {}
+        self._kinds, self._plans = np.zeros(512, np.int32), Plans()
+        self._keys: set[int] = set()
+        self._lock = threading.Lock()
+
+    def copies(self) -> tuple[npt.NDArray[np.int32], Plans]:
+        """The kinds of lexer states, and plans, as in `kernels.known.Known`."""
+        with self._lock:
+            return self._kinds.copy(), self._plans.copy()
+
+    def say(self, q: int, kind: int) -> None:
+        """Say of a state what `kernels.known.Known` has of it."""
+        with self._lock:
+            self._kinds = with_room(self._kinds, q + 1)
+            self._kinds[q] = kind
+
+    def keep_plan(self, key: int, address: int, kept: Any) -> None:
+        """Keep a plan for states of the lexicon, as `Plans.keep` does."""
+        with self._lock:
+            if key not in self._keys:
+                self._keys.add(key)
+                self._plans.keep(key, address, kept)
 
 
 class Known:
     """What is known of the rows of one automaton. address: where kernels find it."""
 
-    def __init__(self, words: int) -> None:
-        """words: of a row."""
+    def __init__(self, words: int, told: Told | None = None) -> None:
+        """words: of a row. told: what is known of the lexicon's states."""
         self._words = words
+        kinds, self._plans = (np.zeros(512, np.int32), Plans()) if told is None else told.copies()
         self._arrays = kernels("known").Known(
-            kinds=np.zeros(512, np.int32),
-            lexemes=np.full(128, -1, np.int32),
-            plans=hash_table(PLANS),
+            kinds=kinds,
+            plans=self._plans.table,
             places=np.full(PLACES, -1, np.int64),
             records=np.empty(RECORDS, np.int64),
             key=np.empty(0, np.int64),
@@ -34,7 +106,6 @@ class Known:
         self._arrays.sizes[kernels("known").PAIR] = DEAD
         self._written = Written(len(self._arrays))
         self.address = self._written.address
-        self._plans: list[tuple[Written, Any]] = []
         self.make_room(1)
 
     @property
@@ -58,27 +129,25 @@ class Known:
             arrays = arrays._replace(places=larger)
         self._keep(arrays)
 
-    def say(self, q: int, kind: int, frame: int, lexeme: int) -> None:
-        """Say of a lexer state and a frame what `kernels.known.Known` has of them."""
-        arrays = self._arrays
-        kinds, lexemes = with_room(arrays.kinds, q + 1), with_room(arrays.lexemes, frame + 1, -1)
-        kinds[q], lexemes[frame] = kind, lexeme
-        if kinds is not arrays.kinds or lexemes is not arrays.lexemes:
-            self._keep(arrays._replace(kinds=kinds, lexemes=lexemes))
+    def say(self, q: int, kind: int) -> None:
+        """Say of a lexer state what `kernels.known.Known` has of it."""
+        kinds = with_room(self._arrays.kinds, q + 1)
+        kinds[q] = kind
+        if kinds is not self._arrays.kinds:
+            self._keep(self._arrays._replace(kinds=kinds))
 
-    def keep_plan(self, key: int, base: Row, numbers: tuple[int, ...]) -> None:
-        """Keep a plan, by its key; base, numbers: as in `kernels.twins.Plan`."""
-        twins, tables, arrays = kernels("twins"), kernels("tables"), self._arrays
-        seen = base.view()
+    def keep_plan(self, key: int, base: Base, numbers: tuple[int, ...], told: Told | None) -> None:
+        """Keep a plan, by its key; numbers: as in `kernels.twins.Plan`. told: who is to know it."""
+        twins = kernels("twins")
+        seen = base.row.view()
         seen.flags.writeable = False
         plan, written = twins.Plan(seen, np.array(numbers, np.int64)), Written(2)
         twins.keep_plan(plan, written.address)
-        self._plans.append((written, plan))
-        if 2 * len(self._plans) > len(arrays.plans):
-            larger = hash_table(2 * len(arrays.plans))
-            tables.rehash(arrays.plans, larger)
-            self._keep(arrays._replace(plans=larger))
-        tables.insert(self._arrays.plans, key, written.address)
+        self._plans.keep(key, written.address, (written, plan))
+        if self._plans.table is not self._arrays.plans:
+            self._keep(self._arrays._replace(plans=self._plans.table))
+        if told is not None:
+            told.keep_plan(key, written.address, (written, plan, base))
 
     def _keep(self, arrays: Any) -> None:
         self._arrays = arrays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +15,15 @@ from structgen.automaton.json_lexemes import Key, Scalar
 from structgen.automaton.lexer import QUOTE, Text
 from structgen.automaton.lexer_joints import Fork
 from structgen.jit import kernels
-from structgen.mask.common import common_of
+from structgen.mask.common import Inside, common_of
 from structgen.mask.insides import Insides
-from structgen.mask.known import Known
+from structgen.mask.known import Base, Known
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
+
+
+_numbers = count(1)  # of bases, whoever made them
 
 
 class Way(Enum):
@@ -43,12 +47,14 @@ class Walker(Masks):
         self._depth = vocabulary.trie.max_depth
         self._room = self._common.rooms.take()
         self._nodes_at = self._room.address
-        self._known = Known(self._words)
-        self._bases: dict[tuple[int, int], tuple[int, Row]] = {(-1, -1): (0, self._common.nothing)}
+        self._shared = engine.shared_states
+        lexicon = engine.machine.lexicon if self._shared and engine.is_new else None
+        self._told = None if lexicon is None else self._common.told(lexicon)
+        self._known = Known(self._words, self._told)
+        self._bases: dict[tuple[int, int], Base] = {}  # see `Told`
         self._insides = Insides(engine, vocabulary)
         self._nbytes = 0
         self._ways: dict[int, Way] = {}
-        self._shared = engine.shared_states
 
     def __del__(self) -> None:
         self._common.rooms.give(self._room)
@@ -91,9 +97,10 @@ class Walker(Masks):
         if code == twins.NEED_PLAN:
             self._plan(*engine.tables.need[:4].tolist())
         elif code == twins.NEED_SAID:
-            ctx = at & 0xFFFFFFFF
-            frame = int(engine.tables.contexts[ctx, engine.kernel_tables.FRAME])
-            self._known.say(at >> 32, self._kind(at >> 32), frame, engine.scalar(ctx))
+            q, kind = at >> 32, self._kind(at >> 32)
+            self._known.say(q, kind)
+            if self._told is not None and q < self._shared:
+                self._told.say(q, kind)
         elif code == twins.NEED_ROOM:
             self._known.make_room(len(engine.tables.asked))
         else:
@@ -108,12 +115,9 @@ class Walker(Masks):
         return int(k.SAID | (k.SCALAR if scalar else 0) | (k.ENTERS if enters else 0))
 
     def _plan(self, key: int, around: int, kind: int, state: int) -> None:
-        """Say how to find the tokens of lexer states; see `kernels.twins.planned`.
-
-        A base is named by the lexer states whose tokens it has, -1 for none.
-        """
+        """Say how to find the tokens of lexer states; see `kernels.twins.planned`."""
         doors, twins, k = self._doors, self._twins, self._engine.kernel_tables
-        parts, inside, entered = 0, None, None
+        parts, inside, entered, asked = 0, None, None, state
         if around >= 0:
             entered = self._insides.of(around)
             parts = doors.ENTRY if entered.beyond else 0
@@ -127,14 +131,25 @@ class Walker(Masks):
             inside = self._insides.of(state)
             if len(inside.crossings.node):
                 parts |= doors.CROSSING if inside.beyond is None else doors.CROSSING | doors.SORTED
-        number, base = self._bases.get((state, around), (0, None))
-        if base is None:
-            rows = [one.row for one in (inside, entered) if one is not None]
-            base, number = rows[0] if len(rows) == 1 else rows[0] | rows[1], len(self._bases)
-            self._bases[state, around] = number, base
-            self._nbytes += base.nbytes if len(rows) > 1 else 0
+        told = self._told if max(asked, around) < self._shared and kind == twins.OWN else None
+        found = self._base(inside, entered)
         at, near = (0 if one is None else one.address for one in (inside, entered))
-        self._known.keep_plan(key, base, (at, near, parts, number))
+        self._known.keep_plan(key, found, (at, near, parts, found.number), told)
+
+    def _base(self, inside: Inside | None, entered: Inside | None) -> Base:
+        """The tokens that stay in a lexeme, and in the white space before it."""
+        of = [one for one in (inside, entered) if one is not None]
+        bases, known = self._bases, (id(inside), id(entered))
+        if self._told is not None and all(one.is_common for one in of):
+            bases = self._told.bases
+        found = bases.get(known)
+        if found is None:
+            row = (
+                of[0].row if len(of) == 1 else of[0].row | of[1].row if of else self._common.nothing
+            )
+            found = bases[known] = Base(row, next(_numbers) if of else 0, inside, entered)
+            self._nbytes += row.nbytes if bases is self._bases and len(of) > 1 else 0
+        return found
 
     def _way_of(self, q: int) -> Way:
         """How to find the tokens of a lexer state, found out once."""

@@ -26,9 +26,7 @@ from structgen.automaton.regex import ANY, EMPTY, Regex
 @lru_cache(maxsize=16)
 def json_lexicon(layout: Layout, spelling: Spelling) -> Lexicon:
     """The lexicon of JSON texts in a layout; spelling: of numbers."""
-    integers = number_language(integer=True, spelling=spelling)
-    numbers = number_language(spelling=spelling)
-    return lexicon_of(_states(layout, integers, numbers), (END_OF_TEXT, SKIP), _is_number)
+    return lexicon_of(_states(layout, spelling), (END_OF_TEXT, SKIP), _is_number)
 
 
 def _is_number(state: LexState) -> bool:
@@ -36,7 +34,16 @@ def _is_number(state: LexState) -> bool:
     return isinstance(state, Text) and not state.role.quoted
 
 
-def _states(layout: Layout, integers: Regex, numbers: Regex) -> Iterator[LexState]:
+def _integers(spelling: Spelling) -> Iterator[Regex]:
+    """All integers, and those from 0 and from 1; as draft 4 has them, too, where that differs."""
+    for minimum in (None, 0, 1):
+        for kind in dict.fromkeys((spelling, "integer" if spelling == "any" else spelling)):
+            yield number_language(integer=True, minimum=minimum, spelling=kind)
+
+
+def _states(layout: Layout, spelling: Spelling) -> Iterator[LexState]:
+    integers, *others = _integers(spelling)
+    numbers = number_language(spelling=spelling)
     for space in (layout.inner, layout.head):
         entry = before_lexeme(space)
         if entry is not None:
@@ -52,6 +59,7 @@ def _states(layout: Layout, integers: Regex, numbers: Regex) -> Iterator[LexStat
         nothing._replace(string=ANY),
         nothing._replace(number=integers),
         nothing._replace(number=numbers),
+        *(nothing._replace(number=integers) for integers in others),
         nothing._replace(true=True, false=True),
         nothing._replace(string=ANY, number=integers),
         nothing._replace(string=ANY, number=numbers),

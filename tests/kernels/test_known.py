@@ -45,7 +45,6 @@ def test_records_are_found_by_their_words(
     sought, kept = actors()
     known = k.Known(
         kinds=np.zeros(1, np.int32),
-        lexemes=np.zeros(1, np.int32),
         plans=np.zeros((1, 2), np.int64),
         places=np.full(128, -1, np.int64),
         records=np.zeros(512, np.int64),

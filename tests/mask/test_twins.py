@@ -31,7 +31,16 @@ WALKS, STEPS = 8, 14
 
 def objects(depth: int) -> st.SearchStrategy[dict[str, Any]]:
     """Schemas of objects, some of whose children are objects."""
-    scalars = st.sampled_from([{"type": "integer"}, {"type": "string"}, {"enum": ["", 0, "a"]}])
+    scalars = st.sampled_from(
+        [
+            {"type": "integer"},
+            {"type": "integer", "minimum": 1},
+            {"type": "string"},
+            {"type": "string", "maxLength": 12},  # longer than any token, and no more behind one
+            {"type": "string", "minLength": 1, "maxLength": 2},
+            {"enum": ["", 0, "a"]},
+        ]
+    )
     children: st.SearchStrategy[Any] = scalars
     if depth:
         inner = objects(depth - 1)
