@@ -24,14 +24,14 @@ def guarded(grammar: GrammarSpec, rules: Automaton) -> GrammarAutomaton | None:
     special tokens. Raises UnsatisfiableSchemaError where no text fits both.
     """
     from structgen.grammar.automaton import GrammarAutomaton
-    from structgen.grammar.checks import trimmed
+    from structgen.grammar.history_rules import without_lookbehinds
     from structgen.grammar.nested_specs import has_specs
 
-    trimmed_rules = trimmed(grammar.rules())
-    if has_specs(trimmed_rules):
+    used = without_lookbehinds(grammar.rules())
+    if has_specs(used):
         return None
     guard = _guard_of(rules)
-    return None if guard is None else GrammarAutomaton(trimmed_rules, guard=watching(guard))
+    return None if guard is None else GrammarAutomaton(used, guard=watching(guard))
 
 
 def restored(saved: Stored) -> GrammarAutomaton | None:

@@ -9,14 +9,16 @@ positions are searched one by one (`verdicts`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.grammar.follow_sets import members
+from structgen.grammar.ir import IGNORED, Variants
 from structgen.grammar.lexemes import BROKEN, FINE
 from structgen.grammar.neighbours import Neighbours
 from structgen.grammar.short_texts import Texts, candidates
@@ -45,6 +47,64 @@ class Adjacency(Neighbours):
         texts = [self._texts(i, spaces) for i in range(self._count)]
         self._undone_by: dict[tuple[frozenset[int], int], bool] = {}
         return all(texts) and all(self._ends_well(i, texts) for i in range(self._count))
+
+    def keeps_apart(self, variants: Variants, numbers: Mapping[str, int]) -> bool:
+        """Whether any place in a grammar that looks behind has a spelling to go on with.
+
+        Shown by texts of the form x s x s ... again, for some white space s which may be ignored
+        behind all kinds of text: behind it each terminal has a text that leaves it as it is, and
+        each state of a lexeme leads to an end that s, or whatever follows there, leaves as it is.
+        """
+        ways = {
+            name: {
+                kind: [(numbers[one], last) for one, last in found if one in numbers]
+                for kind, found in by_kind.items()
+            }
+            for name, by_kind in variants.ways.items()
+        }
+        skipped = ways.pop(IGNORED)
+        texts = [list(self._short_texts(i)) for i in range(self._count)]
+
+        @cache
+        def follows(left: frozenset[int], kind: int) -> bool:
+            """Whether each terminal has a text that leaves watches, and a kind of text, alone."""
+            return all(
+                any(self._undone(left, x) for i, _ in of.get(kind, ()) for x in texts[i])
+                for of in ways.values()
+            ) and not any(self._fails[watch] for watch in left)
+
+        lasts: dict[int, set[int]] = {}
+        for of in (skipped, *ways.values()):
+            for i, last in chain.from_iterable(of.values()):
+                lasts.setdefault(i, set()).add(last)
+        return any(
+            self._keeps_apart(space, skipped, lasts, follows) for space in SEPARATORS if skipped
+        )
+
+    def _keeps_apart(
+        self,
+        space: bytes,
+        skipped: Mapping[int, list[tuple[int, int]]],
+        lasts: Mapping[int, set[int]],
+        follows: Callable[[frozenset[int], int], bool],
+    ) -> bool:
+        """The same for some white space. lasts: the kinds of text that terminals leave."""
+        for found in skipped.values():
+            read = [pair for pair in found if self._matches(pair[0], space)]
+            left = [(int(self._own[self._state(i, space)]), last) for i, last in read]
+            if not left or not all(follows(frozenset({w} - {FINE}), last) for w, last in left):
+                return False
+        for i, kinds in lasts.items():
+            tails = self._tails(i)
+            good = {
+                state
+                for state, tail in tails.items()
+                if self._undone(tail, space)
+                or all(follows(frozenset(tail), kind) for kind in kinds)
+            }
+            if not self._always_leads_to(i, good):
+                return False
+        return True
 
     def can_follow(self) -> npt.NDArray[np.bool_]:
         """bool[n + 1, n + 1]: whether j (n: the end) can follow i (n: the start) whatever was read.
@@ -153,8 +213,8 @@ class Adjacency(Neighbours):
         At once, or behind ignored white space.
         """
         behind = [left for space, left in self._left.items() if self._undone(tail, space)]
-        may_end = bool(behind) or not any(self._fails[watch] for watch in tail)
-        return may_end, frozenset((tail, *map(frozenset, behind)))
+        lefts = frozenset((tail, *map(frozenset, behind)))
+        return any(not any(self._fails[w] for w in left) for left in lefts), lefts
 
     def _suit(self, lefts: tuple[bool, Lefts], i: int, texts: list[Texts]) -> bool:
         """Whether a terminal, or the end of the text, can follow where one of `lefts` is left."""

@@ -109,6 +109,8 @@ class GrammarAutomaton(Automaton):
         if choice != k.READS_ALL:
             return False
         numbers = {terminal.name: i for i, terminal in enumerate(in_larks_order(grammar))}
+        if grammar.variants is not None:
+            return adjacency.keeps_apart(grammar.variants, numbers)
         ignored = [numbers[name] for name in grammar.ignore]
         relations = Relations(grammar, numbers, ignored, adjacency.can_follow())
         return relations.every_place_leads_on()

@@ -25,10 +25,12 @@ from structgen.errors import SpecError
 
 if TYPE_CHECKING:
     from structgen.grammar.preferred import Preferred
+    from structgen.grammar.python_regex import Node
     from structgen.spec.specs import Spec
 
 Lexing = Literal["free", "longest", "viable"]
 Alternative = tuple[str, ...]
+IGNORED = "%ignore"  # the written name of rules for what is ignored
 LEXINGS: tuple[Lexing, ...] = ("free", "longest", "viable")
 
 
@@ -52,8 +54,10 @@ class Terminal:
     language: the texts it may be (code points), never the empty one; `EMPTY` with `nested`.
     longer: a text of `language` is the terminal only where no longer text from the same start is in
     this language; `EMPTY` when that does not matter. ahead: where what follows matters in other
-    ways, too, the start of matching, from which it is known (see `preferred`). nested: a spec whose
-    texts the terminal may be, each wherever it ends, instead of `language`. text: the literal as
+    ways, too, the start of matching, from which it is known (see `preferred`). behind: the pattern
+    where it looks at the text before the terminal; `language` has what it may be behind any text
+    (see `history_rules`). nested: a spec whose texts the terminal may be, each wherever it ends,
+    instead of `language`. text: the literal as
     written, None for a pattern. flags: of the literal, as in Lark ("i"). priority, max_width and
     pattern_length decide Lark's order: a higher priority, a greater width (characters), a longer
     pattern, then the name. shown: how messages name it. place: where it is defined or first used.
@@ -63,6 +67,7 @@ class Terminal:
     language: Regex
     longer: Regex = EMPTY
     ahead: Preferred | None = None
+    behind: Node | None = None
     nested: Spec | None = None
     text: str | None = None
     flags: frozenset[str] = frozenset()
@@ -135,12 +140,23 @@ class Lalr:
 
 
 @dataclass(frozen=True)
+class Variants:
+    """What became of the terminals of a grammar that looks behind (see `history_rules`).
+
+    ways: for each of them, and for IGNORED, by the kind of text before it: the terminals that it is
+    there, each with the kind of text that it leaves.
+    """
+
+    ways: Mapping[str, Mapping[int, tuple[tuple[str, int], ...]]]
+
+
+@dataclass(frozen=True)
 class Grammar:
     """A context-free grammar over terminals.
 
     start: a rule. ignore: terminals that may stand before, between and after all others, any number
     of times. layout: None, or how indentation makes terminals. lalr: None, or the parser that says
-    what the lexer looks for.
+    what the lexer looks for. variants: None, or how terminals are told apart by the text before.
     """
 
     start: str
@@ -150,6 +166,7 @@ class Grammar:
     lexing: Lexing = "free"
     layout: Indentation | None = None
     lalr: Lalr | None = None
+    variants: Variants | None = None
 
     def __post_init__(self) -> None:
         if self.lexing not in LEXINGS:

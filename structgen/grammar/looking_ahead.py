@@ -28,9 +28,10 @@ MAX_STATES = 4_000  # byte states of a pattern, and of what may follow its ends
 
 
 @lru_cache(maxsize=4096)
-def automata_ahead(start: Preferred, ordered: bool) -> Automata:
+def automata_ahead(start: Preferred, language: Regex, ordered: bool) -> Automata:
     """The automata of a pattern, from the start of matching. ordered: whether `match` is needed.
 
+    language: of the texts that end well where the right ones follow, those that may be the match.
     Raises BudgetError past MAX_STATES states.
     """
     matched = EMPTY
@@ -38,9 +39,9 @@ def automata_ahead(start: Preferred, ordered: bool) -> Automata:
         matched = language_of(
             Sequence((start.program.root, Loop(One(ALL), 0, INFINITE, lazy=False)))
         )
-    language = leaf(Ending(start))
-    table, _, states = explored((language, matched) if ordered else (language,), MAX_STATES)
-    rests = [_rest_of(state) for state in states]
+    vector = (leaf(Ending(start)), language, matched)
+    table, ends, states = explored(vector if ordered else vector[:2], MAX_STATES)
+    rests = [_rest_of(state) if held[1] else None for state, held in zip(states, ends, strict=True)]
     accepts = np.array([rest is not None for rest in rests])
     wanted = dict.fromkeys([complement(matched), *(rest for rest in rests if rest is not None)])
     watch, fails, first = _watches(list(wanted))

@@ -10,15 +10,15 @@ and decide an entry's fate later; lookbehinds are derivatives that run along.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from structgen.automaton.charset import ALL, CharSet, refine
-from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex, concat, intersect, leaf
+from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex, intersect, leaf
 from structgen.automaton.regex_nodes import Leaf
 from structgen.errors import BudgetError
-from structgen.grammar.python_language import language_of
+from structgen.grammar.python_language import before, language_of
 from structgen.grammar.python_regex import Branch, End, Look, Loop, Node, One, Sequence
 
 _STEPS = 20_000  # nodes that one position of one pattern may visit
@@ -64,9 +64,14 @@ class Program:
         self._turns: dict[Loop, _Turn] = {}
         self._aheads: dict[Look | End, Regex] = {}
 
-    def start(self) -> Preferred:
-        """The state before any character."""
-        behind = tuple(concat(ANY, language_of(look.body)) for look in self.behinds)
+    def start(self, history: Mapping[Regex, Regex] | None = None) -> Preferred:
+        """The state before any character of the match.
+
+        history: for what lookbehinds look for, what is left of it behind the text before the match;
+        what is not there is as in front of any text.
+        """
+        wanted = [before(look) for look in self.behinds]
+        behind = tuple((history or {}).get(texts, texts) for texts in wanted)
         return self.state(self.expand(self.rest(self.root, None), ANY, behind), behind)
 
     def state(

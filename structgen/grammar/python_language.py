@@ -21,6 +21,11 @@ def language_of(node: Node) -> Regex:
     return ecma.translate(translated, anchored=True)
 
 
+def before(look: Look) -> Regex:
+    """All texts behind which a lookbehind finds what it looks for."""
+    return concat(ANY, language_of(look.body))
+
+
 def _translated(node: Node) -> ecma.Node:
     match node:
         case One():

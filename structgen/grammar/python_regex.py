@@ -1,15 +1,15 @@
 r"""In: a pattern of Python's `re`. Out: its tree, with all assertions as lookarounds.
 
 Python's own parser reads the pattern, so that what is a pattern and what is none is its to say.
-What looks at the text before the match (`^`, `\A`, `\b` or a lookbehind at the beginning) and what
-is not regular (backreferences, atomic groups) is refused by name.
+What is not regular (backreferences, atomic groups) is refused by name, and so is what looks at the
+text before the match (`^`, `\A`, `\b` or a lookbehind at the beginning) where nobody knows it.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from re import _constants as sre
 from re import _parser as sre_parser
@@ -77,8 +77,8 @@ class Width(NamedTuple):
     most: int
 
 
-def parse(pattern: str) -> Node:
-    """The tree of a pattern.
+def parse(pattern: str, *, reaches: bool = False) -> Node:
+    """The tree of a pattern. reaches: whether it may look at the text before the match.
 
     Raises PatternError (not a pattern), UnsupportedSchemaError (one that is not regular or that
     looks at the text before it), BudgetError (nested too deeply).
@@ -88,7 +88,11 @@ def parse(pattern: str) -> Node:
             warnings.simplefilter("ignore")  # of possible nested sets and the like
             tree = sre_parser.parse(pattern)
         node = _Reader(pattern, tree.state.flags).sequence(tree)
-        _check_lookbehinds(node, 0, pattern)
+        for _, in_lookahead in _reaching(node, 0):
+            if in_lookahead or not reaches:
+                what = "an assertion about the text before the terminal (a lookbehind, ^ or \\b)"
+                what = f"in a lookahead {what}" if reaches else what
+                refuse(what, pattern, "put it behind the characters that it is about")
     except re.error as error:
         raise PatternError(
             f"the pattern is not one of Python's: {error.msg}",
@@ -133,7 +137,7 @@ class _Reader:
             return One(ALL if self.flags & re.DOTALL else ALL - LINE_FEED)
         read: Callable[[Any], Node] | None = getattr(self, f"_{kind.name.lower()}", None)
         if read is None:
-            _refuse("a backreference", self.pattern, "spell the repeated text out")
+            refuse("a backreference", self.pattern, "spell the repeated text out")
         return read(value)
 
     def _branch(self, value: Any) -> Node:
@@ -160,7 +164,7 @@ class _Reader:
     def _possessive_repeat(self, value: Any) -> Node:
         loop = self._max_repeat(value)
         if not isinstance(loop, Loop) or not isinstance(loop.body, One):
-            _refuse("a possessive quantifier", self.pattern, "leave its '+' out")
+            refuse("a possessive quantifier", self.pattern, "leave its '+' out")
         no_more = Look(loop.body, behind=False, negative=True)
         if loop.high == INFINITE:
             return Sequence((loop, no_more))
@@ -171,12 +175,15 @@ class _Reader:
         body = self.sequence(value)
         parts = body.parts if isinstance(body, Sequence) else (body,)
         if not all(isinstance(part, One) for part in parts):
-            _refuse("an atomic group", self.pattern, "write (?:...)")
+            refuse("an atomic group", self.pattern, "write (?:...)")
         return body
 
     def _assert(self, value: Any, *, negative: bool = False) -> Node:
-        direction, body = value
-        return Look(self.sequence(body), behind=direction < 0, negative=negative)
+        direction, value = value
+        body = self.sequence(value)
+        if direction < 0 and looks(body):
+            refuse("an assertion inside a lookbehind", self.pattern, "leave it out")
+        return Look(body, behind=direction < 0, negative=negative)
 
     def _assert_not(self, value: Any) -> Node:
         return self._assert(value, negative=True)
@@ -193,9 +200,8 @@ class _Reader:
                 return Look(One(ALL - LINE_FEED), behind=False, negative=True)
             last = Sequence((Loop(One(LINE_FEED), 0, 1, lazy=False), End()))
             return Look(last, behind=False, negative=False)
-        if value is sre.AT_BEGINNING_STRING or not self.flags & re.MULTILINE:
-            _refuse("'^', which asks for the start of the text,", self.pattern, "leave it out")
-        return Look(One(ALL - LINE_FEED), behind=True, negative=True)
+        in_line = value is sre.AT_BEGINNING and self.flags & re.MULTILINE
+        return Look(One(ALL - LINE_FEED if in_line else ALL), behind=True, negative=True)
 
     def boundary(self, ends: CharSet | None, *, inside: bool) -> Node:
         r"""`\b`, or `\B` with `inside`, behind a part that ends in one of the characters `ends`."""
@@ -246,28 +252,32 @@ def last_of(node: Node) -> CharSet | None:
             return None
 
 
-def _check_lookbehinds(node: Node, before: int, pattern: str) -> None:
-    """Refuse what looks further back than the match has surely read: `before` characters."""
+def reaching(node: Node) -> list[Look]:
+    """The lookbehinds that may see the text before the match, those in lookaheads aside."""
+    return [look for look, in_lookahead in _reaching(node, 0) if not in_lookahead]
+
+
+def _reaching(node: Node, before: int) -> Iterator[tuple[Look, bool]]:
+    """What looks further back than has surely been read: `before` characters.
+
+    With each whether it is in a lookahead, of which the beginning counts.
+    """
     match node:
         case Sequence():
             for part in node.parts:
-                _check_lookbehinds(part, before, pattern)
+                yield from _reaching(part, before)
                 before += width(part).least
         case Branch():
             for part in node.parts:
-                _check_lookbehinds(part, before, pattern)
+                yield from _reaching(part, before)
         case Loop():
-            _check_lookbehinds(node.body, before, pattern)
+            yield from _reaching(node.body, before)
         case Look(behind=True):
             if width(node.body).most > before:
-                what = "an assertion about the text before the terminal (a lookbehind, ^ or \\b)"
-                _refuse(what, pattern, "put it behind the characters that it is about")
-            if looks(node.body):
-                _refuse("an assertion inside a lookbehind", pattern, "leave it out")
+                yield node, False
         case Look():
-            _check_lookbehinds(node.body, 0, pattern)
-        case _:
-            return
+            for look, _ in _reaching(node.body, 0):
+                yield look, True
 
 
 def looks(node: Node) -> bool:
@@ -281,7 +291,8 @@ def looks(node: Node) -> bool:
             return not isinstance(node, One)
 
 
-def _refuse(what: str, pattern: str, hint: str) -> NoReturn:
+def refuse(what: str, pattern: str, hint: str) -> NoReturn:
+    """Raise UnsupportedSchemaError for something in a pattern."""
     raise UnsupportedSchemaError(
         f"{what} in the pattern /{pattern}/ is not supported", keyword="pattern", hint=hint
     )

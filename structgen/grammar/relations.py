@@ -64,6 +64,7 @@ class Relations:
         start = self._grammar.start
         whole = self._relation(start) @ self.steps[:, -1]
         can_end = self.steps[:-1, -1] > 0
+        last[start][self._ignored] = True  # and last, too
         first = [*self._ignored, -1]  # what is ignored may come first
         return bool((whole[first] > 0).all() and can_end[last[start][:-1]].all())
 

@@ -6,11 +6,13 @@ text from i is in `longer`: without assertions both are the texts that the patte
 be so (`(?!if\b)\w+`: the longest \w+, but not "if"; `in\b`: "in" where no "in" with a letter more
 is) or not (`\d+(?!\.)`, which matches the 1 of "12."); that is decided by walking both automata
 together. Where it is not so, what may follow the text is a language for each of its ends.
+
+What looks at the text before the match is another pattern behind each kind of such text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,6 +30,7 @@ from structgen.automaton.regex import (
     leaf,
 )
 from structgen.errors import BudgetError
+from structgen.grammar.looking_behind import settled
 from structgen.grammar.one_way import reads_one_way
 from structgen.grammar.preferred import Blocked, Ending, Preferred, Program
 from structgen.grammar.python_language import language_of
@@ -42,6 +45,7 @@ from structgen.grammar.python_regex import (
     Sequence,
     looks,
     parse,
+    reaching,
 )
 
 _PAIRS = 4000  # pairs of states that one comparison of two automata may visit
@@ -52,12 +56,14 @@ class Matches(NamedTuple):
     """When a pattern matches: see the module.
 
     ahead: where `longer` cannot say it, the start of matching, from which the texts are known that
-    may follow each text of `language`; else None.
+    may follow each text of `language`; else None. behind: the pattern where it looks at the text
+    before the match; `language` then has the texts that it may match behind any.
     """
 
     language: Regex
     longer: Regex
     ahead: Preferred | None = None
+    behind: Node | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -66,14 +72,28 @@ def matches_of(pattern: str) -> Matches:
 
     Raises PatternError, UnsupportedSchemaError or BudgetError, as `python_regex.parse` does.
     """
-    node = parse(pattern)
+    node = parse(pattern, reaches=True)
+    if reaching(node):
+        return Matches(language_of(_without_looks(node)), EMPTY, behind=node)
+    return _matches_of(node, {})
+
+
+def matches_behind(node: Node, history: Mapping[Regex, Regex]) -> Matches:
+    """The two languages of a pattern behind a text. history: as in `Program.start`.
+
+    Raises BudgetError.
+    """
+    return _matches_of(settled(node, history), history)
+
+
+def _matches_of(node: Node, history: Mapping[Regex, Regex]) -> Matches:
     told = _keyword(node) or _unreserved(node)
     if told is not None:
         return told
     if reads_one_way(node):
         language = language_of(node)
         return Matches(language, language)
-    start = Program(node).start()
+    start = Program(node).start(history)
     language = _plain(node, start)
     if not looks(node):
         return Matches(language, language)

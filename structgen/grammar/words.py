@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from structgen.automaton.automaton import DEAD
+from structgen.grammar.ir import IGNORED
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def _inside(automaton: GrammarAutomaton, sets: list[int]) -> str:
             pairs = automaton.record(stacks)
             for items, under in zip(pairs[::2], pairs[1::2], strict=True):
                 for rest in automaton.record(items):
-                    rules |= dict.fromkeys(automaton.rules_of(rest))
+                    named = automaton.rules_of(rest)
+                    rules |= dict.fromkeys(name for name in named if name != IGNORED)
                 if under and under not in seen:
                     seen.add(under)
                     below.append(under)

@@ -100,6 +100,7 @@ class Lark(GrammarSpec):
     order of priority and length; or "viable", of those that can come next. The tables of an LALR
     parser may name more after a rule that is used in several places, and where Lark then reads one
     of these, it fails. Where Lark makes no tables, and with specs inside, "longest" is "viable".
+    Terminals that look at the text before them (`\\b`, `^`, a lookbehind) need "free".
     With any of them, a text of a spec inside may end wherever the spec's texts may, and the lexer
     takes no notice of it: both are read side by side. import_paths: folders for `%import`. path:
     the file that the text is from, for `%import .name`. layout: how indentation makes terminals.
@@ -312,11 +313,11 @@ class Grammar(GrammarSpec):
 
 def _automaton_of(rules: GrammarRules) -> Automaton:
     from structgen.grammar.automaton import GrammarAutomaton
-    from structgen.grammar.checks import trimmed
+    from structgen.grammar.history_rules import without_lookbehinds
     from structgen.grammar.nested_specs import has_specs
     from structgen.grammar.nesting import NestingAutomaton
 
-    grammar = trimmed(rules)
+    grammar = without_lookbehinds(rules)
     return NestingAutomaton(grammar) if has_specs(grammar) else GrammarAutomaton(grammar)
 
 

@@ -189,8 +189,8 @@ def test_wrong_grammars_get_line_column_rule_and_caret(
     [
         ("start: A\n%declare A", "declared", "line 1 column 8"),
         ('start: "x" /(a)\\1/', "backreference", "line 1 column 12"),
-        ("start: A\nA: /\\bx/", "text before", "line 2 column 1"),
-        ("start: A\nA: /^x/", "start of the text", "line 2 column 1"),
+        ("start: A\nA: /(?=\\bx)/", "text before", "line 2 column 1"),
+        ("start: A\nA: /(?<=^x)y/", "inside a lookbehind", "line 2 column 1"),
     ],
 )
 def test_what_is_not_regular_is_refused_with_its_place(

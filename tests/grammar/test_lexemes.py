@@ -31,7 +31,7 @@ def test_literals_are_like_patterns(text: str, ordered: bool) -> None:
 )  # fmt: skip
 def test_keywords_are_like_patterns(pattern: str, ordered: bool) -> None:
     """What must not follow decides as it does when all is read as one."""
-    language, longer, _ = matches_of(pattern)
+    language, longer, *_ = matches_of(pattern)
     told = of_terminal(Terminal("T", language, longer=longer), ordered)
     assert_alike(told, automata_of(language, longer, ordered))
 
@@ -40,7 +40,7 @@ def test_keywords_are_like_patterns(pattern: str, ordered: bool) -> None:
 @pytest.mark.parametrize("pattern", [r"(?i:sk\u00df)", r"[a\u00e9\u20ac\U0001f600]x[\u00e8\u00e9]"])
 def test_words_of_a_few_characters_are_like_patterns(pattern: str, ordered: bool) -> None:
     """With characters of several lengths at one place, too."""
-    language, longer, _ = matches_of(pattern)
+    language, longer, *_ = matches_of(pattern)
     told = of_terminal(Terminal("T", language, longer=longer), ordered)
     assert_alike(told, automata_of(language, longer, ordered))
 

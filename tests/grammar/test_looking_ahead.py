@@ -40,7 +40,7 @@ def automata_of(pattern: str, *, ordered: bool) -> Any:
     """The automata of a pattern that looks ahead."""
     ahead = matches_of(pattern).ahead
     assert ahead is not None
-    return automata_ahead(ahead, ordered)
+    return automata_ahead(ahead, matches_of(pattern).language, ordered)
 
 
 def check(pattern: str, text: str) -> None:
@@ -86,6 +86,17 @@ def test_random_patterns_end_where_re_says(
     if found_in(pattern).ahead is not None:
         for text in texts:
             check(pattern, text)
+
+
+def test_what_is_ignored_last_leads_to_the_end() -> None:
+    """An ignored terminal that looks ahead is none behind all others, where nothing follows it."""
+    grammar = "start: X+\nX: /ab/\n%ignore / +(?=a)/"
+    automaton = sg.Lark(grammar).automaton()
+    at, _ = automaton.run(automaton.start, b"ab ")
+    assert bytes(automaton.next_bytes(at)) == b" a"
+    once = sg.Lark(grammar.replace("+", "", 1)).automaton()
+    assert bytes(once.next_bytes(once.run(once.start, b"ab")[0])) == b""
+    assert once.run(once.start, b"ab ")[0] < 0
 
 
 GRAMMARS = {

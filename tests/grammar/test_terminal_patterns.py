@@ -2,20 +2,23 @@ r"""In: patterns of Python's `re`. Out: proof that their two languages say what 
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
+from functools import cache
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from structgen.automaton.charset import CharSet
-from structgen.automaton.regex import matches
+from structgen.automaton.regex import Regex, matches
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
 from structgen.grammar.one_way import reads_one_way
 from structgen.grammar.python_chars import class_set, literal_set, word_characters
-from structgen.grammar.python_regex import parse
-from structgen.grammar.terminal_patterns import Matches, matches_of
+from structgen.grammar.python_language import before
+from structgen.grammar.python_regex import Node, parse, reaching
+from structgen.grammar.terminal_patterns import Matches, matches_behind, matches_of
 from tests.grammar.reference import ends_ahead
 
 ATOMS = ["a", "b", "ab", ".", "[ab]", "[^a]", r"\w", r"\W", r"\s", "(?i:A)", "(?s:.)", r"\b", "$"]
@@ -31,6 +34,8 @@ def length(pattern: str, text: str, at: int = 0) -> int | None:
 
 def ours(found: Matches, text: str, at: int = 0) -> int | None:
     """The same from the two languages."""
+    if found.behind is not None:
+        found = behind(found.behind, text[:at])
     if found.ahead is not None:
         return max((end - at for end in ends_ahead(found.ahead, text, at)), default=None)
     ends = range(at, len(text) + 1)
@@ -38,6 +43,22 @@ def ours(found: Matches, text: str, at: int = 0) -> int | None:
     longest = max((end for end in ends if matches(found.longer, text[at:end])), default=at - 1)
     last = max(inside, default=None)
     return None if last is None or last < longest else last - at
+
+
+def behind(pattern: Node, text: str) -> Matches:
+    """The languages of a pattern behind a text."""
+    history = {}
+    for wanted in map(before, reaching(pattern)):
+        rest = wanted
+        for char in text:
+            rest = rest.after(ord(char))
+        history[wanted] = rest
+    return _behind(pattern, frozenset(history.items()))
+
+
+@cache
+def _behind(pattern: Node, history: frozenset[tuple[Regex, Regex]]) -> Matches:
+    return matches_behind(pattern, dict(history))
 
 
 @st.composite
@@ -202,10 +223,8 @@ def test_idioms_of_real_grammars(pattern: str) -> None:
     [
         (r"(a)\1", "backreference"),
         (r"(a)?(?(1)b|c)", "backreference"),
-        (r"^a", "start of the text"),
-        (r"\Aa", "start of the text"),
-        (r"\ba", "text before"),
-        (r"(?<=b)a", "text before"),
+        (r"(?=\ba)a", "in a lookahead an assertion about the text before"),
+        (r"(?<=\ba)b", "inside a lookbehind"),
         (r"(?>a|ab)c", "atomic group"),
         (r"(?:ab)++", "possessive"),
     ],
@@ -214,6 +233,32 @@ def test_what_is_not_a_language_of_the_match_alone_is_refused(pattern: str, said
     """By name."""
     with pytest.raises(UnsupportedSchemaError, match=said):
         matches_of(pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"^a", r"\Aa", r"\ba", r"(?<=b)a", "b?(?<!ab)a"])
+def test_what_looks_at_the_text_before_is_refused_where_nobody_knows_it(pattern: str) -> None:
+    """Where the text before is known, it is the pattern that it becomes there."""
+    with pytest.raises(UnsupportedSchemaError, match="text before"):
+        parse(pattern)
+    assert matches_of(pattern).behind is not None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\bif\b", r"\b(if|else)x?", r"\b[ab]\w*", r"\B\w+?b", "^(a|b)", "(?m:^)a*",
+        "(?<![ab])b{1,2}", r"(?:\b|a)b", r"(?:(?<=a)|^)b|a", r"(?!a)\b\w", r"\b(?:a*|b)",
+        r"(?<!a)(?<=\s)(?=[ab])\w", r"\b\W+", r"(?:\bab?)+", r"a??(?<=ba)b", r"(?<=ab|ba)[^b]",
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_pattern_behind_each_text(pattern: str) -> None:
+    """At every place of all short texts."""
+    found = matches_of(pattern)
+    assert found.behind is not None
+    texts = ["".join(t) for n in range(5) for t in itertools.product("ab \n", repeat=n)]
+    for text in texts:
+        for at in range(len(text) + 1):
+            assert ours(found, text, at) == length(pattern, text, at), (text, at)
 
 
 def test_what_is_no_pattern_gets_its_position() -> None:
