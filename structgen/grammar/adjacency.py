@@ -51,9 +51,10 @@ class Adjacency(Neighbours):
     def keeps_apart(self, variants: Variants, numbers: Mapping[str, int]) -> bool:
         """Whether any place in a grammar that looks behind has a spelling to go on with.
 
-        Shown by texts of the form x s x s ... again, for some white space s which may be ignored
-        behind all kinds of text: behind it each terminal has a text that leaves it as it is, and
-        each state of a lexeme leads to an end that s, or whatever follows there, leaves as it is.
+        Shown by texts of the form x s x s ... again, for some white space s that is ignored behind
+        all kinds of text: behind it each terminal has a text that leaves it as it is, and each
+        state of a lexeme leads to an end that s, or else whatever follows there, leaves as it is.
+        Which kinds of text rules lead to need not be asked: all ways are read side by side.
         """
         ways = {
             name: {
@@ -63,11 +64,11 @@ class Adjacency(Neighbours):
             for name, by_kind in variants.ways.items()
         }
         skipped = ways.pop(IGNORED)
-        texts = [list(self._short_texts(i)) for i in range(self._count)]
+        texts = [self._texts(i, ()) for i in range(self._count)]
 
         @cache
         def follows(left: frozenset[int], kind: int) -> bool:
-            """Whether each terminal has a text that leaves watches, and a kind of text, alone."""
+            """Whether each terminal has a text, behind a kind of text, that leaves watches fine."""
             return all(
                 any(self._undone(left, x) for i, _ in of.get(kind, ()) for x in texts[i])
                 for of in ways.values()

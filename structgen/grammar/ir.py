@@ -56,7 +56,7 @@ class Terminal:
     this language; `EMPTY` when that does not matter. ahead: where what follows matters in other
     ways, too, the start of matching, from which it is known (see `preferred`). behind: the pattern
     where it looks at the text before the terminal; `language` has what it may be behind any text
-    (see `history_rules`). nested: a spec whose texts the terminal may be, each wherever it ends,
+    (see `history_product`). nested: a spec whose texts the terminal may be, each wherever it ends,
     instead of `language`. text: the literal as
     written, None for a pattern. flags: of the literal, as in Lark ("i"). priority, max_width and
     pattern_length decide Lark's order: a higher priority, a greater width (characters), a longer
@@ -141,13 +141,15 @@ class Lalr:
 
 @dataclass(frozen=True)
 class Variants:
-    """What became of the terminals of a grammar that looks behind (see `history_rules`).
+    """What became of the terminals of a grammar that looks behind (see `history_product`).
 
     ways: for each of them, and for IGNORED, by the kind of text before it: the terminals that it is
-    there, each with the kind of text that it leaves.
+    there, each with the kind of text that it leaves. alike: for each rule one of those that differ
+    from it only in the kind of text before.
     """
 
     ways: Mapping[str, Mapping[int, tuple[tuple[str, int], ...]]]
+    alike: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,10 @@ def automata_ahead(start: Preferred, language: Regex, ordered: bool) -> Automata
         matched = language_of(
             Sequence((start.program.root, Loop(One(ALL), 0, INFINITE, lazy=False)))
         )
-    vector = (leaf(Ending(start)), language, matched)
-    table, ends, states = explored(vector if ordered else vector[:2], MAX_STATES)
-    rests = [_rest_of(state) if held[1] else None for state, held in zip(states, ends, strict=True)]
+    told = dict.fromkeys((leaf(Ending(start)), language, *((matched,) if ordered else ())))
+    table, ends, states = explored(tuple(told), MAX_STATES)
+    place = list(told).index(language)
+    rests = [_rest_of(s) if held[place] else None for s, held in zip(states, ends, strict=True)]
     accepts = np.array([rest is not None for rest in rests])
     wanted = dict.fromkeys([complement(matched), *(rest for rest in rests if rest is not None)])
     watch, fails, first = _watches(list(wanted))

@@ -48,6 +48,11 @@ def settled(node: Node, history: Mapping[Regex, Regex]) -> Node:
             if rest is None:
                 return node
             return _FAILURE if rest.nullable == node.negative else EMPTY_TEXT
+        case Look():
+            body = settled(node.body, history)
+            if _fails(body):
+                return EMPTY_TEXT if node.negative else _FAILURE
+            return node if body is node.body else Look(body, behind=False, negative=node.negative)
         case _:
             return node
 
@@ -67,9 +72,10 @@ def _in_a_row(parts: Iterable[Node]) -> Node:
         look = flat[i]
         if isinstance(look, Look) and not look.behind and isinstance(look.body, One):
             wanted = ~look.body.chars if look.negative else look.body.chars
-            begun = _begun(flat[i + 1], wanted)
+            rest = [j for j in range(i + 1, len(flat)) if not isinstance(flat[j], Look)]
+            begun = _begun(flat[rest[0]], wanted) if rest else None
             if begun is not None:
-                flat[i : i + 2] = [begun]
+                flat[i : rest[0] + 1] = [*flat[i + 1 : rest[0]], begun]
     if any(map(_fails, flat)):
         return _FAILURE
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat))

@@ -88,10 +88,10 @@ def parse(pattern: str, *, reaches: bool = False) -> Node:
             warnings.simplefilter("ignore")  # of possible nested sets and the like
             tree = sre_parser.parse(pattern)
         node = _Reader(pattern, tree.state.flags).sequence(tree)
-        for _, in_lookahead in _reaching(node, 0):
-            if in_lookahead or not reaches:
+        for _, decidable in _reaching(node, Width(0, 0)):
+            if not (decidable and reaches):
                 what = "an assertion about the text before the terminal (a lookbehind, ^ or \\b)"
-                what = f"in a lookahead {what}" if reaches else what
+                what += " inside a lookahead" if reaches else ""
                 refuse(what, pattern, "put it behind the characters that it is about")
     except re.error as error:
         raise PatternError(
@@ -253,31 +253,32 @@ def last_of(node: Node) -> CharSet | None:
 
 
 def reaching(node: Node) -> list[Look]:
-    """The lookbehinds that may see the text before the match, those in lookaheads aside."""
-    return [look for look, in_lookahead in _reaching(node, 0) if not in_lookahead]
+    """The lookbehinds of a pattern that may see the text before the match."""
+    return [look for look, _ in _reaching(node, Width(0, 0))]
 
 
-def _reaching(node: Node, before: int) -> Iterator[tuple[Look, bool]]:
-    """What looks further back than has surely been read: `before` characters.
+def _reaching(node: Node, before: Width, *, ahead: bool = False) -> Iterator[tuple[Look, bool]]:
+    """What looks further back than has surely been read.
 
-    With each whether it is in a lookahead, of which the beginning counts.
+    before: how much that is. ahead: whether this is a lookahead, of which the beginning counts.
+    Each comes with whether it can be decided: in lookaheads only where nothing has been read.
     """
     match node:
         case Sequence():
             for part in node.parts:
-                yield from _reaching(part, before)
-                before += width(part).least
+                yield from _reaching(part, before, ahead=ahead)
+                least, most = width(part)
+                before = Width(before.least + least, before.most + most)
         case Branch():
             for part in node.parts:
-                yield from _reaching(part, before)
+                yield from _reaching(part, before, ahead=ahead)
         case Loop():
-            yield from _reaching(node.body, before)
+            yield from _reaching(node.body, before._replace(most=INFINITE), ahead=ahead)
         case Look(behind=True):
-            if width(node.body).most > before:
-                yield node, False
+            if width(node.body).most > before.least:
+                yield node, before.most == 0 or not ahead
         case Look():
-            for look, _ in _reaching(node.body, 0):
-                yield look, True
+            yield from _reaching(node.body, before._replace(least=0), ahead=True)
 
 
 def looks(node: Node) -> bool:

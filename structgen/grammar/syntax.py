@@ -6,6 +6,9 @@ name C that is called, and for each name X that can be its left corner, a new na
 a C whose left corner X has been read. For a rule D -> ... X tail (only names before X that can be
 empty) C\\X goes on with `tail`, then C\\D; and C\\C may end. No rest then starts with itself, a
 call reads a terminal at once, and what ends a rest needs no place to return to.
+
+Where rules are told apart by the text before them (see `history_product`) that no longer counts
+behind a left corner: C\\X is the same for all rules that are alike but for that text.
 """
 
 from __future__ import annotations
@@ -71,6 +74,9 @@ class _Builder:
             for rule in grammar.rules.values()
         ]
         self.start = numbers[grammar.start]
+        alike = {} if grammar.variants is None else grammar.variants.alike
+        of_names = (numbers.get(alike.get(name, name), numbers[name]) for name in self.names)
+        self.alike = [*range(self.n), *of_names]  # one for all that are alike
         self.nullable = self._nullable()
         self.width = self._widths(widths)
         self.owner: dict[Rest, tuple[int, int]] = {}  # the rule of a rest, the one called there
@@ -149,24 +155,27 @@ class _Builder:
                         todo.append(symbol)
                     if symbol not in self.nullable:
                         break
+        alike, known = self.alike, self.corners.setdefault(self.alike[called], {})
         corners: dict[int, list[Rest]] = defaultdict(list)
         for symbol, name, tail in owners:
-            if symbol >= self.n:
-                corners[symbol].append((tail, (called, name)))
-        self.corners[called] = corners
+            if symbol >= self.n and alike[symbol] not in known:
+                corners[alike[symbol]].append((tail, (alike[called], alike[name])))
+        known |= corners
         for _, name, tail in owners:
             if tail:
-                self.tails.setdefault(self._shortened(tail, (called, name)), (name, called))
+                behind = self._shortened(tail, (alike[called], alike[name]))
+                self.tails.setdefault(behind, (name, called))
         calls: dict[int, list[Rest]] = defaultdict(list)
         for symbol, name, tail in owners:
             if symbol < self.n:
-                calls[symbol].append(self._shortened(tail, (called, name)))
+                calls[symbol].append(self._shortened(tail, (alike[called], alike[name])))
         self.calls[called] = calls
-        self.corners[called] = {
+        short = {
             symbol: list(dict.fromkeys(self._shortened(*rest) for rest in rests))
             for symbol, rests in corners.items()
         }
-        for rests in (*self.calls[called].values(), *self.corners[called].values()):
+        known |= short
+        for rests in (*calls.values(), *short.values()):
             for rest in rests:
                 self._add(rest, (rest[1][1] if rest[1] is not None else called, called))
 

@@ -100,11 +100,11 @@ class Lark(GrammarSpec):
     order of priority and length; or "viable", of those that can come next. The tables of an LALR
     parser may name more after a rule that is used in several places, and where Lark then reads one
     of these, it fails. Where Lark makes no tables, and with specs inside, "longest" is "viable".
-    Terminals that look at the text before them (`\\b`, `^`, a lookbehind) need "free".
     With any of them, a text of a spec inside may end wherever the spec's texts may, and the lexer
-    takes no notice of it: both are read side by side. import_paths: folders for `%import`. path:
-    the file that the text is from, for `%import .name`. layout: how indentation makes terminals.
-    refs: what terminals under `%declare` are, as specs.
+    takes no notice of it: both are read side by side. Terminals that look at the text before them
+    (`\\b`, `^`, a lookbehind), which is what the grammar has read, need "free". import_paths:
+    folders for `%import`. path: the file that the text is from, for `%import .name`. layout: how
+    indentation makes terminals. refs: what terminals under `%declare` are, as specs.
     """
 
     grammar: str

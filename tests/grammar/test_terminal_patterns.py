@@ -223,7 +223,9 @@ def test_idioms_of_real_grammars(pattern: str) -> None:
     [
         (r"(a)\1", "backreference"),
         (r"(a)?(?(1)b|c)", "backreference"),
-        (r"(?=\ba)a", "in a lookahead an assertion about the text before"),
+        (r"a?(?=\ba)a", "inside a lookahead"),
+        (r"(?=a?(?<!b)a)\w", "inside a lookahead"),
+        (r"(?:(?=\ba)a)+", "inside a lookahead"),
         (r"(?<=\ba)b", "inside a lookbehind"),
         (r"(?>a|ab)c", "atomic group"),
         (r"(?:ab)++", "possessive"),
@@ -248,7 +250,9 @@ def test_what_looks_at_the_text_before_is_refused_where_nobody_knows_it(pattern:
     [
         r"\bif\b", r"\b(if|else)x?", r"\b[ab]\w*", r"\B\w+?b", "^(a|b)", "(?m:^)a*",
         "(?<![ab])b{1,2}", r"(?:\b|a)b", r"(?:(?<=a)|^)b|a", r"(?!a)\b\w", r"\b(?:a*|b)",
-        r"(?<!a)(?<=\s)(?=[ab])\w", r"\b\W+", r"(?:\bab?)+", r"a??(?<=ba)b", r"(?<=ab|ba)[^b]",
+        r"\b(?!ab\b)[ab]\w*", r"(?<!a)(?<=\s)(?=[ab])\w", r"\b\W+", r"(?:\bab?)+",
+        r"a??(?<=ba)b", r"(?<=ab|ba)[^b]",
+        r"(?=\ba|b)\w+", r"(?!\b(?:ab|b)\b)\w+", r"(?!(?=\b)a|\s)(?:a|ab)", r"(?=(?<!a)b|aa)[ab]",
     ],
 )  # fmt: skip
 def test_what_is_left_of_a_pattern_behind_each_text(pattern: str) -> None:
