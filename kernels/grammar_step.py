@@ -32,6 +32,7 @@ from structgen.kernels.grammar_tables import (
     C_COLUMNS,
     CHECKED,
     CLASS,
+    FINAL,
     GRAMMAR,
     I64_2,
     INT,
@@ -46,6 +47,7 @@ from structgen.kernels.grammar_tables import (
     SCAN,
     SCANS,
     T_IGNORED,
+    T_START,
     THREADS,
     call_intern,
     fixed,
@@ -292,6 +294,17 @@ def read(t, at, data, place):  # type: ignore[no-untyped-def]
     return at
 
 
+@inner(INT(GRAMMAR, INT))
+def may_end(t, stacks):  # type: ignore[no-untyped-def]
+    """1 if the text may end at stacks, or could behind a last terminal, else 0; NEED_SPACE."""
+    if t.rec[stacks, 4] == 1 or t.info[FINAL] < 0:
+        return numba.int64(t.rec[stacks, 4])
+    beyond = call_scan_laid(t, stacks, t.info[FINAL])
+    if beyond < 0:
+        return numba.int64(0) if beyond == DEAD else beyond
+    return numba.int64(t.rec[beyond, 4])
+
+
 @lean(INT(GRAMMAR, INT))
 def is_accepting(t, at):  # type: ignore[no-untyped-def]
     """1 if the text may end at a position, 0 if not, or NEED_SPACE."""
@@ -303,8 +316,10 @@ def is_accepting(t, at):  # type: ignore[no-untyped-def]
         watches = t.work[base + 3 * i + 2]
         if watches != 0 and t.rec[watches, 4] == 1:
             continue
-        if lexer == t.rec[stacks, 6] and t.rec[stacks, 4] == 1:
-            return numba.int64(1)
+        if lexer == t.rec[stacks, 6]:
+            found = may_end(t, stacks)
+            if found != 0:
+                return found
         ends = call_endings(t, lexer)
         if ends < 0:
             return ends
@@ -313,10 +328,9 @@ def is_accepting(t, at):  # type: ignore[no-untyped-def]
             if own != 0 and t.rec[own, 4] == 1:
                 continue
             beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
-            if beyond < DEAD:
-                return beyond
-            if beyond >= 0 and t.rec[beyond, 4] == 1:
-                return numba.int64(1)
+            found = beyond if beyond < 0 else may_end(t, beyond)
+            if found < DEAD or found == 1:
+                return found
     return numba.int64(0)
 
 
@@ -347,6 +361,9 @@ def bound(t, at):  # type: ignore[no-untyped-def]
             if fixed(t, T_IGNORED, terminal) == 1:
                 cost = min(cost, numba.int64(t.rec[stacks, 7]))
             least = min(least, fixed(t, S_DISTANCE, state) + cost)
+    if t.info[FINAL] >= 0 and least < FAR:
+        last = fixed(t, S_DISTANCE, fixed(t, T_START, t.info[FINAL]))
+        least = max(numba.int64(0), least - last)
     return least
 
 

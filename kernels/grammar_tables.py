@@ -38,12 +38,13 @@ RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = range(6)
 NEED, ORDERED, CHECKED, TERMINAL_COUNT, REGION, END_ITEMS, MANY_GROUPS = 6, 9, 10, 11, 12, 13, 14
 NEWLINE, INDENT, DEDENT = 15, 16, 17  # terminals of a layout, -1 without one
 FIRST_STATE, LAST_STATE, CHOICE = 18, 19, 20  # of an LALR parser, -1 without; if it may err
+FINAL = 21  #: the terminal that the end of the text stands for where it is missing, or -1
 # ... and where the addresses of kernels stand that others call by them.
 (
     AT_BOTH_ITEMS, AT_CLOSED, AT_SCAN, AT_LAID, AT_SCAN_LAID, AT_SCAN_ANY, AT_NEXT_LEXER,
     AT_ENDINGS, AT_NEXT_WATCHES, AT_STEP, AT_IS_ACCEPTING, AT_WALK_PLAIN, AT_BUILD, AT_INTERN,
     AT_SETTLED, AT_SCAN_GUIDED, INFO_SIZE,
-) = range(21, 38)  # fmt: skip
+) = range(22, 39)  # fmt: skip
 
 # Memo tables, all in one: key = tag << 60 | a << 30 | b.
 BESIDE, GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 0, 1, 2, 3, 4, 5, 6, 7

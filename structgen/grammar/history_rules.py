@@ -11,7 +11,7 @@ def without_lookbehinds(grammar: Grammar) -> Grammar:
     """A grammar that means the same, trimmed, where no terminal looks at the text before it.
 
     Raises UnsatisfiableSchemaError where no text fits the start, UnsupportedSchemaError beside a
-    layout or specs inside, BudgetError where lookbehinds tell too many texts apart.
+    layout, a final terminal or specs inside, BudgetError where they tell too many texts apart.
     """
     used = trimmed(grammar)
     looking = [terminal for terminal in used.terminals.values() if terminal.behind is not None]
@@ -20,7 +20,7 @@ def without_lookbehinds(grammar: Grammar) -> Grammar:
     from structgen.grammar.history_product import Product
 
     where = str(looking[0].place or "")
-    beside = "a layout" if used.layout is not None else ""
+    beside = "a layout" if used.layout is not None else "a final terminal" if used.final else ""
     if any(terminal.nested is not None for terminal in used.terminals.values()):
         beside = "specs inside the grammar"
     if beside:

@@ -159,6 +159,7 @@ class Grammar:
     start: a rule. ignore: terminals that may stand before, between and after all others, any number
     of times. layout: None, or how indentation makes terminals. lalr: None, or the parser that says
     what the lexer looks for. variants: None, or how terminals are told apart by the text before.
+    final: "", or a terminal that the end of the text stands for, where it is missing.
     """
 
     start: str
@@ -169,6 +170,7 @@ class Grammar:
     layout: Indentation | None = None
     lalr: Lalr | None = None
     variants: Variants | None = None
+    final: str = ""
 
     def __post_init__(self) -> None:
         if self.lexing not in LEXINGS:

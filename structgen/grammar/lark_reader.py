@@ -44,9 +44,10 @@ def read(
     start: str = "start",
     lexing: Lexing = "free",
     layout: Indentation | None = None,
+    final: str = "",
     refs: Mapping[str, Spec] | None = None,
 ) -> Grammar:
-    """The grammar that a text says. refs: what declared terminals are.
+    """The grammar that a text says. final: see `Grammar`. refs: what declared terminals are.
 
     Raises GrammarError (with line, column, rule) for a broken text, UnsupportedSchemaError for what
     is not regular or has no meaning here, BudgetError for what is too large.
@@ -66,7 +67,14 @@ def read(
         builder = _LARK.GrammarBuilder(import_paths=[load])
         builder.load_grammar(text.lark, MAIN)
         builder.validate()
-        return _Reader(text, builder, layout, refs or {}).grammar(start, lexing)
+        grammar = _Reader(text, builder, layout, refs or {}).grammar(start, lexing)
+    if final and final not in grammar.terminals:
+        raise SpecError(
+            f"there is no terminal {final!r}",
+            expected="a terminal of the grammar as `final`",
+            hint="define it, and use it where the text may end",
+        )
+    return replace(grammar, final=final)
 
 
 def _imported_at(path: str, text: LarkText, files: Files) -> str:

@@ -39,6 +39,8 @@ _LAYOUTS = {
     )
 }
 
+_FINALS = {"python": "_NEWLINE", "python_lines": "_NEWLINE"}  # see `Lark`
+
 _FOLDER = "structgen.grammars"
 _MARK = "%% "
 _CRLF = ", lines end in CRLF"
@@ -60,7 +62,10 @@ def shipped(name: str) -> Lark:
             hint="for a file of your own use structgen.Lark.from_file",
         )
     return Lark.from_file(
-        str(files(_FOLDER) / f"{name}.lark"), lexing="viable", layout=_LAYOUTS.get(name)
+        str(files(_FOLDER) / f"{name}.lark"),
+        lexing="viable",
+        layout=_LAYOUTS.get(name),
+        final=_FINALS.get(name, ""),
     )
 
 

@@ -78,7 +78,8 @@ def tables_of(
     if grammar.layout is not None:
         laid_out = _layout(grammar.layout, terminals, fixed)
         fixed[k.S_WIDTH] = _widths(laid_out[0], fixed, after)
-    info = _info(ordered, len(terminals), laid_out)
+    final = next((i for i, t in enumerate(terminals) if t.name == grammar.final), -1)
+    info = _info(ordered, len(terminals), laid_out, final)
     return begun(fixed, after, watch, info), syntax
 
 
@@ -116,14 +117,14 @@ def _unguided(terminals: int) -> dict[int, Any]:
     }
 
 
-def _info(ordered: bool, terminals: int, laid_out: list[int]) -> npt.NDArray[np.int64]:
+def _info(ordered: bool, terminals: int, laid_out: list[int], final: int) -> npt.NDArray[np.int64]:
     """The numbers that kernels keep beside the arrays, with nothing read yet."""
     k = kernels("grammar_tables")
     info = np.zeros(k.INFO_SIZE, np.int64)
     info[[k.RECORDS, k.HEAP]] = 1  # number 0 stands for nothing
     info[[k.ORDERED, k.TERMINAL_COUNT, k.MANY_GROUPS]] = ordered, terminals, MAX_GROUPS
     info[[k.NEWLINE, k.INDENT, k.DEDENT]] = laid_out
-    info[[k.FIRST_STATE, k.LAST_STATE]] = -1
+    info[[k.FIRST_STATE, k.LAST_STATE, k.FINAL]] = -1, -1, final
     _with_addresses(info)
     return info
 

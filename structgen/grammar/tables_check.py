@@ -131,6 +131,7 @@ class _Check:
         self._parser()
         layout = info[[k.NEWLINE, k.INDENT, k.DEDENT]]
         _demand(_within(layout, -1, max(terminals, 1)), "layout")
+        _demand(-1 <= info[k.FINAL] < terminals, "a terminal")
         _demand(0 <= info[k.ORDERED] <= 1 and 0 <= info[k.CHECKED] <= 2, "flags")
         _demand(0 < info[k.MANY_GROUPS] <= 1 << 16, "limits")
 

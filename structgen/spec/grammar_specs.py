@@ -104,7 +104,8 @@ class Lark(GrammarSpec):
     takes no notice of it: both are read side by side. Terminals that look at the text before them
     (`\\b`, `^`, a lookbehind), which is what the grammar has read, need "free". import_paths:
     folders for `%import`. path: the file that the text is from, for `%import .name`. layout: how
-    indentation makes terminals. refs: what terminals under `%declare` are, as specs.
+    indentation makes terminals. final: a terminal that the end of the text stands for where it is
+    missing, as a line break may be behind the last line. refs: what terminals under `%declare` are.
     """
 
     grammar: str
@@ -113,6 +114,7 @@ class Lark(GrammarSpec):
     import_paths: Sequence[str] = field(default=(), compare=False)
     path: str | None = field(default=None, compare=False)
     layout: Indentation | None = None
+    final: str = ""
     refs: Mapping[str, Any] = field(default_factory=dict)
     imported: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
     kind: ClassVar[str] = "lark"
@@ -145,6 +147,7 @@ class Lark(GrammarSpec):
             start=self.start,
             lexing=self.lexing,
             layout=self.layout,
+            final=self.final,
             refs=self.refs,
         )
         return rules, files.texts
@@ -157,6 +160,7 @@ class Lark(GrammarSpec):
             "start": self.start,
             "lexing": self.lexing,
             "layout": None if self.layout is None else asdict(self.layout),
+            "final": self.final,
             "refs": {name: _nested(spec) for name, spec in self.refs.items()},
             "imported": dict(imported),
         }

@@ -153,12 +153,11 @@ def is_lark(text: str) -> bool:
 
 
 def is_python(text: str) -> bool:
-    """By `ast`; every statement ends with a line break."""
+    """By `ast`."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         warnings.simplefilter("error", SyntaxWarning)
-        last = text.rpartition("\n")[2].strip(" ")
-        return last[:1] in ("", "#") and _parses(lambda: ast.parse(text), SyntaxError)
+        return _parses(lambda: ast.parse(text), SyntaxError)
 
 
 def is_python_lines(text: str) -> bool:

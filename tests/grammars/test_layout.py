@@ -8,7 +8,10 @@ indentation makes, whose places all lead on.
 
 from __future__ import annotations
 
+import io
+import tokenize
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -20,7 +23,7 @@ from structgen.grammar.contexts import EMPTY, Contexts, Rests
 from structgen.grammar.follow_sets import follow_sets, members
 from structgen.grammar.ir import Grammar, Indentation
 from structgen.grammar.relations import Relations
-from structgen.grammar.shipped import shipped
+from structgen.grammar.shipped import examples, shipped
 from structgen.grammar.tables import in_larks_order
 from structgen.jit import kernels
 
@@ -29,8 +32,19 @@ PUNCTUATION = {'"}"', '":"', '":="'}  # what else a piece of an f-string could b
 
 @pytest.fixture(scope="module")
 def laid_out() -> tuple[Grammar, Indentation]:
-    """The grammar and its layout."""
-    grammar = trimmed(shipped("python").rules())
+    """The grammar and its layout, without comments that the end of the text ends.
+
+    What is read of one is the beginning of a line break, too (see the last test), so that they make
+    no dead end.
+    """
+    grammar = shipped("python").rules()
+    rules = {
+        name: replace(
+            rule, alternatives=tuple(a for a in rule.alternatives if "LAST_COMMENT" not in a)
+        )
+        for name, rule in grammar.rules.items()
+    }
+    grammar = trimmed(replace(grammar, rules=rules))
     assert grammar.layout is not None
     return grammar, grammar.layout
 
@@ -166,3 +180,28 @@ def test_all_places_lead_on(laid_out: tuple[Grammar, Indentation]) -> None:
     can[newline, newline] = True  # it is wanted only where it is not left out
     left_out = [*(numbers[name] for name in plain.ignore), newline]
     assert Relations(plain, numbers, left_out, can).every_place_leads_on()
+
+
+def is_comment(text: str, offset: int) -> bool:
+    """Whether a comment begins at an offset, by `tokenize`."""
+    lines = text[:offset].split("\n")
+    with suppress(tokenize.TokenError, IndentationError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.ERRORTOKEN:  # an open string
+                return False
+            if token.start == (len(lines), len(lines[-1])) and token.type == tokenize.COMMENT:
+                return True
+    return False
+
+
+def test_comments_at_the_end_can_go_on() -> None:
+    """Wherever a comment may end the text, a line break may end it as well."""
+    automaton, ended = shipped("python").automaton(), 0
+    for text in examples("python").accept.values():
+        for offset in range(len(text) + 1):
+            data = f"{text[:offset]}# c".encode()
+            at, read = automaton.run(automaton.start, data)
+            if read == len(data) and is_comment(data.decode(), offset):
+                assert automaton.run(at, b" d\n")[1] == 3
+                ended += automaton.is_accepting(at)
+    assert ended > 100
