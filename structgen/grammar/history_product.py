@@ -19,7 +19,8 @@ from structgen.grammar.python_language import before
 from structgen.grammar.python_regex import Node, reaching
 from structgen.grammar.terminal_patterns import matches_behind
 
-MAX_PLACES = 500_000  # in rules, by the kinds of text before the rule and before the place
+MAX_PLACES = 150_000  # in rules, each counted for the kinds of text it is told apart by
+_WAYS = 8  # that lead to such a place, looked at for each of them, on average
 
 _Ways = dict[int, list[Alternative]]  # what can be read, by the kind of text that it leaves
 _Item = tuple[str, int, Alternative, int, int]  # rule, kind before, alternative, place, kind there
@@ -45,6 +46,7 @@ class Product:
         self._rests: dict[tuple[Alternative, int, int], str] = {}
         self._alike: dict[tuple[str | Alternative, int], str] = {}
         self._one_of: dict[str, str] = {}
+        self._size = 0
 
     def grammar(self) -> Grammar:
         """The grammar."""
@@ -194,12 +196,7 @@ class Product:
             if item in seen:
                 continue
             seen.add(item)
-            if len(seen) > MAX_PLACES:
-                raise BudgetError(
-                    f"the grammar has more than {MAX_PLACES} places as its lookbehinds tell texts"
-                    " before them apart",
-                    hint="use shorter lookbehinds, or fewer",
-                )
+            _check_size(len(seen) // _WAYS)
             name, first, parts, place, at = item
             if place == len(parts):
                 if at not in self._exits[name, first]:
@@ -224,6 +221,8 @@ class Product:
     def _add(self, rule: Rule, of: str | Alternative, last: int) -> None:
         """Add the rule for the texts of a rule or sequence that leave a kind of text."""
         self._rules[rule.name] = rule
+        self._size += sum(map(len, rule.alternatives))
+        _check_size(self._size)
         self._one_of[rule.name] = self._alike.setdefault((of, last), rule.name)
 
     def _alternatives(
@@ -243,7 +242,7 @@ class Product:
                 for at, ways in behind.items()
             }
             for at, ways in behind.items():
-                if len(ways) > 1:
+                if len(ways) > 1 and tails[at][0] not in self._rules:
                     rule = Rule(tails[at][0], tuple(ways), written)
                     self._add(rule, parts[place + 1 :], last)
             behind = {}
@@ -257,6 +256,15 @@ class Product:
         """The name of the rule for the end of a sequence."""
         number = len(self._rests)
         return self._rests.setdefault((parts, kind, last), f"#{number}")
+
+
+def _check_size(places: int) -> None:
+    if places > MAX_PLACES:
+        raise BudgetError(
+            f"the rules have more than {MAX_PLACES} places where lookbehinds tell apart what may"
+            " stand before them",
+            hint="use shorter lookbehinds, or fewer",
+        )
 
 
 def _named(name: str, kind: int, last: int) -> str:

@@ -256,6 +256,15 @@ def test_too_many_kinds_of_text_are_refused() -> None:
     assert caught.value.location == "line 2 column 1"
 
 
+def test_too_many_rules_are_refused() -> None:
+    """Each of nine kinds of text before a rule, and behind each place in it."""
+    parts = [f"r{i}: (s{i} | A) r{i + 1} s{i} r{i + 1}\ns{i}: B r{i + 1} | A*" for i in range(60)]
+    rules = "\n".join(["start: r0", *parts, "r60: (A | B)*"])
+    with pytest.raises(BudgetError, match="more than 150000 places") as caught:
+        sg.Lark(f"{rules}\nA: /(?<=a...)a|b/\nB: /[ab]/").automaton()
+    assert caught.value.location == "line 123 column 1"
+
+
 def test_what_excludes_every_text_is_told() -> None:
     """No terminal can stand behind the other."""
     with pytest.raises(UnsatisfiableSchemaError, match="no text fits the rule 'start'"):
