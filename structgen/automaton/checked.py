@@ -38,9 +38,7 @@ def with_sets(t: Any, words: int = 0, count: int = 0) -> Any:
 
 
 def with_checklist(t: Any, number: int, checklist: Checklist) -> Any:
-    """Tables that have a checklist, with a number that it has or that comes next."""
-    if number < t.sizes[12]:
-        return t
+    """Tables that have one more checklist, by the number that comes next."""
     size = -(-checklist.size // 64)
     t = with_sets(t, 3 * (size + 1), 3)
     asked = kernels("tables").POSITIONS + size

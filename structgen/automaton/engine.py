@@ -234,7 +234,8 @@ class Engine(Numbering, Automaton):
         checklist = -1
         if frame.checklist is not None:
             checklist = self._checklist_ids[frame.checklist]
-            self.tables = with_checklist(self.tables, checklist, frame.checklist)
+            if checklist >= self.tables.sizes[12]:
+                self.tables = with_checklist(self.tables, checklist, frame.checklist)
         alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
         plain = lexeme if frame.is_scalar else 0
         self.tables.frames[number] = (

@@ -21,6 +21,7 @@ from structgen.automaton.regex_states import TableAutomaton
 
 MAX_PART = 1000  # states of an expression that others are met with
 MAX_MET = 5000  # states of several expressions at once
+MANY = 1 << 12  # moves, of which sets are made sooner when they are sorted first
 LARGEST = 2.0**62  # of a number that stands for states of several expressions
 
 Ints = npt.NDArray[np.int32]
@@ -83,7 +84,7 @@ def _side_by_side(tables: list[Ints], flags: list[Flags], wanted: list[bool]) ->
         raise TooLargeError
     codes = np.array([np.ravel_multi_index([1] * len(sizes), sizes)], np.int64)
     met, behind, ends = [], [], []
-    seen = codes
+    seen = set(codes.tolist())
     while len(codes):
         digits = np.unravel_index(codes, sizes)
         after = [table[digit] for table, digit in zip(tables, digits, strict=True)]
@@ -94,8 +95,11 @@ def _side_by_side(tables: list[Ints], flags: list[Flags], wanted: list[bool]) ->
         met.append(codes)
         behind.append(found)
         ends.append(np.logical_and.reduce(fits))
-        codes = np.setdiff1d(found[found >= 0], seen)
-        seen = np.union1d(seen, codes)
+        new = set((np.unique(found) if found.size > MANY else found.ravel()).tolist())
+        new -= seen
+        new.discard(-1)
+        codes = np.array(sorted(new), np.int64)
+        seen |= new
         if len(seen) > MAX_MET:
             raise TooLargeError
     return _trimmed(np.concatenate(met), np.concatenate(behind), np.concatenate(ends))
