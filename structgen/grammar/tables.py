@@ -12,7 +12,7 @@ import numpy.typing as npt
 from structgen.errors import BudgetError, UnsupportedSchemaError
 from structgen.grammar import tables_check as checks
 from structgen.grammar.ir import Grammar, Indentation, Terminal
-from structgen.grammar.lexemes import Automata, distinct_columns, of_terminal
+from structgen.grammar.lexemes import BROKEN, Automata, distinct_columns, of_terminal
 from structgen.grammar.syntax import Syntax, syntax_of
 from structgen.jit import kernels
 
@@ -77,7 +77,7 @@ def tables_of(
     laid_out = [-1] * 3
     if grammar.layout is not None:
         laid_out = _layout(grammar.layout, terminals, fixed)
-        fixed[k.S_WIDTH] = _widths(laid_out[0], fixed, after)
+        fixed[k.S_WIDTH] = _widths(laid_out[0], fixed, after, watch)
     final = next((i for i, t in enumerate(terminals) if t.name == grammar.final), -1)
     info = _info(ordered, len(terminals), laid_out, final)
     return begun(fixed, after, watch, info), syntax
@@ -163,10 +163,16 @@ def _layout(layout: Indentation, terminals: list[Terminal], fixed: dict[int, Any
     return [numbers.get(name, -1) for name in (layout.newline, layout.indent, layout.dedent)]
 
 
-def _widths(newline: int, fixed: Mapping[int, Any], after: Ints) -> Ints:
-    """For each state what the width of the line is to it (see `kernels.grammar_layout`)."""
+def _widths(newline: int, fixed: Mapping[int, Any], after: Ints, watch: Ints) -> Ints:
+    """For each state what the width of the line is to it (see `kernels.grammar_layout`).
+
+    It is nothing to a line break that only the end of the text can follow: where it has ended, it
+    would be longer with any byte that a terminal begins with.
+    """
     k, layout = kernels("grammar_tables"), kernels("grammar_layout")
-    counts = (fixed[k.S_TERMINAL] == newline) & (fixed[k.S_ENDS] > 0)
+    begins = (after[fixed[k.T_START]] >= 0).any(axis=0)
+    last = ~((watch != BROKEN) & begins).any(axis=1)
+    counts = (fixed[k.S_TERMINAL] == newline) & (fixed[k.S_ENDS] > 0) & ~last[fixed[k.S_OWN]]
     on = after[:, fixed[k.C_COLUMNS] >= 0]
     while True:  # back from where a line break may end, but not over the end of a line
         more = counts | np.append(counts, False)[on].any(axis=1)

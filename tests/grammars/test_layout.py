@@ -32,19 +32,8 @@ PUNCTUATION = {'"}"', '":"', '":="'}  # what else a piece of an f-string could b
 
 @pytest.fixture(scope="module")
 def laid_out() -> tuple[Grammar, Indentation]:
-    """The grammar and its layout, without comments that the end of the text ends.
-
-    What is read of one is the beginning of a line break, too (see the last test), so that they make
-    no dead end.
-    """
-    grammar = shipped("python").rules()
-    rules = {
-        name: replace(
-            rule, alternatives=tuple(a for a in rule.alternatives if "LAST_COMMENT" not in a)
-        )
-        for name, rule in grammar.rules.items()
-    }
-    grammar = trimmed(replace(grammar, rules=rules))
+    """The grammar and its layout."""
+    grammar = trimmed(shipped("python").rules())
     assert grammar.layout is not None
     return grammar, grammar.layout
 
@@ -195,7 +184,7 @@ def is_comment(text: str, offset: int) -> bool:
 
 
 def test_comments_at_the_end_can_go_on() -> None:
-    """Wherever a comment may end the text, a line break may end it as well."""
+    """Wherever a comment may end the text, a line break may end it as well, however wide."""
     automaton, ended = shipped("python").automaton(), 0
     for text in examples("python").accept.values():
         for offset in range(len(text) + 1):
