@@ -29,7 +29,7 @@ from structgen.kernels.tables import (
     TABLES,
     TAKEN,
 )
-from structgen.kernels.taken import rests_of_taken
+from structgen.kernels.taken import call_rests_of_taken
 from structgen.kernels.walk import CROSSINGS, NODES, RESTS, walk_behind
 
 EACH = 1  #: how a lexeme ends matters: its crossings must be looked at one by one
@@ -160,7 +160,7 @@ def walk_beyond(t, nodes, beyond, rests, ctx, deeper, changes, stack):  # type: 
         if t.needs_text[label] == LOOKED_AT:
             return numba.int64(EACH)
         if vague and t.contexts[ctx, TAKEN] >= 0:
-            if rests_of_taken(t.contexts, t.origin, ctx, rests.text, rests.start) != 0:
+            if call_rests_of_taken(t, ctx, rests.text, rests.start) != 0:
                 return numba.int64(EACH)
         pair = move(t, ctx, label, vague)
         code = pair

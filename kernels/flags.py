@@ -7,6 +7,7 @@ many places is called by its address (`called`), and only what Python calls gets
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -80,31 +81,28 @@ def called(function: Any, place: int) -> Any:
     if _interpreted():
         return function
     _called.append((place, function))
-    (signature,) = function.signatures
-    result = function.overloads[signature].signature.return_type
+    (wanted,) = function.signatures
+    result = function.overloads[wanted].signature.return_type
 
-    @intrinsic
-    def call(typing: Any, address: Any, arguments: Any) -> Any:  # noqa: ARG001  numba passes it
+    def by_address(typing: Any, t: Any, *rest: Any) -> Any:  # noqa: ARG001  numba passes them
+        info = t.fields.index("info")
+
         def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
-            kind = context.call_conv.get_function_type(result, signature)
-            at = builder.inttoptr(values[0], kind.as_pointer())
-            given = [
-                context.cast(builder, value, have, want)
-                for value, have, want in zip(
-                    _fields(builder, values[1]), arguments.types, signature, strict=True
-                )
-            ]
-            status, value = context.call_conv.call_function(builder, at, result, signature, given)
+            array = builder.extract_value(values[0], info)
+            places = context.make_array(t.types[info])(context, builder, array).data
+            address = builder.load(builder.gep(places, [context.get_constant(types.intp, place)]))
+            kind = context.call_conv.get_function_type(result, wanted)
+            at = builder.inttoptr(address, kind.as_pointer())
+            status, value = context.call_conv.call_function(builder, at, result, wanted, values)
             del status  # kernels raise nothing
             return value
 
-        return result(types.int64, arguments), generate
+        return result(*wanted), generate
 
-    @inlined
-    def by_address(t, *rest):  # type: ignore[no-untyped-def]
-        return call(t.info[place], (t, *rest))  # type: ignore[call-arg]
-
-    return by_address
+    typing = inspect.Parameter("typing", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    given = inspect.signature(function.py_func).parameters.values()
+    by_address.__signature__ = inspect.Signature([typing, *given])  # type: ignore[attr-defined]
+    return intrinsic(by_address)
 
 
 @intrinsic
@@ -139,11 +137,6 @@ def loader(kind: Any) -> Any:
 #: `stored(address, value)` writes a tuple of arrays down as kernels have it
 stored: Any = _plain.__setitem__ if _interpreted() else _stored
 WORDS = 9  # of 8 bytes, which an array of two dimensions takes where it is `stored`; others less
-
-
-def _fields(builder: Any, value: Any) -> list[Any]:
-    """The members of a tuple."""
-    return [builder.extract_value(value, i) for i in range(len(value.type.elements))]
 
 
 def addresses(tables: type) -> list[tuple[int, int]]:

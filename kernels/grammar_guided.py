@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import called, inner, lean
+from structgen.kernels.flags import called, inner
 from structgen.kernels.grammar_stacks import call_scan, described
 from structgen.kernels.grammar_tables import (
+    AT_LEXER_BESIDE,
     AT_SCAN_GUIDED,
     BESIDE,
     CHOICE,
@@ -153,6 +154,9 @@ def lexer_beside(t, terminals, lalr):  # type: ignore[no-untyped-def]
     return lexer if lexer < 0 else remember(t, key, lexer)
 
 
+call_lexer_beside = called(lexer_beside, AT_LEXER_BESIDE)
+
+
 @inner(INT(GRAMMAR, INT, INT))
 def readable(t, terminals, lalr):  # type: ignore[no-untyped-def]
     """The TERMINALS that the parser reads, of some; ignored ones among them. Or NEED_SPACE."""
@@ -172,7 +176,7 @@ def readable(t, terminals, lalr):  # type: ignore[no-untyped-def]
     return call_intern(t, TERMINALS, base, count)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def guided(t, stacks, lalr):  # type: ignore[no-untyped-def]
     """The GUIDED record of stacks beside those of the parser, or NEED_SPACE."""
     base = region(t, PAIRS)
@@ -192,10 +196,10 @@ def guided(t, stacks, lalr):  # type: ignore[no-untyped-def]
         if terminals < 0:
             return terminals
     t.rec[found, 7] = t.rec[stacks, 7]
-    return described(t, found, ends, terminals, lexer_beside(t, terminals, lalr))
+    return described(t, found, ends, terminals, call_lexer_beside(t, terminals, lalr))
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def scan_guided(t, stacks, terminal):  # type: ignore[no-untyped-def]
     """`scan` for stacks with or without those of a parser beside them."""
     if t.rec[stacks, 2] != GUIDED:

@@ -13,6 +13,8 @@ from structgen.kernels.flags import called, folded, inlined, inner
 from structgen.kernels.grammar_tables import (
     AFTER,
     AT_BOTH_ITEMS,
+    AT_CLOSURE,
+    AT_ITEMS,
     BOTH,
     BOTH_ITEMS,
     CALL_REST,
@@ -114,6 +116,9 @@ def items_of(t, base, count):  # type: ignore[no-untyped-def]
     return items
 
 
+call_items_of = called(items_of, AT_ITEMS)
+
+
 @inner(INT(GRAMMAR, INT))
 def closure(t, count):  # type: ignore[no-untyped-def]
     """The closed set of the rests in region IN: an ITEMS record, or NEED_SPACE."""
@@ -141,7 +146,10 @@ def closure(t, count):  # type: ignore[no-untyped-def]
                 t.work[stack + height] = other
                 height += 1
     sort(t.work, out, found)
-    return items_of(t, out, found)
+    return call_items_of(t, out, found)
+
+
+call_closure = called(closure, AT_CLOSURE)
 
 
 @inner(INT(GRAMMAR, INT, INT))
@@ -168,7 +176,7 @@ def both_items(t, one, other):  # type: ignore[no-untyped-def]
             j += 1
         t.work[base + count] = x
         count += 1
-    items = items_of(t, base, count)
+    items = call_items_of(t, base, count)
     if items < 0:
         return items
     return remember(t, key, items)
@@ -208,7 +216,7 @@ def entered(t, name, terminal):  # type: ignore[no-untyped-def]
         i += 1
     items = numba.int64(-1)
     if count > 0:
-        items = closure(t, count)
+        items = call_closure(t, count)
         if items < -1:
             return items
     return remember(t, key, items)
@@ -244,7 +252,7 @@ def goto(t, items, terminal):  # type: ignore[no-untyped-def]
         if symbol == terminal or after >= 0:
             for k in range(i, j):
                 t.work[base + k - i] = fixed(t, AFTER, t.heap[k])
-            back = closure(t, j - i)
+            back = call_closure(t, j - i)
             if back < 0:
                 return back
             if symbol == terminal:

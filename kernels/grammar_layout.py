@@ -12,8 +12,8 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import called, inner, lean
-from structgen.kernels.grammar_guided import call_scan_guided, lexer_beside
-from structgen.kernels.grammar_stacks import described, either, lexer_start
+from structgen.kernels.grammar_guided import call_lexer_beside, call_scan_guided
+from structgen.kernels.grammar_stacks import call_either, described, lexer_start
 from structgen.kernels.grammar_tables import (
     AT_LAID,
     AT_SCAN_ANY,
@@ -83,7 +83,7 @@ def lexer_of(t, stacks, terminals):  # type: ignore[no-untyped-def]
     """The LEXER record before any of the terminals at stacks, or NEED_SPACE."""
     if t.rec[stacks, 2] != GUIDED:
         return lexer_start(t, terminals)
-    return lexer_beside(t, terminals, numba.int64(t.heap[t.rec[stacks, 0] + 1]))
+    return call_lexer_beside(t, terminals, numba.int64(t.heap[t.rec[stacks, 0] + 1]))
 
 
 @inner(INT(GRAMMAR, INT, INT, INT, INT))
@@ -185,7 +185,7 @@ def one_of(t, one, other):  # type: ignore[no-untyped-def]
     single = t.info[NEWLINE] >= 0 or t.info[FIRST_STATE] >= 0
     if single and one >= 0 and other >= 0 and one != other:
         return lacks(t, MANY_GROUPS)
-    return either(t, one, other)
+    return call_either(t, one, other)
 
 
 @lean(INT(GRAMMAR, INT, INT))

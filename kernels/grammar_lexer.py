@@ -12,9 +12,11 @@ import numba
 
 from structgen.kernels.flags import called, inner, lean
 from structgen.kernels.grammar_tables import (
+    AT_BOTH_WATCHES,
     AT_ENDINGS,
     AT_NEXT_LEXER,
     AT_NEXT_WATCHES,
+    AT_WATCHES,
     BEFORE,
     ENDINGS,
     GRAMMAR,
@@ -192,6 +194,9 @@ def watches_of(t, base, count):  # type: ignore[no-untyped-def]
     return watches
 
 
+call_watches_of = called(watches_of, AT_WATCHES)
+
+
 @inner(INT(GRAMMAR, INT, INT))
 def grouped_endings(t, lexer, count):  # type: ignore[no-untyped-def]
     """Write the (terminal, watches) pairs of region ENDINGS to the heap, terminals as sets."""
@@ -250,7 +255,7 @@ def endings(t, lexer):  # type: ignore[no-untyped-def]
                 t.work[base + j] = t.work[before + j]
             own = fixed(t, S_OWN, state)
             t.work[base + pending] = own
-            watches = watches_of(t, base, pending + (1 if own != 0 else 0))
+            watches = call_watches_of(t, base, pending + (1 if own != 0 else 0))
             if watches < 0:
                 return watches
             t.work[found + 2 * count] = terminal
@@ -293,7 +298,7 @@ def next_watches(t, watches, kind):  # type: ignore[no-untyped-def]
             t.work[base + count] = after
             count += 1
     if found == 0:
-        found = watches_of(t, base, count)
+        found = call_watches_of(t, base, count)
         if found < 0:
             return found
     t.rows[row, kind] = found
@@ -315,4 +320,7 @@ def both_watches(t, one, other):  # type: ignore[no-untyped-def]
         for i in range(start, start + t.rec[watches, 1]):
             t.work[base + count] = t.heap[i]
             count += 1
-    return watches_of(t, base, count)
+    return call_watches_of(t, base, count)
+
+
+call_both_watches = called(both_watches, AT_BOTH_WATCHES)

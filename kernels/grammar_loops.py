@@ -12,10 +12,10 @@ import string
 import numba
 import numpy as np
 
-from structgen.kernels.flags import folded, inlined, inner
+from structgen.kernels.flags import called, folded, inlined, inner
 from structgen.kernels.grammar_lexer import call_endings, call_next_lexer, call_next_watches
 from structgen.kernels.grammar_step import SEVERAL, call_step, quick
-from structgen.kernels.grammar_tables import CLASS, GRAMMAR, INT, fixed
+from structgen.kernels.grammar_tables import AT_FLOWS, AT_LOOPING, CLASS, GRAMMAR, INT, fixed
 from structgen.kernels.grammar_tries import LOOPING, LOOPS, MEMO, PARTS_T, full
 from structgen.kernels.tables import DEAD, slot_of
 
@@ -126,10 +126,13 @@ def looping(t, p, key, positions, home):  # type: ignore[no-untyped-def]
     return some & ~others
 
 
+call_looping = called(looping, AT_LOOPING)
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT))
 def loops_of(t, p, lexer):  # type: ignore[no-untyped-def]
     """The groups of characters that leave a lexer state as it is, and end no lexeme; or a code."""
-    return looping(t, p, (numba.int64(1) << 61) | lexer, numba.int64(0), lexer)
+    return call_looping(t, p, (numba.int64(1) << 61) | lexer, numba.int64(0), lexer)
 
 
 @folded(INT(GRAMMAR, PARTS_T, INT, INT))
@@ -146,7 +149,7 @@ def is_whole(t, p, lexer, node):  # type: ignore[no-untyped-def]
 @inner(INT(GRAMMAR, PARTS_T, INT))
 def place_loops(t, p, at):  # type: ignore[no-untyped-def]
     """The groups of characters that leave a position as it is, or a code."""
-    return looping(t, p, -2 - at, numba.int64(1), at)
+    return call_looping(t, p, -2 - at, numba.int64(1), at)
 
 
 @inlined
@@ -174,3 +177,6 @@ def flows(t, p, at):  # type: ignore[no-untyped-def]
             return min(found, numba.int64(0))
     found = place_loops(t, p, after)
     return found if found < 0 else numba.int64(letters(p) & ~found == 0)
+
+
+call_flows = called(flows, AT_FLOWS)

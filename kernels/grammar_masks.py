@@ -6,7 +6,7 @@ import numba
 
 from structgen.kernels.flags import called, folded, inner, lean
 from structgen.kernels.grammar_layout import call_scan_any
-from structgen.kernels.grammar_loops import flows, place_loops
+from structgen.kernels.grammar_loops import call_flows, place_loops
 from structgen.kernels.grammar_parts import call_build
 from structgen.kernels.grammar_step import (
     SEVERAL,
@@ -17,6 +17,7 @@ from structgen.kernels.grammar_step import (
     unpack,
 )
 from structgen.kernels.grammar_tables import (
+    AT_CLUSTERS,
     AT_WALK_PLAIN,
     CHECKED,
     CLASS,
@@ -105,7 +106,10 @@ def clusters(t, p, lexer):  # type: ignore[no-untyped-def]
     return place
 
 
-@lean(INT(GRAMMAR, PARTS_T, INT, INT, I32))
+call_clusters = called(clusters, AT_CLUSTERS)
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, I32))
 def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
     """Set bits of the tokens of a trie that can be read from a position, node by node.
 
@@ -230,7 +234,7 @@ def cut(t, p, trie, lexer):  # type: ignore[no-untyped-def]
         return numba.int64(0)
     if t.rec[lexer, 5] >= 0:
         return numba.int64(t.rec[lexer, 5])
-    return clusters(t, p, lexer)
+    return call_clusters(t, p, lexer)
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT))
@@ -254,7 +258,7 @@ def is_walked(t, p, trie, lexer, stacks, watches):  # type: ignore[no-untyped-de
     if size < p.sizes[SMALL] or size < p.sizes[LARGE]:
         return numba.int64(size < p.sizes[SMALL])
     place = place_of(t, lexer, stacks, watches)
-    return place if place < 0 else flows(t, p, place)
+    return place if place < 0 else call_flows(t, p, place)
 
 
 @folded(INT(GRAMMAR, INT, INT, INT))

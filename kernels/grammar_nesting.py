@@ -10,11 +10,12 @@ import numba
 from numba import types
 
 from structgen.kernels.below import ENDS_FULL, walk_tree
-from structgen.kernels.flags import inlined, inner, lean
+from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.grammar_layout import call_scan_any
-from structgen.kernels.grammar_lexer import both_watches, call_endings
+from structgen.kernels.grammar_lexer import call_both_watches, call_endings
 from structgen.kernels.grammar_step import call_step, position_of, reach, unpack
 from structgen.kernels.grammar_tables import (
+    AT_WANTS,
     GRAMMAR,
     INT,
     READ,
@@ -40,6 +41,9 @@ def wants(t, stacks):  # type: ignore[no-untyped-def]
     return numba.int64(t.rec[terminals, 4])
 
 
+call_wants = called(wants, AT_WANTS)
+
+
 @lean(INT(GRAMMAR, INT, I64))
 def entrances(t, at, out):  # type: ignore[no-untyped-def]
     """Where texts of specs inside may begin at a position: their number, or a code.
@@ -61,14 +65,14 @@ def entrances(t, at, out):  # type: ignore[no-untyped-def]
             beyond, both = stacks, watches
             if j >= 0:
                 beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
-                both = both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
+                both = call_both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
                 if both < 0:
                     return both
                 if beyond < DEAD:
                     return beyond
             elif lexer != t.rec[stacks, 6]:
                 continue
-            if beyond == DEAD or wants(t, beyond) == 0:
+            if beyond == DEAD or call_wants(t, beyond) == 0:
                 continue
             if out.shape[0] == 0:
                 return numba.int64(1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import called, inner, lean
-from structgen.kernels.grammar_segments import segments_of
+from structgen.kernels.grammar_segments import call_segments_of
 from structgen.kernels.grammar_tables import AT_BUILD, GRAMMAR, INT
 from structgen.kernels.grammar_tries import (
     DENSE,
@@ -97,7 +97,7 @@ def build(t, p, trie, kept):  # type: ignore[no-untyped-def]
 
     kept: the lexer state, or the record of it with watches.
     """
-    count = segments_of(t, p, trie, kept)
+    count = call_segments_of(t, p, trie, kept)
     if count < 0:
         p.scratch[:] = 0
         return count

@@ -10,17 +10,26 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import folded, inlined, inner
+from structgen.kernels.flags import called, folded, inlined, inner
 from structgen.kernels.grammar_layout import COUNTS, width_in
 from structgen.kernels.grammar_lexer import (
-    both_watches,
+    call_both_watches,
     call_endings,
     call_next_lexer,
     call_next_watches,
 )
 from structgen.kernels.grammar_loops import is_whole, may_follow
 from structgen.kernels.grammar_step import known_after
-from structgen.kernels.grammar_tables import CHECKED, CLASS, GRAMMAR, INT, NEWLINE, PAIRED, fixed
+from structgen.kernels.grammar_tables import (
+    AT_SEGMENTS,
+    CHECKED,
+    CLASS,
+    GRAMMAR,
+    INT,
+    NEWLINE,
+    PAIRED,
+    fixed,
+)
 from structgen.kernels.grammar_tries import (
     FEW,
     GROUPS,
@@ -172,7 +181,7 @@ def note_ends(t, p, ends, before, kind, node_end, count):  # type: ignore[no-unt
         terminals = numba.int64(t.heap[ends + 1 + 2 * j])
         if not may_follow(t, p, terminals, kind):
             continue
-        watches = both_watches(t, before, numba.int64(t.heap[ends + 2 + 2 * j]))
+        watches = call_both_watches(t, before, numba.int64(t.heap[ends + 2 + 2 * j]))
         if watches < 0:
             return watches
         after = call_next_watches(t, watches, kind)
@@ -344,3 +353,6 @@ def segments_of(t, p, trie, kept):  # type: ignore[no-untyped-def]
         stack[half + depth] = ends
         keep_tokens(p, merged, i)
         i += 1
+
+
+call_segments_of = called(segments_of, AT_SEGMENTS)

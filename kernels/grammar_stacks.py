@@ -15,6 +15,7 @@ from structgen.kernels.flags import called, folded, inner, lean
 from structgen.kernels.grammar_items import call_both_items, goto
 from structgen.kernels.grammar_tables import (
     AT_CLOSED,
+    AT_EITHER,
     AT_SCAN,
     BEHIND,
     BOTH_STACKS,
@@ -346,3 +347,6 @@ def either(t, one, other):  # type: ignore[no-untyped-def]
             t.work[base + 2 * count + i] = t.heap[start + i]
         count += size >> 1
     return call_closed(t, count)
+
+
+call_either = called(either, AT_EITHER)

@@ -6,7 +6,7 @@ import numba
 
 from structgen.kernels.flags import lean
 from structgen.kernels.grammar_guided import guided, pushed
-from structgen.kernels.grammar_items import END_REST, closure
+from structgen.kernels.grammar_items import END_REST, call_closure
 from structgen.kernels.grammar_layout import call_laid
 from structgen.kernels.grammar_stacks import call_closed, stacks_of
 from structgen.kernels.grammar_tables import (
@@ -29,7 +29,7 @@ from structgen.kernels.grammar_tables import (
 def begin(t, top):  # type: ignore[no-untyped-def]
     """The position before any text whose whole is the rest `top`, or NEED_SPACE."""
     t.work[region(t, IN)] = END_REST
-    end = closure(t, 1)
+    end = call_closure(t, 1)
     if end < 0:
         return end
     t.info[END_ITEMS] = end
@@ -39,7 +39,7 @@ def begin(t, top):  # type: ignore[no-untyped-def]
     if bottom < 0:
         return bottom
     t.work[region(t, IN)] = top
-    items = closure(t, 1)
+    items = call_closure(t, 1)
     if items < 0:
         return items
     t.work[region(t, GROUPS)] = items

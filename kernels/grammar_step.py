@@ -20,12 +20,12 @@ from structgen.kernels.grammar_layout import (
     counted,
 )
 from structgen.kernels.grammar_lexer import (
-    both_watches,
+    call_both_watches,
     call_endings,
     call_next_lexer,
     call_next_watches,
 )
-from structgen.kernels.grammar_stacks import either
+from structgen.kernels.grammar_stacks import call_either
 from structgen.kernels.grammar_tables import (
     AT_IS_ACCEPTING,
     AT_STEP,
@@ -93,7 +93,7 @@ def reach(t, count, lexer, stacks_watches):  # type: ignore[no-untyped-def]
             if t.work[base + 3 * i + 1] == stacks:
                 return count
             if t.info[ORDERED] == 0:  # in Lark's order the stacks decide what the lexer looks for
-                both = either(t, numba.int64(t.work[base + 3 * i + 1]), stacks)
+                both = call_either(t, numba.int64(t.work[base + 3 * i + 1]), stacks)
                 if both < 0:
                     return both
                 t.work[base + 3 * i + 1] = both
@@ -149,7 +149,7 @@ def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
         beyond = counted(t, beyond, first, kind)
         if beyond < 0:
             return beyond
-        both = both_watches(t, watches, own)
+        both = call_both_watches(t, watches, own)
         if both < 0:
             return both
         count = reach(t, count, first, (beyond << 31) | both)

@@ -33,9 +33,12 @@ PAIRED = 9  # a lexer state, watches
 LALR = 10  # state of an LALR parser, LALR below
 GUIDED = 11  # stacks, LALR; fields as those of STACKS
 
+# Numbers that kernels hand to each other have a type here: numba compiles what takes a literal
+# again for each.
 # Places in `info`.
-RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = range(6)
-NEED, ORDERED, CHECKED, TERMINAL_COUNT, REGION, END_ITEMS, MANY_GROUPS = 6, 9, 10, 11, 12, 13, 14
+RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = np.arange(6)
+NEED, ORDERED, CHECKED = 6, 9, 10
+TERMINAL_COUNT, REGION, END_ITEMS, MANY_GROUPS = np.arange(11, 15)
 NEWLINE, INDENT, DEDENT = 15, 16, 17  # terminals of a layout, -1 without one
 FIRST_STATE, LAST_STATE, CHOICE = 18, 19, 20  # of an LALR parser, -1 without; if it may err
 FINAL = 21  #: the terminal that the end of the text stands for where it is missing, or -1
@@ -43,11 +46,12 @@ FINAL = 21  #: the terminal that the end of the text stands for where it is miss
 (
     AT_BOTH_ITEMS, AT_CLOSED, AT_SCAN, AT_LAID, AT_SCAN_LAID, AT_SCAN_ANY, AT_NEXT_LEXER,
     AT_ENDINGS, AT_NEXT_WATCHES, AT_STEP, AT_IS_ACCEPTING, AT_WALK_PLAIN, AT_BUILD, AT_INTERN,
-    AT_SETTLED, AT_SCAN_GUIDED, INFO_SIZE,
-) = range(22, 39)  # fmt: skip
+    AT_SETTLED, AT_SCAN_GUIDED, AT_ITEMS, AT_CLOSURE, AT_EITHER, AT_LEXER_BESIDE, AT_WATCHES,
+    AT_BOTH_WATCHES, AT_WANTS, AT_LOOPING, AT_FLOWS, AT_CLUSTERS, AT_SEGMENTS, INFO_SIZE,
+) = range(22, 50)  # fmt: skip
 
 # Memo tables, all in one: key = tag << 60 | a << 30 | b.
-BESIDE, GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 0, 1, 2, 3, 4, 5, 6, 7
+BESIDE, GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = np.arange(8)
 
 # Offsets of the constant arrays in `fixed`.
 (
@@ -56,13 +60,13 @@ BESIDE, GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = 0, 1, 2, 3,
     S_TERMINAL, S_ENDS, S_OWN, S_MATCH, S_DISTANCE, W_FAILS, T_BRACKET,
     C_COLUMNS, T_INSIDE, T_SHADOW, TIED_START, TIED,
     LR_START, LR_SYMBOL, LR_STEP, LR_SIZE, LR_NAME, S_WIDTH, FIXED_COUNT,
-) = range(34)  # fmt: skip
+) = np.arange(34)  # fmt: skip
 
 # Regions of `work`, each info[REGION] ints long.
 (
     IN, STACK, OUT, GOTO_OUT, GROUPS, PAIRS, BOTH, SETS, LEX, ENDINGS, WATCH, BEFORE, BEHIND,
     VISITED, READ, REACHED, LAYOUT, WIDTHS, SEARCH,
-) = range(19)  # fmt: skip
+) = np.arange(19)  # fmt: skip
 REGIONS = 19
 
 

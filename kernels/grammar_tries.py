@@ -24,7 +24,7 @@ NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
     KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED, PLACE,
     LOOPING, LOOPS, WALKS, NOTED, FEW, MANY, WALKED, WALKED_FROM, STOPPED, SIZE_COUNT,
-) = range(29)  # fmt: skip
+) = np.arange(29)  # fmt: skip
 
 
 class Parts(NamedTuple):

@@ -8,7 +8,7 @@ from structgen.kernels.below import ENDS_FULL
 from structgen.kernels.flags import called, folded, inlined, inner, lean
 from structgen.kernels.grammar_layout import call_scan_any
 from structgen.kernels.grammar_lexer import (
-    both_watches,
+    call_both_watches,
     call_endings,
     call_next_lexer,
     call_next_watches,
@@ -53,7 +53,7 @@ def verdict_key(t, thread):  # type: ignore[no-untyped-def]
     return record if record < 0 else key_of(VERDICT, 0, record)
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def is_sure(t, lexer, stacks):  # type: ignore[no-untyped-def]
     """1 if all lexemes that a lexer state can become can be finished there, 0 if that is in doubt.
 
@@ -114,7 +114,7 @@ def lexeme_ends(t, lexer, watches, queue, seen, out):  # type: ignore[no-untyped
         if ends < 0:
             return ends
         for j in range(t.heap[ends]):
-            both = both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
+            both = call_both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
             if both < 0:
                 return both
             key = (numba.int64(1) << 61) | (numba.int64(t.heap[ends + 1 + 2 * j]) << 30) | both
@@ -226,7 +226,7 @@ def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
     return found
 
 
-@lean(INT(GRAMMAR, INT, INT))
+@inner(INT(GRAMMAR, INT, INT))
 def settled(t, lexer, watches):  # type: ignore[no-untyped-def]
     """`settles`, remembered: its key is that of no thread, which has stacks behind the lexer."""
     key = key_of(VERDICT, lexer, watches)
@@ -274,7 +274,7 @@ def ends_well(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
         if ends < 0:
             return ends
         for j in range(t.heap[ends]):
-            both = both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
+            both = call_both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
             if both < 0:
                 return both
             beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))

@@ -15,8 +15,9 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import inlined, inner
+from structgen.kernels.flags import called, inlined, inner
 from structgen.kernels.tables import (
+    AT_NAME,
     BEGIN,
     BYTE,
     CAME,
@@ -368,3 +369,6 @@ def fill_name(t, q):  # type: ignore[no-untyped-def]
     if kind == IN_DIGITS or kind == IN_HEX:
         return fill_digits(t, q)
     return fill_escape(t, q)
+
+
+call_fill_name = called(fill_name, AT_NAME)

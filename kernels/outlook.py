@@ -26,7 +26,7 @@ from structgen.kernels.tables import (
     TICKED,
     slot_of,
 )
-from structgen.kernels.taken import rests_of_taken
+from structgen.kernels.taken import call_rests_of_taken
 
 
 @inlined
@@ -94,6 +94,6 @@ def outlook(t, rests, ctx, begun):  # type: ignore[no-untyped-def]
             return found
     found = found << 1
     if t.contexts[ctx, TAKEN] >= 0:
-        if rests_of_taken(t.contexts, t.origin, ctx, rests.text, rests.start) != 0:
+        if call_rests_of_taken(t, ctx, rests.text, rests.start) != 0:
             found |= 1
     return found

@@ -6,8 +6,8 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import called, inner
-from structgen.kernels.names import fill_name
-from structgen.kernels.spans import fill_span
+from structgen.kernels.names import call_fill_name
+from structgen.kernels.spans import call_fill_span
 from structgen.kernels.tables import (
     AT_PROVIDE,
     DONE,
@@ -35,7 +35,7 @@ def provide(t, q):  # type: ignore[no-untyped-def]
     if kind == 0 or kind == SPANS_LATER or t.within[q, DONE] != 0:
         t.need[0] = q
         return numba.int64(NEED_ROW)
-    code = fill_span(t, q) if kind >= SPANS_TEXT else fill_name(t, q)
+    code = call_fill_span(t, q) if kind >= SPANS_TEXT else call_fill_name(t, q)
     if code == 0:
         t.within[q, DONE] = 1
         t.filled[q] = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import inlined, inner
+from structgen.kernels.flags import called, inlined, inner
 from structgen.kernels.names import (
     BACKSLASH,
     LETTER_U,
@@ -19,6 +19,7 @@ from structgen.kernels.names import (
     short_escape,
 )
 from structgen.kernels.tables import (
+    AT_SPAN,
     BYTE,
     CAME,
     CHILD,
@@ -300,3 +301,6 @@ def fill_span(t, q):  # type: ignore[no-untyped-def]
         else:
             t.rows[q, LETTER_U] = shared(t, q, SPANS_HEX, 4, count, LETTER_U)
     return numba.int64(0)
+
+
+call_fill_span = called(fill_span, AT_SPAN)

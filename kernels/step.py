@@ -55,7 +55,7 @@ from structgen.kernels.tables import (
     place_of,
     slot_of,
 )
-from structgen.kernels.taken import is_taken
+from structgen.kernels.taken import call_is_taken
 
 
 @inlined
@@ -131,7 +131,7 @@ def arrive(t, at, known, vague):  # type: ignore[no-untyped-def]
         elif taken == SOME:
             t.asked[ALONE] = 1
             return numba.int64(NEED_EXACT)
-        elif is_taken(t.contexts, t.origin, at):
+        elif call_is_taken(t, at):
             t.asked[ALONE] = 1
             return numba.int64(DEAD)
         else:

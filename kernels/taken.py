@@ -6,8 +6,8 @@ import numba
 import numpy as np
 from numba import types
 
-from structgen.kernels.flags import inlined, kernel, lean
-from structgen.kernels.tables import GRID, I64, TAKEN, U8
+from structgen.kernels.flags import called, inlined, kernel, lean
+from structgen.kernels.tables import AT_RESTS, AT_TAKEN, I64, TABLES, TAKEN, U8
 
 BACKSLASH = 0x5C
 # b f n r t, and the bytes that they stand for
@@ -80,42 +80,45 @@ def begins_with(text, start, size):  # type: ignore[no-untyped-def]
     return same
 
 
-@kernel(types.boolean(GRID, I64, types.int64))
-def is_taken(contexts, origin, ctx):  # type: ignore[no-untyped-def]
+@kernel(types.boolean(TABLES, types.int64))
+def is_taken(t, ctx):  # type: ignore[no-untyped-def]
     """Whether the key that `ctx` remembers is one of those taken before it, however spelled."""
-    other = numba.int64(contexts[ctx, TAKEN])
+    other = numba.int64(t.contexts[ctx, TAKEN])
     if other < 0:
         return False
-    text = np.empty(length_of(origin, ctx), np.uint8)
-    size = decoded(origin, ctx, text)
+    text = np.empty(length_of(t.origin, ctx), np.uint8)
+    size = decoded(t.origin, ctx, text)
     while other >= 0:
-        known = np.empty(length_of(origin, other), np.uint8)
-        if decoded(origin, other, known) == size and begins_with(known, text, size):
+        known = np.empty(length_of(t.origin, other), np.uint8)
+        if decoded(t.origin, other, known) == size and begins_with(known, text, size):
             return True
-        other = numba.int64(contexts[other, TAKEN])
+        other = numba.int64(t.contexts[other, TAKEN])
     return False
 
 
-@kernel(types.int64(GRID, I64, types.int64, U8, I64))
-def rests_of_taken(contexts, origin, ctx, text, start):  # type: ignore[no-untyped-def]
+call_is_taken = called(is_taken, AT_TAKEN)
+
+
+@kernel(types.int64(TABLES, types.int64, U8, I64))
+def rests_of_taken(t, ctx, text, start):  # type: ignore[no-untyped-def]
     """What follows the text of `ctx` in those keys taken before that begin with it.
 
     text: uint8[n], receives the rests; rest k is `text[start[k]:start[k + 1]]`. Returns how many
     there are, or -1 when there is no room or the text has an escape, so that nobody can tell.
     """
-    size = length_of(origin, ctx)
+    size = length_of(t.origin, ctx)
     begun = np.empty(size, np.uint8)
     at = ctx
     for k in range(size - 1, -1, -1):
-        begun[k] = origin[at] & 0xFF
-        at = origin[at] >> 8
+        begun[k] = t.origin[at] & 0xFF
+        at = t.origin[at] >> 8
         if begun[k] == BACKSLASH:
             return numba.int64(-1)
     count = 0
-    other = numba.int64(contexts[ctx, TAKEN])
+    other = numba.int64(t.contexts[ctx, TAKEN])
     while other >= 0:
-        known = np.empty(length_of(origin, other), np.uint8)
-        length = decoded(origin, other, known)
+        known = np.empty(length_of(t.origin, other), np.uint8)
+        length = decoded(t.origin, other, known)
         if length > size and begins_with(known, begun, size):
             used = start[count]
             if count + 2 > start.shape[0] or used + length - size > text.shape[0]:
@@ -124,5 +127,8 @@ def rests_of_taken(contexts, origin, ctx, text, start):  # type: ignore[no-untyp
                 text[used + k - size] = known[k]
             count += 1
             start[count] = used + length - size
-        other = numba.int64(contexts[other, TAKEN])
+        other = numba.int64(t.contexts[other, TAKEN])
     return numba.int64(count)
+
+
+call_rests_of_taken = called(rests_of_taken, AT_RESTS)

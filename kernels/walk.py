@@ -43,7 +43,7 @@ from structgen.kernels.tables import (
     U8,
     UNUSED,
 )
-from structgen.kernels.taken import BACKSLASH, rests_of_taken
+from structgen.kernels.taken import BACKSLASH, call_rests_of_taken
 
 
 class Nodes(NamedTuple):
@@ -319,7 +319,7 @@ def walk_crossing(t, nodes, crossings, rests, ctx, changes, stack):  # type: ign
     i = stack[place + 1]
     count = 0
     if t.contexts[ctx, TAKEN] >= 0:
-        count = rests_of_taken(t.contexts, t.origin, ctx, rests.text, rests.start)
+        count = call_rests_of_taken(t, ctx, rests.text, rests.start)
     exact = False
     known = numba.int64(-1)  # a label that leads on from every crossing alike, and where to
     known_pair = numba.int64(DEAD)

@@ -6,17 +6,18 @@ milliseconds afterwards. `kernels()` is the only door to them, and says so when 
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import hashlib
 import importlib
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+
+from structgen.jit_ledger import HEAD, Ledger, compile_share, helpers
 
 NAMES = (
     "flags", "tables", "checklists", "taken", "names", "spans", "provide", "loops", "changes",
@@ -44,87 +45,87 @@ def kernels(name: str) -> ModuleType:
                 if name in GRAMMAR_NAMES:
                     _load(GRAMMAR_NAMES, "the kernels of grammars", 20)
                 else:
-                    _load(NAMES, "kernels", 25)
+                    _load(NAMES, "kernels", 30)
     return _modules[name]
 
 
 def _load(names: tuple[str, ...], what: str, seconds: int) -> None:
+    ledger = _ledger()
+    left = _left(names, ledger) if ledger else {}
     message = f"structgen: compiling {what}, once on this machine (about {seconds} s) ..."
     timer = threading.Timer(
-        PATIENCE[_cached()], print, (message,), {"file": sys.stderr, "flush": True}
+        PATIENCE[not left], print, (message,), {"file": sys.stderr, "flush": True}
     )
     timer.daemon = True
     timer.start()
     collects = gc.isenabled()
     gc.disable()  # compiling makes a great many objects, few of them garbage, for a few seconds
     try:
-        with _turn(names[0]):
-            loaded = {n: importlib.import_module(f"structgen.kernels.{n}") for n in names}
+        if ledger and left:
+            with helpers(ledger, f"from structgen import jit; jit.help_with({names!r})"):
+                compile_share(ledger, left, _module)
+        loaded = {name: _module(name) for name in names}
     finally:
         timer.cancel()
+        if ledger:
+            ledger.close()
         if collects:
             gc.enable()
     _modules.update(loaded)
 
 
-@contextlib.contextmanager
-def _turn(group: str) -> Iterator[None]:
-    """Have processes that start at once compile a group once: the others wait, and load it.
-
-    Whoever compiles holds the system's lock on a file that says, when it is done, of which sources
-    the compiled group is. Without a lock where none is to be had.
-    """
-    import fcntl
-
-    digest = _digest().encode()
-    try:
-        file = os.open(_folder() / f"structgen-{group}", os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError:
-        yield
-        return
-    try:
-        if os.pread(file, len(digest), 0) != digest:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX)
-                if os.pread(file, len(digest), 0) == digest:
-                    fcntl.flock(file, fcntl.LOCK_UN)
-        yield
-        with contextlib.suppress(OSError):
-            os.pwrite(file, digest, 0)
-    finally:
-        os.close(file)  # and with it the lock
+def help_with(names: tuple[str, ...]) -> None:
+    """Compile kernel modules and what they need, those that no other process is at."""
+    if ledger := _ledger():
+        compile_share(ledger, _left(names, ledger), _module)
 
 
-def _folder() -> Path:
-    """Where numba keeps what it has compiled."""
-    return Path(os.environ.get("NUMBA_CACHE_DIR") or _SOURCES / "__pycache__")
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"structgen.kernels.{name}")
 
 
-def _digest() -> str:
-    """What tells the sources of all kernels from others."""
-    digest = hashlib.blake2b(digest_size=16)
-    for source in sorted(_SOURCES.glob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
-
-
-def _cached() -> bool:
-    """Whether numba has compiled the kernels as they are now; what is stale is removed.
+def _ledger() -> Ledger | None:
+    """What has been compiled of the kernels as they are now; what is stale is removed.
 
     Kernels are compiled into each other across files, while numba looks only at the file of the
-    outermost one; so a digest of all sources is kept beside the cache.
+    outermost one; so the ledger begins anew with a digest of all sources. None where nothing is
+    compiled, or nothing can be written.
     """
-    folder, digest = _folder(), _digest()
-    stamp = folder / "structgen-kernels"
-    with contextlib.suppress(OSError):
-        if stamp.is_file() and stamp.read_text() == digest:
-            return any(folder.rglob("*.nbi"))
-        for name in NAMES + GRAMMAR_NAMES:
+    from numba import config
+
+    if getattr(config, "DISABLE_JIT"):  # noqa: B009  made when numba is imported
+        return None
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or _SOURCES / "__pycache__")
+    digest = hashlib.blake2b(digest_size=HEAD // 2)
+    for source in sorted(_SOURCES.glob("*.py")):
+        digest.update(source.read_bytes())
+    names = NAMES + GRAMMAR_NAMES
+    try:
+        ledger = Ledger(folder / "structgen-kernels", digest.hexdigest(), names)
+    except OSError:
+        return None
+    if ledger.is_new:
+        for name in names:
             for stale in [*folder.rglob(f"{name}.*.nbi"), *folder.rglob(f"{name}.*.nbc")]:
-                stale.unlink()
-        folder.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(digest)
-    return False
+                stale.unlink(missing_ok=True)
+    return ledger
+
+
+def _left(names: tuple[str, ...], ledger: Ledger) -> dict[str, list[str]]:
+    """The modules that are not compiled yet, of some and those they need; what each needs."""
+    needs: dict[str, list[str]] = {}
+
+    def add(name: str) -> None:
+        if name not in needs and not ledger.is_done(name):
+            source = (_SOURCES / f"{name}.py").read_text("utf-8")
+            found = re.findall(r"^from structgen\.kernels\.(\w+) import", source, re.MULTILINE)
+            for other in found:
+                add(other)
+            needs[name] = found
+
+    for name in names:
+        add(name)
+    return needs
 
 
 def warmup(*, grammars: bool = True) -> float:
@@ -133,6 +134,9 @@ def warmup(*, grammars: bool = True) -> float:
     grammars: the kernels of grammars too. Those that run on a GPU are Triton's to compile.
     """
     start = time.perf_counter()
+    with _lock:
+        if grammars and not _modules:
+            _load(NAMES + GRAMMAR_NAMES, "all kernels", 45)
     kernels(NAMES[0])
     if grammars:
         kernels(GRAMMAR_NAMES[0])

@@ -183,7 +183,12 @@ class TiktokenEncoder:
             with self._lock:
                 if self._encoding is None:
                     self._encoding = self._build()
-        return list(self._encoding.encode_ordinary(text))
+        try:
+            return list(self._encoding.encode_ordinary(text))
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust: no Exception, and not exported
+                raise
+            raise self._refused(error) from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (TiktokenEncoder, (self.ranks, self.pattern))
@@ -197,11 +202,13 @@ class TiktokenEncoder:
                 "structgen", pat_str=self.pattern, mergeable_ranks=self.ranks, special_tokens={}
             )
         except ValueError as error:
-            raise VocabularyError(
-                f"the tiktoken package refuses the ranks or the pattern {self.pattern!r:.80}: "
-                f"{error}",
-                expected="a regular expression that splits every text into pieces",
-            ) from error
+            raise self._refused(error) from error
+
+    def _refused(self, error: BaseException) -> VocabularyError:
+        return VocabularyError(
+            f"the tiktoken package refuses the ranks or the pattern {self.pattern!r:.80}: {error}",
+            expected="a regular expression that splits every text into pieces, none of them empty",
+        )
 
 
 class SentencePieceEncoder:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import gc
-import importlib
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from structgen import jit
 from structgen.grammar.tables import tables_from
-from structgen.jit import GRAMMAR_NAMES, NAMES, kernels
+from structgen.jit import kernels
 
 CALLS = """
 from typing import NamedTuple
@@ -77,58 +72,3 @@ def test_tables_without_room_for_addresses_are_refused(info: npt.NDArray[Any]) -
     """What a file says stands there is never called."""
     with pytest.raises(ValueError, match="info"):
         tables_from({"marks": np.ones(1, np.int32), "info": info})
-
-
-def test_warming_up_loads_all_kernels_or_those_without_grammars() -> None:
-    """In a process of its own, which has loaded none."""
-    code = (
-        "import sys; from structgen import jit; jit.warmup(grammars=False); "
-        "known = lambda names: sum(f'structgen.kernels.{n}' in sys.modules for n in names); "
-        "print(known(jit.NAMES), known(jit.GRAMMAR_NAMES)); jit.warmup(); "
-        "print(known(jit.NAMES), known(jit.GRAMMAR_NAMES))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [*map(str, (len(NAMES), 0, len(NAMES), len(GRAMMAR_NAMES)))]
-
-
-@pytest.mark.parametrize("collects", [True, False])
-def test_garbage_is_collected_afterwards_as_before(
-    collects: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Loading kernels pauses the collector, and leaves it on or off as it was, failing or not."""
-    seen: list[bool] = []
-    monkeypatch.setattr(importlib, "import_module", lambda _: seen.append(gc.isenabled()))
-    monkeypatch.setattr(jit, "_modules", {})
-    switched = gc.enable if collects else gc.disable
-    try:
-        switched()
-        jit._load(("flags",), "kernels", 1)
-        assert (seen, gc.isenabled()) == ([False], collects)
-        monkeypatch.setattr(importlib, "import_module", lambda _: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            jit._load(("flags",), "kernels", 1)
-        assert gc.isenabled() == collects
-    finally:
-        gc.enable()
-
-
-def test_processes_that_start_at_once_compile_in_turn(tmp_path: Path) -> None:
-    """None begins before another has ended; then it is known that nothing is left to compile."""
-    code = (
-        "import time; from structgen import jit\n"
-        "with jit._turn('some'): print(time.time()); time.sleep(0.3); print(time.time())"
-    )
-    command = [sys.executable, "-c", code]
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        for _ in range(3)
-    ]
-    spans = [tuple(map(float, process.communicate()[0].split())) for process in running]
-    first, *others = sorted(spans)
-    assert len(others) == 2
-    assert all(begin >= first[1] for begin, _ in others)
-    (done,) = tmp_path.iterdir()
-    with open(done, "rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)  # nobody waits for what is done
-        subprocess.run(command, check=True, env=environment, timeout=60)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structgen.jit import kernels
-from tests.kernels.served import Array
-from tests.naive import decoded
+from tests.kernels.served import Served
+from tests.naive import decoded, random_machine
 
 pytestmark = pytest.mark.nojit
 BACKSLASH = b"\\"
@@ -27,8 +29,14 @@ TEXTS = st.lists(PIECES, max_size=6).map(b"".join)
 AGAIN = st.lists(st.sampled_from([b"a", rb"\u0061", b"/", rb"\/"]), max_size=2).map(b"".join)
 
 
-def remembered(texts: list[bytes]) -> tuple[Array, Array, int]:
-    """Contexts, their origins, and one that remembers the last text; the others were taken."""
+@cache
+def tables() -> Any:
+    """Any tables; only those of contexts matter here."""
+    return Served(random_machine(0)).tables
+
+
+def remembered(texts: list[bytes]) -> tuple[Any, int]:
+    """Tables with contexts, and one that remembers the last text; the others were taken."""
     contexts: list[tuple[int, int, int, int]] = []
     origin: list[int] = []
     last = taken = -1
@@ -39,7 +47,8 @@ def remembered(texts: list[bytes]) -> tuple[Array, Array, int]:
         last, taken = taken, len(origin) - 1
     assert taken >= 0
     assert contexts[taken][2] == last
-    return np.array(contexts, np.int32), np.array(origin, np.int64), taken
+    written = np.array(contexts, np.int32), np.array(origin, np.int64)
+    return tables()._replace(contexts=written[0], origin=written[1]), taken
 
 
 @given(TEXTS)
@@ -48,11 +57,11 @@ def remembered(texts: list[bytes]) -> tuple[Array, Array, int]:
 @example(rb"\ud83d\ud83d\ude00")
 def test_texts_are_decoded_as_json_strings_are(text: bytes) -> None:
     """As Python reads them, unpaired surrogates as three bytes; the twin agrees."""
-    _, origin, ctx = remembered([text])
+    t, ctx = remembered([text])
     k = kernels("taken")
-    assert int(k.length_of(origin, ctx)) == len(text)
+    assert int(k.length_of(t.origin, ctx)) == len(text)
     out = np.zeros(len(text), np.uint8)
-    size = int(k.decoded(origin, ctx, out))
+    size = int(k.decoded(t.origin, ctx, out))
     wanted = json.loads(b'"' + text + b'"').encode("utf-8", "surrogatepass")
     assert out[:size].tobytes() == wanted == decoded(text)
 
@@ -60,9 +69,9 @@ def test_texts_are_decoded_as_json_strings_are(text: bytes) -> None:
 @given(st.lists(AGAIN | TEXTS, min_size=1, max_size=6))
 def test_a_text_is_taken_if_one_before_spells_the_same(texts: list[bytes]) -> None:
     """`is_taken` compares with all texts before, and with none where there is none."""
-    contexts, origin, ctx = remembered(texts)
+    t, ctx = remembered(texts)
     wanted = decoded(texts[-1]) in map(decoded, texts[:-1])
-    assert bool(kernels("taken").is_taken(contexts, origin, ctx)) == wanted
+    assert bool(kernels("taken").is_taken(t, ctx)) == wanted
 
 
 @given(st.lists(AGAIN | TEXTS, max_size=6), st.data())
@@ -71,10 +80,10 @@ def test_rests_complete_a_text_to_one_taken(texts: list[bytes], data: st.DataObj
     known = [decoded(text) for text in texts]
     whole = data.draw(st.sampled_from([b"", b"a", *known, *texts]))
     begun = whole[: data.draw(st.integers(0, len(whole)))]
-    contexts, origin, ctx = remembered([*texts, begun])
+    t, ctx = remembered([*texts, begun])
     size, count = data.draw(st.integers(0, 30)), data.draw(st.integers(1, 6))
     room, start = np.zeros(size, np.uint8), np.zeros(count, np.int64)
-    found = int(kernels("taken").rests_of_taken(contexts, origin, ctx, room, start))
+    found = int(kernels("taken").rests_of_taken(t, ctx, room, start))
     wanted = [
         text[len(begun) :] for text in known[::-1] if text.startswith(begun) and text != begun
     ]

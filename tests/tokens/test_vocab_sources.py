@@ -10,6 +10,7 @@ import base64
 import importlib.util
 import json
 import pickle
+import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -158,6 +159,15 @@ def test_a_pattern_gives_an_encoder(tmp_path: Path) -> None:
     assert vocabulary.encode("abcab<x>") == [257, 256, *b"<x>"]
     copy = pickle.loads(pickle.dumps(vocabulary))
     assert copy.encode("abcab") == [257, 256]
+
+
+@pytest.mark.parametrize("pattern", ["(", ".*"])
+def test_a_pattern_that_tiktoken_cannot_use_is_refused(tmp_path: Path, pattern: str) -> None:
+    """One that is no regular expression; one that finds empty pieces, at which tiktoken panics."""
+    path = rank_file(tmp_path / "f", BYTES)
+    with pytest.raises(VocabularyError, match=re.escape(repr(pattern))) as caught:
+        Vocabulary.from_tiktoken(path, pattern=pattern)
+    assert caught.value.expected
 
 
 def test_a_pattern_that_loses_text_is_refused(tmp_path: Path) -> None:
