@@ -16,6 +16,7 @@ from numba import types
 from structgen.kernels.changes import CHANGES, admit
 from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.provide import call_provide
+from structgen.kernels.references import reference
 from structgen.kernels.step import call_step, move
 from structgen.kernels.tables import (
     AT_BEYOND,
@@ -54,7 +55,7 @@ class Beyond(NamedTuple):
     ends: npt.NDArray[np.int32]
 
 
-BEYOND = types.NamedUniTuple(I32, 7, Beyond)
+BEYOND = reference(types.NamedUniTuple(I32, 7, Beyond))
 
 
 @inlined

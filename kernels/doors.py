@@ -18,6 +18,7 @@ from structgen.kernels.beyond import BEYOND, EACH, call_beyond
 from structgen.kernels.changes import Changes, collect
 from structgen.kernels.flags import WORDS, inner, lean, loader, stored
 from structgen.kernels.provide import call_provide
+from structgen.kernels.references import reference
 from structgen.kernels.step import (
     call_ending,
     call_fire,
@@ -61,30 +62,30 @@ class Scratch(NamedTuple):
     stack: npt.NDArray[np.int64]
 
 
-SCRATCH = types.NamedTuple([U8, I64, I32, I32, I32, I64], Scratch)
+SCRATCH = reference(types.NamedTuple([U8, I64, I32, I32, I32, I64], Scratch))
 scratch_at = loader(SCRATCH)
 
 
-@lean(types.void(TABLES, types.int64))
+@lean(types.void(TABLES.kind, types.int64))
 def keep_tables(t, address):  # type: ignore[no-untyped-def]
     """Write tables down."""
     stored(address, t)
 
 
-@lean(types.void(NODES, SCRATCH, types.int64))
+@lean(types.void(NODES.kind, SCRATCH.kind, types.int64))
 def keep_nodes(nodes, scratch, address):  # type: ignore[no-untyped-def]
     """Write a trie down, and room to work behind it."""
     stored(address, nodes)
     stored(address + SCRATCH_AT, scratch)
 
 
-@lean(types.void(CROSSINGS, types.int64))
+@lean(types.void(CROSSINGS.kind, types.int64))
 def keep_crossings(crossings, address):  # type: ignore[no-untyped-def]
     """Write crossings down."""
     stored(address, crossings)
 
 
-@lean(types.void(BEYOND, types.int64))
+@lean(types.void(BEYOND.kind, types.int64))
 def keep_beyond(beyond, address):  # type: ignore[no-untyped-def]
     """Write down, behind the crossings at an address, what lies beyond them."""
     stored(address + BEYOND_AT, beyond)

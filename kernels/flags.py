@@ -15,6 +15,8 @@ import numba
 from numba import types
 from numba.extending import intrinsic
 
+from structgen.kernels.references import DATA, loaded
+
 F = TypeVar("F", bound=Callable[..., Any])
 # Some of numba's own options are missing from its type hints. Nobody uses the C wrappers.
 _ALWAYS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -85,11 +87,8 @@ def called(function: Any, place: int) -> Any:
     result = function.overloads[wanted].signature.return_type
 
     def by_address(typing: Any, t: Any, *rest: Any) -> Any:  # noqa: ARG001  numba passes them
-        info = t.fields.index("info")
-
         def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
-            array = builder.extract_value(values[0], info)
-            places = context.make_array(t.types[info])(context, builder, array).data
+            places = loaded(context, builder, t, values[0], "info", DATA)
             address = builder.load(builder.gep(places, [context.get_constant(types.intp, place)]))
             kind = context.call_conv.get_function_type(result, wanted)
             at = builder.inttoptr(address, kind.as_pointer())
@@ -119,15 +118,15 @@ _plain: dict[int, Any] = {}  # by address, where nothing is compiled
 
 
 def loader(kind: Any) -> Any:
-    """What kernels call with an address where a tuple of that type is `stored` to have it."""
+    """What kernels call with an address where a tuple is `stored`, for a reference to it."""
     if _interpreted():
         return _plain.__getitem__
 
     @intrinsic
     def load(typing: Any, address: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
-            pointer = context.get_value_type(kind).as_pointer()
-            return builder.load(builder.inttoptr(values[0], pointer))
+            del context, builder
+            return values[0]
 
         return kind(types.int64), generate
 
@@ -144,7 +143,7 @@ def addresses(tables: type) -> list[tuple[int, int]]:
     found = []
     for place, function in _called:
         (compiled,) = function.overloads.values()
-        if compiled.signature.args[0].instance_class is not tables:
+        if compiled.signature.args[0].kind.instance_class is not tables:
             continue
         name = compiled.fndesc.llvm_func_name
         found.append((place, compiled.library.get_pointer_to_function(name)))

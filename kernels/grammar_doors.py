@@ -15,13 +15,13 @@ from structgen.kernels.tables import BYTES, I32, I64
 tables_at, parts_at = loader(GRAMMAR), loader(PARTS_T)
 
 
-@lean(types.void(GRAMMAR, INT))
+@lean(types.void(GRAMMAR.kind, INT))
 def keep_tables(t, address):  # type: ignore[no-untyped-def]
     """Write tables down."""
     stored(address, t)
 
 
-@lean(types.void(PARTS_T, INT))
+@lean(types.void(PARTS_T.kind, INT))
 def keep_parts(p, address):  # type: ignore[no-untyped-def]
     """Write parts down."""
     stored(address, p)

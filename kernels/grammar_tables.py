@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import called, folded, inlined, lean
+from structgen.kernels.references import reference
 from structgen.kernels.tables import find, slot_of
 
 NEED_SPACE = -4  #: `info[NEED]` says which array is full
@@ -99,8 +100,10 @@ I32 = types.int32[::1]
 I32_2 = types.int32[:, ::1]
 I64 = types.int64[::1]
 I64_2 = types.int64[:, ::1]
-GRAMMAR = types.NamedTuple(
-    [I32, I64, I32_2, I32_2, I32_2, I32, I32_2, I64_2, I64_2, I64, I32, I32], Tables
+GRAMMAR = reference(
+    types.NamedTuple(
+        [I32, I64, I32_2, I32_2, I32_2, I32, I32_2, I64_2, I64_2, I64, I32, I32], Tables
+    )
 )
 INT = types.int64
 

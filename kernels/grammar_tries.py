@@ -15,6 +15,7 @@ from numba import types
 
 from structgen.kernels.flags import inlined, inner
 from structgen.kernels.grammar_tables import INT
+from structgen.kernels.references import reference
 from structgen.kernels.tables import BYTES, HASH, I32, I64, INTS, U8, slot_of
 
 NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
@@ -81,13 +82,13 @@ class Parts(NamedTuple):
 SHARED = 8  #: the first so many arrays belong to the vocabulary
 U8_2 = types.uint8[:, ::1]
 I32_2 = types.int32[:, ::1]
-PARTS_T = types.NamedTuple(
+PARTS_T = reference(types.NamedTuple(
     [
         BYTES, INTS, INTS, INTS, I64, I32, I32, BYTES, U8_2, U8_2, U8, I32, I32, I32, I32,
         I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I32, I64,
     ],
     Parts,
-)  # fmt: skip
+))  # fmt: skip
 
 
 @inlined

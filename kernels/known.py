@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import inlined, inner, lean, loader, stored
+from structgen.kernels.references import reference
 from structgen.kernels.rows import mixed
 from structgen.kernels.tables import HASH, I32, I64
 
@@ -43,11 +44,11 @@ class Known(NamedTuple):
     sizes: npt.NDArray[np.int64]
 
 
-KNOWN = types.NamedTuple([I32, HASH, I64, I64, I64, I64], Known)
+KNOWN = reference(types.NamedTuple([I32, HASH, I64, I64, I64, I64], Known))
 known_at = loader(KNOWN)
 
 
-@lean(types.void(KNOWN, types.int64))
+@lean(types.void(KNOWN.kind, types.int64))
 def keep_known(known, address):  # type: ignore[no-untyped-def]
     """Write down where all that is."""
     stored(address, known)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import inlined
+from structgen.kernels.references import reference
 from structgen.kernels.tables import I32, I64, U8
 
 
@@ -49,7 +50,7 @@ class Subtrees(NamedTuple):
 
 IN_CHARACTER = 255
 LOOPS = types.NamedTuple([I64, U8], Loops)
-SUBTREES = types.NamedTuple([U8, I64, I64, U8, I32, I32], Subtrees)
+SUBTREES = reference(types.NamedTuple([U8, I64, I64, U8, I32, I32], Subtrees))
 
 
 @inlined

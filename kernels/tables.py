@@ -19,6 +19,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
+from structgen.kernels.references import reference
 
 DEAD = -1  #: the byte or token is not allowed
 NEED_ROW = -2  #: `need[0]` is a lexer state whose row has not been filled yet
@@ -180,14 +181,14 @@ HASH = types.int64[:, ::1]
 GRID = types.int32[:, ::1]
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTS = types.Array(types.int32, 1, "C", readonly=True)
-TABLES = types.NamedTuple(
+TABLES = reference(types.NamedTuple(
     [
         GRID, U8, I32, U8, U8, GRID, I32, GRID, GRID, I32, U8, GRID, I32,
         GRID, HASH, GRID, I64, I32, GRID, I64, I32, HASH, HASH, HASH, I64, I64, I64, I64,
         GRID,
     ],
     Tables,
-)  # fmt: skip
+))  # fmt: skip
 
 
 @inlined

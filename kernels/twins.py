@@ -47,6 +47,7 @@ from structgen.kernels.known import (
     number_of,
 )
 from structgen.kernels.outlook import outlook
+from structgen.kernels.references import reference
 from structgen.kernels.tables import (
     DEAD,
     FLAGS,
@@ -91,11 +92,11 @@ class Plan(NamedTuple):
     numbers: npt.NDArray[np.int64]
 
 
-PLAN_TYPE = types.NamedTuple([INTS, I64], Plan)
+PLAN_TYPE = reference(types.NamedTuple([INTS, I64], Plan))
 plan_at = loader(PLAN_TYPE)
 
 
-@lean(types.void(PLAN_TYPE, types.int64))
+@lean(types.void(PLAN_TYPE.kind, types.int64))
 def keep_plan(plan, address):  # type: ignore[no-untyped-def]
     """Write a plan down."""
     stored(address, plan)

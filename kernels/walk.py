@@ -26,6 +26,7 @@ from structgen.kernels.loops import (
     permit,
 )
 from structgen.kernels.provide import call_provide
+from structgen.kernels.references import reference
 from structgen.kernels.step import move, read, remember
 from structgen.kernels.tables import (
     ALONE,
@@ -86,8 +87,8 @@ class Rests(NamedTuple):
     start: npt.NDArray[np.int64]
 
 
-NODES = types.NamedTuple([BYTES, INTS, INTS, INTS, INTS, INTS, INTS], Nodes)
-CROSSINGS = types.NamedTuple([I32, I32, U8, I32, U8], Crossings)
+NODES = reference(types.NamedTuple([BYTES, INTS, INTS, INTS, INTS, INTS, INTS], Nodes))
+CROSSINGS = reference(types.NamedTuple([I32, I32, U8, I32, U8], Crossings))
 RESTS = types.NamedTuple([U8, I64], Rests)
 
 

@@ -20,9 +20,9 @@ from types import ModuleType
 from structgen.jit_ledger import HEAD, Ledger, compile_share, helpers
 
 NAMES = (
-    "flags", "tables", "checklists", "taken", "names", "spans", "provide", "loops", "changes",
-    "patterns", "notes", "blocks", "step", "walk", "beyond", "subtrees", "rows", "below", "outlook",
-    "doors", "known", "twins", "saved", "scan",
+    "references", "flags", "tables", "checklists", "taken", "names", "spans", "provide", "loops",
+    "changes", "patterns", "notes", "blocks", "step", "walk", "beyond", "subtrees", "rows", "below",
+    "outlook", "doors", "known", "twins", "saved", "scan",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_guided", "grammar_layout",

@@ -19,12 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 from structgen.kernels.flags import addresses, called, inner, lean
+from structgen.kernels.references import reference
 
 class T(NamedTuple):
     info: object
     values: object
 
-TABLES = types.NamedTuple([types.int64[::1], types.int32[::1]], T)
+TABLES = reference(types.NamedTuple([types.int64[::1], types.int32[::1]], T))
 
 @inner(types.int64(TABLES, types.int64, types.int64))
 def pick(t, i, by):
