@@ -62,12 +62,13 @@ class _Fields(AttributeTemplate):
         return kind.types[kind.fields.index(name)] if name in kind.fields else None
 
 
-def loaded(context: Any, builder: Any, given: Reference, value: Any, *place: Any) -> Any:
-    """A word of an array that a reference leads to.
+def loaded(
+    context: Any, builder: Any, given: Reference, value: Any, name: str, *within: int
+) -> Any:
+    """A word of an array that a reference leads to. LLVM may load it once and keep it.
 
-    place: the name of the field, and the place of the word. LLVM may load it once and keep it.
+    name: of the field; within: where in the array, as numba has it.
     """
-    name, *within = place
     tuples = context.get_value_type(given.kind).as_pointer()
     field = given.kind.fields.index(name)
     word = cgutils.gep_inbounds(builder, builder.inttoptr(value, tuples), 0, field, *within)

@@ -53,9 +53,8 @@ def _load(names: tuple[str, ...], what: str, seconds: int) -> None:
     ledger = _ledger()
     left = _left(names, ledger) if ledger else {}
     message = f"structgen: compiling {what}, once on this machine (about {seconds} s) ..."
-    timer = threading.Timer(
-        PATIENCE[not left], print, (message,), {"file": sys.stderr, "flush": True}
-    )
+    patience = PATIENCE[ledger is not None and not left]
+    timer = threading.Timer(patience, print, (message,), {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
     collects = gc.isenabled()

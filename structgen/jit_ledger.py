@@ -105,11 +105,11 @@ def helpers(ledger: Ledger, code: str) -> Iterator[None]:
     None where another process has called some, or where none can be started.
     """
     with ledger.claimed() as mine, contextlib.ExitStack() as running:
-        count = min(_cores() - 1, HELPERS) if mine and not getattr(sys, "frozen", False) else 0
         python = spawn.get_executable()
         found = os.pathsep.join(path or os.getcwd() for path in sys.path)
+        may_start = mine and python and not getattr(sys, "frozen", False)
         with contextlib.suppress(OSError):
-            for _ in range(count if python else 0):
+            for _ in range(min(usable_cores() - 1, HELPERS) if may_start else 0):
                 helper = subprocess.Popen(  # noqa: S603  nothing in it comes from outside
                     [python, "-P", "-c", code],
                     env=os.environ | {"PYTHONPATH": found},
@@ -122,7 +122,7 @@ def helpers(ledger: Ledger, code: str) -> Iterator[None]:
         yield
 
 
-def _cores() -> int:
+def usable_cores() -> int:
     """How many cores this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)  # not on macOS
     return len(allowed(0)) if allowed else os.cpu_count() or 1

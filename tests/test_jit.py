@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -67,6 +68,26 @@ def test_garbage_is_collected_afterwards_as_before(
         gc.enable()
 
 
+def test_who_has_no_ledger_is_told_as_soon_as_who_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is not known then whether there is anything to compile."""
+    seen: list[float] = []
+
+    class Timer(threading.Thread):
+        cancel = staticmethod(lambda: None)
+
+        def __init__(self, seconds: float, *_: object) -> None:
+            super().__init__()
+            seen.append(seconds)
+
+    for name, stands in (("_ledger", lambda: None), ("_module", lambda _: None), ("_modules", {})):
+        monkeypatch.setattr(jit, name, stands)
+    monkeypatch.setattr(threading, "Timer", Timer)
+    jit._load(("flags",), "kernels", 1)
+    assert seen == [jit.PATIENCE[0]]
+
+
 def spans(log: Path) -> dict[str, tuple[float, float]]:
     """When each module was compiled, from and to; each once."""
     lines = [line.split() for line in log.read_text().splitlines()]
@@ -75,7 +96,7 @@ def spans(log: Path) -> dict[str, tuple[float, float]]:
 
 
 def test_processes_share_the_work(tmp_path: Path) -> None:
-    """Each module is compiled once, by one of them, and after what it needs; some at a time."""
+    """Each module is compiled once, by one of them, and after what it needs."""
     needs = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": [], "f": ["e"]}
     command = [sys.executable, "-c", WORKER, str(tmp_path), repr(needs)]
     running = [subprocess.Popen(command) for _ in range(3)]
@@ -137,8 +158,8 @@ def test_a_module_that_fails_is_not_done(tmp_path: Path) -> None:
 def test_helpers_run_as_long_as_they_are_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One for each further core, with the same modules to import; none for who comes second."""
-    monkeypatch.setattr("structgen.jit_ledger._cores", lambda: 2)
+    """One for each further core, with the same modules to import."""
+    monkeypatch.setattr("structgen.jit_ledger.usable_cores", lambda: 2)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     (tmp_path / "only_here.py").write_text(f"folder = {str(tmp_path)!r}")
     code = (
@@ -154,6 +175,27 @@ def test_helpers_run_as_long_as_they_are_needed(
         os.kill(pid, 0)  # it is there
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+    ledger.close()
+
+
+def test_helpers_are_called_by_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None for who comes second, as long as the first is at it."""
+    code = (
+        "import sys; from pathlib import Path; from structgen.jit_ledger import *\n"
+        "ledger = Ledger(Path(sys.argv[1]), 'a' * HEAD, ['m'])\n"
+        "with ledger.claimed() as mine: print(mine, flush=True); sys.stdin.read()"
+    )
+    path, pipe = tmp_path / "ledger", subprocess.PIPE
+    command = [sys.executable, "-c", code, str(path)]
+    monkeypatch.setattr("structgen.jit_ledger.usable_cores", lambda: 2)
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as first:
+        assert first.stdout
+        assert first.stdout.readline() == "True\n"
+        ledger = Ledger(path, DIGEST, ["m"])
+        monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("one was started"))
+        with helpers(ledger, ""):
+            pass
+        first.kill()
     ledger.close()
 
 

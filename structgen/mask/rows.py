@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Row
 from structgen.jit import kernels
+from structgen.jit_ledger import usable_cores
 from structgen.mask.bitmask import row_id
 from structgen.paged import paged
 
@@ -220,7 +221,7 @@ def _copy(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> 
 
 def _parts(count: int, rows: npt.NDArray[Any]) -> list[slice]:
     """A batch cut into parts for as many threads as pay."""
-    threads = min(_threads(), max(1, rows.size // THREAD_FROM))
+    threads = min(usable_cores(), max(1, rows.size // THREAD_FROM))
     cuts = [count * i // threads for i in range(threads + 1)]
     return [slice(a, b) for a, b in pairwise(cuts)]
 
@@ -228,10 +229,6 @@ def _parts(count: int, rows: npt.NDArray[Any]) -> list[slice]:
 _Done = SimpleQueue[None]
 _queues: dict[int, SimpleQueue[tuple[Any, Any, Any, _Done]]] = {}
 _queue_lock = threading.Lock()
-
-
-def _threads() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _copied_elsewhere(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> _Done:
