@@ -238,7 +238,7 @@ def _copied_elsewhere(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArr
         with _queue_lock:
             if pid not in _queues:  # a forked child gets threads of its own
                 queue = SimpleQueue[tuple[Any, Any, Any, _Done]]()
-                for _ in range(max(1, _threads() - 1)):
+                for _ in range(max(1, usable_cores() - 1)):
                     threading.Thread(target=_serve, args=(queue,), daemon=True).start()
                 _queues.clear()
                 _queues[pid] = queue
