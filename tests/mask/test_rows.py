@@ -86,7 +86,7 @@ def test_a_batch_may_be_copied_by_several_threads(
     dtype: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However it is cut, and where rows have to be made first or lie apart."""
-    monkeypatch.setattr(rows, "_threads", lambda: 3)
+    monkeypatch.setattr(rows, "usable_cores", lambda: 3)
     monkeypatch.setattr(rows, "THREAD_FROM", 8)
     made = np.random.default_rng(0).integers(0, 1 << 31, (200, 4), np.int32)
 
