@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automaton import engine_store
 from structgen.automaton.automaton import Automaton, Bytes, Masks, Stored
@@ -204,13 +203,6 @@ class Engine(Numbering, Automaton):
             self.make_room(*need[:2].tolist())
         else:
             self._grow()
-
-    def targets(self, q: int) -> npt.NDArray[np.int32]:
-        """What each byte does in lexer state q, int32[256] (see `kernels.tables`)."""
-        if not self.tables.filled[q]:
-            self.fill(q)
-        row: npt.NDArray[np.int32] = self.tables.rows[q]
-        return row
 
     def free_id(self, state: LexState, q: int) -> int:
         """The number of a lexer state that is the free form of lexer state `q`."""

@@ -255,20 +255,11 @@ class Scientific:
 
     def _reaches(self, exponent: int) -> bool:
         """Can more digits and then this exponent spell a wanted value?"""
-        bounds, rule = self.rule, self.rule.rule
-        places, low, high = bounds.units
-        shift = max(places, MAX_FRACTION - exponent, self.shown - exponent)
-        low *= 10 ** (shift - places)
-        high *= 10 ** (shift - places)
-        size = 10 ** (exponent - self.shown + shift)
-        block = self.number * size
-        if not rule.modulus:
-            return low < block + size and (block < high or (block == high and not rule.high_open))
-        least = rule.modulus * 10 ** (shift - rule.scale)
-        grid = math.lcm(least, 10 ** (exponent - MAX_FRACTION + shift))
-        first = max(block, low + rule.low_open)
-        end = min(block + size, high + 1 - rule.high_open)
-        return bool(-(-first // grid) * grid < end)
+        size, low, high, grid = _measures(self.rule, exponent, self.shown)
+        first = self.number * size
+        end = min(first + size, high)
+        first = max(first, low)
+        return -(-first // grid) * grid < end
 
     def _exponent(self) -> Exponent | None:
         """The state after `e`: which exponents suit the digits."""
@@ -292,6 +283,24 @@ class Scientific:
                 return None
             rest, tens = rest * 10 % core, tens + 1
         return tens + self.places - self.zeros - self.rule.rule.scale
+
+
+@lru_cache(maxsize=4096)
+def _measures(bounds: Magnitudes, exponent: int, shown: int) -> tuple[int, int, int, int]:
+    """What digits mean, `shown` of them after the first, before an exponent: all in one unit.
+
+    The size of the last digit, the least value wanted, the end of those wanted, and of what all
+    that can be spelled and is wanted is a multiple.
+    """
+    rule, (places, low, high) = bounds.rule, bounds.units
+    shift = max(places, MAX_FRACTION - exponent, shown - exponent)
+    scale = 10 ** (shift - places)
+    size = 10 ** (exponent - shown + shift)
+    low, high = low * scale, high * scale + 1 - rule.high_open
+    if not rule.modulus:  # between two values there are always others
+        return size, low, high, 1
+    multiple, finest = rule.modulus * 10 ** (shift - rule.scale), exponent - MAX_FRACTION + shift
+    return size, low + rule.low_open, high, math.lcm(multiple, 10**finest)
 
 
 def _compared(before: int, digit: int, bound: str, over: bool) -> int:

@@ -11,13 +11,14 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structgen.automaton import listing, spelling, spelling_regex
-from structgen.automaton.lexer import Digits, End, LexState, Row
-from structgen.automaton.lexer_joints import Fork
+from structgen.automaton.lexer import Digits, End, LexState, Row, Text
+from structgen.automaton.lexer_joints import Either, Fork
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import Checklist, Frame, Machine
-from structgen.automaton.origins import BEFORE, FRAME, LABEL, STATE, Origins
+from structgen.automaton.origins import BEFORE, FRAME, LABEL, LAST, STATE, Origins
 from structgen.automaton.tables import Written, foreign, fresh_tables, grown, larger_rows, with_room
 from structgen.jit import kernels
 
@@ -290,6 +291,13 @@ class Numbering:
                 within=with_room(t.within, wanted, _OUTSIDE),
             )
 
+    def targets(self, q: int) -> npt.NDArray[np.int32]:
+        """What each byte does in lexer state q, int32[256] (see `kernels.tables`)."""
+        if not self.tables.filled[q]:
+            self.fill(q)
+        row: npt.NDArray[np.int32] = self.tables.rows[q]
+        return row
+
     def fill(self, q: int) -> None:
         """Fill the row of a lexer state."""
         if self.fill_saved(q):
@@ -318,6 +326,10 @@ class Numbering:
     def _fill_from(self, q: int, state: LexState) -> None:
         """Fill the row of a lexer state from its description."""
         codes: dict[int, int] = {}
+        beside: Any = self._k.DEAD
+        if isinstance(state, Either) and isinstance(state.states[-1], Text):
+            state, text = state.states  # what lies behind the text is found together
+            beside = self.targets(self.state_id(text, (q << 9) | LAST))
         if isinstance(state, Fork):  # few of the bytes lead on
             found, accepted = [*state.targets], state.accept
         else:
@@ -332,7 +344,7 @@ class Numbering:
                     codes[id(target)] = self.state_id(target, (q << 9) | byte)
         accept = -1 if accepted is None else self.label_id(accepted, (q, BEFORE))
         targets = self.tables.rows[q]
-        targets.fill(self._k.DEAD)
+        targets[:] = beside
         for byte, target in found:
             targets[byte] = codes[id(target)]
         self.tables.accept[q] = accept

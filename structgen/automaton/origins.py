@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 STATE, FRAME, LABEL = 0, 1, 2  # kinds of births
-BEFORE, MOVE, REST, FREE, NAMED = 256, 509, 510, 511, 512  # places that no byte stands for
+BEFORE, NAMED = 256, 512  # places that no byte stands for; those from NAMED on are of words
+LAST, MOVE, REST, FREE = range(508, 512)  # such places, too
 OPEN, WAITING, TEXT = 0, 1, -1  # how a frame was met: a move led to it, or left it waiting below
 
 
@@ -19,12 +20,12 @@ class Origins:
 
     states: those that Python describes: parent << 9 | byte (FREE: the free form of the parent,
     REST: what reads other texts than the listed ones, MOVE: the first that a character leads to and
-    that had no number), -1 - 2 * frame for the lexeme of a frame,
-    -2 - 2 * frame for its entry. frames: (OPEN or WAITING, frame, label), the event that led to it;
-    (TEXT, context, label) for an event that needed the text of a context; a frame of -1 for the
-    start. labels: (lexer state, byte), or BEFORE for `accept`, NAMED + i for listed word i; (-1 -
-    frame, label) for one that an event in that frame popped. births: which of the kinds was
-    numbered, in order.
+    that had no number, LAST: the last of those at whose starts the parent is), -1 - 2 * frame for
+    the lexeme of a frame, -2 - 2 * frame for its entry. frames: (OPEN or WAITING, frame, label),
+    the event that led to it; (TEXT, context, label) for an event that needed the text of a context;
+    a frame of -1 for the start. labels: (lexer state, byte), or BEFORE for `accept`, NAMED + i for
+    listed word i; (-1 - frame, label) for one that an event in that frame popped. births: which of
+    the kinds was numbered, in order.
     """
 
     states: list[int] = field(default_factory=list)

@@ -29,7 +29,7 @@ from structgen.automaton.regex_states import TableAutomaton
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 
-NEAR = 1  # characters: what leads on from parts so near is found together
+NEAR = 2  # characters: what leads on from parts so near is found together
 MAX_NODES = 20_000  # known to all: beyond, others are known to those who come then
 MAX_LETTERS = 64  # characters that automata read that are met with other expressions
 
@@ -49,6 +49,7 @@ class Leaves:
         self._letters = tuple(classes.letters.tolist())
         self._parts: list[Part] = []
         self._numbers: dict[Part, int] = {}
+        self._sets: dict[frozenset[int], int] = {}  # parts in one place: the number of them all
         self.nodes = kernels("blocks").Nodes(
             moves=np.full((64, len(self._letters)), -1, np.int32),
             known=np.zeros(64, np.uint8),
@@ -72,30 +73,38 @@ class Leaves:
 
     def _learn(self, node: int) -> set[int]:
         """Find what leads on from a part; the numbers of that."""
-        part = self._parts[node]
-        row = [-1] * len(self._letters)
-        if isinstance(part, frozenset):
-            found: list[set[Part]] = [set() for _ in row]
-            for one in part:
-                for place, target in self._moves(one):
-                    found[place] |= target if isinstance(target, frozenset) else {target}
-            sets = enumerate(map(frozenset, found))
-            moves = [(place, next(iter(s)) if len(s) == 1 else s) for place, s in sets if s]
-        else:
-            moves = list(self._moves(part))
-        for place, target in moves:
-            row[place] = self._number(target)
-        self.nodes.moves[node] = row
-        self.nodes.known[node] = 1
-        return {target for target in row if target >= 0}
+        if not self.nodes.known[node]:
+            self.nodes.moves[node] = self._row(node)
+            self.nodes.known[node] = 1
+        return {target for target in self.nodes.moves[node].tolist() if target >= 0}
 
-    def _moves(self, part: Part) -> Iterator[tuple[int, Part]]:
-        """The classes that lead on from a part that is no set, and to what."""
-        steps = part.steps() if isinstance(part, Regex) else part.moves()
-        for chars, target in steps:
+    def _row(self, node: int) -> list[int]:
+        """The number of what each class leads to from a part, -1 for nothing."""
+        part = self._parts[node]
+        if isinstance(part, frozenset):
+            members = [self._number(one) for one in part]
+            for member in members:
+                self._learn(member)
+            return [self._together(column) for column in self.nodes.moves[members].T.tolist()]
+        row = [-1] * len(self._letters)
+        for chars, target in part.steps() if isinstance(part, Regex) else part.moves():
             after = _united(parts_of(target)) if isinstance(target, Regex) else target
+            number = self._number(after)
             for place in _places_of(chars, self._letters):
-                yield place, after
+                row[place] = number
+        return row
+
+    def _together(self, numbers: list[int]) -> int:
+        """The number of one part in the place of some; -1 among them is nothing."""
+        wanted = {number for number in numbers if number >= 0}
+        if len(wanted) < 2:
+            return max(numbers)
+        known = self._sets.get(found := frozenset(wanted))
+        if known is None:
+            each = [self._parts[number] for number in found]
+            one = frozenset().union(*(p if isinstance(p, frozenset) else (p,) for p in each))
+            known = self._sets[found] = self._number(one)
+        return known
 
     def _number(self, part: Part) -> int:
         number = self._numbers.get(part)

@@ -19,6 +19,7 @@ from structgen.automaton.origins import (
     FRAME,
     FREE,
     LABEL,
+    LAST,
     MOVE,
     NAMED,
     REST,
@@ -80,6 +81,8 @@ def _state_from(numbers: Numbering, origin: int) -> LexState:
         parent, place = numbers.state(origin >> 9), origin & 511
         if place == FREE:
             target = free_form(parent)
+        elif place == LAST:
+            target = parent.states[-1]  # type: ignore[attr-defined]
         elif place == MOVE:
             target = spelling.next_move(numbers, parent)  # type: ignore[arg-type]
         elif place == REST:
