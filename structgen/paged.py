@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
+import weakref
 from math import prod
 
 import numpy as np
@@ -12,14 +14,53 @@ import numpy.typing as npt
 #: from so many bytes on numpy asks for huge pages of memory. The first write to one clears all of
 #: it, which takes as long as a hundred masks, and uses it up though most of a table stays unwritten
 HUGE = 1 << 22
+KEPT = 1 << 22  # bytes at the beginning of a room whose pages stay when it is given back
+SPARE = 4  # rooms of each size that are kept for who comes next
+
+
+class Rooms:
+    """Memory of which nobody knows how much will be used; sizes are powers of two.
+
+    To take a page anew takes longer than to write to it, so rooms go from one array to the next.
+    Safe to use from many threads, and after a fork.
+    """
+
+    def __init__(self) -> None:
+        self._spare: dict[int, list[mmap.mmap]] = {}
+
+    def take(self, size: int) -> npt.NDArray[np.int32]:
+        """At least `size` bytes; when the array and its views are gone, others get its room."""
+        size = 1 << (size - 1).bit_length()
+        try:
+            room = self._spare[size].pop()
+        except (KeyError, IndexError):
+            room = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            with contextlib.suppress(AttributeError, OSError):  # where there are no huge pages
+                room.madvise(mmap.MADV_NOHUGEPAGE)
+        found = np.frombuffer(room, np.int32)
+        weakref.finalize(found, self._give, room).atexit = False
+        return found
+
+    def _give(self, room: mmap.mmap) -> None:
+        spare = self._spare.setdefault(len(room), [])
+        if len(spare) < SPARE:
+            with contextlib.suppress(AttributeError, OSError):
+                if len(room) > KEPT:
+                    room.madvise(mmap.MADV_DONTNEED, KEPT)
+                spare.append(room)
+
+    def forget(self) -> None:
+        """Let all rooms go."""
+        self._spare = {}
+
+
+_rooms = Rooms()
+os.register_at_fork(after_in_child=_rooms.forget)
 
 
 def paged(*shape: int) -> npt.NDArray[np.int32]:
     """An int32 array of that shape; what is in it is undefined."""
-    size = 4 * prod(shape)
-    if size < HUGE or not hasattr(mmap, "MAP_PRIVATE"):
+    count = prod(shape)
+    if 4 * count < HUGE or not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(shape, np.int32)
-    room = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with contextlib.suppress(AttributeError, OSError):  # where there are no huge pages
-        room.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(room, np.int32).reshape(shape)
+    return _rooms.take(4 * count)[:count].reshape(shape)

@@ -8,9 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structgen.paged import HUGE, paged
+from structgen.paged import HUGE, KEPT, SPARE, Rooms, paged
 
 PER_HUGE_PAGE = (2 << 20) // 4  # integers
+
+
+def used() -> int:
+    """The bytes of memory that this process uses."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("rows", [1, HUGE // 4096 - 1, HUGE // 4096, 5000])
@@ -28,10 +33,36 @@ def test_a_paged_array_holds_what_is_written(rows: int) -> None:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells how much memory is used")
 def test_memory_is_taken_where_it_is_written() -> None:
     """One integer in each 2 MB of 256 MB takes a page each, not all of it."""
-
-    def used() -> int:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
     array, before = paged(128, PER_HUGE_PAGE), used()
     array[:, 0] = 1
     assert used() - before < 16 << 20
+
+
+def test_a_room_goes_to_the_next_when_nobody_has_it() -> None:
+    """Not before the last view of an array is gone; and no more rooms are kept than may be."""
+    rooms = Rooms()
+    first = rooms.take(HUGE)
+    at, view = first.ctypes.data, first[5:].reshape(-1, 1).view(np.uint8)
+    view[:] = 7
+    del first
+    second = rooms.take(HUGE)
+    second[:] = 1
+    assert second.ctypes.data != at
+    assert (view == 7).all()
+    del view
+    third = rooms.take(HUGE - 5)
+    assert third.ctypes.data == at
+    many = [rooms.take(HUGE) for _ in range(2 * SPARE)]
+    places = {one.ctypes.data for one in many}
+    many.clear()
+    again = [rooms.take(HUGE) for _ in range(2 * SPARE)]
+    assert len(places & {one.ctypes.data for one in again[:SPARE]}) == SPARE
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells how much memory is used")
+def test_a_room_that_nobody_has_takes_little_memory() -> None:
+    """Of what was written only the beginning stays."""
+    rooms, before = Rooms(), used()
+    rooms.take(64 << 20)[:] = 1
+    assert used() - before < KEPT + (2 << 20)
+    assert (rooms.take(64 << 20)[: KEPT // 4] == 1).all()

@@ -350,5 +350,6 @@ class Engine(Numbering, Automaton):
             "events": int(t.sizes[2] + t.sizes[4]),
             "bytes": sum(array.nbytes for array in t)
             - t.common.nbytes
-            - t.rows[len(t.filled) :].nbytes,
+            - t.rows[len(t.filled) :].nbytes
+            - t.spans[int(t.sizes[9]) :].nbytes,
         }

@@ -283,7 +283,7 @@ class Numbering:
         wanted = int(t.sizes[6]) + count
         if wanted > len(t.filled):
             self.tables = t._replace(
-                rows=larger_rows(t, max(wanted, 2 * len(t.filled))),
+                rows=larger_rows(t, wanted),
                 filled=with_room(t.filled, wanted),
                 accept=with_room(t.accept, wanted, -1),
                 recorded=with_room(t.recorded, wanted),

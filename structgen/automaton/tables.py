@@ -18,23 +18,26 @@ from structgen.paged import paged
 Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the checklists that fresh tables have room for
-FEW_ROWS = 2048  # rows that tables have room for at first: memory not written to costs nothing
-MANY_ROWS = 1 << 17  # rows that they have room for when there are many
+ROWS, SPANS = 1 << 17, 1 << 20  # room at first: memory that is not written to costs nothing
 STATES = 256  # lexer states that fresh tables have room for, apart from those of the lexicon
 
 
 def fresh_tables(machine: Machine[Any]) -> Any:
     """The `kernels.tables.Tables` that begin with what the lexicon of a machine has."""
     lexicon = machine.lexicon
-    tables: list[npt.NDArray[Any]] = [array.copy() for array in _template(lexicon, type(machine))]
-    k = kernels("tables")
-    room = max(len(lexicon.states) + STATES, FEW_ROWS)
-    return k.Tables(np.empty((room, 256), np.int32), *tables, addresses(), lexicon.rows)
+    copies = {name: array.copy() for name, array in _template(lexicon, type(machine)).items()}
+    return kernels("tables").Tables(
+        rows=paged(max(len(lexicon.states) + STATES, ROWS), 256),
+        spans=paged(SPANS, 3),
+        info=addresses(),
+        common=lexicon.rows,
+        **copies,
+    )
 
 
 @lru_cache(maxsize=64)
-def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[Any]]:
-    """What `fresh_tables` copies for a kind of machine: all but the first and the last two."""
+def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """What `fresh_tables` copies for a kind of machine."""
     states = len(lexicon.states)
     room = states + STATES
     tables: dict[str, npt.NDArray[Any]] = {
@@ -48,7 +51,6 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[An
         "words": np.zeros((64, 3), np.int32),
         "letters": np.zeros(512, np.int32),
         "allowed": np.zeros(64, np.uint8),
-        "spans": np.zeros((128, 3), np.int32),
         "alike": np.full(2048, -1, np.int32),
         "frames": np.full((64, 9), -1, np.int32),
         "moves": hash_table(256),
@@ -70,7 +72,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> list[npt.NDArray[An
     tables["needs_text"][: len(lexicon.labels)] = [*map(kind.needs_text, lexicon.labels)]
     tables["within"][:, 0] = 0
     tables["sizes"][6] = states
-    return [tables[name] for name in kernels("tables").Tables._fields[1:-2]]
+    return tables
 
 
 @cache
@@ -148,15 +150,11 @@ def foreign() -> ArtifactError:
 
 
 def larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
-    """The table of rows, or a copy with room for more than `count`.
-
-    Beyond a few, room is taken for so many that copies are rare: memory that is not written to
-    costs nothing.
-    """
+    """The table of rows, or a copy with room for at least `count`."""
     found: npt.NDArray[np.int32] = tables.rows
     if count <= len(found):
         return found
-    rows = paged(count if count <= FEW_ROWS else max(MANY_ROWS, count), 256)
+    rows = paged(max(count, 2 * len(found)), 256)
     filled = np.flatnonzero(tables.filled)  # nobody reads the others before they are written
     rows[filled] = tables.rows[filled]
     return rows

@@ -23,8 +23,7 @@ from structgen.jit_ledger import usable_cores
 from structgen.mask.bitmask import row_id
 from structgen.paged import paged
 
-GROWTH = 8  # a store grows to so many times its rows: copies take long, room not used is no memory
-FEW = 64  # rows from which it grows to all that it may have
+AT_FIRST = 1 << 27  # bytes that a table has room for at first: that not used is no memory
 LEAST = 32  # rows that every store has room for
 BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
 THREAD_FROM = 1 << 18  # words from which a thread of its own pays
@@ -40,13 +39,13 @@ class RowStore:
 
     def __init__(self, words: int, max_bytes: int, older: RowStore | None = None) -> None:
         """Room for `max_bytes` of rows, half of them here and half in the generation before."""
-        self._grow(np.empty((8, words), np.int32))
+        self._limit = max(LEAST, max_bytes // 2 // (4 * words))
+        self._grow(paged(min(self._limit, max(LEAST, AT_FIRST // (4 * words))), words))
         self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
         self.index: dict[int, int] = {}
         self._known: dict[int, int] = {}  # digest of a row -> its place
         self._count = 0
         self._max_bytes = max_bytes
-        self._limit = max(LEAST, max_bytes // 2 // (4 * words))
         self._older = older
 
     def __len__(self) -> int:
@@ -83,10 +82,7 @@ class RowStore:
     def free(self) -> Row:
         """The row of the table that is written next; nobody has seen it."""
         if self._count == len(self.table):
-            size = GROWTH * self._count
-            if self._count < self._limit and (self._count >= FEW or self._limit < size):
-                size = self._limit
-            larger = paged(size, self.table.shape[1])
+            larger = paged(2 * self._count, self.table.shape[1])
             larger[: self._count] = self.table
             self._grow(larger)
         row: Row = self.table[self._count]
