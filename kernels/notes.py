@@ -32,9 +32,10 @@ class Classes(NamedTuple):
 class Notes(NamedTuple):
     """What is found of n states, with room for all of it, and room to work.
 
-    loops, often: int64[n] and uint8[n], see `automaton.regex_states.RegexAutomaton`. stays:
+    loops, often: int64 and uint8, see `automaton.regex_states.RegexAutomaton`, of all known by now,
+    of which more is found as what lies behind becomes known. stays:
     uint8[n], whether each class leads back. first: int32[n + 1], which begins with 0, and spans:
-    int32[k, 3], as there. alive: uint64[S], every: uint8[S], of all states that were made.
+    int32[k, 3], as there. alive, steady: uint64[S], every: uint8[S], of all states that were made.
     """
 
     loops: npt.NDArray[np.int64]
@@ -43,11 +44,12 @@ class Notes(NamedTuple):
     first: npt.NDArray[np.int32]
     spans: npt.NDArray[np.int32]
     alive: npt.NDArray[np.uint64]
+    steady: npt.NDArray[np.uint64]
     every: npt.NDArray[np.uint8]
 
 
 CLASSES = types.NamedTuple([I32, I32, I32, U64], Classes)
-NOTES = types.NamedTuple([I64, U8, U8, I32, GRID, U64, U8], Notes)
+NOTES = types.NamedTuple([I64, U8, U8, I32, GRID, U64, U64, U8], Notes)
 
 
 @inlined
@@ -61,10 +63,38 @@ def bits_of(moves, s, to):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def reach(search, alive, often):  # type: ignore[no-untyped-def]
-    """How many characters may follow each state, as long as each is one that may follow it now.
+def steady_bits(search, alive, s):  # type: ignore[no-untyped-def]
+    """Bits of classes that lead on from state `s`, each to where all of these lead on; many if so.
 
-    alive: uint64[S], bits of the classes that lead on from each state; often: uint8[S], written for
+    All that lead on, where there are none. alive: uint64[S], bits of the classes that lead on from
+    each state, 0 where that is not known.
+    """
+    most = 0
+    wanted = numba.uint64(0)
+    for k in range(search.moves.shape[1]):
+        target = search.moves[s, k]
+        if target >= 0:
+            left = both = alive[s] & alive[target]
+            size = 0
+            while left != 0:
+                left &= left - numba.uint64(1)
+                size += 1
+            if size > most:
+                most = size
+                wanted = both
+    found = numba.uint64(0)
+    for k in range(search.moves.shape[1]):
+        target = search.moves[s, k]
+        if (wanted >> numba.uint64(k)) & numba.uint64(1) != 0 and wanted & ~alive[target] == 0:
+            found |= numba.uint64(1) << numba.uint64(k)
+    return found if found != 0 else alive[s]
+
+
+@inlined
+def reach(search, steady, often):  # type: ignore[no-untyped-def]
+    """How many characters of its `steady` classes may follow each state, in any order.
+
+    steady: uint64[S], bits of classes that lead on from each state; often: uint8[S], written for
     the states whose moves are known: 255 for any number. What is less is found from 255 downwards;
     where that takes too long, nothing is.
     """
@@ -80,10 +110,10 @@ def reach(search, alive, often):  # type: ignore[no-untyped-def]
             s = search.order[known - 1 - back]
             least = 255
             for k in range(search.moves.shape[1]):
-                target = search.moves[s, k]
-                if target >= 0:
+                if (steady[s] >> numba.uint64(k)) & numba.uint64(1) != 0:
+                    target = search.moves[s, k]
                     after = 0
-                    if search.queue[target] == 1 and alive[s] & ~alive[target] == 0:
+                    if search.queue[target] == 1 and steady[s] & ~steady[target] == 0:
                         after = numba.int64(often[target])
                     least = min(least, after)
             found = min(least + 1, 254) if least < 255 else 255
@@ -95,31 +125,34 @@ def reach(search, alive, often):  # type: ignore[no-untyped-def]
             often[search.order[i]] = 0
 
 
-@lean(types.void(SEARCH, CLASSES, NOTES, types.int64))
-def loop_on(search, classes, notes, done):  # type: ignore[no-untyped-def]
-    """Find what the states order[done] and behind read again and again: `loops` and `often`.
+@lean(types.void(SEARCH, CLASSES, NOTES))
+def loop_on(search, classes, notes):  # type: ignore[no-untyped-def]
+    """Find what the states whose moves are known read again and again: `loops` and `often`.
 
     Either what leads back to the state, or what leads on from it while that goes well.
     """
     for s in range(search.sizes[MADE]):
-        notes.alive[s] = 0
+        notes.alive[s] = notes.steady[s] = 0
     for i in range(search.sizes[KNOWN]):
         s = search.order[i]
         notes.alive[s] = bits_of(search.moves, s, numba.int64(-1))
-    reach(search, notes.alive, notes.every)
-    for i in range(done, search.sizes[KNOWN]):
+    for i in range(search.sizes[KNOWN]):
+        s = search.order[i]
+        notes.steady[s] = steady_bits(search, notes.alive, s)
+    reach(search, notes.steady, notes.every)
+    for i in range(search.sizes[KNOWN]):
         s = numba.int64(search.order[i])
         bits = bits_of(search.moves, s, s)
         often = numba.int64(255)
         if bits == 0 or notes.every[s] >= FAR:
-            bits = notes.alive[s]
+            bits = notes.steady[s]
             often = numba.int64(notes.every[s])
         found = numba.int64(0)
         for group in range(classes.needs.shape[0]):
             if classes.needs[group] & ~bits == 0:
                 found |= numba.int64(1) << group
-        notes.loops[i - done] = found
-        notes.often[i - done] = often
+        notes.loops[i] = found
+        notes.often[i] = often
 
 
 @lean(types.void(SEARCH, CLASSES, NOTES, types.int64))

@@ -310,5 +310,8 @@ def write_states(t, explored, numbers, loops, told, begin, end):  # type: ignore
         t.within[q, DONE] = 0
         t.within[q, CHILD] = label if explored.ends[s] != 0 else -1
         t.within[q, FLAGS] = flags
-        loops.groups[q] = explored.loops[i] & groups
-        loops.often[q] = explored.often[i]
+    for i in range(end):  # of those before `begin` more may be known
+        q = numbers[explored.order[i]]
+        if q != free:
+            loops.groups[q] = explored.loops[i] & groups
+            loops.often[q] = explored.often[i]

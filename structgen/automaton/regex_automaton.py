@@ -13,7 +13,6 @@ import os
 import threading
 from collections import OrderedDict
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, is_span
 from structgen.automaton.regex_parts import Met
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
 from structgen.automaton.regex_states import (
+    Array,
     Numbers,
     RegexAutomaton,
     SteppedAutomaton,
@@ -71,9 +71,9 @@ class PositionAutomaton(TableAutomaton):
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         return (self.states[begin:end, 0] & np.uint64(1)).astype(np.bool_)
 
-    def _knows_loops(self, order: Numbers, notes: Any) -> bool:  # noqa: ARG002
+    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
         if self._open:
-            notes.loops[:], notes.often[:] = -1, 255
+            loops[:], often[:] = -1, 255
         return self._open
 
 
@@ -114,14 +114,14 @@ class CountedAutomaton(TableAutomaton):
         found: npt.NDArray[np.bool_] = (self._base.ends[state] != 0) & (size >= self._bounds[0])
         return found
 
-    def _knows_loops(self, order: Numbers, notes: Any) -> bool:
+    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
         """As without the bounds, as long as some text can end between them from anywhere."""
         if self._free < 0:
             return False
         state, size = self.states[order].T
         place = self._place[state]
-        notes.often[:] = np.minimum(self._base.often[place], np.clip(self._free - size, 0, 254))
-        notes.loops[:] = self._base.loops[place]
+        often[:] = np.minimum(self._base.often[place], np.clip(self._free - size, 0, 254))
+        loops[:] = self._base.loops[place]
         return True
 
 

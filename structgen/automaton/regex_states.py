@@ -18,7 +18,8 @@ from structgen.jit import kernels
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 512
 
-Numbers = npt.NDArray[Any] | Sequence[Any]
+Array = npt.NDArray[Any]
+Numbers = Array | Sequence[Any]
 
 
 class RegexAutomaton(ABC):
@@ -154,28 +155,27 @@ class TableAutomaton(RegexAutomaton):
         self._make(came, self._endings(made, now), np.zeros(now - made, np.uint8))
         order, k, count = self.search.order[done:known], kernels("notes"), known - done
         notes = k.Notes(
-            loops=np.empty(count, np.int64),
-            often=np.empty(count, np.uint8),
+            loops=np.empty(known, np.int64),
+            often=np.empty(known, np.uint8),
             stays=np.empty(count, np.uint8),
             first=np.zeros(count + 1, np.int32),
             spans=np.empty((count * len(classes.low), 3), np.int32),
             alive=np.empty(now, np.uint64),
+            steady=np.empty(now, np.uint64),
             every=np.empty(now, np.uint8),
         )
         given = k.Classes(classes.low, classes.high, classes.group, classes.needs)
         k.spell(self.search, given, notes, done)
         if classes.total:
             self.endless[order] = (notes.stays != 0) & (self.ends[order] != 0)
-        if not self._knows_loops(order, notes):
-            k.loop_on(self.search, given, notes, done)
-        counts = np.diff(notes.first)
-        self._know(order, notes.loops, notes.often, counts, notes.spans[: notes.first[-1]])
+        loops, often = notes.loops[done:], notes.often[done:]
+        if not self._knows_loops(order, loops, often):
+            k.loop_on(self.search, given, notes)
+            self.loops[:done], self.often[:done] = notes.loops[:done], notes.often[:done]
+        self._know(order, loops, often, np.diff(notes.first), notes.spans[: notes.first[-1]])
 
-    def _knows_loops(self, order: Numbers, notes: Any) -> bool:  # noqa: ARG002
-        """Write down what states read again and again and how often, if that is known already.
-
-        notes: `kernels.notes.Notes`.
-        """
+    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
+        """Write down what states read again and again and how often, if that is known already."""
         return False
 
 
