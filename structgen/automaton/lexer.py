@@ -114,11 +114,9 @@ class Role(Protocol):
 
 def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
     """Disjoint character sets and the vector that each leads to; never all dead."""
-    alive = [place for place, regex in enumerate(vector) if regex is not EMPTY]
-    if len(alive) == 1:
-        before, behind = vector[: alive[0]], vector[alive[0] + 1 :]
-        moves = vector[alive[0]].moves()
-        return [(chars, (*before, after, *behind)) for chars, after in moves]
+    place = only_place(vector)
+    if place is not None:
+        return [(chars, in_place(vector, place, after)) for chars, after in vector[place].moves()]
     parts: list[tuple[CharSet, Vector]] = [(CharSet.of(((0, MAX_CODE_POINT),)), ())]
     for regex in vector:
         refined: list[tuple[CharSet, Vector]] = []
@@ -182,9 +180,22 @@ class Text(LexState):
         return Row(targets)
 
 
+def only_place(vector: Vector) -> int | None:
+    """The place of the only language in which anything may follow; None if there are others."""
+    alive = [place for place, language in enumerate(vector) if language is not EMPTY]
+    return alive[0] if len(alive) == 1 else None
+
+
+def in_place(vector: Vector, place: int, language: Language) -> Vector:
+    """A vector with nothing but a language in one of its places."""
+    return tuple(language if i == place else EMPTY for i in range(len(vector)))
+
+
 def free_form(state: LexState) -> LexState:
     """A text of any characters in the place of `state`."""
-    return replace(state, vector=(ANY,)) if isinstance(state, Text) else state
+    if not isinstance(state, Text):
+        return state
+    return replace(state, vector=in_place(state.vector, only_place(state.vector) or 0, ANY))
 
 
 def _restrict(

@@ -192,16 +192,16 @@ class Scientific:
         phase = self.phase
         found: list[tuple[CharSet, State]] = []
         if phase == _ZERO:
-            return ((_DOT, replace(self, phase=_SMALL, order=-1)),)
+            return ((_DOT, self._met(_SMALL, -1)),)
         if phase <= _SMALL:
             found.extend(self._digits(1))
             if found and self.order > -self.rule.shift:
                 zero = (_ZERO, 0) if phase == _START else (_SMALL, self.order - 1)
-                found.append((_NOUGHT, replace(self, phase=zero[0], order=zero[1])))
+                found.append((_NOUGHT, self._met(*zero)))
             return tuple(found)
         if not self.rule.rule.modulus or self.places < MAX_FRACTION:
             if phase == _WHOLE:
-                found.append((_DOT, replace(self, phase=_POINT)))  # live, as a zero may follow
+                found.append((_DOT, self._met(_POINT, self.order)))  # live, as a zero may follow
             if phase != _WHOLE or self.order < self.rule.shift:
                 found.extend(self._digits(0))
         if phase != _POINT:
@@ -209,6 +209,11 @@ class Scientific:
             if exponent is not None:
                 found.append((_E, exponent))
         return tuple(found)
+
+    def _met(self, phase: int, order: int) -> Scientific:
+        """The state after a character that is no digit of the number."""
+        read = (self.places, self.zeros, self.rest, self.number, self.shown)
+        return Scientific(self.rule, phase, order, self.low, self.high, *read)
 
     def _digits(self, first: int) -> Iterable[tuple[CharSet, Scientific]]:
         """Where the digits from `first` on lead, if that is live."""

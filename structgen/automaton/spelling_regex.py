@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structgen.automaton import byte_groups
-from structgen.automaton.lexer import QUOTE, End, Text, free_form
+from structgen.automaton.lexer import QUOTE, End, Text, free_form, in_place, only_place
 from structgen.automaton.origins import BEFORE, FREE
 from structgen.automaton.regex import EPSILON, Regex
 from structgen.automaton.regex_automaton import automaton_of
@@ -99,7 +99,7 @@ class Entered:
         ending = states[self._automaton.ends[states] != 0]
         if len(ending):
             role = self._text.role
-            found = role.end((EPSILON,))
+            found = role.end(_with(self._text, EPSILON).vector)
             if isinstance(found, End):
                 place = QUOTE if role.quoted else BEFORE
                 self._label = numbers.label_id(found.label, (int(self.numbers[ending[0]]), place))
@@ -127,8 +127,8 @@ def loop_on_all(numbers: Numbering, q: int, *, quoted: bool) -> None:
 
 def enter(numbers: Numbering, q: int, text: Text) -> bool:
     """Number what lexer state `q` leads to; False if it is no text in one expression."""
-    language = text.vector[0]
-    if len(text.vector) > 1 or not isinstance(language, Regex):
+    language = _language(text)
+    if language is None:
         return False
     automaton = automaton_of(language)
     if automaton is None:
@@ -174,9 +174,27 @@ def described(numbers: Numbering, q: int) -> Text:
         if q < 0:
             raise foreign()
         text = numbers.described(q)
-    language = text.vector[0] if isinstance(text, Text) else None
-    if not letters or not isinstance(text, Text) or not isinstance(language, Regex):
+    language = _language(text) if isinstance(text, Text) else None
+    if not letters or not isinstance(text, Text) or language is None:
         raise foreign()
     for letter in reversed(letters):
         language = language.after(letter)
-    return Text((language,), text.role)
+    return _with(text, language)
+
+
+def _language(text: Text) -> Regex | None:
+    """The expression that a text is in, if nothing else may follow.
+
+    Not what is left of several alternatives if that is narrow, or not plain: less of it is read
+    than it takes to begin an automaton.
+    """
+    place = only_place(text.vector)
+    language = None if place is None else text.vector[place]
+    if not isinstance(language, Regex):
+        return None
+    return None if len(text.vector) > 1 and (text.narrow or not language.plain) else language
+
+
+def _with(text: Text, language: Regex) -> Text:
+    """A text in another expression in the place of the only one of `text`."""
+    return Text(in_place(text.vector, only_place(text.vector) or 0, language), text.role)
