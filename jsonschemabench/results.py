@@ -112,7 +112,7 @@ class Writer:
         self.done: set[tuple[str, str]] = set()
         self.damaged: list[str] = []
         kept = b""
-        if not fresh and path.exists() and path.stat().st_size:
+        if not fresh and path.is_file() and path.stat().st_size:
             kept = self._resume()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ import structgen as sg
 from structgen.automaton import byte_groups, regex_automaton
 from structgen.automaton.charset import CharSet
 from structgen.automaton.engine import Engine
-from structgen.automaton.regex import ANY, Regex, complement, intersect, literal, repeat
+from structgen.automaton.regex import ANY, Regex, complement, concat, intersect, literal, repeat
 from structgen.automaton.regex_automaton import automaton_of
 from structgen.automaton.regex_nodes import ANY_CHAR, Chars
 from structgen.automaton.regex_states import RegexAutomaton
@@ -153,7 +153,8 @@ def test_what_loops_is_never_fatal(pattern: str, bound: int | None, seed: int) -
     if regex.longest == 0 or regex is ANY or regex.is_empty():
         return
     automaton, draw = fresh(regex), random.Random(seed)
-    automaton.explore(0)
+    for state in range(draw.randint(1, 12)):  # of the first, more is known the more is explored
+        automaton.explore(min(state, automaton.made - 1))
     groups = byte_groups.groups()
     for place in range(min(automaton.known, 20)):
         bits, often = int(automaton.loops[place]), int(automaton.often[place])
@@ -161,6 +162,23 @@ def test_what_loops_is_never_fatal(pattern: str, bound: int | None, seed: int) -
         for size in range(1, min(often, 5) + 1) if safe else ():
             text = "".join(draw.choices(safe, k=size))
             assert after(automaton, int(automaton.order[place]), text) is not None, (text, often)
+
+
+@pytest.mark.parametrize("text", ["", "a", "ab.c"])
+def test_letters_may_follow_beside_what_leads_elsewhere(text: str) -> None:
+    """In an address any letters come in any order, though behind a dot or an @ not all may."""
+    few, address = repeat(ANY_CHAR, 1, 64), parse("^[a-z]+(?:\\.[a-z]+)*$", anchored=True)
+    automaton = fresh(concat(intersect(few, address), literal("@"), few))
+    state = after(automaton, 0, text)
+    assert state is not None
+    while automaton.known < automaton.made:
+        known = automaton.order[: automaton.known].tolist()
+        automaton.explore(next(s for s in range(automaton.made) if s not in known))
+    place = automaton.order[: automaton.known].tolist().index(state)
+    groups = byte_groups.groups()
+    letters = sum({1 << int(groups[ord(c)]) for c in "abcdefghijklmnopqrstuvwxyz"})
+    assert int(automaton.loops[place]) & letters == letters
+    assert 60 - len(text) <= automaton.often[place] <= 64 - len(text)
 
 
 def test_derivatives_find_what_has_no_positions() -> None:
@@ -283,3 +301,30 @@ def test_a_saved_text_goes_on_where_nobody_was() -> None:
     assert loaded.run(loaded.start, b'"' + b"a" * 201)[1] == 201
     again = Engine.restored(lambda: engine.machine, loaded.stored())
     assert again.run(again.start, text)[1] == len(text)
+
+
+@pytest.mark.parametrize(
+    ("schema", "begin"),
+    [
+        ({"type": "number", "minimum": 3, "maximum": 77}, ""),
+        (
+            {
+                "type": "object",
+                "patternProperties": {"^a+[bc]*$": {"type": "null"}},
+                "additionalProperties": False,
+            },
+            '{"',
+        ),
+        ({"anyOf": [{"type": "string", "pattern": "^[ab]+c?$"}, {"type": "null"}]}, '"'),
+    ],
+)
+def test_what_one_expression_says_is_found_together(schema: object, begin: str) -> None:
+    """Behind each first digit of a number; and where of several alternatives one is left."""
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="any")
+    constraint = sg.compile(spec, VOCABULARY)
+    for text in ("", "a", "7", "-", "7.5", "ab", 'ac"', "aaaa"):
+        state = constraint.advance_bytes(constraint.start, (begin + text).encode())
+        if state >= 0:
+            mask_is_advance(constraint, state)
+    assert isinstance(constraint.automaton, Engine)
+    assert len(constraint.automaton.entered) == 1

@@ -135,7 +135,9 @@ def test_a_foreign_file_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    """As one error, not as a traceback."""
+    """As one error, not as a traceback; and so is a folder in the place of the file."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(BenchError, match="cannot be written"):
-        Writer(tmp_path / "file" / "results.jsonl", begun())
+    for path in (tmp_path / "file" / "results.jsonl", tmp_path):
+        with pytest.raises(BenchError, match="cannot be written") as caught:
+            Writer(path, begun())
+        assert caught.value.location == str(path)
