@@ -54,6 +54,12 @@ class JsonFrame(Frame):
         self.watched = self.apart = False
         self.others: tuple[Regex, ...] = ()  # languages of keys without a name that may come next
 
+    def begin_as(self, other: JsonFrame) -> None:
+        """Begin with what another frame begins with."""
+        self.entry, self.lexeme, self.is_scalar = other.entry, other.lexeme, other.is_scalar
+        self.low, self.high, self.allowed = other.low, other.high, other.allowed
+        self.others = other.others
+
 
 def settled(t: Thread, value: Value, mask: int) -> Thread:
     """A thread after a child that fits the nodes in `mask`."""

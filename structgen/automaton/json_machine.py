@@ -82,6 +82,7 @@ class JsonMachine(Machine[JsonFrame]):
         self._costs = costs
         self._layout = layout
         self._frames: dict[Hashable, JsonFrame] = {}
+        self._begun: dict[Hashable, JsonFrame] = {}  # of those that differ in what has been read
         self._starts: dict[tuple[Node, ...], tuple[LexState, bool]] = {}  # of plain values
         self._checklists = Checklists(layout, node_of, self._begin)
         self._names = NameLists()
@@ -242,7 +243,14 @@ class JsonMachine(Machine[JsonFrame]):
             watches = any(t.plan.watches(t.progress) for t in threads)
             frame.watched = built is not None or watches
             frame.apart = kind == "array" and any(map(is_apart, threads))
-            self._begin(frame)
+            if built is None or (kind == "array" and stage in ("open", "key")):
+                self._begin(frame)
+            else:  # what has been read matters to what the threads know of it only
+                alike = self._begun.setdefault((kind, stage, threads, vector), frame)
+                if alike is frame:
+                    self._begin(frame)
+                else:
+                    frame.begin_as(alike)
             self._frames[key] = frame
         return frame
 

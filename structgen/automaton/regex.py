@@ -43,8 +43,9 @@ from structgen.automaton.regex_nodes import (
     Not,
     Repeat,
     Words,
+    matches,
 )
-from structgen.automaton.regex_search import matches, min_length, shortest
+from structgen.automaton.regex_search import min_length, shortest
 
 __all__ = [
     "ANY", "ANY_CHAR", "EMPTY", "EPSILON", "INFINITE", "LeafState", "Regex",

@@ -24,8 +24,8 @@ from structgen.automaton.regex_nodes import (
     Repeat,
     Words,
     is_span,
+    matches,
 )
-from structgen.automaton.regex_search import matches
 
 _WORDS_FROM = 3  # this many literals in one alternative become one word list
 _WORDS_TESTED = 5000  # a word list of up to so many words is tested word by word
@@ -223,7 +223,7 @@ def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
     if listed is not None and listed.high - listed.low <= _WORDS_TESTED:
         kept = texts = listed.members()
         for other in found - {listed}:
-            kept = _members_among(kept, other)
+            kept = [text for text in kept if matches(other, text)]
         return {listed if len(kept) == len(texts) else words(kept)}
     singles = [part for part in found if isinstance(part, Chars)]
     if len(singles) > 1:
@@ -236,15 +236,6 @@ def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
     if bounds:
         found = _bound_lengths(found.difference(bounds), list(bounds.values()))
     return _absorb(found, Alt) if len(found) > 1 else found
-
-
-def _members_among(texts: list[str], language: Regex) -> list[str]:
-    """The texts that are members of a language."""
-    body = language.body if isinstance(language, Not) else language
-    if isinstance(body, Words):
-        listed = set(body.members())
-        return [text for text in texts if (text in listed) == (body is language)]
-    return [text for text in texts if matches(language, text)]
 
 
 def _bound_lengths(found: set[Regex], bounds: list[list[tuple[int, int]]]) -> set[Regex]:

@@ -6,6 +6,7 @@ only says what a node knows about itself: emptiness as far as it is evident, nul
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -97,6 +98,13 @@ class Words(Regex):
     def members(self) -> list[str]:
         """All words of this language, sorted."""
         return [word[self.depth :] for word in self.table.words[self.low : self.high]]
+
+    def has(self, text: str) -> bool:
+        """Whether a text is one of the words."""
+        listed = self.table.words
+        whole = listed[self.low][: self.depth] + text
+        at = bisect_left(listed, whole, self.low, self.high)
+        return at < self.high and listed[at] == whole
 
 
 class Leaf(Regex):
@@ -296,3 +304,19 @@ def is_span(node: Regex) -> bool:
 
 ANY_CHAR: Regex = intern(Chars, ALL)
 ANY: Regex = intern(Repeat, ANY_CHAR, 0, INFINITE)
+
+
+def matches(root: Regex, text: str) -> bool:
+    """True iff the whole of `text` is a member; never searches."""
+    if isinstance(root, Not):
+        return not matches(root.body, text)
+    if isinstance(root, And):
+        return all(matches(part, text) for part in root.parts)
+    if isinstance(root, Literal):
+        return root.text == text
+    if isinstance(root, Words):
+        return root.has(text)
+    node = root
+    for letter in text:
+        node = node.after(ord(letter))
+    return node.nullable

@@ -128,11 +128,3 @@ def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
         text.append(chr(best[1]))
         node = after
     return "".join(text)
-
-
-def matches(root: Regex, text: str) -> bool:
-    """True iff the whole of `text` is a member; never searches."""
-    node = root
-    for letter in text:
-        node = node.after(ord(letter))
-    return node.nullable

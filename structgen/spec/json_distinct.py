@@ -13,7 +13,7 @@ from typing import Any
 
 from structgen.automaton.regex_endless import endless
 from structgen.errors import BudgetError
-from structgen.spec.json_domains import matched
+from structgen.spec.json_domains import has_many, matched
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_items import Items, ItemsPlan
 from structgen.spec.json_progress import CostOf, Take
@@ -43,14 +43,27 @@ class UniquePlan(ItemsPlan):
         scalars = node.null or node.true or node.false or not node.number.is_empty()
         return not (scalars or node.arrays or node.objects) and endless(node.string)
 
+    def may_go_on(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.may_go_on`."""
+        return self._plenty or super().may_go_on(at)
+
+    @cached_property
+    def _plenty(self) -> bool:
+        """Whether there is always another item, whatever has been read."""
+        if self.alt.counted or self.alt.most is not None:
+            return False
+        children = map(self.child, range(self.alt.prefix + 1))
+        return all(has_many(self._costs, self._costs.node_of(child)) for child in children)
+
     def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
         """See `ArrayPlan.takes`."""
         found = []
         for child, counts in self.ways(at.read, at.counts):
             after = Items(self.take(at.read), counts, at.values, apart=at.apart)
-            kept = at.values if at.apart else at.values | self._reserved(after)
+            easy = at.apart or self._plenty
+            kept = at.values if easy else at.values | self._reserved(after)
             take = Take(self._without(child, kept), after)
-            if self.offers(take):
+            if self._plenty or self.offers(take):
                 found.append(take)
         return found
 

@@ -208,6 +208,10 @@ class MembersPlan(ObjectPlan):
         ways = islice(self._finished(at, cost_of, least), MAX_BETTER)
         return min(ways, key=sum, default=None)
 
+    def is_possible(self) -> bool:
+        """See `ObjectPlan.is_possible`: one way to finish is enough."""
+        return next(self._finished(self.start, self._costs.of, 0), None) is not None
+
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""
 
