@@ -15,7 +15,18 @@ import structgen as sg
 from structgen.automaton import byte_groups, regex_automaton
 from structgen.automaton.charset import CharSet
 from structgen.automaton.engine import Engine
-from structgen.automaton.regex import ANY, Regex, complement, concat, intersect, literal, repeat
+from structgen.automaton.regex import (
+    ANY,
+    Regex,
+    alt,
+    complement,
+    concat,
+    intersect,
+    literal,
+    matches,
+    repeat,
+    words,
+)
 from structgen.automaton.regex_automaton import automaton_of
 from structgen.automaton.regex_nodes import ANY_CHAR, Chars
 from structgen.automaton.regex_states import RegexAutomaton
@@ -328,3 +339,25 @@ def test_what_one_expression_says_is_found_together(schema: object, begin: str) 
             mask_is_advance(constraint, state)
     assert isinstance(constraint.automaton, Engine)
     assert len(constraint.automaton.entered) == 1
+
+
+@given(
+    listed=st.sets(st.sampled_from(TEXTS), min_size=1, max_size=9),
+    pattern=PATTERNS,
+    negated=st.tuples(st.booleans(), st.booleans()),
+    begin=st.sampled_from(["", "a", "ab"]),
+)
+def test_members_are_those_that_derivatives_lead_to(
+    listed: set[str], pattern: str, negated: tuple[bool, bool], begin: str
+) -> None:
+    """Of word lists, their beginnings, complements and intersections."""
+    parts: list[Regex] = [words(listed), parse(pattern)]
+    for letter in begin:
+        parts[0] = parts[0].after(ord(letter))
+    parts = [complement(p) if n else p for p, n in zip(parts, negated, strict=True)]
+    for regex in (*parts, intersect(*parts), alt(*parts)):
+        for text in TEXTS:
+            node = regex
+            for letter in text:
+                node = node.after(ord(letter))
+            assert matches(regex, text) == node.nullable
