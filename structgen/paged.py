@@ -18,7 +18,7 @@ KEPT = 1 << 22  # bytes at the beginning of a room whose pages stay when it is g
 SPARE = 4  # rooms of each size that are kept for who comes next
 
 
-class Rooms:
+class Pages:
     """Memory of which nobody knows how much will be used; sizes are powers of two.
 
     To take a page anew takes longer than to write to it, so rooms go from one array to the next.
@@ -54,8 +54,8 @@ class Rooms:
         self._spare = {}
 
 
-_rooms = Rooms()
-os.register_at_fork(after_in_child=_rooms.forget)
+_pages = Pages()
+os.register_at_fork(after_in_child=_pages.forget)
 
 
 def paged(*shape: int) -> npt.NDArray[np.int32]:
@@ -63,4 +63,4 @@ def paged(*shape: int) -> npt.NDArray[np.int32]:
     count = prod(shape)
     if 4 * count < HUGE or not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(shape, np.int32)
-    return _rooms.take(4 * count)[:count].reshape(shape)
+    return _pages.take(4 * count)[:count].reshape(shape)

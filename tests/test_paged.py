@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structgen.paged import HUGE, KEPT, SPARE, Rooms, paged
+from structgen.paged import HUGE, KEPT, SPARE, Pages, paged
 
 PER_HUGE_PAGE = (2 << 20) // 4  # integers
 
@@ -40,29 +40,29 @@ def test_memory_is_taken_where_it_is_written() -> None:
 
 def test_a_room_goes_to_the_next_when_nobody_has_it() -> None:
     """Not before the last view of an array is gone; and no more rooms are kept than may be."""
-    rooms = Rooms()
-    first = rooms.take(HUGE)
+    pages = Pages()
+    first = pages.take(HUGE)
     at, view = first.ctypes.data, first[5:].reshape(-1, 1).view(np.uint8)
     view[:] = 7
     del first
-    second = rooms.take(HUGE)
+    second = pages.take(HUGE)
     second[:] = 1
     assert second.ctypes.data != at
     assert (view == 7).all()
     del view
-    third = rooms.take(HUGE - 5)
+    third = pages.take(HUGE - 5)
     assert third.ctypes.data == at
-    many = [rooms.take(HUGE) for _ in range(2 * SPARE)]
+    many = [pages.take(HUGE) for _ in range(2 * SPARE)]
     places = {one.ctypes.data for one in many}
     many.clear()
-    again = [rooms.take(HUGE) for _ in range(2 * SPARE)]
+    again = [pages.take(HUGE) for _ in range(2 * SPARE)]
     assert len(places & {one.ctypes.data for one in again[:SPARE]}) == SPARE
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells how much memory is used")
 def test_a_room_that_nobody_has_takes_little_memory() -> None:
     """Of what was written only the beginning stays."""
-    rooms, before = Rooms(), used()
-    rooms.take(64 << 20)[:] = 1
+    pages, before = Pages(), used()
+    pages.take(64 << 20)[:] = 1
     assert used() - before < KEPT + (2 << 20)
-    assert (rooms.take(64 << 20)[: KEPT // 4] == 1).all()
+    assert (pages.take(64 << 20)[: KEPT // 4] == 1).all()
