@@ -243,15 +243,15 @@ class JsonMachine(Machine[JsonFrame]):
             watches = any(t.plan.watches(t.progress) for t in threads)
             frame.watched = built is not None or watches
             frame.apart = kind == "array" and any(map(is_apart, threads))
-            if built is None or (kind == "array" and stage in ("open", "key")):
+            shared = built is not None and not (kind == "array" and stage == "open")
+            alike = self._begun.get(key[:-1]) if shared else None
+            if alike is None:
                 self._begin(frame)
-            else:  # what has been read matters to what the threads know of it only
-                alike = self._begun.setdefault((kind, stage, threads, vector), frame)
-                if alike is frame:
-                    self._begin(frame)
-                else:
-                    frame.begin_as(alike)
+            else:  # of what has been read only that matters which the threads know
+                frame.begin_as(alike)
             self._frames[key] = frame
+            if shared:
+                self._begun[key[:-1]] = frame
         return frame
 
     def _begin(self, frame: JsonFrame) -> None:

@@ -154,7 +154,7 @@ def larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
     found: npt.NDArray[np.int32] = tables.rows
     if count <= len(found):
         return found
-    rows = paged(max(count, 2 * len(found)), 256)
+    rows = paged(max(2 * count, ROWS), 256)
     filled = np.flatnonzero(tables.filled)  # nobody reads the others before they are written
     rows[filled] = tables.rows[filled]
     return rows

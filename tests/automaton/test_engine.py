@@ -15,6 +15,7 @@ import structgen as sg
 from structgen.automaton import lexer_paths
 from structgen.automaton.engine import Engine
 from structgen.automaton.lexer_paths import ends
+from structgen.errors import BudgetError
 from tests.oracle import json_decider, texts_over
 
 SCHEMA: Any = {
@@ -174,3 +175,25 @@ def test_completing_many_members_takes_steps_in_proportion(
         return len(tried)
 
     assert steps(200) <= 2.2 * steps(100)
+
+
+def test_a_frame_that_could_not_begin_is_no_model_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was read of an item is asked again, and so are others like it, after an error."""
+    item = {"type": "object", "properties": {"a": {"type": "string"}}}
+    engine = engine_of({"type": "array", "items": item, "uniqueItems": True})
+    at, _ = engine.run(engine.start, b'[{"a":"x')
+
+    def fails(_: Any) -> None:
+        raise BudgetError("too much")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.machine, "_begin", fails)
+        with pytest.raises(BudgetError):
+            engine.run(at, b'"')
+    for text in (b'"},{"a":"y"}]', b'z"},{"a":"x"}]'):
+        pair, count = engine.run(at, text)
+        assert count == len(text)
+        assert engine.is_accepting(pair)
+    assert engine.run(at, b'"},{"a":"x"}]')[0] == sg.DEAD
