@@ -17,6 +17,7 @@ from structgen.kernels.below import call_along, call_listed
 from structgen.kernels.beyond import BEYOND, EACH, call_beyond
 from structgen.kernels.changes import Changes, collect
 from structgen.kernels.flags import WORDS, inner, lean, loader, stored
+from structgen.kernels.loops import SUBTREES
 from structgen.kernels.provide import call_provide
 from structgen.kernels.references import reference
 from structgen.kernels.step import (
@@ -77,6 +78,12 @@ def keep_nodes(nodes, scratch, address):  # type: ignore[no-untyped-def]
     """Write a trie down, and room to work behind it."""
     stored(address, nodes)
     stored(address + SCRATCH_AT, scratch)
+
+
+@lean(types.void(SUBTREES.kind, types.int64))
+def keep_subtrees(subtrees, address):  # type: ignore[no-untyped-def]
+    """Write down what is at and below the nodes of a trie."""
+    stored(address, subtrees)
 
 
 @lean(types.void(CROSSINGS.kind, types.int64))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import numba
 from numba import types
 from numba.extending import intrinsic
 
-from structgen.kernels.references import DATA, loaded
+from structgen.kernels.references import DATA, Reference, loaded
 
 F = TypeVar("F", bound=Callable[..., Any])
 # Some of numba's own options are missing from its type hints. Nobody uses the C wrappers.
@@ -32,8 +33,7 @@ def kernel(signature: Any) -> Callable[[F], F]:
     The compilation happens when the module is imported, so kernel modules are imported only by
     `structgen.jit`, which tells the user when that takes long.
     """
-    decorated: Callable[[F], F] = numba.njit(signature, cache=True, **_ALWAYS)
-    return decorated
+    return _compiled(signature, _ALWAYS)
 
 
 def lean(signature: Any) -> Callable[[F], F]:
@@ -41,8 +41,27 @@ def lean(signature: Any) -> Callable[[F], F]:
 
     Counting takes as long as the work where kernels with many arrays call each other.
     """
-    decorated: Callable[[F], F] = numba.njit(signature, cache=True, **_UNCOUNTED)
-    return decorated
+    return _compiled(signature, _UNCOUNTED)
+
+
+def _compiled(signature: Any, options: dict[str, Any]) -> Callable[[F], F]:
+    decorated: Callable[[F], F] = numba.njit(signature, cache=True, **options)
+    return partial(_looked_up, signature) if _interpreted() else decorated
+
+
+def _looked_up(signature: Any, function: Any) -> Any:
+    """A kernel in plain Python, which takes addresses of tuples where compiled ones do."""
+    places = [i for i, kind in enumerate(signature.args) if isinstance(kind, Reference)]
+
+    @wraps(function)
+    def call(*given: Any) -> Any:
+        found = list(given)
+        for i in places:
+            if isinstance(given[i], int):
+                found[i] = _plain[given[i]]
+        return function(*found)
+
+    return call
 
 
 def inner(signature: Any) -> Callable[[F], F]:

@@ -179,7 +179,7 @@ def is_within(t, q, states, labels):  # type: ignore[no-untyped-def]
     """Whether what is said of a state that kernels fill leads to no place outside the tables."""
     kind, rest = t.within[q, KIND], t.within[q, REST]
     if kind == 0:
-        return t.within[q, OWNER] < 0
+        return t.within[q, OWNER] < 0 and -1 <= rest < states
     if not (-1 <= t.within[q, OWNER] < q and -1 <= t.within[q, CAME] < q):
         return False
     first, last = t.within[q, FIRST], t.within[q, LAST]

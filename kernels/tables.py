@@ -273,6 +273,14 @@ def keep_move(moves, sizes, key, code):  # type: ignore[no-untyped-def]
     return True
 
 
+@lean(types.int64(GRID, types.int64, types.int64))
+def next_described(within, q, made):  # type: ignore[no-untyped-def]
+    """The first of lexer states `q` to `made` - 1 that Python describes, or `made`."""
+    while q < made and within[q, OWNER] >= 0:
+        q += 1
+    return q
+
+
 @lean(types.void(HASH, HASH))
 def rehash(old, new):  # type: ignore[no-untyped-def]
     """Insert every entry of `old` into the larger, empty table `new`."""

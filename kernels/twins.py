@@ -163,6 +163,13 @@ def note(t, known, pair, looked):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def is_listed(t, q):  # type: ignore[no-untyped-def]
+    """Whether a lexer state is within listed words, or where a key that is one of them begins."""
+    kind = t.within[q, KIND]
+    return kind < SPANS_TEXT and (kind > 0 or t.within[q, FLAGS] > 0)
+
+
+@inlined
 def begin(t, known, rests, pair):  # type: ignore[no-untyped-def]
     """Begin to note what the row of a position depends on: 0, or a code below AGAIN."""
     q, ctx = pair >> 32, pair & 0xFFFFFFFF
@@ -176,7 +183,7 @@ def begin(t, known, rests, pair):  # type: ignore[no-untyped-def]
     frame = t.contexts[ctx, FRAME]
     if q >= known.kinds.shape[0]:
         return numba.int64(NEED_SAID)
-    if known.kinds[q] == 0 and 0 < t.within[q, KIND] < SPANS_TEXT:
+    if known.kinds[q] == 0 and is_listed(t, q):
         if t.within[q, FLAGS] & KEYS != 0 or t.within[q, OWNER] >= 0:
             known.kinds[q] = SAID
     if known.kinds[q] == 0:
@@ -203,7 +210,7 @@ def planned(t, known, around, lexeme):  # type: ignore[no-untyped-def]
     only the state in which other texts would be matters, and nothing where there are none.
     """
     way, state = numba.int64(OWN), lexeme
-    if 0 < t.within[lexeme, KIND] < SPANS_TEXT:
+    if is_listed(t, lexeme):
         way, state = numba.int64(OF_WORDS), numba.int64(-1)
         if t.within[lexeme, FLAGS] & KEYS != 0:
             way, state = numba.int64(OF_KEYS), numba.int64(t.within[lexeme, REST])

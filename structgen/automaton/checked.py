@@ -38,24 +38,30 @@ def with_sets(t: Any, words: int = 0, count: int = 0) -> Any:
 
 
 def with_checklist(t: Any, number: int, checklist: Checklist) -> Any:
-    """Tables that have one more checklist, by the number that comes next."""
-    size = -(-checklist.size // 64)
+    """Tables with room for one more checklist, by the number that comes next."""
+    size = _words(checklist)
     t = with_sets(t, 3 * (size + 1), 3)
     asked = kernels("tables").POSITIONS + size
     if number >= len(t.checklists) or asked > len(t.asked):
         checklists = with_room(t.checklists, number + 1, -1)
         t = t._replace(checklists=checklists, asked=with_room(t.asked, asked))
-    places = (), checklist.required, checklist.possible
-    numbers = {chosen: _kept(t, size, chosen) for chosen in dict.fromkeys(places)}
-    kept = [numbers[chosen] for chosen in places]
-    t.checklists[number] = (*kept, checklist.endless, -1, -1, -1)
-    t.sizes[12] = number + 1
     return t
 
 
-def _kept(t: Any, size: int, chosen: tuple[int, ...]) -> int:
-    """The number of the set of some positions."""
-    bits = sum(1 << position for position in chosen).to_bytes(8 * size, "little")
-    at = int(t.sizes[10])
-    t.sets[at + 1 : at + 1 + size] = np.frombuffer(bits, np.int64)
-    return int(kernels("checklists").kept(t, size))
+def keep_checklist(t: Any, address: Any, number: int, checklist: Checklist) -> None:
+    """Write a checklist into tables; address: where these are written down, or they themselves."""
+    size, kept, places = _words(checklist), kernels("checklists").kept, dict[tuple[int, ...], int]()
+    for chosen in ((), checklist.required, checklist.possible):
+        if chosen not in places:
+            bits = sum(1 << position for position in chosen).to_bytes(8 * size, "little")
+            at = int(t.sizes[10])
+            t.sets[at + 1 : at + 1 + size] = np.frombuffer(bits, np.int64)
+            places[chosen] = kept(address, size)
+    sets = places[()], places[checklist.required], places[checklist.possible]
+    t.checklists[number] = (*sets, checklist.endless, -1, -1, -1)
+    t.sizes[12] = number + 1
+
+
+def _words(checklist: Checklist) -> int:
+    """How many words the positions of a checklist take."""
+    return -(-checklist.size // 64)

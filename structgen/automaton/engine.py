@@ -16,9 +16,15 @@ import numpy as np
 from structgen.automaton import engine_store
 from structgen.automaton.automaton import Automaton, Bytes, Masks, Stored
 from structgen.automaton.byte_words import in_words
-from structgen.automaton.checked import positions, with_checklist, with_sets
+from structgen.automaton.checked import (
+    keep_checklist,
+    positions,
+    with_checklist,
+    with_sets,
+)
 from structgen.automaton.completion import Completions
 from structgen.automaton.lexer import LexState
+from structgen.automaton.lexicon import Preset
 from structgen.automaton.machine import (
     Check,
     Frame,
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
+_PRESET = ("frames", "moves", "checklists", "sets", "same", "allowed")
 _KINDS = {Goto: "GOTO", Once: "ONCE", Tick: "TICK", Push: "PUSH"}
 
 
@@ -59,6 +66,7 @@ class Engine(Numbering, Automaton):
         self._taken = TakenKeys(self.text, self._k.TAKEN)
         self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
         if saved is None:
+            self._checks = {f: {**m} for f, m in self.machine.lexicon.preset.checks.items()}
             start = self._frame(self.machine.start, (OPEN, -1, -1))
             ctx = self._doors.context(self.tables_at, start, -1, -1, -1)
             self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | ctx
@@ -89,14 +97,6 @@ class Engine(Numbering, Automaton):
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel that takes the tables first, until it needs nothing more."""
         while True:
-            answer = kernel(self.tables, *arguments)
-            if answer >= self._k.DEAD:
-                return int(answer)
-            self.serve(answer)
-
-    def ask_at(self, kernel: Callable[..., int], *arguments: Any) -> int:
-        """The same for a kernel that takes the address of the tables first."""
-        while True:
             answer = kernel(self.tables_at, *arguments)
             if answer >= self._k.DEAD:
                 return int(answer)
@@ -104,7 +104,7 @@ class Engine(Numbering, Automaton):
 
     def is_accepting(self, at: int) -> bool:
         """See `Automaton.is_accepting`."""
-        return self.ask_at(self._doors.ending, at) == 1
+        return self.ask(self._doors.ending, at) == 1
 
     def is_position(self, at: int) -> bool:
         """See `Automaton.is_position`."""
@@ -131,12 +131,12 @@ class Engine(Numbering, Automaton):
 
     def only_byte(self, at: int) -> int:
         """See `Automaton.only_byte`."""
-        return self.ask_at(self._doors.only, at)
+        return self.ask(self._doors.only, at)
 
     def next_bytes(self, at: int) -> list[int]:
         """See `Automaton.next_bytes`."""
         out = np.zeros(256, np.uint8)
-        self.ask_at(self._doors.following, at, out)
+        self.ask(self._doors.following, at, out)
         return [int(b) for b in np.flatnonzero(out)]
 
     def branches(self, at: int) -> list[int]:
@@ -166,7 +166,7 @@ class Engine(Numbering, Automaton):
 
     def fire(self, ctx: int, label: int) -> int:
         """The pair after an event, or DEAD."""
-        return self.ask_at(self._doors.fired, ctx, label)
+        return self.ask(self._doors.fired, ctx, label)
 
     def frame_at(self, ctx: int) -> Frame:
         """The innermost frame of a context, which knows what has been ticked off."""
@@ -228,6 +228,7 @@ class Engine(Numbering, Automaton):
             checklist = self._checklist_ids[frame.checklist]
             if checklist >= self.tables.sizes[12]:
                 self.tables = with_checklist(self.tables, checklist, frame.checklist)
+                keep_checklist(self.tables, self.tables_at, checklist, frame.checklist)
         alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
         plain = lexeme if frame.is_scalar else 0
         self.tables.frames[number] = (
@@ -284,7 +285,7 @@ class Engine(Numbering, Automaton):
                 raise foreign()
             frame = self._frame(move.frame, (TEXT, ctx, label))
             beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED]].tolist()
-            after = self.ask_at(self._doors.context, frame, *beside)
+            after = self.ask(self._doors.context, frame, *beside)
             pair = (int(self.tables.frames[frame, k.ENTRY]) << 32) | after
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):
@@ -300,6 +301,36 @@ class Engine(Numbering, Automaton):
                 "deciding what may come next takes too many nested steps",
                 hint="nest schemas with uniqueItems, contains or not less deeply",
             ) from error
+
+    def preset(self) -> Preset:
+        """All frames that can be reached, with their moves, for a lexicon."""
+        k, number = self._k, 0
+        while number < len(self._frames):
+            row = self.tables.frames[number]
+            if row[k.ALIKE] == number:
+                for label in self._labels_behind(int(row[k.LEXEME])):
+                    if self._k.lookup(self.tables.moves, number << 32 | label) == k.UNKNOWN:
+                        self._move(number, label)
+            number += 1
+        return Preset(
+            tuple(self._frames),
+            tuple(self._checklist_ids),
+            {name: getattr(self.tables, name) for name in _PRESET},
+            {place: int(self.tables.sizes[place]) for place in (4, 8, 10, 11, 12)},
+            self._checks,
+        )
+
+    def _labels_behind(self, q: int) -> list[int]:
+        """The labels with which a lexeme can end that begins with lexer state `q`."""
+        seen, todo, found = {q}, [q], dict[int, None]()
+        while todo:
+            at = todo.pop()
+            row = np.append(self.targets(at), -2 - self.tables.accept[at])
+            found |= dict.fromkeys(label for label in (-2 - row).tolist() if label >= 2)
+            fresh = set(row[row >= 0].tolist()) - seen
+            seen |= fresh
+            todo += fresh
+        return [*found]
 
     # -- growth ---------------------------------------------------------------------------------
 
@@ -351,5 +382,7 @@ class Engine(Numbering, Automaton):
             "bytes": sum(array.nbytes for array in t)
             - t.common.nbytes
             - t.rows[len(t.filled) :].nbytes
-            - t.spans[int(t.sizes[9]) :].nbytes,
+            - t.spans[int(t.sizes[9]) :].nbytes
+            - t.contexts[int(t.sizes[0]) :].nbytes
+            - t.origin[int(t.sizes[0]) :].nbytes,
         }

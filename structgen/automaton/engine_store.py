@@ -50,7 +50,7 @@ def stored(engine: Engine) -> Stored:
     t.rows[missing], t.filled[missing] = t.common[missing], 1
     arrays: Arrays = {name: getattr(t, name)[:states].copy() for name in _STATES}
     arrays |= {name: getattr(t, name)[:contexts].copy() for name in _CONTEXTS}
-    used = {"needs_text": engine.labels_made, "frames": len(origins.frames), "spans": t.sizes[9]}
+    used = {"needs_text": engine.labels_made, "frames": engine.frames_made, "spans": t.sizes[9]}
     arrays |= {name: getattr(t, name)[: used.get(name)].copy() for name in _WHOLE}
     arrays["sizes"][[1, 13]] = 0  # the tables `remembered` and `outlooks` begin empty
     arrays["contexts"][:, engine.kernel_tables.OUTLOOK] = -1

@@ -52,12 +52,13 @@ class Checklists:
         layout: Layout,
         node_of: Callable[[Expr], Node],
         begin: Callable[[JsonFrame], None],
+        free: Checklists | None = None,
     ) -> None:
-        """`begin` says what a frame begins with in which a value comes."""
+        """begin: says what a frame begins with in which a value comes. free: those of any value."""
         self._layout = layout
         self._node_of = node_of
         self._begin = begin
-        self._made: dict[tuple[int, ObjectPlan], Names] = {}
+        self._made: dict[tuple[int, ObjectPlan], Names] = {} if free is None else free._made.copy()
 
     def opened(self, threads: tuple[Thread, ...]) -> JsonFrame | None:
         """The frame of an object just opened; None if its frames must know by themselves."""

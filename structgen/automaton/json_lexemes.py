@@ -146,17 +146,27 @@ def comparable(number: Regex) -> Regex:
 
 
 def key_start(
-    names: WordRange | None, others: tuple[Regex, ...], layout: Layout, closing: bool, takes: bool
+    names: WordRange | None, others: Vector, layout: Layout, closing: bool, takes: bool
 ) -> LexState:
     """At the start of a key: one of `names`, or in one of `others`; or `}` when `closing`.
 
     takes: whether the machine leaves it to the engine that no other key comes twice, and `others`
     may have the names too.
     """
-    vector: Vector = (EMPTY if names is None else names, *others)
+    if names is None:
+        return _unnamed_start(others, layout, closing, takes)
+    return _key_start((names, *others), layout, closing, takes)
+
+
+@lru_cache(maxsize=1024)
+def _unnamed_start(others: Vector, layout: Layout, closing: bool, takes: bool) -> LexState:
+    return _key_start((EMPTY, *others), layout, closing, takes)
+
+
+def _key_start(vector: Vector, layout: Layout, closing: bool, takes: bool) -> LexState:
     targets: list[tuple[int, LexState | End]] = []
-    if names is not None or others:
-        targets.append((ord('"'), Text(vector, Key(bool(others), layout, takes))))
+    if vector != (EMPTY,):
+        targets.append((ord('"'), Text(vector, Key(len(vector) > 1, layout, takes))))
     if closing:
         targets.append((ord("}"), End("}")))
     return Fork(tuple(targets))

@@ -75,16 +75,19 @@ class JsonMachine(Machine[JsonFrame]):
         layout: Layout,
         describe: Callable[[Iterable[Node]], str] | None = None,
         lexicon: Lexicon | None = None,
+        free: JsonMachine | None = None,
     ) -> None:
+        """free: the machine of any value in the same layout, whose frames are taken over."""
         self._lexicon = lexicon
         self._describe = describe  # says in words what some node accepts
         self._node_of = node_of
         self._costs = costs
         self._layout = layout
-        self._frames: dict[Hashable, JsonFrame] = {}
+        self._frames: dict[Hashable, JsonFrame] = {} if free is None else free._frames.copy()
         self._begun: dict[Hashable, JsonFrame] = {}  # of those that differ in what has been read
         self._starts: dict[tuple[Node, ...], tuple[LexState, bool]] = {}  # of plain values
-        self._checklists = Checklists(layout, node_of, self._begin)
+        made: Checklists | None = None if free is None else free._checklists
+        self._checklists: Checklists = Checklists(layout, node_of, self._begin, made)
         self._names = NameLists()
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())

@@ -9,15 +9,44 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.lexer import End, LexState, Row
 
+if TYPE_CHECKING:
+    from structgen.automaton.machine import Checklist, Frame
+
 MAX_MANY = 256  # rows of states of which there are very many
+
+
+@dataclass(frozen=True, eq=False)
+class Preset:
+    """Frames that many specs share, and all that labels do in them.
+
+    tables: arrays that fresh tables begin with, by name; sizes: places of `sizes` and what is there
+    (see `kernels.tables`). checks: by number of a frame that others begin as, the moves of those.
+    """
+
+    frames: tuple[Frame, ...] = ()
+    checklists: tuple[Checklist, ...] = ()
+    tables: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    checks: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    @cached_property
+    def frame_ids(self) -> dict[Frame, int]:
+        """The number of each frame."""
+        return {frame: number for number, frame in enumerate(self.frames)}
+
+    @cached_property
+    def checklist_ids(self) -> dict[Checklist, int]:
+        """The number of each checklist."""
+        return {checklist: number for number, checklist in enumerate(self.checklists)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +63,7 @@ class Lexicon:
     rows: npt.NDArray[np.int32]
     accept: npt.NDArray[np.int32]
     recorded: npt.NDArray[np.uint8]
+    preset: Preset = Preset()
 
     @cached_property
     def identities(self) -> dict[int, tuple[int, LexState]]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from structgen.automaton.json_lexemes import Key
-from structgen.automaton.lexer import End, LexState, Text
+from structgen.automaton.json_lexemes import Key, key_start
+from structgen.automaton.lexer import End, LexState, Text, Vector
+from structgen.automaton.lexer_joints import Fork
 from structgen.automaton.origins import NAMED, REST
 from structgen.automaton.regex import ANY, EMPTY, EPSILON
 from structgen.automaton.regex_nodes import Literal, Words
@@ -43,9 +44,9 @@ def listed(state: LexState, k: Any) -> Listed | None:
     if isinstance(names, WordRange):
         table, depth = names.table, names.depth
         words = [word[depth:] for word in table.words[names.low : names.high]]
-        is_open = ANY in state.vector[1:]
-        kept = k.KEYS | k.OPEN * is_open | k.GUARDED * (not is_open)
-        return Listed(words, table.positions[names.low : names.high], spelled | kept)
+        return Listed(
+            words, table.positions[names.low : names.high], spelled | _kept(state.vector, k)
+        )
     if len(state.vector) > 1:
         return None
     if isinstance(names, Words):
@@ -66,10 +67,40 @@ def label_of(state: Text, word: int) -> Hashable:
     return end.label if isinstance(end, End) else None
 
 
-def others(state: Text) -> Text | None:
+def others(state: LexState) -> LexState | None:
     """What reads any other text, whatever the words are; None if there is no other."""
-    rest = state.vector[1:]
-    return Text((EMPTY, *rest), state.role) if rest else None
+    if isinstance(state, Fork):
+        languages, role = _key_at(state)
+        closing = len(state.targets) > 1
+        if role is None or len(languages) < 2:
+            return None
+        return key_start(None, languages[1:], role.layout, closing, role.takes)
+    if not isinstance(state, Text) or len(state.vector) < 2:
+        return None
+    return Text((EMPTY, *state.vector[1:]), state.role)
+
+
+def _key_at(state: Fork) -> tuple[Vector, Key | None]:
+    """What a key that may be a listed one is read by, if it can begin at a state."""
+    key = state.targets[0][1] if state.targets else None
+    if isinstance(key, Text) and isinstance(key.vector[0], WordRange) and isinstance(key.role, Key):
+        return key.vector, key.role
+    return (), None
+
+
+def announce(numbers: Numbering, q: int, state: Fork) -> None:
+    """Say of lexer state `q`, if a listed key may begin there, what is said of those within it."""
+    languages, role = _key_at(state)
+    if role is not None:
+        k, rest = numbers.kernel_tables, others(state)
+        free = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
+        numbers.tables.within[q, [k.REST, k.FLAGS]] = free, _kept(languages, k)
+
+
+def _kept(languages: Vector, k: Any) -> int:
+    """The flags of listed keys."""
+    kept: int = k.KEYS | (k.OPEN if ANY in languages[1:] else k.GUARDED)
+    return kept
 
 
 def enter(numbers: Numbering, q: int, state: LexState) -> bool:

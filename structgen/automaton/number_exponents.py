@@ -119,6 +119,8 @@ class Magnitudes:
     @cached_property
     def wide(self) -> bool:
         """Does some exponent suit all digits, whatever they are?"""
+        if not self.rule.modulus:
+            return self.high_exponent > self.low_exponent + 1
         least = self.tens + self.core.bit_length() + MAX_FRACTION - self.rule.scale
         return self.odd == 1 and self.high_exponent > max(self.low_exponent + 1, least)
 

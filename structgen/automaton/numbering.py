@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from structgen.automaton.engine_store import Saved
 
 _OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
-AT_ONCE = 256  # states that are looked through together
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 
 
@@ -95,7 +94,10 @@ class Numbering:
         """Number what the lexicon has."""
         self._common, self._common_ids = lexicon.states, lexicon.state_ids
         self._labels, self._label_ids = list(lexicon.labels), dict(lexicon.label_ids)
-        self._states, self._state_ids, self._frames = [], {}, []
+        self._states, self._state_ids = [], {}
+        preset = lexicon.preset
+        self._frames, self._frame_ids = list(preset.frames), preset.frame_ids.copy()
+        self._checklist_ids = preset.checklist_ids.copy()
         self._common_identities = lexicon.identities
 
     @property
@@ -256,19 +258,14 @@ class Numbering:
             self.origins.states.append(origin)
             self.origins.births.append(STATE)
             self.tables.recorded[q] = state.recorded
+            if isinstance(state, Fork):
+                listing.announce(self, q, state)
         return q
 
     def _place(self) -> int:
         """The number of the next state that Python describes; those before it are the kernels'."""
-        made = int(self.tables.sizes[6])
-        at = begin = len(self._common) + len(self._states)
-        while at < made:
-            described = self.tables.within[at : min(at + AT_ONCE, made), self._k.OWNER] < 0
-            first = int(described.argmax())
-            if described[first]:
-                at += first
-                break
-            at += len(described)
+        made, begin = int(self.tables.sizes[6]), len(self._common) + len(self._states)
+        at: int = self._k.next_described(self.tables.within, begin, made)
         self._states.extend([None] * (at - begin))
         if at == made:
             self.make_room(1)

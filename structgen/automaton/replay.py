@@ -86,7 +86,7 @@ def _state_from(numbers: Numbering, origin: int) -> LexState:
         elif place == MOVE:
             target = spelling.next_move(numbers, parent)  # type: ignore[arg-type]
         elif place == REST:
-            target = listing.others(parent)  # type: ignore[arg-type]
+            target = listing.others(parent)
         else:
             target = numbers.row_of(parent).targets[place]
     if not isinstance(target, LexState):

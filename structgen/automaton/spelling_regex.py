@@ -58,7 +58,7 @@ class Entered:
             flags = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
             told = [self._free, self._label, flags, _looping(quoted=role.quoted)]
             kernels("patterns").write_states(
-                numbers.tables,
+                numbers.tables_at,
                 automaton.explored(),
                 self.numbers,
                 _loops(numbers),
@@ -76,7 +76,7 @@ class Entered:
         numbers.make_room(made - known)
         self.numbers = with_room(self.numbers, made)
         free = kernels("patterns").number_states(
-            numbers.tables,
+            numbers.tables_at,
             automaton.came,
             automaton.endless,
             self.numbers,

@@ -19,6 +19,7 @@ Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the checklists that fresh tables have room for
 ROWS, SPANS = 1 << 17, 1 << 20  # room at first: memory that is not written to costs nothing
+CONTEXTS = 2048  # for which there is room at first
 STATES = 256  # lexer states that fresh tables have room for, apart from those of the lexicon
 
 
@@ -29,6 +30,8 @@ def fresh_tables(machine: Machine[Any]) -> Any:
     return kernels("tables").Tables(
         rows=paged(max(len(lexicon.states) + STATES, ROWS), 256),
         spans=paged(SPANS, 3),
+        contexts=np.empty((CONTEXTS, 6), np.int32),
+        origin=np.empty(CONTEXTS, np.int64),
         info=addresses(),
         common=lexicon.rows,
         **copies,
@@ -53,14 +56,12 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
         "allowed": np.zeros(64, np.uint8),
         "alike": np.full(2048, -1, np.int32),
         "frames": np.full((64, 9), -1, np.int32),
-        "moves": hash_table(256),
-        "checklists": np.full((16, 7), -1, np.int32),
-        "sets": np.zeros(512, np.int64),
-        "same": np.full(256, -1, np.int32),
-        "contexts": np.zeros((512, 6), np.int32),
-        "origin": np.full(512, -1, np.int64),
-        "interned": np.full(1024, -1, np.int32),
-        "remembered": hash_table(1024),
+        "moves": hash_table(512),
+        "checklists": np.full((64, 7), -1, np.int32),
+        "sets": np.zeros(1024, np.int64),
+        "same": np.full(512, -1, np.int32),
+        "interned": np.full(4096, -1, np.int32),
+        "remembered": hash_table(2048),
         "events": hash_table(16),
         "outlooks": hash_table(256),
         "asked": asked(ASKED),
@@ -72,6 +73,9 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
     tables["needs_text"][: len(lexicon.labels)] = [*map(kind.needs_text, lexicon.labels)]
     tables["within"][:, 0] = 0
     tables["sizes"][6] = states
+    tables |= lexicon.preset.tables
+    for place, size in lexicon.preset.sizes.items():
+        tables["sizes"][place] = size
     return tables
 
 

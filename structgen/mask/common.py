@@ -118,6 +118,9 @@ class Common:
         #: characters that a token has at most, 255 for more
         self.longest = int(self.subtrees.height.max(initial=0))
         self.rooms = Rooms(self.nodes, words, trie.max_depth)
+        self._room, self._written = self.rooms.take(), Written(len(self.subtrees))
+        self.nodes_at, self.subtrees_at = self._room.address, self._written.address
+        kernels("doors").keep_subtrees(self.subtrees, self.subtrees_at)
         self.nothing = np.zeros(words, np.int32)  #: the row without tokens
         self.nothing.flags.writeable = False
         first = trie.root_child

@@ -107,14 +107,14 @@ class Insides:
             row = self._common.spelled(letters, most).copy()
             return self._walked(
                 self._walk.walk_inside,
-                lambda: (self._common.subtrees, engine.loops, letters, most),
+                lambda: (self._common.subtrees_at, engine.loops, letters, most),
                 row,
                 stack,
             )
         found = self.of(looping)
         stack[-4] = looping
         row = found.row.copy()
-        return self._walked(self._walk.walk_apart, lambda: (found.crossings,), row, stack)
+        return self._walked(self._walk.walk_apart, lambda: (found.address,), row, stack)
 
     def _letters(self, q: int) -> tuple[int, int]:
         """Many groups of characters that lexer state `q` reads again and again, and how often.
@@ -164,7 +164,8 @@ class Insides:
             started = np.zeros(len(self._nodes.byte), np.int32)
             stack = np.zeros(self._depth + 4, np.int64)
             stack[0] = stack[-2] = free
-            self._engine.ask(kernels("subtrees").count_characters, self._nodes, started, stack)
+            count = kernels("subtrees").count_characters
+            self._engine.ask(count, self._common.nodes_at, started, stack)
             at = np.flatnonzero(self._nodes.token >= 0)
             most = np.full(32 * self._words, np.iinfo(np.int32).max, np.int32)
             most[self._nodes.token[at]] = started[at]
@@ -192,7 +193,7 @@ class Insides:
         engine = self._engine
         out = self._crossings(AT_FIRST, AT_FIRST * self._depth)
         while True:
-            code = walk(engine.tables, self._nodes, *given(), out, row, stack)
+            code = walk(engine.tables_at, self._common.nodes_at, *given(), out, row, stack)
             if code == engine.NEED_SPACE:
                 larger = self._crossings(2 * len(out.node), 2 * len(out.text))
                 for old, new in zip(out, larger, strict=True):

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Masks, Row
 from structgen.automaton.engine import Engine
-from structgen.automaton.json_lexemes import Key, Scalar
-from structgen.automaton.lexer import QUOTE, Text
+from structgen.automaton.json_lexemes import Scalar
+from structgen.automaton.lexer import Text
 from structgen.automaton.lexer_joints import Fork
 from structgen.jit import kernels
 from structgen.mask.common import Inside, common_of
@@ -42,7 +42,6 @@ class Walker(Masks):
         self._engine = engine
         self._doors, self._twins = kernels("doors"), kernels("twins")
         self._common = common_of(vocabulary)
-        self._nodes = self._common.nodes
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
         self._room = self._common.rooms.take()
@@ -131,7 +130,7 @@ class Walker(Masks):
             inside = self._insides.of(state)
             if len(inside.crossings.node):
                 parts |= doors.CROSSING if inside.beyond is None else doors.CROSSING | doors.SORTED
-        told = self._told if max(asked, around) < self._shared and kind == twins.OWN else None
+        told = self._told if max(asked, around) < self._shared else None
         found = self._base(inside, entered)
         at, near = (0 if one is None else one.address for one in (inside, entered))
         self._known.keep_plan(key, found, (at, near, parts, found.number), told)
@@ -166,14 +165,14 @@ class Walker(Masks):
         within = engine.tables.within
         if 0 < within[q, k.KIND] < k.SPANS_TEXT:
             return Way.LISTED if within[q, k.FLAGS] & k.KEYS else Way.NARROW
-        targets = engine.targets(q)
+        engine.targets(q)
         if engine.tables.accept[q] == k.SKIP_LABEL:
             return Way.ENTRY
         if within[q, k.OWNER] >= 0:
             return Way.WIDE
         if self._insides.is_gap(q):
             return Way.WIDE
-        if engine.state(q).narrow or self._begins_names(int(targets[QUOTE])):
+        if engine.state(q).narrow:
             return Way.NARROW
         return Way.NARROW if q >= self._shared and self._is_plain(q) else Way.WIDE
 
@@ -185,18 +184,6 @@ class Walker(Masks):
         after = set(engine.targets(q).tolist())
         return all(set(engine.targets(t)[0x80:].tolist()) == {DEAD} for t in after if t >= 0)
 
-    def _begins_names(self, q: int) -> bool:
-        """Whether `q` is the start of a key of which frames say which names they let through."""
-        engine, k = self._engine, self._engine.kernel_tables
-        if q < 0 or not self._insides.is_described(q):
-            return False
-        state = engine.state(q)
-        if not isinstance(state, Text) or not isinstance(state.role, Key):
-            return False
-        engine.targets(q)  # enters the names
-        within = engine.tables.within[q]
-        return bool(within[k.KIND] == k.IN_WORD and within[k.FLAGS] & k.GUARDED)
-
     @property
     def nbytes(self) -> int:
         """See `Masks.nbytes`."""
@@ -207,12 +194,12 @@ class Walker(Masks):
         stack = np.zeros(self._depth + 4, np.int64)
         stack[0], stack[-3] = at, node + 1
         ends = np.zeros(64, np.int32)
-        k = kernels("below")
+        k, engine = kernels("below"), self._engine
         while True:
-            code = k.walk_below(self._engine.tables, self._nodes, node, row, ends, stack)
+            code = k.walk_below(engine.tables_at, self._nodes_at, node, row, ends, stack)
             if code == 0:
                 return ends[: stack[-2]].copy()
             if code == k.ENDS_FULL:
                 ends = np.concatenate((ends, np.zeros_like(ends)))
             else:
-                self._engine.serve(code)
+                engine.serve(code)

@@ -23,7 +23,14 @@ from structgen.spec.json_domains import distinct_values
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_items import ItemsPlan
 from structgen.spec.json_members import MembersPlan
-from structgen.spec.json_nodes import ArrayAlt, Node, ObjectAlt, children_of
+from structgen.spec.json_nodes import (
+    ANY_ARRAY,
+    ANY_OBJECT,
+    ArrayAlt,
+    Node,
+    ObjectAlt,
+    children_of,
+)
 from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_pointer import location
 from structgen.spec.json_values import Value
@@ -60,18 +67,23 @@ class Costs:
         declared: bool,
         gap: int,
         missing: frozenset[ArrayAlt] = frozenset(),
+        free: Costs | None = None,
     ) -> None:
+        """missing: alternatives that are left out. free: of whom to take plans for any value."""
         self.gap = gap  #: fewest bytes of a gap between lexemes
         self.node_of = expressions.node
         self.negation = expressions.negation
         self._expressions = expressions
         self._declared = declared
-        self._missing = missing  # alternatives that are left out
+        self._missing = missing
         self._lacking: dict[frozenset[ArrayAlt], Costs] = {}  # by what they leave out, shared
         self._solved: dict[Node, int | None] = {}
         self._scalars: dict[Node, int | None] = {}
         self._objects: dict[ObjectAlt, ObjectPlan] = {}
         self._arrays: dict[ArrayAlt, ArrayPlan] = {}
+        if free is not None:
+            self._objects[ANY_OBJECT] = free._object(ANY_OBJECT)
+            self._arrays[ANY_ARRAY] = free._array(ANY_ARRAY)
         self._some_objects: dict[Node, list[ObjectPlan]] = {}
         self._some_arrays: dict[Node, list[ArrayPlan]] = {}
         self._domains: dict[tuple[Expr, int], list[Value] | None] = {}

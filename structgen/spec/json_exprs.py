@@ -5,6 +5,7 @@ An expression names what a child must fit without expanding it, so recursive sch
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from structgen.spec.json_values import Value
@@ -43,6 +44,41 @@ class Refused:
 
 
 FALSE: Expr = (Atom(Refused, ""),)
+
+
+class Children(Mapping[str, Expr]):
+    """The expressions of subschemas by name, each made when somebody asks for it."""
+
+    __slots__ = ("_made", "_make", "_plain", "_schemas")
+
+    def __init__(
+        self,
+        schemas: Mapping[str, Any],
+        make: Callable[[str, Any], Expr],
+        plain: Callable[[Any], bool],
+    ) -> None:
+        """make: the expression of a subschema; plain: whether it is plain that some value fits."""
+        self._schemas, self._make, self._plain = schemas, make, plain
+        self._made: dict[str, Expr] = {}
+
+    def __getitem__(self, name: str) -> Expr:
+        found = self._made.get(name)
+        if found is None:
+            found = self._made[name] = self._make(name, self._schemas[name])
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._schemas
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._schemas)
+
+    def __len__(self) -> int:
+        return len(self._schemas)
+
+    def is_plain(self, name: str) -> bool:
+        """Whether it is plain that some value fits a subschema."""
+        return name in self._schemas and self._plain(self._schemas[name])
 
 
 def conjoin(*parts: Expr) -> Expr:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
+from typing import TYPE_CHECKING
 
 from structgen.automaton.json_lexemes import (
     Layout,
@@ -17,16 +19,29 @@ from structgen.automaton.json_lexemes import (
     value_start,
 )
 from structgen.automaton.lexer import LexState, Text
-from structgen.automaton.lexicon import Lexicon, lexicon_of
+from structgen.automaton.lexicon import Lexicon, Preset, lexicon_of
 from structgen.automaton.machine import END_OF_TEXT, SKIP
 from structgen.automaton.numbers import Spelling, number_language
 from structgen.automaton.regex import ANY, EMPTY, Regex
+from structgen.spec.json_free import free_machine
+
+if TYPE_CHECKING:
+    from structgen.automaton.json_machine import JsonMachine
 
 
 @lru_cache(maxsize=16)
-def json_lexicon(layout: Layout, spelling: Spelling) -> Lexicon:
-    """The lexicon of JSON texts in a layout; spelling: of numbers."""
-    return lexicon_of(_states(layout, spelling), (END_OF_TEXT, SKIP), _is_number)
+def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -> Lexicon:
+    """The lexicon of JSON texts in a layout; spelling: of numbers; for the rest see `json_free`."""
+    frames = _preset(free_machine(layout, declared, gap)).frames
+    starts = (*_states(layout, spelling), *(frame.lexeme for frame in frames))
+    bare = lexicon_of(starts, (END_OF_TEXT, SKIP), _is_number)
+    return replace(bare, preset=_preset(free_machine(layout, declared, gap, bare)))
+
+
+def _preset(machine: JsonMachine) -> Preset:
+    from structgen.automaton.engine import Engine
+
+    return Engine(lambda: machine).preset()
 
 
 def _is_number(state: LexState) -> bool:

@@ -9,7 +9,7 @@ every value. Each obligation has a dual, so `json_logic` can negate a node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,7 +27,7 @@ MAX_COMPARED = 1000  # alternatives that are compared with each other
 class Group:
     """`properties`, `patternProperties`, `additionalProperties`, `propertyNames` of one schema."""
 
-    named: dict[str, Expr] = field(default_factory=dict)
+    named: Mapping[str, Expr] = field(default_factory=dict)
     patterns: tuple[tuple[Regex, Expr], ...] = ()
     rest: Expr = TRUE
     keys: Regex = ANY

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import (
     ANY,
-    EMPTY,
     Regex,
     alt,
     complement,
@@ -25,8 +24,8 @@ from structgen.automaton.regex import (
 )
 from structgen.automaton.regex_endless import endless, is_infinite, is_single
 from structgen.automaton.words import WordRange, is_spellable, word_range
-from structgen.spec.json_cells import Cell
-from structgen.spec.json_exprs import FALSE, Expr
+from structgen.spec.json_cells import Cell, number_of_keys
+from structgen.spec.json_exprs import FALSE, Children, Expr
 from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import ObjectAlt
 from structgen.spec.json_progress import CostOf, Left, Progress, Take
@@ -34,8 +33,6 @@ from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
-
-MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
 
 
 class ObjectPlan:
@@ -83,8 +80,20 @@ class ObjectPlan:
     @cached_property
     def possible_names(self) -> tuple[bool, ...]:
         """Whether each of `names` can be written, and some value fits its child."""
-        possible = self._costs.possible
-        return tuple(is_spellable(n) and possible(self.child(n)) for n in self.names)
+        return tuple(map(self._is_possible_name, self.names))
+
+    def _is_possible_name(self, name: str) -> bool:
+        if not is_spellable(name):
+            return False
+        return self._plainly(name) or self._costs.possible(self.child(name))
+
+    @cached_property
+    def _plainly(self) -> Callable[[str], bool]:
+        """Whether it is plain that some value fits the child of a name, before it is made."""
+        group = self.alt.groups[0] if len(self.alt.groups) == 1 else None
+        if group is None or group.patterns or group.keys is not ANY:
+            return lambda _name: False
+        return group.named.is_plain if isinstance(group.named, Children) else lambda _name: False
 
     @cached_property
     def named(self) -> WordRange | None:
@@ -150,7 +159,7 @@ class ObjectPlan:
 
     @cached_property
     def _other_count(self) -> int:
-        return _count(alt(*(cell.keys for cell in self.cells)), self.alt.least)
+        return number_of_keys(alt(*(cell.keys for cell in self.cells)), self.alt.least)
 
     def _capacity(self, at: Progress) -> int:
         """How many more keys could follow in declared order, the minimum wanted being enough."""
@@ -315,7 +324,7 @@ class ObjectPlan:
         """Whether some object fits."""
         if self._counts or self.alt.clauses:
             return self.minimum(self._costs.of) is not None
-        return all(is_spellable(n) and self._costs.possible(self.child(n)) for n in self.required)
+        return all(map(self._is_possible_name, self.required))
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""
@@ -380,21 +389,3 @@ def closing(count: int, total: int, opened: bool, gap: int) -> int:
 def spelled(key: str) -> bytes:
     """A key as it is written in the fewest bytes."""
     return json.dumps(key, ensure_ascii=False).encode()
-
-
-def _count(keys: Regex, enough: int) -> int:
-    """How many words a language has, or at least `enough` of them."""
-    if keys is EMPTY:
-        return 0
-    if is_infinite(keys):
-        return enough
-    found, left = 0, keys
-    taken: list[str] = []
-    while found < min(enough, MAX_COUNTED):
-        word = shortest(left)
-        if word is None:
-            return found
-        taken.append(word)
-        found += 1
-        left = intersect(keys, complement(words(taken)))
-    return found

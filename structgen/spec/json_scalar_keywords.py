@@ -9,6 +9,7 @@ from structgen.automaton.charset import ALL
 from structgen.automaton.numbers import Spelling, number_language
 from structgen.automaton.regex import EMPTY, Regex, chars, repeat
 from structgen.errors import UnsupportedSchemaError
+from structgen.spec.json_formats import format_language
 from structgen.spec.json_subschema import Subschema
 
 _CHAR = chars(ALL)
@@ -79,8 +80,6 @@ def format_(s: Subschema) -> None:
 
     A dialect may ask for it, too; that of 2020-12 wants to hear of formats that are not known.
     """
-    from structgen.spec.json_formats import format_language
-
     name = s.schema["format"]
     if not (s.schemas.assert_formats or s.dialect.asserts_formats) or not isinstance(name, str):
         return

@@ -7,7 +7,7 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,12 +23,13 @@ from structgen.errors import (
 from structgen.spec import json_keywords, json_plain
 from structgen.spec.json_constants import constants, is_listing, listed, plain_text
 from structgen.spec.json_costs import Costs
-from structgen.spec.json_exprs import FALSE, TRUE, Atom, Expr, Refused
+from structgen.spec.json_exprs import FALSE, TRUE, Atom, Children, Expr, Refused
+from structgen.spec.json_free import free_costs
 from structgen.spec.json_logic import negated
 from structgen.spec.json_nodes import ANYTHING, NOTHING, Node, both, children_of, either
 from structgen.spec.json_pointer import location
 from structgen.spec.json_references import Place, References, Scope
-from structgen.spec.json_resources import Resource
+from structgen.spec.json_resources import Resource, has_identity
 from structgen.spec.json_values import Value, data_of, value_of
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Schemas:
         self._plain: dict[tuple[str, Any], Atom] = {}
         self._unions: dict[tuple[Expr, ...], Expr] = {}
         self._opposites: dict[Node, Node] = {}
-        self.costs = Costs(self, declared, gap)
+        self.costs = Costs(self, declared, gap, free=free_costs(declared, gap))
         self._references = References(schema, registry)
         documents = [] if registry is None else [registry[uri].contents for uri in registry]
         self.tracks = any(map(_mentions, (schema, *documents)))  #: which keys and items are seen
@@ -111,10 +112,21 @@ class Schemas:
         """The expression of a subschema of `parent` at the given path below it."""
         return self._expr(schema, self.place(parent).below(path))
 
-    def children(self, schemas: dict[str, Any], parent: Atom, keyword: str) -> dict[str, Expr]:
+    def children(self, schemas: dict[str, Any], parent: Atom, keyword: str) -> Mapping[str, Expr]:
         """The expressions of the subschemas that a keyword of `parent` has by name."""
         place = self.place(parent)
-        return {k: self._expr(v, place.below((keyword, k))) for k, v in schemas.items()}
+
+        def make(name: str, schema: Any) -> Expr:
+            return self._expr(schema, place.below((keyword, name)))
+
+        def plain(schema: Any) -> bool:
+            if isinstance(schema, bool):
+                return schema
+            return json_plain.is_possible(schema, place.dialect)
+
+        if all(isinstance(x, dict | bool) and not has_identity(x) for x in schemas.values()):
+            return Children(schemas, make, plain)
+        return {name: make(name, schema) for name, schema in schemas.items()}  # may be broken
 
     def place(self, atom: Atom) -> Place:
         """Where the subschema of `atom` stands."""

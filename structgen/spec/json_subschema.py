@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class Subschema:
         """The expression of a subschema below this one."""
         return self.schemas.child(schema, self.atom, *path)
 
-    def children(self, keyword: str) -> dict[str, Expr]:
+    def children(self, keyword: str) -> Mapping[str, Expr]:
         """The expressions of the subschemas that a keyword has by name."""
         return self.schemas.children(self.members(keyword), self.atom, keyword)
 

@@ -176,15 +176,17 @@ class JsonSchema(MachineSpec):
     def machine(self) -> Machine[Any]:
         """See `MachineSpec.machine`."""
         from structgen.automaton.json_machine import JsonMachine
+        from structgen.spec.json_free import free_machine
         from structgen.spec.json_layout import layout_of
         from structgen.spec.json_lexicon import json_lexicon
         from structgen.spec.json_schemas import Schemas
 
         layout, gap = layout_of(self.whitespace, self.natural, self.surrogates == "allow")
+        declared = self.property_order == "declared"
         schemas = Schemas(
             self.schema,
             assert_formats=self.formats == "assert",
-            declared=self.property_order == "declared",
+            declared=declared,
             gap=gap,
             natural=self.natural,
             registry=self.registry,
@@ -210,8 +212,9 @@ class JsonSchema(MachineSpec):
 
             return Words(schemas).values(nodes)
 
-        lexicon = json_lexicon(layout, "natural" if self.natural else "any")
-        return JsonMachine(root, schemas.node, schemas.costs, layout, describe, lexicon)
+        lexicon = json_lexicon(layout, "natural" if self.natural else "any", declared, gap)
+        free = free_machine(layout, declared, gap)
+        return JsonMachine(root, schemas.node, schemas.costs, layout, describe, lexicon, free)
 
     def parse(self, text: str) -> Any:
         """The JSON value."""

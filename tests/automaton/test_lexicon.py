@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from structgen.automaton.engine import Engine
 from structgen.automaton.lexer import End, LexState, Row
-from structgen.automaton.lexicon import MAX_MANY, Lexicon
+from structgen.automaton.lexicon import MAX_MANY, Lexicon, lexicon_of
+from structgen.automaton.machine import END_OF_TEXT, SKIP
 from structgen.automaton.numbers import Spelling
+from structgen.spec.json_free import free_machine
 from structgen.spec.json_layout import layout_of
 from structgen.spec.json_lexicon import json_lexicon
 
+BARE = lexicon_of((), (END_OF_TEXT, SKIP))
+
 
 def _lexicon(whitespace: str, spelling: Spelling) -> Lexicon:
-    layout, _ = layout_of(whitespace, spelling == "natural")
-    return json_lexicon(layout, spelling)
+    layout, gap = layout_of(whitespace, spelling == "natural")
+    return json_lexicon(layout, spelling, declared=spelling == "natural", gap=gap)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +54,33 @@ def test_of_very_many_numbers_only_the_nearest_have_rows() -> None:
     few, many = _lexicon("any", "natural"), _lexicon("any", "any")
     assert len(few.rows) == len(few.states)
     assert MAX_MANY < len(many.rows) < len(many.states) < len(few.states) + 2 * MAX_MANY
+
+
+VALUES = (
+    b'{"a": [1, {"b": null}], "c": "x"}', b"[[], {}, [true, 1e5, -0.5]]", b'"text"', b"0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("whitespace", ["any", "compact"])
+def test_values_of_any_kind_ask_nothing_of_the_machine(whitespace: str, declared: bool) -> None:
+    """What their frames do is there from the start, the same as the machine says of others."""
+    layout, gap = layout_of(whitespace)
+    lexicon = json_lexicon(layout, "any", declared, gap)
+    shared, bare = (free_machine(layout, declared, gap, part) for part in (lexicon, BARE))
+    given, asked = Engine(lambda: shared), Engine(lambda: bare)
+    asked_of, event = list[Any](), shared.event
+
+    def counted(*known: Any) -> Any:
+        asked_of.append(known)
+        return event(*known)
+
+    shared.event = counted  # type: ignore[method-assign, assignment]
+    for text in VALUES:
+        for end in range(len(text) + 1):
+            found = []
+            for engine in (given, asked):
+                at, count = engine.run(engine.start, text[:end].replace(b" ", b""))
+                found.append((count, engine.is_accepting(at), engine.next_bytes(at)))
+            assert found[0] == found[1]
+    assert not asked_of

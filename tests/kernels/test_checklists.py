@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.automaton.checked import positions, with_checklist, with_sets
+from structgen.automaton.checked import keep_checklist, positions, with_checklist, with_sets
 from structgen.automaton.engine import Engine
 from structgen.automaton.machine import Checklist
 from structgen.jit import kernels
@@ -29,6 +29,7 @@ AFTER = (3, 4, 5)  # frames where only more may follow, only the end, or either
 def tables_of(checklist: Checklist) -> Any:
     """Tables with one checklist, whose frames are `AFTER`."""
     t = with_checklist(Served(random_machine(0)).tables, 0, checklist)
+    keep_checklist(t, t, 0, checklist)
     t.checklists[0, kernels("tables").ONLY_MORE :] = AFTER
     return t
 

@@ -32,10 +32,11 @@ KIND = named([types.int32[:, ::1], types.Array(types.uint8, 1, "C", readonly=Tru
 
 
 @pytest.fixture(scope="module")
-def compiled() -> tuple[Any, Any, Any]:
+def compiled() -> tuple[Any, ...]:
     """Kernels: the sizes and a number of the grid, in place of which another is put.
 
-    By reference, with the tuple in hand, and from where the tuple has been written down.
+    By reference, with the tuple in hand, from where the tuple has been written down, and by a
+    number that says where.
     """
     flags, pair = kernels("flags"), kernels("references").reference(KIND)
     pair_at, stored = flags.loader(pair), flags.stored
@@ -58,11 +59,20 @@ def compiled() -> tuple[Any, Any, Any]:
         stored(room.ctypes.data, t)
         return swap(pair_at(room.ctypes.data), i, j)
 
-    return swap, in_hand, lambda t, i, j: written(t, np.zeros(32, np.int64), i, j)
+    @numba.njit(types.void(KIND, types.int64[::1]))
+    def write(t, room):  # type: ignore[no-untyped-def]
+        stored(room.ctypes.data, t)
+
+    def by_address(t: Any, i: int, j: int) -> Any:
+        room = np.zeros(32, np.int64)
+        write(t, room)
+        return swap(room.ctypes.data, i, j)
+
+    return swap, in_hand, lambda t, i, j: written(t, np.zeros(32, np.int64), i, j), by_address
 
 
 @given(data=st.data())
-def test_arrays_are_what_they_are(data: st.DataObject, compiled: tuple[Any, Any, Any]) -> None:
+def test_arrays_are_what_they_are(data: st.DataObject, compiled: tuple[Any, ...]) -> None:
     """Their items, lengths and steps; what is written stays; however the tuple came there."""
     rows, columns = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 5))
     i, j = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))
@@ -85,7 +95,7 @@ def test_arrays_are_what_they_are(data: st.DataObject, compiled: tuple[Any, Any,
     ],
     ids=["not C-ordered", "of another type", "no such tuple"],
 )
-def test_other_tuples_are_refused(pair: Any, compiled: tuple[Any, Any, Any]) -> None:
+def test_other_tuples_are_refused(pair: Any, compiled: tuple[Any, ...]) -> None:
     """An array that is laid out otherwise is never read as if it were not."""
     with pytest.raises(TypeError, match="No matching definition"):
         compiled[0](pair, 0, 0)

@@ -121,3 +121,20 @@ def test_many_states_have_a_row_that_was_made_for_another(closed: bool) -> None:
     constraint._masks.write = lambda at, row: made.append(at) or write(at, row)  # type: ignore[method-assign, func-returns-value]
     states = set().union(*(walked(constraint, Random(seed)) for seed in range(12)))
     assert len(made) < 0.75 * len(states)
+
+
+def test_behind_a_comma_nothing_is_found_out_again() -> None:
+    """Where keys of any name may come, how to find them is the same in objects with other names."""
+    schemas = [{"properties": {name: {"type": "integer"}}} for name in ("a", "b", "abc")]
+    asked: list[list[int]] = []
+    vocabulary = sg.Vocabulary(VOCABULARY.tokens, eos_ids=[END])  # of which nothing is known
+    for schema in schemas:
+        c = sg.compile(sg.JsonSchema(schema, property_order="any", whitespace="any"), vocabulary)
+        s = c.advance_bytes(c.start, b'{"x":0,')
+        walker: Any = c._masks
+        provide, codes = walker._provide, list[int]()
+        walker._provide = lambda code, at, p=provide, kept=codes: kept.append(code) or p(code, at)
+        c.mask_view(s)
+        asked.append(codes)
+    assert asked[0]
+    assert asked[1:] == [[], []]
