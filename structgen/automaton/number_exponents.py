@@ -19,12 +19,12 @@ from typing import ClassVar
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.number_digits import (
-    DIGIT_VALUES,
     READS,
     Decimal,
     Moves,
     State,
     cuts_at,
+    digit_set,
     grouped,
     runs,
 )
@@ -125,6 +125,37 @@ class Magnitudes:
         return self.odd == 1 and self.high_exponent > max(self.low_exponent + 1, least)
 
     @cached_property
+    def _ways(self) -> dict[tuple[int, int, int], list[tuple[CharSet, int, int, int]]]:
+        return {}
+
+    def ways(self, low: int, high: int, first: int) -> list[tuple[CharSet, int, int, int]]:
+        """The digits from `first` on that nothing tells apart, one of them, and `low` and `high`.
+
+        The last two are those after the digit. For a `core` below 2.
+        """
+        found = self._ways.get((low, high, first))
+        if found is None:
+            cuts = {1}  # whether it is 0 always matters
+            for met, digits in ((low, self.low_digits), (high, self.high_digits)):
+                if met >= 0:
+                    cuts |= cuts_at(digits[met:])
+            groups: dict[tuple[int, int, bool], list[int]] = {}
+            for run in runs(first, cuts):
+                after = self.compared(low, high, run[0])
+                groups.setdefault((*after, run[0] == 0), []).extend(run)
+            found = [(digit_set(tuple(run)), run[0], *after[:2]) for after, run in groups.items()]
+            self._ways[low, high, first] = found
+        return found
+
+    def compared(self, low: int, high: int, digit: int) -> tuple[int, int]:
+        """How the digits compare with those of both bounds after one more digit."""
+        rule = self.rule
+        return (
+            _compared(low, digit, self.low_digits, rule.low_open),
+            _compared(high, digit, self.high_digits, not rule.high_open),
+        )
+
+    @cached_property
     def units(self) -> tuple[int, int, int]:
         """A number of fraction digits, and both ends as integers when they have so many."""
         rule = self.rule
@@ -220,18 +251,18 @@ class Scientific:
     def _digits(self, first: int) -> Iterable[tuple[CharSet, Scientific]]:
         """Where the digits from `first` on lead, if that is live."""
         bounds = self.rule
-        cuts = {1} if bounds.core < 2 else set(DIGIT_VALUES)  # whether it is 0 always matters
-        for met, digits in ((self.low, bounds.low_digits), (self.high, bounds.high_digits)):
-            if met >= 0:
-                cuts |= cuts_at(digits[met:])
-        moves = grouped((run, self._digit(run[0])) for run in runs(first, cuts))
-        return (move for move in moves if move[1]._live())
+        if bounds.core < 2:
+            ways = bounds.ways(self.low, self.high, first)
+            moves = [(of, self._digit(digit, low, high)) for of, digit, low, high in ways]
+        else:
+            digits = range(first, 10)
+            after = (self._digit(d, *bounds.compared(self.low, self.high, d)) for d in digits)
+            moves = [*grouped(zip((range(d, d + 1) for d in digits), after, strict=True))]
+        return (move for move in moves if bounds.wide or move[1]._live())
 
-    def _digit(self, digit: int) -> Scientific:
-        """The state after one more digit; it may be dead."""
+    def _digit(self, digit: int, low: int, high: int) -> Scientific:
+        """The state after one more digit; it may be dead. low, high: those after it."""
         bounds = self.rule
-        low = _compared(self.low, digit, bounds.low_digits, bounds.rule.low_open)
-        high = _compared(self.high, digit, bounds.high_digits, not bounds.rule.high_open)
         begun = self.phase > _SMALL
         phase = _WHOLE if self.phase in {_START, _WHOLE} else _FRACTION
         order = self.order + (self.phase == _WHOLE)
@@ -254,11 +285,8 @@ class Scientific:
         the upper end is not reached: so only the greatest two exponents need a look.
         """
         bounds = self.rule
-        return (
-            bounds.wide
-            or self._reaches(bounds.high_exponent)
-            or (self._reaches(bounds.high_exponent - 1))
-        )
+        most = bounds.high_exponent
+        return bounds.wide or self._reaches(most) or self._reaches(most - 1)
 
     def _reaches(self, exponent: int) -> bool:
         """Can more digits and then this exponent spell a wanted value?"""

@@ -12,14 +12,16 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.regex import ANY, INFINITE, Regex
+from structgen.automaton.regex import ANY, INFINITE, Regex, intersect
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
+from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, is_span
@@ -196,19 +198,30 @@ def table_of(regex: Regex) -> TableAutomaton:
 def _begun(regex: Regex) -> RegexAutomaton:
     if is_span(regex):
         return LengthAutomaton(regex)
-    with contextlib.suppress(TooLargeError):
-        if regex.plain:
-            return PositionAutomaton(regex)
-        if isinstance(regex, And) and len(regex.parts) == 2:
-            span, other = sorted(regex.parts, key=is_span, reverse=True)
-            base = automaton_of(other) if is_span(span) else None
-            if isinstance(base, PositionAutomaton):
-                with base.lock:
-                    _, low, high = counted(span)
-                    return CountedAutomaton(base, low, high, ends=regex.nullable)
+    ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton,)
+    if not regex.plain:
+        ways = (_bounded, LeavesAutomaton, _of_blocks)
+    for way in ways:
         with contextlib.suppress(TooLargeError):
-            return LeavesAutomaton(regex)
-        if isinstance(regex, And | Not):
-            return BlockAutomaton(regex, partial(Met, table_of=table_of))
-        return BlockAutomaton(regex, table_of)
+            return way(regex)
     return DerivedAutomaton(regex)
+
+
+def _bounded(regex: Regex) -> RegexAutomaton:
+    """The states of an expression the lengths of whose texts have bounds. Raises TooLargeError."""
+    spans = [part for part in regex.parts if is_span(part)] if isinstance(regex, And) else []
+    if not isinstance(regex, And) or len(spans) != 1:
+        raise TooLargeError
+    _, low, high = counted(spans[0])
+    base = automaton_of(intersect(*(part for part in regex.parts if part is not spans[0])))
+    if isinstance(base, PositionAutomaton):
+        with base.lock, contextlib.suppress(TooLargeError):
+            return CountedAutomaton(base, low, high, ends=regex.nullable)
+    if low or high == INFINITE or not isinstance(base, TableAutomaton):
+        raise TooLargeError
+    return CappedAutomaton(base, high, ends=regex.nullable)
+
+
+def _of_blocks(regex: Regex) -> RegexAutomaton:
+    met = partial(Met, table_of=table_of) if isinstance(regex, And | Not) else table_of
+    return BlockAutomaton(regex, met)

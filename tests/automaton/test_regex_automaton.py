@@ -28,7 +28,9 @@ from structgen.automaton.regex import (
     words,
 )
 from structgen.automaton.regex_automaton import automaton_of
+from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_nodes import ANY_CHAR, Chars
+from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_states import RegexAutomaton
 from structgen.automaton.regex_syntax import parse
 from structgen.mask.common import common_of
@@ -163,7 +165,11 @@ def test_what_loops_is_never_fatal(pattern: str, bound: int | None, seed: int) -
         regex = intersect(regex, repeat(ANY_CHAR, 0, bound))
     if regex.longest == 0 or regex is ANY or regex.is_empty():
         return
-    automaton, draw = fresh(regex), random.Random(seed)
+    loops_are_safe(fresh(regex), random.Random(seed))
+
+
+def loops_are_safe(automaton: RegexAutomaton, draw: random.Random) -> None:
+    """Any characters of the groups may follow as often as is said."""
     for state in range(draw.randint(1, 12)):  # of the first, more is known the more is explored
         automaton.explore(min(state, automaton.made - 1))
     groups = byte_groups.groups()
@@ -173,6 +179,51 @@ def test_what_loops_is_never_fatal(pattern: str, bound: int | None, seed: int) -
         for size in range(1, min(often, 5) + 1) if safe else ():
             text = "".join(draw.choices(safe, k=size))
             assert after(automaton, int(automaton.order[place]), text) is not None, (text, often)
+
+
+@settings(max_examples=60, deadline=None)
+@given(patterns=st.lists(PATTERNS, min_size=2, max_size=2), most=st.integers(0, 5))
+def test_a_limit_holds_for_what_is_only_explored_as_far_as_texts_go(
+    patterns: list[str], most: int
+) -> None:
+    """Texts are those of `re` that are short enough, and from each state some text still ends."""
+    parts = [parse(pattern, anchored=True) for pattern in patterns]
+    base = intersect(*parts)
+    if base.longest == 0 or intersect(base, repeat(ANY_CHAR, 0, most)).is_empty():
+        return
+    oracles = [as_re(pattern) for pattern in patterns]
+    fits = [t for t in TEXTS if all(o.fullmatch(t) for o in oracles) and len(t) <= most]
+    try:
+        whole = regex_automaton.table_of(base)
+        capped = CappedAutomaton(whole, most, ends=base.nullable)
+    except TooLargeError:
+        return
+    for text in TEXTS:
+        assert accepts(capped, text) == (text in fits), (patterns, most, text)
+    for text in TEXTS:
+        if after(capped, 0, text) is not None:
+            found = text + alive(capped, text)
+            assert len(found) <= most
+            assert all(oracle.fullmatch(found) for oracle in oracles)
+    loops_are_safe(capped, random.Random(most))
+
+
+def alive(automaton: RegexAutomaton, text: str) -> str:
+    """Some text that goes on from another to an end."""
+    start = after(automaton, 0, text)
+    assert start is not None
+    ways, seen = [(start, "")], {start}
+    for state, way in ways:
+        if automaton.ends[state]:
+            return way
+        automaton.explore(state)
+        place = automaton.order[: automaton.known].tolist().index(state)
+        begin, end = automaton.first[place : place + 2]
+        for low, _, target in automaton.spans[begin:end].tolist():
+            if target not in seen:
+                seen.add(target)
+                ways.append((target, way + chr(low)))
+    raise AssertionError(f"{text!r} leads to a dead end")
 
 
 @pytest.mark.parametrize("text", ["", "a", "ab.c"])
