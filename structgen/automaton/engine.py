@@ -8,7 +8,7 @@ is asked does not grow with the text or its depth.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,8 +65,11 @@ class Engine(Numbering, Automaton):
         self._stacks: dict[int, Stack[Any]] = {}
         self._taken = TakenKeys(self.text, self._k.TAKEN)
         self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
+        self._pushes: dict[Hashable, dict[int, int]] = {}  # by `Frame.opens`: what a label opens
         if saved is None:
-            self._checks = {f: {**m} for f, m in self.machine.lexicon.preset.checks.items()}
+            preset = self.machine.lexicon.preset
+            self._checks = {f: {**m} for f, m in preset.checks.items()}
+            self._pushes = {opens: {**m} for opens, m in preset.pushes.items()}
             start = self._frame(self.machine.start, (OPEN, -1, -1))
             ctx = self._doors.context(self.tables_at, start, -1, -1, -1)
             self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | ctx
@@ -236,6 +239,8 @@ class Engine(Numbering, Automaton):
         )  # fmt: skip
         for label, code in self._checks.get(begun, {}).items():
             self._write(number, label, code)
+        for label, opened in self._pushes.get(frame.opens, {}).items():
+            self._write(number, label, self._k.PUSH << 56 | opened << 28 | begun)
 
     def _move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""
@@ -250,6 +255,9 @@ class Engine(Numbering, Automaton):
         self._write(frame, label, code)
         if isinstance(move, Check):
             self._checks.setdefault(int(self.tables.frames[frame, k.BEGUN]), {})[label] = code
+        opens = self.frame(frame).opens
+        if isinstance(move, Push) and opens is not None:
+            self._pushes.setdefault(opens, {})[label] = numbers[0]
 
     def _write(self, frame: int, label: int, code: int) -> None:
         """Write a move down."""
@@ -318,6 +326,7 @@ class Engine(Numbering, Automaton):
             {name: getattr(self.tables, name) for name in _PRESET},
             {place: int(self.tables.sizes[place]) for place in (4, 8, 10, 11, 12)},
             self._checks,
+            self._pushes,
         )
 
     def _labels_behind(self, q: int) -> list[int]:

@@ -45,6 +45,7 @@ class JsonFrame(Frame):
     def __init__(self, kind: str, stage: str) -> None:
         self.entry, self.low, self.high, self.allowed = None, 0, 0, None
         self.checklist, self.alike, self.begun, self.is_scalar = None, self, self, False
+        self.opens = None
         self.kind = kind
         self.stage = stage
         self.threads: tuple[Thread, ...] = ()

@@ -86,6 +86,7 @@ class JsonMachine(Machine[JsonFrame]):
         self._frames: dict[Hashable, JsonFrame] = {} if free is None else free._frames.copy()
         self._begun: dict[Hashable, JsonFrame] = {}  # of those that differ in what has been read
         self._starts: dict[tuple[Node, ...], tuple[LexState, bool]] = {}  # of plain values
+        self._starts |= {} if free is None else free._starts
         made: Checklists | None = None if free is None else free._checklists
         self._checklists: Checklists = Checklists(layout, node_of, self._begin, made)
         self._names = NameLists()
@@ -268,6 +269,7 @@ class JsonMachine(Machine[JsonFrame]):
             else:
                 frame.entry = before_lexeme(layout.head if frame.kind == "root" else layout.inner)
             frame.lexeme = self._value_start(frame, closing=False)
+            frame.opens = None if frame.watched else frame.vector
         elif frame.stage == "after":
             more = any(t.plan.may_go_on(t.progress) for t in frame.threads)
             bracket = "}" if frame.kind == "object" else "]"

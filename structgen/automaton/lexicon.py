@@ -30,6 +30,7 @@ class Preset:
 
     tables: arrays that fresh tables begin with, by name; sizes: places of `sizes` and what is there
     (see `kernels.tables`). checks: by number of a frame that others begin as, the moves of those.
+    pushes: by what frames have in common that open the same, the frames that labels open.
     """
 
     frames: tuple[Frame, ...] = ()
@@ -37,6 +38,7 @@ class Preset:
     tables: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     checks: dict[int, dict[int, int]] = field(default_factory=dict)
+    pushes: dict[Hashable, dict[int, int]] = field(default_factory=dict)
 
     @cached_property
     def frame_ids(self) -> dict[Frame, int]:

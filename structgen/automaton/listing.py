@@ -7,6 +7,7 @@ be read in their place (module `kernels.names`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,7 +78,12 @@ def others(state: LexState) -> LexState | None:
         return key_start(None, languages[1:], role.layout, closing, role.takes)
     if not isinstance(state, Text) or len(state.vector) < 2:
         return None
-    return Text((EMPTY, *state.vector[1:]), state.role)
+    return _unlisted(state.vector[1:], state.role)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=256)
+def _unlisted(languages: Vector, role: Any) -> Text:
+    return Text((EMPTY, *languages), role)
 
 
 def _key_at(state: Fork) -> tuple[Vector, Key | None]:
@@ -113,9 +119,9 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     if not order:
         return False
     rest = others(state)
-    free = -1 if rest is None else numbers.state_id(rest, (q << 9) | REST)
+    free = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
     if isinstance(state.role, Key):
-        labels = [numbers.label_id(label_of(state, i), (q, NAMED + i)) for i in order]
+        labels = numbers.label_ids([(label_of(state, i), (q, NAMED + i)) for i in order])
     else:
         labels = [numbers.label_id(label_of(state, 0), (q, NAMED))] * len(order)
     texts = [found.words[i] for i in order]
@@ -130,7 +136,8 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
             letters=with_room(t.letters, ends[-1]),
         )
     t.order[first:last] = [found.positions[i] for i in order]
-    t.words[first:last] = [*zip(ends, ends[1:], labels, strict=False)]
+    words = t.words[first:last]
+    words[:, k.BEGIN], words[:, k.END], words[:, k.LABEL] = ends[:-1], ends[1:], labels
     t.letters[used : ends[-1]] = np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)
     t.sizes[5], t.sizes[7] = last, ends[-1]
     row = [0] * k.COLUMNS

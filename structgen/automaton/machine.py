@@ -33,10 +33,12 @@ class Frame:
     allowed: and whose bit is set in these bytes, None for all; checklist: and that is not ticked
     off there. alike: a frame in which all labels do the same that the lexeme can end with;
     begun: one in which those of scalars do; is_scalar: whether nothing but a scalar can come.
+    opens: equal in frames in which each label opens the same, while `begun` waits; None if none do.
     """
 
     __slots__ = (
         "alike", "allowed", "begun", "checklist", "entry", "high", "is_scalar", "lexeme", "low",
+        "opens",
     )  # fmt: skip
 
     def __init__(self, lexeme: LexState, entry: LexState | None = None) -> None:
@@ -49,6 +51,7 @@ class Frame:
         self.alike: Frame = self
         self.begun: Frame = self
         self.is_scalar = False
+        self.opens: Hashable = None
 
 
 class Checklist:

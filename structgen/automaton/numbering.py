@@ -350,17 +350,21 @@ class Numbering:
     def label_id(self, label: Hashable, origin: tuple[int, int]) -> int:
         """The number of a label. origin: see `Origins.labels`."""
         number = self._label_ids.get(label)
-        if number is None:
-            number = len(self._labels)
-            t = self.tables
-            if number >= len(t.needs_text):
-                self.tables = t = t._replace(needs_text=grown(t.needs_text))
-            self._labels.append(label)
-            self._label_ids[label] = number
-            self.origins.labels.append(origin)
-            self.origins.births.append(LABEL)
-            t.needs_text[number] = self.machine.needs_text(label)
-        return number
+        return self.label_ids([(label, origin)])[0] if number is None else number
+
+    def label_ids(self, met: list[tuple[Hashable, tuple[int, int]]]) -> list[int]:
+        """The numbers of several labels, each with its origin."""
+        known, begin, t = self._label_ids, len(self._labels), self.tables
+        new = {label: origin for label, origin in met if label not in known}
+        end = begin + len(new)
+        if end > len(t.needs_text):
+            self.tables = t = t._replace(needs_text=with_room(t.needs_text, end))
+        self._labels += new
+        known.update(zip(new, range(begin, end), strict=True))
+        self.origins.labels += new.values()
+        self.origins.births += bytes((LABEL,)) * len(new)
+        t.needs_text[begin:end] = [*map(self.machine.needs_text, new)]
+        return [known[label] for label, _ in met]
 
     def bits_id(self, bits: bytes) -> int:
         """Where the bits of positions that a frame allows begin in the tables."""
