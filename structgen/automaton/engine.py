@@ -18,6 +18,7 @@ from structgen.automaton.automaton import Automaton, Bytes, Masks, Stored
 from structgen.automaton.byte_words import in_words
 from structgen.automaton.checked import positions, with_checklist, with_sets
 from structgen.automaton.completion import Completions
+from structgen.automaton.kept import KeptValues
 from structgen.automaton.lexer import LexState
 from structgen.automaton.machine import (
     Check,
@@ -28,6 +29,7 @@ from structgen.automaton.machine import (
     Once,
     Pop,
     Push,
+    Recall,
     Stack,
     Tick,
 )
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
-_KINDS = {Goto: "GOTO", Once: "ONCE", Tick: "TICK", Push: "PUSH"}
+_KINDS = {Goto: "GOTO", Once: "ONCE", Recall: "RECALL", Tick: "TICK", Push: "PUSH"}
 
 
 class Engine(Numbering, Automaton):
@@ -57,10 +59,11 @@ class Engine(Numbering, Automaton):
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
         self._taken = TakenKeys(self.text, self._k.TAKEN)
+        self._kept = KeptValues(self)
         self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
         if saved is None:
             start = self._frame(self.machine.start, (OPEN, -1, -1))
-            ctx = self._doors.context(self.tables_at, start, -1, -1, -1)
+            ctx = self._doors.context(self.tables_at, start, -1, -1, -1, -1)
             self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | ctx
         else:
             self.start = saved.start
@@ -201,6 +204,8 @@ class Engine(Numbering, Automaton):
             self._event(int(need[0]), int(need[1]))
         elif code == k.NEED_STATES:
             self.make_room(*need[:2].tolist())
+        elif code == k.NEED_EXACT:  # of no position that a text leads to
+            raise foreign()
         else:
             self._grow()
 
@@ -230,15 +235,16 @@ class Engine(Numbering, Automaton):
                 self.tables = with_checklist(self.tables, checklist, frame.checklist)
         alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
         plain = lexeme if frame.is_scalar else 0
+        begin = -1 if frame.recalls else lexeme
         self.tables.frames[number] = (
-            entry, lexeme, frame.low, frame.high, bits, checklist, alike, begun, plain,
+            entry, begin, frame.low, frame.high, bits, checklist, alike, begun, plain,
         )  # fmt: skip
         for label, code in self._checks.get(begun, {}).items():
             self._write(number, label, code)
 
     def _move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""
-        move = self._ask_machine(frame, label, b"")
+        move = self._ask_machine(self.machine.event, frame, label, b"")
         k, code = self._k, self._k.DEAD
         if isinstance(move, Pop):
             code = k.POP << 56 | self.label_id(move.label, (-1 - frame, label)) << 28
@@ -272,29 +278,37 @@ class Engine(Numbering, Automaton):
             second = move.position
         elif isinstance(move, Push):
             second = numbers[1]
+        elif not isinstance(move, Pop):
+            second = k.KEEPS if move.keeps else 0
         return getattr(k, kind) << 56 | numbers[0] << 28 | second  # type: ignore[no-any-return]
 
     def _event(self, ctx: int, label: int) -> None:
-        """Write down where a label leads that depends on the text of a context."""
+        """Write down where a label leads that depends on what a context remembers or keeps."""
         contexts, k = self.tables.contexts, self._k
-        move = self._ask_machine(int(contexts[ctx, k.FRAME]), label, self.text(ctx))
-        pair = k.DEAD
-        if move is not None:
-            if not isinstance(move, Goto):
+        at = int(contexts[ctx, k.FRAME])
+        if self.tables.needs_text[label] == k.LOOKED_AT:
+            move = self._ask_machine(self.machine.event, at, label, self.text(ctx))
+            if not isinstance(move, Goto | None):
                 raise foreign()
-            frame = self._frame(move.frame, (TEXT, ctx, label))
-            beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED]].tolist()
+            found = None if move is None else move.frame
+        else:
+            found = self._ask_machine(self.machine.recalled, at, label, self._kept.of(ctx))
+        pair = k.DEAD
+        if found is not None:
+            frame = self._frame(found, (TEXT, ctx, label))
+            beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED, k.READ]].tolist()
             after = self.ask_at(self._doors.context, frame, *beside)
-            pair = (int(self.tables.frames[frame, k.ENTRY]) << 32) | after
+            begin = k.LEXEME if label == k.SKIP_LABEL else k.ENTRY
+            pair = (int(self.tables.frames[frame, begin]) << 32) | after
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):
             self.tables = t = t._replace(events=self._rehashed(t.events))
         k.insert(t.events, (ctx << 32) | label, pair)
         t.sizes[2] += 1
 
-    def _ask_machine(self, frame: int, label: int, text: bytes) -> Move | None:
+    def _ask_machine(self, ask: Callable[..., Any], frame: int, label: int, read: Any) -> Any:
         try:
-            return self.machine.event(self.frame(frame), self.label(label), text)
+            return ask(self.frame(frame), self.label(label), read)
         except RecursionError as error:
             raise BudgetError(
                 "deciding what may come next takes too many nested steps",

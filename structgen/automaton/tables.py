@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.lexicon import Lexicon
-from structgen.automaton.machine import Check, Frame, Goto, Machine, Move, Once, Push, Tick
+from structgen.automaton.machine import (
+    Check,
+    Frame,
+    Goto,
+    Machine,
+    Move,
+    Once,
+    Push,
+    Recall,
+    Tick,
+)
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 from structgen.paged import paged
@@ -57,7 +67,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
         "checklists": np.full((16, 7), -1, np.int32),
         "sets": np.zeros(512, np.int64),
         "same": np.full(256, -1, np.int32),
-        "contexts": np.zeros((512, 6), np.int32),
+        "contexts": np.zeros((512, 7), np.int32),
         "origin": np.full(512, -1, np.int64),
         "interned": np.full(1024, -1, np.int32),
         "remembered": hash_table(1024),
@@ -167,7 +177,7 @@ def frames_of(move: Move | None) -> tuple[Frame, ...]:
     """
     if isinstance(move, Push):
         return (move.frame, move.waiting)
-    if isinstance(move, Goto | Once | Tick):
+    if isinstance(move, Goto | Once | Recall | Tick):
         return (move.frame,)
     if isinstance(move, Check):
         return tuple(frame for frame in move.checklist.after if frame is not None)

@@ -7,7 +7,7 @@ later one cannot do without.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -27,9 +27,17 @@ Domain = list[Value] | None  # None: more values than anybody needs
 class UniquePlan(ItemsPlan):
     """One alternative of an array whose items all differ. Its costs are lower bounds."""
 
-    def watches(self, at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.watches`."""
-        return not at.apart
+    def notes(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.notes`."""
+        return not at.apart and not self._plenty
+
+    def recalls(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.recalls`: where another item may follow whatever has been read."""
+        return not at.apart and self._plenty
+
+    def recalled(self, at: Items, values: Iterable[Value]) -> Items:  # type: ignore[override]
+        """See `ArrayPlan.recalled`."""
+        return at._replace(values=frozenset(values)) if self.recalls(at) else at
 
     @cached_property
     def is_textual(self) -> bool:  # type: ignore[override]
@@ -59,7 +67,8 @@ class UniquePlan(ItemsPlan):
         """See `ArrayPlan.takes`."""
         found = []
         for child, counts in self.ways(at.read, at.counts):
-            after = Items(self.take(at.read), counts, at.values, apart=at.apart)
+            values = at.values if self.notes(at) else frozenset()
+            after = Items(self.take(at.read), counts, values, apart=at.apart)
             easy = at.apart or self._plenty
             kept = at.values if easy else at.values | self._reserved(after)
             take = Take(self._without(child, kept), after)
@@ -154,8 +163,8 @@ def _fit(domains: list[Domain], taken: frozenset[Value]) -> bool:
 class RepeatedPlan(ItemsPlan):
     """One alternative of an array in which two items are equal."""
 
-    def watches(self, at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.watches`."""
+    def notes(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.notes`."""
         return not at.twins
 
     def takes(self, at: Items) -> list[Take]:  # type: ignore[override]

@@ -112,7 +112,7 @@ class MembersPlan(ObjectPlan):
         asked = tuple(conjoin(way.child, x) for p in way.pending for x in p.asked())
         return Take(way.child, left, asked)
 
-    def settle(self, at: Progress, _value: object, known: tuple[bool, ...]) -> Progress:
+    def settle(self, at: Progress, known: tuple[bool, ...]) -> Progress:
         """See `ObjectPlan.settle`."""
         if not at.pending:
             return at

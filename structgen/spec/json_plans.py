@@ -30,7 +30,6 @@ from structgen.spec.json_exprs import FALSE, Expr
 from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import ObjectAlt
 from structgen.spec.json_progress import CostOf, Left, Progress, Take
-from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
@@ -251,16 +250,12 @@ class ObjectPlan:
         position = len(self.names) if self.declared else 0
         return Progress(position, at.seen | {key}, at.taken + self._counts, at.wanted)
 
-    def settle(self, at: Progress, _value: Value, _known: tuple[bool, ...]) -> Progress:
+    def settle(self, at: Progress, _known: tuple[bool, ...]) -> Progress:
         """The progress once the value of the last key has been read.
 
-        value: the value itself where `watches`; known: whether it fits each of `Take.asked`.
+        known: whether it fits each of `Take.asked`.
         """
         return at
-
-    def watches(self, _at: Progress) -> bool:
-        """Whether `settle` needs to know values."""
-        return False
 
     def _viable(self, at: Progress) -> bool:
         most, least = self.alt.most, self.alt.least
