@@ -231,7 +231,9 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
         if not is_within(t, q, states, labels):
             return numba.int64(8)
     for f in range(frames):
-        if not 0 <= t.frames[f, ENTRY] < states or not -1 <= t.frames[f, LEXEME] < states:
+        lexeme = numba.int64(t.frames[f, LEXEME])
+        lexeme = lexeme if lexeme >= 0 else -2 - lexeme
+        if not 0 <= t.frames[f, ENTRY] < states or not 0 <= lexeme < states:
             return numba.int64(14)
         bits, high = t.frames[f, ALLOWED], t.frames[f, HIGH]
         if not -1 <= t.frames[f, CHECKLIST] < t.sizes[12] or not 0 <= t.frames[f, ALIKE] < frames:

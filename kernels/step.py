@@ -42,6 +42,7 @@ from structgen.kernels.tables import (
     NEED_MOVE,
     NEED_SPACE,
     NOTHING,
+    OF,
     ONCE,
     OUTLOOK,
     PARENT,
@@ -120,7 +121,7 @@ def is_vague(t, ctx):  # type: ignore[no-untyped-def]
 
 @inlined
 def recalled(t, ctx, label):  # type: ignore[no-untyped-def]
-    """The pair after a label that depends on what `ctx` keeps, DEAD, or a NEED_* code."""
+    """The pair after a label that depends on what `ctx` remembers or keeps, DEAD, or a NEED_*."""
     t.asked[ALONE] = 1
     if t.contexts[ctx, READ] == SOME:
         return numba.int64(NEED_EXACT)
@@ -193,16 +194,14 @@ def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
     at = source = numba.int64(ctx)
     if label == SKIP_LABEL:
         lexeme = numba.int64(t.frames[t.contexts[at, FRAME], LEXEME])
-        return (lexeme << 32) | at if lexeme >= 0 else recalled(t, at, label)
+        if lexeme < 0:  # within masks, how it begins is mostly all that is asked for
+            if t.contexts[at, READ] != SOME and (t.asked[OF] < 0 or t.asked[OF] == at):
+                return recalled(t, at, label)
+            lexeme = -2 - lexeme
+        return (lexeme << 32) | at
     while True:
         if t.needs_text[label] == LOOKED_AT:
-            t.asked[ALONE] = 1
-            pair = find(t.events, (at << 32) | label)
-            if pair == UNKNOWN:
-                t.need[0] = at
-                t.need[1] = label
-                return numba.int64(NEED_EVENT)
-            return pair
+            return recalled(t, at, label)
         frame = numba.int64(t.contexts[at, FRAME])
         alike = numba.int64(t.frames[frame, ALIKE])
         known = find(t.moves, (alike << 32) | label)

@@ -117,8 +117,8 @@ class Tables(NamedTuple):
     letters: int32[n], code points. allowed: uint8[n], bits of positions.
     spans: int32[S, 3], first and last code point (relative to what was read of them), and the state
     behind. alike: int32[H], hash table over spans: the last state made with such a hash, or -1.
-    frames: int32[F, 9], the lexer state with which a frame begins, the one to which SKIP leads (-1
-    where that depends on what is kept), the
+    frames: int32[F, 9], the lexer state with which a frame begins, the one to which SKIP leads (-2
+    minus it where it only says how a text begins, and what goes on depends on what is kept), the
     range of positions of names, of which the end does not belong to it, where its bits in `allowed`
     begin (-1 when all in the range are allowed), the checklist that it begins, or -1, the frame
     whose moves it has, the one that will do in its place once a scalar has begun, and the second of

@@ -235,7 +235,7 @@ class Engine(Numbering, Automaton):
                 self.tables = with_checklist(self.tables, checklist, frame.checklist)
         alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
         plain = lexeme if frame.is_scalar else 0
-        begin = -1 if frame.recalls else lexeme
+        begin = -2 - lexeme if frame.recalls else lexeme
         self.tables.frames[number] = (
             entry, begin, frame.low, frame.high, bits, checklist, alike, begun, plain,
         )  # fmt: skip
@@ -284,8 +284,30 @@ class Engine(Numbering, Automaton):
 
     def _event(self, ctx: int, label: int) -> None:
         """Write down where a label leads that depends on what a context remembers or keeps."""
+        k, at = self._k, int(self.tables.contexts[ctx, self._k.FRAME])
+        if self.frame(at).recalls and label != k.SKIP_LABEL:
+            pair = self._read_again(ctx)
+        else:
+            pair = self._asked(ctx, at, label)
+        t = self.tables
+        if 2 * t.sizes[2] >= len(t.events):
+            self.tables = t = t._replace(events=self._rehashed(t.events))
+        k.insert(t.events, (ctx << 32) | label, pair)
+        t.sizes[2] += 1
+
+    def _read_again(self, ctx: int) -> int:
+        """The pair after the text of a context in a frame that recalls what is kept."""
+        walk = int(self.tables.asked[self._k.OF])
+        self.tables.asked[self._k.OF] = -1  # so that it is not left open once more
+        pair = self.fire(int(self.tables.contexts[ctx, self._k.BASE]), self._k.SKIP_LABEL)
+        if pair >= 0:
+            pair, _ = self.run(pair, self.text(ctx))
+        self.tables.asked[self._k.OF] = walk
+        return pair
+
+    def _asked(self, ctx: int, at: int, label: int) -> int:
+        """The pair after a label in frame `at` of a context, as the machine has it."""
         contexts, k = self.tables.contexts, self._k
-        at = int(contexts[ctx, k.FRAME])
         if self.tables.needs_text[label] == k.LOOKED_AT:
             move = self._ask_machine(self.machine.event, at, label, self.text(ctx))
             if not isinstance(move, Goto | None):
@@ -293,18 +315,13 @@ class Engine(Numbering, Automaton):
             found = None if move is None else move.frame
         else:
             found = self._ask_machine(self.machine.recalled, at, label, self._kept.of(ctx))
-        pair = k.DEAD
-        if found is not None:
-            frame = self._frame(found, (TEXT, ctx, label))
-            beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED, k.READ]].tolist()
-            after = self.ask_at(self._doors.context, frame, *beside)
-            begin = k.LEXEME if label == k.SKIP_LABEL else k.ENTRY
-            pair = (int(self.tables.frames[frame, begin]) << 32) | after
-        t = self.tables
-        if 2 * t.sizes[2] >= len(t.events):
-            self.tables = t = t._replace(events=self._rehashed(t.events))
-        k.insert(t.events, (ctx << 32) | label, pair)
-        t.sizes[2] += 1
+        if found is None:
+            return int(k.DEAD)
+        frame = self._frame(found, (TEXT, ctx, label))
+        beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED, k.READ]].tolist()
+        after = self.ask_at(self._doors.context, frame, *beside)
+        begin = k.LEXEME if label == k.SKIP_LABEL else k.ENTRY
+        return int(self.tables.frames[frame, begin]) << 32 | after
 
     def _ask_machine(self, ask: Callable[..., Any], frame: int, label: int, read: Any) -> Any:
         try:

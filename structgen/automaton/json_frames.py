@@ -62,7 +62,8 @@ class JsonFrame(Frame):
 def settled(t: Thread, mask: int) -> Thread:
     """A thread after a child that fits the nodes in `mask`."""
     known = tuple(bool(mask >> i & 1) for i in t.asked)
-    return Thread(t.owner, t.plan, t.plan.settle(t.progress, known))
+    progress = t.plan.settle(t.progress, known)
+    return Thread(t.owner, t.plan.after(progress), progress)
 
 
 def told_apart(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
@@ -159,6 +160,6 @@ def _after(stack: Below | None, need: int) -> int:
             outer = 0 if pending.below is None else pending.below.costs.get(t.owner, 0)
             for fits in {t.need, *t.asked}:
                 known = settled(t, 1 << fits | 1 << t.need) if t.asked else t
-                size = t.plan.cost(known.progress, False) + outer
+                size = known.plan.cost(known.progress, False) + outer
                 pending.costs[fits] = min(size, pending.costs.get(fits, size))
     return 0 if stack is None else stack.costs.get(need, 0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 
+from structgen.automaton.json_begun import AT_ONCE, beginning
 from structgen.automaton.json_checklists import Checklists, ticked
 from structgen.automaton.json_frames import (
     JsonFrame,
@@ -42,7 +43,6 @@ from structgen.automaton.machine import (
     COMPARED,
     KEPT,
     LOOKED_AT,
-    SKIP,
     UNUSED,
     Goto,
     Kept,
@@ -62,12 +62,13 @@ from structgen.spec.json_progress import Take
 from structgen.spec.json_values import Value, scalar
 
 _TEXTS = {
+    "later": LOOKED_AT,
     "other": LOOKED_AT,
     "item": KEPT,
     "free": COMPARED,
     "once": COMPARED,
 }  # by kind of label
-_AT_ONCE, _NOWHERE = Fork((), SKIP), Fork(())
+_NOWHERE = Fork(())
 
 
 class JsonMachine(Machine[JsonFrame]):
@@ -277,7 +278,9 @@ class JsonMachine(Machine[JsonFrame]):
                 frame.entry = before_lexeme(layout.head if frame.kind == "root" else layout.inner)
             frame.lexeme = self._value_start(frame, closing=False)
         elif frame.stage == "next":
-            frame.entry = frame.lexeme = before_lexeme(layout.inner) or _AT_ONCE
+            frame.entry = before_lexeme(layout.inner) or AT_ONCE
+            item = self._item(frame)
+            frame.lexeme = beginning(item.vector if item else (), self._costs, layout)
             frame.recalls = True
         elif frame.stage == "read":
             frame.lexeme = _NOWHERE

@@ -34,6 +34,8 @@ class Frame:
     off there. alike: a frame in which all labels do the same that the lexeme can end with;
     begun: one in which those of scalars do; is_scalar: whether nothing but a scalar can come;
     recalls: whether what comes after the entry depends on what is kept, so that SKIP is asked for.
+    The lexeme then says how a text can begin whatever is kept; where it ends, the text, LOOKED_AT,
+    is read again.
     """
 
     __slots__ = (

@@ -59,6 +59,10 @@ class ArrayPlan:
         """The progress once the last item has been read (see `ObjectPlan.settle`)."""
         return count
 
+    def after(self, _count: int) -> ArrayPlan:
+        """See `ObjectPlan.after`."""
+        return self
+
     def watches(self, count: int) -> bool:
         """Whether values that have been read decide what may follow."""
         return self.notes(count) or self.recalls(count)

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.regex_endless import endless
 from structgen.errors import BudgetError
-from structgen.spec.json_domains import has_many, matched
+from structgen.spec.json_domains import matched
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_items import Items, ItemsPlan
+from structgen.spec.json_nodes import ArrayAlt
 from structgen.spec.json_progress import CostOf, Take
-from structgen.spec.json_values import Value
+from structgen.spec.json_values import Members, Value
+
+if TYPE_CHECKING:
+    from structgen.spec.json_costs import Costs
 
 MAX_SEQUENCES = 2000  # ways to count the items that are left
 
@@ -26,6 +30,10 @@ Domain = list[Value] | None  # None: more values than anybody needs
 
 class UniquePlan(ItemsPlan):
     """One alternative of an array whose items all differ. Its costs are lower bounds."""
+
+    def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
+        super().__init__(alt_, costs)
+        self._met: dict[Value, int] = {}  # arrays and objects, numbered as they were met
 
     def notes(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.notes`."""
@@ -61,7 +69,7 @@ class UniquePlan(ItemsPlan):
         if self.alt.counted or self.alt.most is not None:
             return False
         children = map(self.child, range(self.alt.prefix + 1))
-        return all(has_many(self._costs, self._costs.node_of(child)) for child in children)
+        return all(self._costs.has_many(self._costs.node_of(child)) for child in children)
 
     def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
         """See `ArrayPlan.takes`."""
@@ -77,9 +85,16 @@ class UniquePlan(ItemsPlan):
         return found
 
     def _without(self, child: Expr, values: frozenset[Value]) -> Expr:
-        if not values:
-            return child
-        return conjoin(child, self._costs.negation(self._costs.one_of(values)))
+        """What an item must fit that is none of `values`.
+
+        Containers are excluded one by one, in the order in which they were first met, so that most
+        of that is known from the items before.
+        """
+        scalars = frozenset(v for v in values if not isinstance(v, tuple | Members))
+        numbers = {v: self._met.setdefault(v, len(self._met)) for v in values - scalars}
+        others = (frozenset((v,)) for v in sorted(numbers, key=numbers.__getitem__))
+        groups = [scalars, *others] if scalars else others
+        return conjoin(child, *map(self._costs.negation, map(self._costs.one_of, groups)))
 
     def steps(self, at: Items, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
         """See `ItemsPlan.steps`; items still to come are compared with those read only."""

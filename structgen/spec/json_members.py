@@ -13,14 +13,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import ANY, Regex, complement, intersect, shortest, words
-from structgen.automaton.regex_endless import is_infinite
+from structgen.automaton.regex_endless import is_infinite, members
 from structgen.errors import BudgetError
 from structgen.spec.json_cells import Cell
 from structgen.spec.json_clauses import Pending, pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_finishing import Choice, Slot, finished
 from structgen.spec.json_logic import object_child
-from structgen.spec.json_nodes import Clause, Every, ObjectAlt, is_search
+from structgen.spec.json_nodes import Clause, Every, Member, ObjectAlt, is_search
 from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_progress import CostOf, Progress, Take
 
@@ -68,11 +68,19 @@ class MembersPlan(ObjectPlan):
         """As in `ObjectPlan`, and told apart by the literals of clauses."""
         meant = sorted(self._meant.difference(self.names))
         cells = [Cell(c.loose, c.child, c.without.union(meant)) for c in super().all_cells]
-        literals = (x.keys for clause in self.alt.clauses for x in clause)
-        for language in dict.fromkeys(keys for keys in literals if not isinstance(keys, str)):
+        for language in self._kinds:
             cells = [part for cell in cells for part in cell.split(language)]
         cells = [cell for cell in cells if not cell.is_empty]
         return (*cells, *(Cell(words((key,)), object_child(self.alt, key)) for key in meant))
+
+    @cached_property
+    def _kinds(self) -> list[Regex]:
+        """The languages of literals that tell keys apart which no name or clause has."""
+        literals = (x.keys for clause in self.alt.clauses for x in clause)
+        languages = dict.fromkeys(keys for keys in literals if not isinstance(keys, str))
+        known = self._meant.union(self.names)
+        listed = ((kind, members(complement(kind))) for kind in languages)
+        return [kind for kind, words_ in listed if words_ is None or not known.issuperset(words_)]
 
     # -- going on -------------------------------------------------------------------------------
 
@@ -84,7 +92,8 @@ class MembersPlan(ObjectPlan):
 
     def _ways(self, at: Progress, key: str) -> list[Take]:
         after, child = self.take(at, key), self.child(key)
-        cases = [(clause, pending(clause, key, child)) for clause in at.wanted]
+        wanted = [clause for clause in at.wanted if not self._is_over(clause, key)]
+        cases = [(clause, pending(clause, key, child)) for clause in wanted]
         left = tuple(c for c, p in cases if p is not None and p == Pending(c))
         first = Way(child, left, tuple(p for c, p in cases if p is not None and p != Pending(c)))
         found: list[Way] = []
@@ -107,6 +116,20 @@ class MembersPlan(ObjectPlan):
                 )
         return [self._observing(way, after) for way in found]
 
+    def _is_over(self, clause: Clause, key: str) -> bool:
+        """Whether it is settled when `key` comes, since names before it are not to come any more.
+
+        A literal that still stands of a name that has been passed holds, whether it came or not.
+        """
+        if not self.declared:
+            return False
+        index = self._index.get(key, len(self.names))
+        return any(
+            isinstance(clause[i], Every) and self._index.get(name, index) < index
+            for name, places in clause.by_key.items()
+            for i in places
+        )
+
     def _observing(self, way: Way, after: Progress) -> Take:
         left = after._replace(wanted=way.left, pending=way.pending)
         asked = tuple(conjoin(way.child, x) for p in way.pending for x in p.asked())
@@ -125,6 +148,12 @@ class MembersPlan(ObjectPlan):
             if clause is not None:
                 left.append(clause)
         return at._replace(wanted=tuple(dict.fromkeys(left)), pending=())
+
+    def after(self, at: Progress) -> ObjectPlan:
+        """See `ObjectPlan.after`: one with fewer clauses, where these are all that are left."""
+        if at.pending or len(at.wanted) == len(self.alt.clauses):
+            return self
+        return self._costs.lesser(self.alt, frozenset(at.wanted)) or self
 
     def _reaches(self, at: Progress, key: str) -> bool:
         """Whether the order and the keys so far leave room for `key`."""
@@ -173,7 +202,7 @@ class MembersPlan(ObjectPlan):
 
     def _viable(self, at: Progress) -> bool:
         if not self._counts:
-            if all(self._may_stay_away(clause) for clause in at.wanted):
+            if all(self._may_stay_away(c) or self._may_differ(c, at) for c in at.wanted):
                 return True
             if _by_name(at.wanted):
                 at = at._replace(seen=at.seen & self._meant)
@@ -189,6 +218,24 @@ class MembersPlan(ObjectPlan):
             isinstance(x, Every) and isinstance(x.keys, str) and x.keys not in self.required
             for x in clause
         )
+
+    def _may_differ(self, clause: Clause, at: Progress) -> bool:
+        """Whether the value of some required key that is still to come settles a clause.
+
+        So it does if it has only to be none of some values, and there are many more.
+        """
+        for literal in clause:
+            key = literal.keys
+            if not isinstance(literal, Member) or not isinstance(key, str):
+                continue
+            read = self._index[key] < at.position if self.declared else key in at.seen
+            differs = all(x.denied for x in literal.child)
+            if differs and key in self.required and not read and self._has_many(key):
+                return True
+        return False
+
+    def _has_many(self, key: str) -> bool:
+        return self._costs.has_many(self._costs.node_of(self.child(key)))
 
     @cached_property
     def _meant(self) -> frozenset[str]:
@@ -266,12 +313,28 @@ class MembersPlan(ObjectPlan):
         """See `ObjectPlan.minimum`."""
         return self._whole(self._members(self.start, cost_of))
 
-    def has_many(self, many: Callable[[Expr], bool]) -> bool:  # noqa: ARG002
-        """See `ObjectPlan.has_many`; the values of members may have to be those wanted."""
+    def has_many(self, many: Callable[[Expr], bool]) -> bool:
+        """See `ObjectPlan.has_many`: some member has many in one of the first ways to finish."""
         plain = self.alt.most is None and not any(
             isinstance(x, Every) for clause in self.alt.clauses for x in clause
         )
-        return plain and any(is_infinite(cell.loose) for cell in self.cells)
+        if plain and any(is_infinite(cell.loose) for cell in self.cells):
+            return True
+        found = [False]
+
+        def fill(choice: Choice) -> list[int] | None:
+            sizes = self._filled(self.start, choice, self._costs.of, 0)
+            room = sizes is not None and (self.alt.most is None or len(sizes) < self.alt.most)
+            found[0] = sizes is not None and any(
+                many(choice.child(slot.key))
+                for slot in choice.slots.values()
+                if room or slot.required or slot.key in choice.claims
+            )
+            return sizes
+
+        slots = list(self._slots(self.start, 0))
+        ways = finished(self.start.wanted, slots, self._costs.of, fill)
+        return any(found[0] for _ in islice(ways, MAX_BETTER))
 
 
 def _by_name(clauses: tuple[Clause, ...]) -> bool:

@@ -257,6 +257,10 @@ class ObjectPlan:
         """
         return at
 
+    def after(self, _at: Progress) -> ObjectPlan:
+        """A plan that says the same from a progress on."""
+        return self
+
     def _viable(self, at: Progress) -> bool:
         most, least = self.alt.most, self.alt.least
         if most is not None and at.taken + len(self.missing(at)) > most:
