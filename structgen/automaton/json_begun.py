@@ -7,12 +7,13 @@ what a token reads there.
 
 from __future__ import annotations
 
-from structgen.automaton.json_lexemes import Layout
-from structgen.automaton.lexer import End, LexState
+from structgen.automaton.json_lexemes import Layout, Scalar, wanted
+from structgen.automaton.lexer import End, LexState, Text
 from structgen.automaton.lexer_joints import Fork, gap
 from structgen.automaton.machine import SKIP
 from structgen.automaton.numbers import JSON_NUMBER
-from structgen.automaton.regex_endless import is_infinite
+from structgen.automaton.regex import EMPTY
+from structgen.automaton.regex_endless import endless, is_infinite
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
@@ -26,6 +27,9 @@ def beginning(vector: tuple[Node, ...], costs: Costs, layout: Layout) -> LexStat
     """At the start of a value that fits one of `vector` and differs from finitely many others."""
     key = gap(layout.inner, Fork(((ord('"'), _ON), (ord("}"), End(LATER))), recorded=True))
     after: dict[str, LexState] = {}  # by first byte, where infinitely many values begin so
+    strings = tuple(wanted(node).string for node in vector)
+    if all(string is EMPTY or endless(string) for string in strings):
+        after['"'] = Text(strings, Scalar(True, LATER[0]))
     chars = ""
     for node in vector:
         chars += "n" * node.null + "t" * node.true + "f" * node.false
@@ -34,7 +38,7 @@ def beginning(vector: tuple[Node, ...], costs: Costs, layout: Layout) -> LexStat
         if node.number is JSON_NUMBER:
             after |= dict.fromkeys("-0123456789", _ON)
         if is_infinite(node.string):
-            after['"'] = _ON
+            after.setdefault('"', _ON)
         if _any_many(costs, node, "arrays"):
             after["["] = _ON
         if _any_many(costs, node, "objects"):

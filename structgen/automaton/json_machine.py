@@ -175,7 +175,7 @@ class JsonMachine(Machine[JsonFrame]):
         )
         if not threads:
             return None
-        if frame.kind == "array" and any(t.plan.notes(t.progress) for t in threads):
+        if frame.kind == "array" and not once and any(t.plan.notes(t.progress) for t in threads):
             return Recall(self._frame("array", "read", threads, kept=frame.kept))
         after = self._frame(frame.kind, "after", threads, kept=frame.kept)
         return Once(after, frame.watched) if once else Goto(after, frame.watched)
@@ -330,8 +330,9 @@ class JsonMachine(Machine[JsonFrame]):
         brackets += "]" * closing
         scalars = tuple(wanted(node) for node in vector)
         frame.is_scalar = not brackets
-        kind = "once" if frame.apart else "item" if frame.watched else "value"
-        lexeme = value_start(scalars, brackets, kind, self._layout.surrogates)
+        kind = "item" if frame.watched else "value"
+        kinds = "once" if frame.apart else kind, kind
+        lexeme = value_start(scalars, brackets, kinds, self._layout.surrogates)
         if plain:
             self._starts[vector] = lexeme, frame.is_scalar
         return lexeme

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class ArrayPlan:
     """One alternative of an array. A progress is the number of items read, as far as it matters."""
 
-    #: whether items must differ, and do if their texts do, and can always be told apart so
+    #: whether items must differ, and strings among them can always be told apart by their texts
     is_textual = False
 
     def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:

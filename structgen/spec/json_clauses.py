@@ -62,6 +62,10 @@ def pending(clause: Clause, key: str, child: Expr) -> Pending | None:
     concerned = concerned_by(clause, key)
     if not concerned:
         return Pending(clause)
+    for i in concerned:
+        literal = clause[i]
+        if isinstance(literal, Member) and implied(child, literal.child):
+            return None
     rest: list[Literal] = []
     closers: dict[Expr, None] = {}
     every: list[Every] = []
@@ -69,8 +73,6 @@ def pending(clause: Clause, key: str, child: Expr) -> Pending | None:
         if i not in concerned:
             rest.append(literal)
             continue
-        if isinstance(literal, Member) and implied(child, literal.child):
-            return None
         possible = not contradictory(conjoin(child, literal.child))
         if isinstance(literal, Member):
             if possible:

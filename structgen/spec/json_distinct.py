@@ -16,7 +16,7 @@ from structgen.errors import BudgetError
 from structgen.spec.json_domains import matched
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_items import Items, ItemsPlan
-from structgen.spec.json_nodes import ArrayAlt
+from structgen.spec.json_nodes import ArrayAlt, Node
 from structgen.spec.json_progress import CostOf, Take
 from structgen.spec.json_values import Members, Value
 
@@ -37,27 +37,35 @@ class UniquePlan(ItemsPlan):
 
     def notes(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.notes`."""
-        return not at.apart and not self._plenty
+        return not self._plenty and not (at.apart and self._only_texts)
 
     def recalls(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.recalls`: where another item may follow whatever has been read."""
-        return not at.apart and self._plenty
+        return self._plenty and not (at.apart and self._only_texts)
 
     def recalled(self, at: Items, values: Iterable[Value]) -> Items:  # type: ignore[override]
         """See `ArrayPlan.recalled`."""
-        return at._replace(values=frozenset(values)) if self.recalls(at) else at
+        if not self.recalls(at):
+            return at
+        found = frozenset(v for v in values if not (at.apart and isinstance(v, str)))
+        return at._replace(values=found)
 
     @cached_property
     def is_textual(self) -> bool:  # type: ignore[override]
-        """See `ArrayPlan`: they are strings of which there are always more, one wanted at most."""
+        """See `ArrayPlan`: there are always more of them, and one item is wanted at most."""
         if self.alt.counted or self.alt.least > 1:
             return False
-        return all(self._is_text(self.child(i)) for i in range(self.alt.prefix + 1))
+        return all(endless(node.string) for node in self._nodes)
 
-    def _is_text(self, child: Expr) -> bool:
-        node = self._costs.node_of(child)
-        scalars = node.null or node.true or node.false or not node.number.is_empty()
-        return not (scalars or node.arrays or node.objects) and endless(node.string)
+    @cached_property
+    def _only_texts(self) -> bool:
+        """Whether all items are strings."""
+        return all(not has_others(node) for node in self._nodes)
+
+    @cached_property
+    def _nodes(self) -> list[Node]:
+        """Those that the items must fit, apart from being new."""
+        return [self._costs.node_of(self.child(i)) for i in range(self.alt.prefix + 1)]
 
     def may_go_on(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.may_go_on`."""
@@ -68,8 +76,7 @@ class UniquePlan(ItemsPlan):
         """Whether there is always another item, whatever has been read."""
         if self.alt.counted or self.alt.most is not None:
             return False
-        children = map(self.child, range(self.alt.prefix + 1))
-        return all(self._costs.has_many(self._costs.node_of(child)) for child in children)
+        return all(map(self._costs.has_many, self._nodes))
 
     def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
         """See `ArrayPlan.takes`."""
@@ -77,7 +84,7 @@ class UniquePlan(ItemsPlan):
         for child, counts in self.ways(at.read, at.counts):
             values = at.values if self.notes(at) else frozenset()
             after = Items(self.take(at.read), counts, values, apart=at.apart)
-            easy = at.apart or self._plenty
+            easy = self._plenty or (at.apart and self._only_texts)
             kept = at.values if easy else at.values | self._reserved(after)
             take = Take(self._without(child, kept), after)
             if self._plenty or self.offers(take):
@@ -173,6 +180,12 @@ class UniquePlan(ItemsPlan):
 def _fit(domains: list[Domain], taken: frozenset[Value]) -> bool:
     """Whether each domain can give a value of its own that is not taken."""
     return matched([[v for v in d if v not in taken] for d in domains if d is not None])
+
+
+def has_others(node: Node) -> bool:
+    """Whether something else than a string may fit a node."""
+    scalars = node.null or node.true or node.false or not node.number.is_empty()
+    return bool(scalars or node.arrays or node.objects)
 
 
 class RepeatedPlan(ItemsPlan):

@@ -34,7 +34,7 @@ class Items(NamedTuple):
 
     read: items so far, as far as it matters; counts: per counted child, how many fit, as far as it
     matters; values: the distinct ones read, where items must differ or repeat; twins: whether two
-    items were equal, where some must be. apart: whether somebody else sees to it that items differ.
+    items were equal, where some must be. apart: whether strings differ by what is said elsewhere.
     """
 
     read: int

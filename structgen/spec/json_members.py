@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import ANY, Regex, complement, intersect, shortest, words
 from structgen.automaton.regex_endless import is_infinite, members
+from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
 from structgen.spec.json_cells import Cell
 from structgen.spec.json_clauses import Pending, pending
@@ -62,6 +63,8 @@ class MembersPlan(ObjectPlan):
         self._known: dict[Progress, bool] = {}
         self._words: dict[Cell, list[Any]] = {}
         self._taken: dict[tuple[Progress, str], list[Take]] = {}
+        self._passed: dict[Clause, int] = {}  # the first name of which all must fit, by clause
+        self._stays: dict[tuple[Clause, ...], bool] = {}  # whether it may stay away in each clause
 
     @cached_property
     def all_cells(self) -> tuple[Cell, ...]:
@@ -92,10 +95,20 @@ class MembersPlan(ObjectPlan):
 
     def _ways(self, at: Progress, key: str) -> list[Take]:
         after, child = self.take(at, key), self.child(key)
-        wanted = [clause for clause in at.wanted if not self._is_over(clause, key)]
-        cases = [(clause, pending(clause, key, child)) for clause in wanted]
-        left = tuple(c for c, p in cases if p is not None and p == Pending(c))
-        first = Way(child, left, tuple(p for c, p in cases if p is not None and p != Pending(c)))
+        left: list[Clause] = []
+        decided: list[Pending] = []
+        for clause in at.wanted:
+            if self._is_over(clause, key):
+                continue
+            if key not in clause.by_key and not clause.by_kind:
+                left.append(clause)
+                continue
+            case = pending(clause, key, child)
+            if case == Pending(clause):
+                left.append(clause)
+            elif case is not None:
+                decided.append(case)
+        first = Way(child, tuple(left), tuple(decided))
         found: list[Way] = []
         ways, tried = [first], {first}
         while ways:
@@ -123,12 +136,11 @@ class MembersPlan(ObjectPlan):
         """
         if not self.declared:
             return False
-        index = self._index.get(key, len(self.names))
-        return any(
-            isinstance(clause[i], Every) and self._index.get(name, index) < index
-            for name, places in clause.by_key.items()
-            for i in places
-        )
+        if clause not in self._passed:
+            every = (x.keys for x in clause if isinstance(x, Every) and isinstance(x.keys, str))
+            places = (self._index.get(name, len(self.names)) for name in every)
+            self._passed[clause] = min(places, default=len(self.names))
+        return self._passed[clause] < self._index.get(key, len(self.names))
 
     def _observing(self, way: Way, after: Progress) -> Take:
         left = after._replace(wanted=way.left, pending=way.pending)
@@ -202,7 +214,7 @@ class MembersPlan(ObjectPlan):
 
     def _viable(self, at: Progress) -> bool:
         if not self._counts:
-            if all(self._may_stay_away(c) or self._may_differ(c, at) for c in at.wanted):
+            if self._may_settle(at):
                 return True
             if _by_name(at.wanted):
                 at = at._replace(seen=at.seen & self._meant)
@@ -211,6 +223,14 @@ class MembersPlan(ObjectPlan):
             ways = self._finished(at, self._costs.of, 0) if possible else iter(())
             self._known[at] = next(ways, None) is not None
         return self._known[at]
+
+    def _may_settle(self, at: Progress) -> bool:
+        """Whether it is plain that all clauses can be settled by what is not there, or differs."""
+        if at.wanted not in self._stays:
+            self._stays[at.wanted] = all(map(self._may_stay_away, at.wanted))
+        return self._stays[at.wanted] or all(
+            self._may_stay_away(c) or self._may_differ(c, at) for c in at.wanted
+        )
 
     def _may_stay_away(self, clause: Clause) -> bool:
         """Whether leaving one optional key out settles a clause."""
@@ -228,9 +248,10 @@ class MembersPlan(ObjectPlan):
             key = literal.keys
             if not isinstance(literal, Member) or not isinstance(key, str):
                 continue
+            if key not in self.required or not all(x.denied for x in literal.child):
+                continue
             read = self._index[key] < at.position if self.declared else key in at.seen
-            differs = all(x.denied for x in literal.child)
-            if differs and key in self.required and not read and self._has_many(key):
+            if not read and self._has_many(key):
                 return True
         return False
 
@@ -257,6 +278,9 @@ class MembersPlan(ObjectPlan):
 
     def is_possible(self) -> bool:
         """See `ObjectPlan.is_possible`: one way to finish is enough."""
+        fits_ = (is_spellable(n) and self._costs.possible(self.child(n)) for n in self.required)
+        if not self._counts and self._may_settle(self.start) and all(fits_):
+            return True
         return next(self._finished(self.start, self._costs.of, 0), None) is not None
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
@@ -278,6 +302,8 @@ class MembersPlan(ObjectPlan):
         count = sum(any(map(is_search, clause)) for clause in at.wanted)
         count += max(self.alt.least - at.taken, least, 0)
         for cell in self.all_cells if count else ():
+            if contradictory(cell.child):
+                continue
             words_ = self._first_words(cell, count + len(at.seen))
             fresh = [key for key in words_ if key not in at.seen]
             yield from (Slot(key, cell.child, False) for key in fresh[:count])
