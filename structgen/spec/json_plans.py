@@ -119,8 +119,15 @@ class ObjectPlan:
 
     @cached_property
     def _plenty(self) -> bool:
-        """Whether no cell runs out of keys, but for those of a single key."""
-        return all(is_single(cell.loose) or endless(cell.loose) for cell in self.cells)
+        """Whether no cell runs out of keys, but for those of a single key, or not all together do.
+
+        Where all cells are open at once, a key that was begun may end in any of them.
+        """
+        if all(is_single(cell.loose) or endless(cell.loose) for cell in self.cells):
+            return True
+        refused = (cell.loose for cell in self.all_cells if not self._costs.possible(cell.child))
+        keys = (group.keys for group in self.alt.groups)
+        return type(self) is ObjectPlan and endless(intersect(*keys, complement(alt(*refused))))
 
     @cached_property
     def is_checklist(self) -> bool:
