@@ -90,6 +90,16 @@ class Key:
         return End(("free" if self.takes else "other", mask))
 
 
+@dataclass(frozen=True, slots=True)
+class Word(Key):
+    """The role of strings of a list that are told apart as keys are, and spelled as any value."""
+
+    @property
+    def escapes(self) -> bool:
+        """See `Role.escapes`."""
+        return True
+
+
 def _mask(flags: Sequence[bool]) -> int:
     return sum(1 << i for i, flag in enumerate(flags) if flag)
 

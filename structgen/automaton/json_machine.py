@@ -160,10 +160,11 @@ class JsonMachine(Machine[JsonFrame]):
             for plan in plans(node)
         )
         opened = None
+        if not frame.watched:
+            once = self._checklists.opened if kind == "object" else self._checklists.listed
+            opened = once(threads)
         if kind == "array":
             threads = told_apart(threads)
-        elif not frame.watched:
-            opened = self._checklists.opened(threads)
         return Push(opened or self._frame(kind, "open", threads, kept=frame.watched), frame.begun)
 
     def _close(self, frame: JsonFrame, mask: int, once: bool) -> Move | None:
@@ -347,12 +348,12 @@ class JsonMachine(Machine[JsonFrame]):
             return "the end of the text"
         if frame.stage == "value":
             return self._wanted(frame)
-        if frame.stage == "after":
+        if frame.stage in ("after", "read"):
             if any(t.plan.may_go_on(t.progress) for t in frame.threads):
                 wanted.append("','")
         elif frame.kind == "array":
-            pending = self._pending(frame) if frame.stage == "open" else self._item(frame) or frame
-            wanted += [self._wanted(pending)] * (pending is not frame)
+            pending = frame.item or self._item(frame)
+            wanted += [] if pending is None else [self._wanted(pending)]
         else:
             others = bool(next_others(frame))
             wanted += json_words.keys(next_names(frame), others=others)

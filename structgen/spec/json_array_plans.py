@@ -21,6 +21,8 @@ class ArrayPlan:
 
     #: whether items must differ, and strings among them can always be told apart by their texts
     is_textual = False
+    #: the words that may come once each, if that is all there is to say of the items
+    listed: list[str] | None = None
 
     def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
         self.alt = alt_

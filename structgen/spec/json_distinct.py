@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from structgen.automaton.regex_endless import endless
+from structgen.automaton.regex_endless import endless, members
+from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
 from structgen.spec.json_domains import matched
 from structgen.spec.json_exprs import Expr, conjoin
@@ -56,6 +57,25 @@ class UniquePlan(ItemsPlan):
         if self.alt.counted or self.alt.least > 1:
             return False
         return all(endless(node.string) for node in self._nodes)
+
+    @cached_property
+    def listed(self) -> list[str] | None:  # type: ignore[override]
+        """See `ArrayPlan`."""
+        a, node = self.alt, self._nodes[0]
+        if a.counted or a.prefix or a.least > 1 or has_others(node):
+            return None
+        words = members(node.string)
+        if not words or not all(map(is_spellable, words)):
+            return None
+        return words if a.most is None or a.most >= len(words) else None
+
+    def with_words(self, places: Iterable[int]) -> Items:
+        """The progress when the words of `listed` at some places have been read."""
+        values = frozenset((self.listed or [])[i] for i in places)
+        read = len(values)
+        if self.alt.most is None:
+            read = min(read, max(self.alt.least, self.stable))
+        return Items(read, self.start.counts, values)
 
     @cached_property
     def _only_texts(self) -> bool:
