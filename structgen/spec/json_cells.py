@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from structgen.automaton.regex import ANY, Regex, complement, intersect, shortest, words
+from structgen.automaton.regex import ANY, EMPTY, Regex, complement, intersect, shortest, words
+from structgen.automaton.regex_endless import is_infinite
 from structgen.errors import BudgetError
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_nodes import Group
+
+MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +64,21 @@ class Cell:
             Cell(part.loose, conjoin(self.child, *(found or [group.rest])), self.without)
             for part, found in parts
         ]
+
+
+def count(keys: Regex, enough: int) -> int:
+    """How many words a language has, or at least `enough` of them."""
+    if keys is EMPTY:
+        return 0
+    if is_infinite(keys):
+        return enough
+    found, left = 0, keys
+    taken: list[str] = []
+    while found < min(enough, MAX_COUNTED):
+        word = shortest(left)
+        if word is None:
+            return found
+        taken.append(word)
+        found += 1
+        left = intersect(keys, complement(words(taken)))
+    return found

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import (
     ANY,
-    EMPTY,
     Regex,
     alt,
     complement,
@@ -25,7 +24,7 @@ from structgen.automaton.regex import (
 )
 from structgen.automaton.regex_endless import endless, is_infinite, is_single
 from structgen.automaton.words import WordRange, is_spellable, word_range
-from structgen.spec.json_cells import Cell
+from structgen.spec.json_cells import Cell, count
 from structgen.spec.json_exprs import FALSE, Expr
 from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import ObjectAlt
@@ -33,8 +32,6 @@ from structgen.spec.json_progress import CostOf, Left, Progress, Take
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
-
-MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
 
 
 class ObjectPlan:
@@ -156,7 +153,7 @@ class ObjectPlan:
 
     @cached_property
     def _other_count(self) -> int:
-        return _count(alt(*(cell.keys for cell in self.cells)), self.alt.least)
+        return count(alt(*(cell.keys for cell in self.cells)), self.alt.least)
 
     def _capacity(self, at: Progress) -> int:
         """How many more keys could follow in declared order, the minimum wanted being enough."""
@@ -386,21 +383,3 @@ def closing(count: int, total: int, opened: bool, gap: int) -> int:
 def spelled(key: str) -> bytes:
     """A key as it is written in the fewest bytes."""
     return json.dumps(key, ensure_ascii=False).encode()
-
-
-def _count(keys: Regex, enough: int) -> int:
-    """How many words a language has, or at least `enough` of them."""
-    if keys is EMPTY:
-        return 0
-    if is_infinite(keys):
-        return enough
-    found, left = 0, keys
-    taken: list[str] = []
-    while found < min(enough, MAX_COUNTED):
-        word = shortest(left)
-        if word is None:
-            return found
-        taken.append(word)
-        found += 1
-        left = intersect(keys, complement(words(taken)))
-    return found
