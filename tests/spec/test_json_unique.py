@@ -32,7 +32,7 @@ PIECES = [
     b"[],[", b'":"', b'":', b'{"a":', b'{"a":"b"}', b'":1},{"', b"1}", b'1},{"a":1}', b"null",
     b"null,", b"true,", b', "', b',"a":', b',"b":1', b'"b":', b'":{"a":1}},{', b'\\u0061"',
     b'\\u0061","', b'","\\u', b",[", b',{"b', b'"a":1,"b":1},{"', b"ab", b'ab","',
-    b'ab"},{"a":"ab"',
+    b'ab"},{"a":"ab"', b'","a', b'b","a', b'"a",{"', b'b",{',
 ]  # fmt: skip
 OTHERS = [bytes((i,)) for i in range(256) if bytes((i,)) not in PIECES]  # so all can be written
 END = len(PIECES) + len(OTHERS)
@@ -55,9 +55,19 @@ ITEMS: list[dict[str, Any]] = [
     {"type": "object", "propertyNames": {"enum": ["a", "b"]}, "dependentRequired": {"a": ["b"]}},
     {"type": "object", "patternProperties": {"^[ab]{1,2}$": {"type": "integer"}}},
     {"type": "string", "pattern": "^a?b?$"},
+    {"type": "string", "pattern": "^(a|b+)$"},  # more and more of them, but one begins with a
+    {"anyOf": [TEXT, PAIR | {"properties": {"a": {"enum": ["a"]}}}]},  # the same of objects
     {"enum": ["a", "b", "ab", "\u00e9", 1, None, {"a": 1}]},
     {"enum": ["a", "b", "ab", "bb"]},
 ]  # fmt: skip
+AB = {"^[ab]{1,2}$": {"type": "integer"}}
+KEYS: list[dict[str, Any]] = [  # of patterns with few words, which may run out, or may not
+    {"type": "object", "patternProperties": AB},
+    {"type": "object", "patternProperties": AB, "additionalProperties": TEXT, "minProperties": 1},
+    {"type": "object", "patternProperties": AB, "additionalProperties": False},
+    {"type": "object", "patternProperties": AB | {"b$": False}, "properties": {"a": {}}},
+    {"type": "object", "patternProperties": AB, "propertyNames": {"maxLength": 2}},
+]
 MORE: list[dict[str, Any]] = [
     {"minItems": 1}, {"minItems": 2}, {"maxItems": 3}, {"contains": {"type": "string"}},
     {"prefixItems": [{"type": "integer"}, {"const": 1}]},
@@ -71,6 +81,7 @@ def schemas() -> Iterator[dict[str, Any]]:
         more = array | MORE[i % len(MORE)]
         yield array
         yield {"type": "object", "properties": {"a": more, "b": array}, "required": ["a"]}
+    yield from KEYS
     yield from ({"type": "array", "not": {"uniqueItems": True}, "items": i} for i in ({}, PAIR))
 
 
