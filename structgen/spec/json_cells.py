@@ -31,6 +31,11 @@ class Cell:
         return intersect(self.loose, complement(words(self.without)))
 
     @cached_property
+    def first(self) -> str | None:
+        """The shortest key."""
+        return shortest(self.keys)
+
+    @cached_property
     def is_empty(self) -> bool:
         """Whether there are none."""
         word = shortest(self.loose)

@@ -12,14 +12,14 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from structgen.automaton.regex import ANY, Regex, complement, intersect, shortest, words
+from structgen.automaton.regex import Regex, complement, intersect, shortest, words
 from structgen.automaton.regex_endless import is_infinite, members
 from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
 from structgen.spec.json_cells import Cell
 from structgen.spec.json_clauses import Pending, pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
-from structgen.spec.json_finishing import Choice, Slot, finished
+from structgen.spec.json_finishing import Choice, Slot, finished, finishes
 from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import Clause, Every, Member, ObjectAlt, is_search
 from structgen.spec.json_plans import ObjectPlan
@@ -63,8 +63,10 @@ class MembersPlan(ObjectPlan):
         self._known: dict[Progress, bool] = {}
         self._words: dict[Cell, list[Any]] = {}
         self._taken: dict[tuple[Progress, str], list[Take]] = {}
+        self._next_cells: dict[Progress, list[tuple[Cell, Regex]]] = {}
         self._passed: dict[Clause, int] = {}  # the first name of which all must fit, by clause
-        self._stays: dict[tuple[Clause, ...], bool] = {}  # whether it may stay away in each clause
+        self._stays: dict[Clause, bool] = {}  # see `_may_stay_away`
+        self._others: dict[tuple[Clause, ...], tuple[Clause, ...]] = {}  # those that need something
 
     @cached_property
     def all_cells(self) -> tuple[Cell, ...]:
@@ -199,14 +201,15 @@ class MembersPlan(ObjectPlan):
         """See `ObjectPlan.next_cells`; the keys of one cell are all alike."""
         if self.declared and self.is_missing(at):
             return []
-        taken = complement(words(at.seen)) if at.seen else ANY
-        found = []
-        for cell in self.cells:
-            left = intersect(cell.keys, taken)
-            key = shortest(left)
-            if key is not None and self.takes(at, key):
-                found.append((cell, left))
-        return found
+        if at not in self._next_cells:
+            found = self._next_cells[at] = []
+            for cell in self.cells:
+                read = at.seen - cell.without
+                left = intersect(cell.keys, complement(words(read))) if read else cell.keys
+                key = shortest(left) if read else cell.first
+                if key is not None and self.takes(at, key):
+                    found.append((cell, left))
+        return self._next_cells[at]
 
     def open_cells(self, at: Progress) -> list[Cell]:
         """See `ObjectPlan.open_cells`."""
@@ -219,25 +222,24 @@ class MembersPlan(ObjectPlan):
             if _by_name(at.wanted):
                 at = at._replace(seen=at.seen & self._meant)
         if at not in self._known:
-            possible = () not in at.wanted
-            ways = self._finished(at, self._costs.of, 0) if possible else iter(())
-            self._known[at] = next(ways, None) is not None
+            self._known[at] = () not in at.wanted and self._finishes(at)
         return self._known[at]
 
     def _may_settle(self, at: Progress) -> bool:
         """Whether it is plain that all clauses can be settled by what is not there, or differs."""
-        if at.wanted not in self._stays:
-            self._stays[at.wanted] = all(map(self._may_stay_away, at.wanted))
-        return self._stays[at.wanted] or all(
-            self._may_stay_away(c) or self._may_differ(c, at) for c in at.wanted
-        )
+        if at.wanted not in self._others:
+            few = tuple(c for c in at.wanted if not self._may_stay_away(c))
+            self._others[at.wanted] = few
+        return all(self._may_differ(c, at) for c in self._others[at.wanted])
 
     def _may_stay_away(self, clause: Clause) -> bool:
         """Whether leaving one optional key out settles a clause."""
-        return any(
-            isinstance(x, Every) and isinstance(x.keys, str) and x.keys not in self.required
-            for x in clause
-        )
+        if clause not in self._stays:
+            self._stays[clause] = any(
+                isinstance(x, Every) and isinstance(x.keys, str) and x.keys not in self.required
+                for x in clause
+            )
+        return self._stays[clause]
 
     def _may_differ(self, clause: Clause, at: Progress) -> bool:
         """Whether the value of some required key that is still to come settles a clause.
@@ -281,7 +283,15 @@ class MembersPlan(ObjectPlan):
         fits_ = (is_spellable(n) and self._costs.possible(self.child(n)) for n in self.required)
         if not self._counts and self._may_settle(self.start) and all(fits_):
             return True
-        return next(self._finished(self.start, self._costs.of, 0), None) is not None
+        return self._finishes(self.start)
+
+    def _finishes(self, at: Progress) -> bool:
+        """Whether all clauses can be settled by what is still to come."""
+
+        def fill(choice: Choice) -> list[int] | None:
+            return self._filled(at, choice, self._costs.of, 0)
+
+        return finishes(at.wanted, list(self._slots(at, 0)), self._costs.of, fill)
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""

@@ -57,11 +57,13 @@ class ObjectPlan:
 
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
-        if key in self._index:
-            if key not in self._children:
-                self._children[key] = object_child(self.alt, key)
-            return self._children[key]
-        return next((c.child for c in self.all_cells if matches(c.keys, key)), FALSE)
+        if key not in self._children:
+            if key in self._index:
+                child = object_child(self.alt, key)
+            else:
+                child = next((c.child for c in self.all_cells if matches(c.keys, key)), FALSE)
+            self._children[key] = child
+        return self._children[key]
 
     @cached_property
     def all_cells(self) -> tuple[Cell, ...]:
