@@ -25,6 +25,7 @@ from structgen.kernels.tables import (
     END_LABEL,
     I32,
     I64,
+    KEPT,
     LOOKED_AT,
     NEED_EXACT,
     TABLES,
@@ -157,13 +158,13 @@ def walk_beyond(t, nodes, beyond, rests, ctx, deeper, changes, stack):  # type: 
     place = stack.shape[0] - 3
     for group in range(stack[place], beyond.label.shape[0]):
         label = numba.int64(beyond.label[group])
-        vague = t.needs_text[label] == COMPARED
+        compared = t.needs_text[label] == COMPARED
         if t.needs_text[label] == LOOKED_AT:
             return numba.int64(EACH)
-        if vague and t.contexts[ctx, TAKEN] >= 0:
+        if compared and t.contexts[ctx, TAKEN] >= 0:
             if call_rests_of_taken(t, ctx, rests.text, rests.start) != 0:
                 return numba.int64(EACH)
-        pair = move(t, ctx, label, vague)
+        pair = move(t, ctx, label, compared or t.needs_text[label] == KEPT)
         code = pair
         if pair >= 0:
             for k in range(beyond.ends[group], beyond.ends[group + 1]):

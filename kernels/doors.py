@@ -119,10 +119,10 @@ def provided(tables, q):  # type: ignore[no-untyped-def]
     return call_provide(tables_at(tables), q)
 
 
-@lean(types.int64(*[types.int64] * 5))
-def context(tables, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
+@lean(types.int64(*[types.int64] * 6))
+def context(tables, frame, parent, taken, ticked, kept):  # type: ignore[no-untyped-def]
     """See `step.context_of`."""
-    return context_of(tables_at(tables), frame, parent, taken, ticked)
+    return context_of(tables_at(tables), frame, parent, taken, ticked, kept)
 
 
 @lean(types.int64(*[types.int64] * 3))
@@ -159,7 +159,7 @@ def make(tables, nodes, inside, around, pair, inner, parts, base):  # type: igno
     t, trie, scratch = tables_at(tables), nodes_at(nodes), scratch_at(nodes + SCRATCH_AT)
     room, stack = Rests(scratch.rest, scratch.rests), scratch.stack
     changes = Changes(base, scratch.bits, scratch.touched)
-    half, last, ctx = stack.shape[0] // 2 - 2, stack.shape[0] - 1, pair & 0xFFFFFFFF
+    half, last, ctx = stack.shape[0] // 2 - 2, stack.shape[0] - 1, inner & 0xFFFFFFFF
     if parts & FRESH != 0:
         t.need[2] = t.need[3] = 0
         collect(changes, scratch.changed)  # what is left of a walk that was broken off
@@ -188,7 +188,7 @@ def make(tables, nodes, inside, around, pair, inner, parts, base):  # type: igno
                 code = call_along(t, trie, changes, stack)
             else:
                 beyond = beyond_at(around + BEYOND_AT)
-                code = call_beyond(t, trie, beyond, room, ctx, 1, changes, stack)
+                code = call_beyond(t, trie, beyond, room, pair & 0xFFFFFFFF, 1, changes, stack)
             if code < 0:
                 return code
         t.need[2] += 1

@@ -44,6 +44,8 @@ from structgen.kernels.tables import (
     PARENT,
     PLAIN,
     POP,
+    READ,
+    RECALL,
     REST,
     SPANS_LATER,
     SPANS_TEXT,
@@ -84,7 +86,7 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         kind, first, second = code >> 56, (code >> 28) & 0xFFFFFFF, code & 0xFFFFFFF
         if code == DEAD:
             continue
-        if not GOTO <= kind <= CHECK or (kind != TICK and second >= frames):
+        if not GOTO <= kind <= RECALL or (kind != TICK and second >= frames):
             return numba.int64(15)
         if first >= (labels if kind == POP else t.sizes[12] if kind == CHECK else frames):
             return numba.int64(15)
@@ -229,7 +231,9 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
         if not is_within(t, q, states, labels):
             return numba.int64(8)
     for f in range(frames):
-        if not 0 <= t.frames[f, ENTRY] < states or not 0 <= t.frames[f, LEXEME] < states:
+        lexeme = numba.int64(t.frames[f, LEXEME])
+        lexeme = lexeme if lexeme >= 0 else -2 - lexeme
+        if not 0 <= t.frames[f, ENTRY] < states or not 0 <= lexeme < states:
             return numba.int64(14)
         bits, high = t.frames[f, ALLOWED], t.frames[f, HIGH]
         if not -1 <= t.frames[f, CHECKLIST] < t.sizes[12] or not 0 <= t.frames[f, ALIKE] < frames:
@@ -241,7 +245,9 @@ def unsound(t, labels):  # type: ignore[no-untyped-def]
     for c in range(contexts):
         if not 0 <= t.contexts[c, FRAME] < frames or not -1 <= t.contexts[c, PARENT] < c:
             return numba.int64(19)
-        if t.contexts[c, TAKEN] >= c or not 0 <= t.contexts[c, BASE] <= c:
+        if t.contexts[c, TAKEN] >= c or t.contexts[c, READ] >= c:
+            return numba.int64(19)
+        if not 0 <= t.contexts[c, BASE] <= c:
             return numba.int64(19)
         if t.origin[c] < -1 or t.origin[c] >> 8 >= c:
             return numba.int64(20)

@@ -20,6 +20,7 @@ from structgen.kernels.tables import (
     AT_STEP,
     BASE,
     BYTES,
+    CHECK,
     CHECKLIST,
     DEAD,
     DEPTH,
@@ -27,9 +28,11 @@ from structgen.kernels.tables import (
     ENTRY,
     FLAGS,
     FRAME,
+    GOTO,
     HIGH,
     IN_ESCAPE,
     IN_HEX,
+    KEEPS,
     KIND,
     LEXEME,
     LOOKED_AT,
@@ -39,11 +42,14 @@ from structgen.kernels.tables import (
     NEED_MOVE,
     NEED_SPACE,
     NOTHING,
+    OF,
     ONCE,
     OUTLOOK,
     PARENT,
     POP,
     PUSH,
+    READ,
+    RECALL,
     SKIP_LABEL,
     SOME,
     TABLES,
@@ -70,7 +76,7 @@ def remember(t, ctx, byte):  # type: ignore[no-untyped-def]
         return numba.int64(NEED_SPACE)
     t.sizes[0] += 1
     t.sizes[1] += 1
-    for column in range(6):
+    for column in range(7):
         t.contexts[new, column] = t.contexts[ctx, column]
     t.origin[new] = key
     t.remembered[i, 0] = key
@@ -82,12 +88,12 @@ MAX_ENDS = 64  # lexemes that end before one byte: far more than any machine has
 
 
 @inlined
-def context_of(t, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
-    """The context with that frame, that one below it, and what was taken and ticked off there.
+def context_of(t, frame, parent, taken, ticked, kept):  # type: ignore[no-untyped-def]
+    """The context with that frame, that one below it, what was taken, ticked off and kept there.
 
     Or NEED_SPACE.
     """
-    i = place_of(t.contexts, t.interned, frame, parent, taken, ticked)
+    i = place_of(t.contexts, t.interned, frame, parent, taken, ticked, kept)
     if t.interned[i] >= 0:
         return numba.int64(t.interned[i])
     new = t.sizes[0]
@@ -101,28 +107,53 @@ def context_of(t, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
     t.contexts[new, BASE] = new
     t.contexts[new, TICKED] = ticked
     t.contexts[new, OUTLOOK] = -1
+    t.contexts[new, READ] = kept
     t.origin[new] = -1
     t.interned[i] = new
     return new
 
 
 @inlined
-def arrive(t, at, known, vague):  # type: ignore[no-untyped-def]
-    """The pair after a move (as in `t.moves`, but no POP) in context `at`; or as `move`."""
+def is_vague(t, ctx):  # type: ignore[no-untyped-def]
+    """Whether it is left open what was read in a context."""
+    return t.contexts[ctx, READ] == SOME or t.contexts[ctx, TAKEN] == SOME
+
+
+@inlined
+def recalled(t, ctx, label):  # type: ignore[no-untyped-def]
+    """The pair after a label that depends on what `ctx` remembers or keeps, DEAD, or a NEED_*."""
+    t.asked[ALONE] = 1
+    if t.contexts[ctx, READ] == SOME:
+        return numba.int64(NEED_EXACT)
+    pair = find(t.events, (ctx << 32) | label)
+    if pair == UNKNOWN:
+        t.need[0] = ctx
+        t.need[1] = label
+        return numba.int64(NEED_EVENT)
+    return pair
+
+
+@inlined
+def arrive(t, at, source, label, known, vague):  # type: ignore[no-untyped-def]
+    """The pair after a move (as in `t.moves`, but no POP) in context `at`; or as `move`.
+
+    source: the context that remembers what has been read, or the one that closed.
+    """
     parent = numba.int64(t.contexts[at, PARENT])
     taken = numba.int64(t.contexts[at, TAKEN])
     ticked = numba.int64(t.contexts[at, TICKED])
+    kept = numba.int64(t.contexts[at, READ])
     kind = known >> 56
     first = (known >> 28) & 0xFFFFFFF
     if kind == PUSH:
         below = known & 0xFFFFFFF
         waiting = numba.int64(t.contexts[at, BASE])
         if below != t.contexts[at, FRAME]:
-            waiting = context_of(t, below, parent, taken, ticked)
+            waiting = context_of(t, below, parent, taken, ticked, kept)
             if waiting < 0:
                 return waiting
         parent = waiting
-        taken = numba.int64(-1)
+        taken = kept = numba.int64(-1)
         checklist = t.frames[first, CHECKLIST]
         ticked = numba.int64(t.checklists[checklist, NOTHING] if checklist >= 0 else -1)
     elif kind == ONCE:
@@ -138,14 +169,18 @@ def arrive(t, at, known, vague):  # type: ignore[no-untyped-def]
             if taken >= 0:
                 t.asked[ALONE] = 1
             taken = at
-    elif kind >= TICK:
+    elif TICK <= kind <= CHECK:
         after = call_checked(t, at, known)
         if after < 0:
             return after
         first = after >> 32
         ticked = after & 0xFFFFFFFF
+    if known & KEEPS != 0 and (kind == GOTO or kind == ONCE or kind == RECALL):
+        kept = numba.int64(SOME) if vague or is_vague(t, at) or is_vague(t, source) else source
     q = numba.int64(t.frames[first, ENTRY])
-    after = context_of(t, first, parent, taken, ticked)
+    after = context_of(t, first, parent, taken, ticked, kept)
+    if after >= 0 and kind == RECALL:
+        return recalled(t, after, label)
     return (q << 32) | after if after >= 0 else after
 
 
@@ -153,21 +188,20 @@ def arrive(t, at, known, vague):  # type: ignore[no-untyped-def]
 def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
     """The pair after the event `label` in `ctx`, DEAD, or a NEED_* code.
 
-    vague: a text that comes once is known not to have come before, and need not be remembered.
+    vague: a text that comes once is known not to have come before, and need not be remembered, and
+    a value need not be kept.
     """
-    at = numba.int64(ctx)
+    at = source = numba.int64(ctx)
     if label == SKIP_LABEL:
-        frame = numba.int64(t.contexts[at, FRAME])
-        return (numba.int64(t.frames[frame, LEXEME]) << 32) | at
+        lexeme = numba.int64(t.frames[t.contexts[at, FRAME], LEXEME])
+        if lexeme < 0:  # within masks, how it begins is mostly all that is asked for
+            if t.contexts[at, READ] != SOME and (t.asked[OF] < 0 or t.asked[OF] == at):
+                return recalled(t, at, label)
+            lexeme = -2 - lexeme
+        return (lexeme << 32) | at
     while True:
         if t.needs_text[label] == LOOKED_AT:
-            t.asked[ALONE] = 1
-            pair = find(t.events, (at << 32) | label)
-            if pair == UNKNOWN:
-                t.need[0] = at
-                t.need[1] = label
-                return numba.int64(NEED_EVENT)
-            return pair
+            return recalled(t, at, label)
         frame = numba.int64(t.contexts[at, FRAME])
         alike = numba.int64(t.frames[frame, ALIKE])
         known = find(t.moves, (alike << 32) | label)
@@ -180,10 +214,11 @@ def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
         if known >> 56 != POP:
             break
         label = (known >> 28) & 0xFFFFFFF
+        source = numba.int64(t.contexts[at, BASE])
         at = numba.int64(t.contexts[at, PARENT])
         if at < 0:
             return numba.int64(DEAD)
-    return arrive(t, at, known, vague)
+    return arrive(t, at, source, label, known, vague)
 
 
 @inner(types.int64(TABLES, types.int64, types.int64))

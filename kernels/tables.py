@@ -30,7 +30,7 @@ NEED_MOVE = -6  #: `(need[0], need[1])` is a (frame, label) pair nobody has eval
 NEED_EXACT = -8  #: whether a text was taken before is not known in a context made for masks only
 NEED_STATES = -10  #: there is no room for `need[0]` more lexer states or `need[1]` more spans
 
-UNUSED, LOOKED_AT, COMPARED = 0, 1, 2  # values of `needs_text`
+UNUSED, LOOKED_AT, COMPARED, KEPT = 0, 1, 2, 3  # values of `needs_text`
 
 END_LABEL = 0  #: the label that ends the whole text
 SKIP_LABEL = 1  #: the label that leads from the entry of a frame to its lexeme
@@ -42,9 +42,12 @@ POP = 2  #: the frame closes, and label a happens in the one below
 ONCE = 3  #: as GOTO, and the text remembered must not have been taken before in this frame
 TICK = 4  #: as GOTO, and position b of the checklist is ticked off, which it must not have been
 CHECK = 5  #: as GOTO, to the frame of checklist a for what has been ticked off
+RECALL = 6  #: as GOTO, and the same label happens there, which depends on what is kept
+KEEPS = 1  #: as b of GOTO, ONCE and RECALL: what has just been read is kept beside the frame
 
-FRAME, PARENT, TAKEN, BASE, TICKED, OUTLOOK = range(6)  # columns of `contexts`
-SOME = -2  #: in column TAKEN, some text that nobody asks for: a context made for masks only
+FRAME, PARENT, TAKEN, BASE, TICKED, OUTLOOK, READ = range(7)  # columns of `contexts`
+#: in columns TAKEN and READ, something that nobody asks for: a context made for masks only
+SOME = -2
 ENTRY, LEXEME, LOW, HIGH, ALLOWED, CHECKLIST, ALIKE, BEGUN, PLAIN = range(9)  # columns of `frames`
 # Columns of `checklists`: the sets of no positions, of those that must be ticked off, and of all;
 # whether more may always follow; the frames where only more may follow, only the end, or both.
@@ -105,7 +108,7 @@ class Tables(NamedTuple):
     accept: int32[Q], label of a lexeme that may end *before* the next byte, or -1.
     recorded: uint8[Q], whether bytes read in this state are remembered in the context.
     needs_text: uint8[L], what the remembered bytes are for when a label happens: UNUSED, LOOKED_AT
-    (the event depends on them), or COMPARED (with those taken before).
+    (the event depends on them), COMPARED (with those taken before), or KEPT (for later events).
     guard: int32[Q, 2], of states within one of several names: `words` guard[q, 0] to
     guard[q, 1] - 1 begin with what was read; -1 for other states.
     order: int32[W], the position of each of `words`; a frame lets those through in its range.
@@ -114,7 +117,8 @@ class Tables(NamedTuple):
     letters: int32[n], code points. allowed: uint8[n], bits of positions.
     spans: int32[S, 3], first and last code point (relative to what was read of them), and the state
     behind. alike: int32[H], hash table over spans: the last state made with such a hash, or -1.
-    frames: int32[F, 9], the lexer state with which a frame begins, the one to which SKIP leads, the
+    frames: int32[F, 9], the lexer state with which a frame begins, the one to which SKIP leads (-2
+    minus it where it only says how a text begins, and what goes on depends on what is kept), the
     range of positions of names, of which the end does not belong to it, where its bits in `allowed`
     begin (-1 when all in the range are allowed), the checklist that it begins, or -1, the frame
     whose moves it has, the one that will do in its place once a scalar has begun, and the second of
@@ -123,10 +127,11 @@ class Tables(NamedTuple):
     checklists: int32[K, 7], what is ticked off in some frames, see NOTHING and those behind it.
     sets: int64[n], sets of positions, each a word with its size in words (low half) and its hash,
     and then its bits; a set is named by where it begins. same: int32[H], hash table over them.
-    contexts: int32[C, 6], the frame; the context below it, or -1; the last text taken (a context
+    contexts: int32[C, 7], the frame; the context below it, or -1; the last text taken (a context
     that remembers it), or -1; the context in which the remembered bytes began (itself if none); the
     set of positions that have been ticked off, or -1 in a frame without a checklist; its outlook,
-    or -1 if that is not known.
+    or -1 if that is not known; the last value kept (a context that remembers its text, or the last
+    one inside of it), or -1.
     origin: int64[C], for contexts that remember bytes: parent << 8 | last byte, otherwise -1.
     interned: int32[H], hash table over `contexts`, by all but BASE and OUTLOOK; -1 empty.
     remembered: int64[H, 2], hash table: ctx << 8 | byte -> context that also remembers byte.
@@ -212,10 +217,11 @@ def find(table, key):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def place_of(contexts, interned, frame, parent, taken, ticked):  # type: ignore[no-untyped-def]
+def place_of(contexts, interned, frame, parent, taken, ticked, kept):  # type: ignore[no-untyped-def]
     """Index of the slot of `interned` that holds such a context, or of the empty one for it."""
     last = interned.shape[0] - 1
     h = frame * 40503 + (parent + 1) * 60493 + (taken + 1) * 48271 + (ticked + 1) * 52711
+    h += (kept + 1) * 44017
     i = (h ^ (h >> 15)) & last
     while interned[i] >= 0:
         found = interned[i]
@@ -224,6 +230,7 @@ def place_of(contexts, interned, frame, parent, taken, ticked):  # type: ignore[
             and contexts[found, PARENT] == parent
             and contexts[found, TAKEN] == taken
             and contexts[found, TICKED] == ticked
+            and contexts[found, READ] == kept
         ):
             break
         i = (i + 1) & last
@@ -243,6 +250,7 @@ def reintern(contexts, old, new):  # type: ignore[no-untyped-def]
                 numba.int64(contexts[c, PARENT]),
                 numba.int64(contexts[c, TAKEN]),
                 numba.int64(contexts[c, TICKED]),
+                numba.int64(contexts[c, READ]),
             )
             new[i] = c
 

@@ -48,6 +48,7 @@ from structgen.kernels.known import (
 )
 from structgen.kernels.outlook import outlook
 from structgen.kernels.references import reference
+from structgen.kernels.step import call_fire
 from structgen.kernels.tables import (
     DEAD,
     FLAGS,
@@ -56,12 +57,12 @@ from structgen.kernels.tables import (
     INTS,
     KEYS,
     KIND,
-    LEXEME,
     OF,
     OWNER,
     PLAIN,
     POSITIONS,
     REST,
+    SKIP_LABEL,
     SPANS_TEXT,
     TICKED,
     UNKNOWN,
@@ -75,6 +76,7 @@ NEED_SAID = -17  #: what there is to say of the lexer state of the position
 NEED_PLAN = -18  #: plan number need[0], see `planned` for what follows it in `need`
 NEED_ROOM = -19  #: for more records
 NEED_LOOKS = -20  #: room for more outlooks
+NEED_LEXEME = -21  #: what SKIP does at the position, which depends on what is kept
 RECORDS = 4  # that a walk makes at most
 MAX_WAYS = 16  # in which what is looked up beside an outlook is remembered
 ALIKE, NOTED, TICKED_OFF, SAME = 0, 1, 2, 3  # what a key begins with
@@ -256,15 +258,20 @@ def seek(tables, nodes, address, pair, how):  # type: ignore[no-untyped-def]
         if found >= 0:
             t.asked[OF] = -1
             return found
-    enters = known.kinds[q] & ENTERS != 0
-    lexeme = numba.int64(t.frames[t.contexts[ctx, FRAME], LEXEME]) if enters else q
+    enters, inner = known.kinds[q] & ENTERS != 0, pair
+    if enters:
+        inner = call_fire(t, ctx, numba.int64(SKIP_LABEL))
+        if inner < DEAD:
+            return numba.int64(NEED_LEXEME)
+        if inner == DEAD:
+            enters, inner = False, pair
+    lexeme = inner >> 32
     at = planned(t, known, q if enters else numba.int64(-1), lexeme)
     if at < 0:
         return at
     plan = plan_at(at)
     numbers = plan.numbers
     parts = numbers[PARTS] | FRESH if how & ANEW else numbers[PARTS]
-    inner = (lexeme << 32) | ctx
     found = make(tables, nodes, numbers[INSIDE], numbers[AROUND], pair, inner, parts, plan.base)
     if found < 0:
         return found

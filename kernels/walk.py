@@ -37,6 +37,7 @@ from structgen.kernels.tables import (
     I32,
     I64,
     INTS,
+    KEPT,
     NEED_EXACT,
     NEED_SPACE,
     TABLES,
@@ -328,9 +329,10 @@ def walk_crossing(t, nodes, crossings, rests, ctx, changes, stack):  # type: ign
         first = crossings.node[k]
         if i < 0:
             label = numba.int64(crossings.label[k])
-            vague = t.needs_text[label] == COMPARED and not exact and count >= 0
+            compared = t.needs_text[label] == COMPARED
+            vague = not exact and (t.needs_text[label] == KEPT or (compared and count >= 0))
             fresh = 1
-            if vague and count > 0:
+            if vague and compared and count > 0:
                 t.asked[ALONE] = 1
                 fresh = freshness(crossings, k, rests, count)
                 vague = fresh >= 0
@@ -343,6 +345,9 @@ def walk_crossing(t, nodes, crossings, rests, ctx, changes, stack):  # type: ign
                 if alike and pair >= DEAD:
                     known = label
                     known_pair = pair
+            if pair == NEED_EXACT and not exact:
+                exact = True
+                continue
             if pair < DEAD:
                 stack[place] = k
                 stack[place + 1] = -1

@@ -41,6 +41,8 @@ SPECS: list[Spec] = [
     sg.JsonSchema(NESTED, property_order="any", whitespace="any"),
     sg.JsonSchema({"type": "number", "minimum": -1, "multipleOf": 0.5}, whitespace="compact"),
     sg.JsonSchema(True),
+    sg.JsonSchema({"uniqueItems": True, "items": {"properties": {"a": {"type": "string"}}}}),
+    sg.JsonSchema({"type": "array", "uniqueItems": True, "items": {"enum": ["a", "ab", "é"]}}),
     sg.Regex("(a|b)*abb(12)?"),
     sg.Regex("(?:a{1,3}é|[^x]{0,4})\\d+"),
     sg.Choice(["true", "truth", "tr", "é12"]),

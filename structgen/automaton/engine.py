@@ -23,8 +23,8 @@ from structgen.automaton.checked import (
     with_sets,
 )
 from structgen.automaton.completion import Completions
+from structgen.automaton.kept import KeptValues
 from structgen.automaton.lexer import LexState
-from structgen.automaton.lexicon import Preset
 from structgen.automaton.machine import (
     Check,
     Frame,
@@ -34,6 +34,7 @@ from structgen.automaton.machine import (
     Once,
     Pop,
     Push,
+    Recall,
     Stack,
     Tick,
 )
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
-_PRESET = ("frames", "moves", "checklists", "sets", "same", "allowed")
-_KINDS = {Goto: "GOTO", Once: "ONCE", Tick: "TICK", Push: "PUSH"}
+_KINDS = {Goto: "GOTO", Once: "ONCE", Recall: "RECALL", Tick: "TICK", Push: "PUSH"}
 
 
 class Engine(Numbering, Automaton):
@@ -64,14 +64,16 @@ class Engine(Numbering, Automaton):
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
         self._taken = TakenKeys(self.text, self._k.TAKEN)
-        self._checks: dict[int, dict[int, int]] = {}  # of a frame that others begin as: by label
-        self._pushes: dict[Hashable, dict[int, int]] = {}  # by `Frame.opens`: what a label opens
+        self._kept = KeptValues(self)
+        #: of a frame that others begin as, what labels do; by `Frame.opens`, what labels open
+        self.checks: dict[int, dict[int, int]] = {}
+        self.pushes: dict[Hashable, dict[int, int]] = {}
         if saved is None:
             preset = self.machine.lexicon.preset
-            self._checks = {f: {**m} for f, m in preset.checks.items()}
-            self._pushes = {opens: {**m} for opens, m in preset.pushes.items()}
+            self.checks = {f: {**m} for f, m in preset.checks.items()}
+            self.pushes = {opens: {**m} for opens, m in preset.pushes.items()}
             start = self._frame(self.machine.start, (OPEN, -1, -1))
-            ctx = self._doors.context(self.tables_at, start, -1, -1, -1)
+            ctx = self._doors.context(self.tables_at, start, -1, -1, -1, -1)
             self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | ctx
         else:
             self.start = saved.start
@@ -199,11 +201,13 @@ class Engine(Numbering, Automaton):
         if code == k.NEED_ROW:
             self.fill(int(need[0]))
         elif code == k.NEED_MOVE:
-            self._move(int(need[0]), int(need[1]))
+            self.move(int(need[0]), int(need[1]))
         elif code == k.NEED_EVENT:
             self._event(int(need[0]), int(need[1]))
         elif code == k.NEED_STATES:
             self.make_room(*need[:2].tolist())
+        elif code == k.NEED_EXACT:  # of no position that a text leads to
+            raise foreign()
         else:
             self._grow()
 
@@ -234,17 +238,18 @@ class Engine(Numbering, Automaton):
                 keep_checklist(self.tables, self.tables_at, checklist, frame.checklist)
         alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
         plain = lexeme if frame.is_scalar else 0
+        begin = -2 - lexeme if frame.recalls else lexeme
         self.tables.frames[number] = (
-            entry, lexeme, frame.low, frame.high, bits, checklist, alike, begun, plain,
+            entry, begin, frame.low, frame.high, bits, checklist, alike, begun, plain,
         )  # fmt: skip
-        for label, code in self._checks.get(begun, {}).items():
+        for label, code in self.checks.get(begun, {}).items():
             self._write(number, label, code)
-        for label, opened in self._pushes.get(frame.opens, {}).items():
+        for label, opened in self.pushes.get(frame.opens, {}).items():
             self._write(number, label, self._k.PUSH << 56 | opened << 28 | begun)
 
-    def _move(self, frame: int, label: int) -> None:
+    def move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""
-        move = self._ask_machine(frame, label, b"")
+        move = self._ask_machine(self.machine.event, frame, label, b"")
         k, code = self._k, self._k.DEAD
         if isinstance(move, Pop):
             code = k.POP << 56 | self.label_id(move.label, (-1 - frame, label)) << 28
@@ -254,10 +259,10 @@ class Engine(Numbering, Automaton):
             code = self._code(move, numbers)
         self._write(frame, label, code)
         if isinstance(move, Check):
-            self._checks.setdefault(int(self.tables.frames[frame, k.BEGUN]), {})[label] = code
+            self.checks.setdefault(int(self.tables.frames[frame, k.BEGUN]), {})[label] = code
         opens = self.frame(frame).opens
         if isinstance(move, Push) and opens is not None:
-            self._pushes.setdefault(opens, {})[label] = numbers[0]
+            self.pushes.setdefault(opens, {})[label] = numbers[0]
 
     def _write(self, frame: int, label: int, code: int) -> None:
         """Write a move down."""
@@ -281,65 +286,59 @@ class Engine(Numbering, Automaton):
             second = move.position
         elif isinstance(move, Push):
             second = numbers[1]
+        elif not isinstance(move, Pop):
+            second = k.KEEPS if move.keeps else 0
         return getattr(k, kind) << 56 | numbers[0] << 28 | second  # type: ignore[no-any-return]
 
     def _event(self, ctx: int, label: int) -> None:
-        """Write down where a label leads that depends on the text of a context."""
-        contexts, k = self.tables.contexts, self._k
-        move = self._ask_machine(int(contexts[ctx, k.FRAME]), label, self.text(ctx))
-        pair = k.DEAD
-        if move is not None:
-            if not isinstance(move, Goto):
-                raise foreign()
-            frame = self._frame(move.frame, (TEXT, ctx, label))
-            beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED]].tolist()
-            after = self.ask(self._doors.context, frame, *beside)
-            pair = (int(self.tables.frames[frame, k.ENTRY]) << 32) | after
+        """Write down where a label leads that depends on what a context remembers or keeps."""
+        k, at = self._k, int(self.tables.contexts[ctx, self._k.FRAME])
+        if self.frame(at).recalls and label != k.SKIP_LABEL:
+            pair = self._read_again(ctx)
+        else:
+            pair = self._asked(ctx, at, label)
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):
             self.tables = t = t._replace(events=self._rehashed(t.events))
         k.insert(t.events, (ctx << 32) | label, pair)
         t.sizes[2] += 1
 
-    def _ask_machine(self, frame: int, label: int, text: bytes) -> Move | None:
+    def _read_again(self, ctx: int) -> int:
+        """The pair after the text of a context in a frame that recalls what is kept."""
+        walk = int(self.tables.asked[self._k.OF])
+        self.tables.asked[self._k.OF] = -1  # so that it is not left open once more
+        pair = self.fire(int(self.tables.contexts[ctx, self._k.BASE]), self._k.SKIP_LABEL)
+        if pair >= 0:
+            pair, _ = self.run(pair, self.text(ctx))
+        self.tables.asked[self._k.OF] = walk
+        return pair
+
+    def _asked(self, ctx: int, at: int, label: int) -> int:
+        """The pair after a label in frame `at` of a context, as the machine has it."""
+        contexts, k = self.tables.contexts, self._k
+        if self.tables.needs_text[label] == k.LOOKED_AT:
+            move = self._ask_machine(self.machine.event, at, label, self.text(ctx))
+            if not isinstance(move, Goto | None):
+                raise foreign()
+            found = None if move is None else move.frame
+        else:
+            found = self._ask_machine(self.machine.recalled, at, label, self._kept.of(ctx))
+        if found is None:
+            return int(k.DEAD)
+        frame = self._frame(found, (TEXT, ctx, label))
+        beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED, k.READ]].tolist()
+        after = self.ask(self._doors.context, frame, *beside)
+        begin = k.LEXEME if label == k.SKIP_LABEL else k.ENTRY
+        return int(self.tables.frames[frame, begin]) << 32 | after
+
+    def _ask_machine(self, ask: Callable[..., Any], frame: int, label: int, read: Any) -> Any:
         try:
-            return self.machine.event(self.frame(frame), self.label(label), text)
+            return ask(self.frame(frame), self.label(label), read)
         except RecursionError as error:
             raise BudgetError(
                 "deciding what may come next takes too many nested steps",
                 hint="nest schemas with uniqueItems, contains or not less deeply",
             ) from error
-
-    def preset(self) -> Preset:
-        """All frames that can be reached, with their moves, for a lexicon."""
-        k, number = self._k, 0
-        while number < len(self._frames):
-            row = self.tables.frames[number]
-            if row[k.ALIKE] == number:
-                for label in self._labels_behind(int(row[k.LEXEME])):
-                    if self._k.lookup(self.tables.moves, number << 32 | label) == k.UNKNOWN:
-                        self._move(number, label)
-            number += 1
-        return Preset(
-            tuple(self._frames),
-            tuple(self._checklist_ids),
-            {name: getattr(self.tables, name) for name in _PRESET},
-            {place: int(self.tables.sizes[place]) for place in (4, 8, 10, 11, 12)},
-            self._checks,
-            self._pushes,
-        )
-
-    def _labels_behind(self, q: int) -> list[int]:
-        """The labels with which a lexeme can end that begins with lexer state `q`."""
-        seen, todo, found = {q}, [q], dict[int, None]()
-        while todo:
-            at = todo.pop()
-            row = np.append(self.targets(at), -2 - self.tables.accept[at])
-            found |= dict.fromkeys(label for label in (-2 - row).tolist() if label >= 2)
-            fresh = set(row[row >= 0].tolist()) - seen
-            seen |= fresh
-            todo += fresh
-        return [*found]
 
     # -- growth ---------------------------------------------------------------------------------
 

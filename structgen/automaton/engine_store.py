@@ -34,7 +34,7 @@ _WHOLE = (
 )  # fmt: skip
 _COLUMNS = {
     "guard": 2, "within": 14, "words": 3, "spans": 3,
-    "frames": 9, "contexts": 6, "moves": 2, "events": 2, "checklists": 7,
+    "frames": 9, "contexts": 7, "moves": 2, "events": 2, "checklists": 7,
 }  # fmt: skip
 _RUNS = {"run_starts": np.int32, "run_bytes": np.uint8, "run_targets": np.int32}
 _ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")

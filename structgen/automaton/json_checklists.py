@@ -13,6 +13,7 @@ import numpy as np
 
 from structgen.automaton.json_frames import JsonFrame, Thread
 from structgen.automaton.json_lexemes import Layout, after_member, before_lexeme, key_start
+from structgen.automaton.json_word_arrays import Words
 from structgen.automaton.lexer import LexState
 from structgen.automaton.machine import Check, Checklist, Goto, Move, Once, Pop, Tick
 from structgen.spec.json_exprs import Expr
@@ -59,6 +60,7 @@ class Checklists:
         self._node_of = node_of
         self._begin = begin
         self._made: dict[tuple[int, ObjectPlan], Names] = {} if free is None else free._made.copy()
+        self._words: dict[Thread, Words] = {}
 
     def opened(self, threads: tuple[Thread, ...]) -> JsonFrame | None:
         """The frame of an object just opened; None if its frames must know by themselves."""
@@ -71,9 +73,22 @@ class Checklists:
             self._begin_open(names)
         return names.open
 
+    def listed(self, threads: tuple[Thread, ...]) -> JsonFrame | None:
+        """The same of an array just opened."""
+        words = threads[0].plan.listed if len(threads) == 1 else None
+        if words is None:
+            return None
+        (thread,) = threads
+        if thread not in self._words:
+            node = self._node_of(thread.plan.child(0))
+            self._words[thread] = Words(thread, node, words, self._layout)
+        return self._words[thread].open
+
     def event(self, frame: JsonFrame, label: Hashable) -> Move | None:
         """What a label does, other than to open a value (see `Machine.event`)."""
         names = frame.checklist
+        if isinstance(names, Words):
+            return names.event(frame, label)
         if not isinstance(names, Names):
             return None
         kind, value = label if isinstance(label, tuple) else (label, 0)
@@ -160,9 +175,13 @@ def ticked(frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
     """A frame whose progress says what has been ticked off beside `frame`."""
     (thread,) = frame.threads
     plan = thread.plan
-    seen = frozenset(plan.names[i] for i in positions)
     found = JsonFrame(frame.kind, frame.stage)
-    found.threads = (thread._replace(progress=plan.start._replace(seen=seen)),)
+    if frame.kind == "array":
+        progress = plan.with_words(positions)
+    else:
+        seen = frozenset(plan.names[i] for i in positions)
+        progress = plan.start._replace(seen=seen)
+    found.threads = (thread._replace(progress=progress),)
     found.vector, found.others = frame.vector, frame.others
     found.lexeme, found.entry = frame.lexeme, frame.entry
     return found

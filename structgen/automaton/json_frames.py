@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
-from structgen.automaton.machine import Frame, Stack
+from structgen.automaton.machine import Frame, Kept, Stack
 from structgen.automaton.regex import Regex
 from structgen.spec.json_costs import Costs, required
 from structgen.spec.json_items import Items
 from structgen.spec.json_nodes import Node
-from structgen.spec.json_values import Value
+from structgen.spec.json_values import Value, members
 
 
 class Thread(NamedTuple):
@@ -31,41 +32,39 @@ class JsonFrame(Frame):
     """An open value and what comes next in it.
 
     kind: "root", "object", "array" or "end". stage: "open" (just opened), "key" (after a comma),
-    "value" (a child comes next, and fits one of `vector`), "after" (a child has just ended).
-    built: items, or keys and values, in turn, as far as read; None where nobody will ask for them.
-    watched: whether somebody will ask for the value of the pending child; apart: whether it must
-    not have come before in the same array, which its text says. item: of a fresh array, the frame
-    for its first item; None if there can be none.
+    "value" (a child comes next, and fits one of `vector`), "after" (a child has just ended), "read"
+    (the same, and the plans are to note its value), "next" (after the comma of an array, before the
+    plans have recalled what was read).
+    kept: whether somebody will ask for the open value as a whole; key: the name of the pending
+    member then, None if it has none. watched: whether somebody will ask for the pending child;
+    apart: whether it must not have come before in the same array, which its text says. item: of a
+    fresh array, the frame for its first item; None if there can be none.
     """
 
     __slots__ = (
-        "apart", "built", "item", "kind", "others", "stage", "threads", "vector", "watched",
+        "apart", "item", "kept", "key", "kind", "others", "stage", "threads", "vector", "watched",
     )  # fmt: skip
 
     def __init__(self, kind: str, stage: str) -> None:
         self.entry, self.low, self.high, self.allowed = None, 0, 0, None
-        self.checklist, self.alike, self.begun, self.is_scalar = None, self, self, False
+        self.checklist, self.alike, self.begun = None, self, self
+        self.is_scalar = self.recalls = False
         self.opens = None
         self.kind = kind
         self.stage = stage
         self.threads: tuple[Thread, ...] = ()
         self.vector: tuple[Node, ...] = ()
-        self.built: tuple[Any, ...] | None = None
+        self.key: str | None = None
         self.item: JsonFrame | None = None
-        self.watched = self.apart = False
+        self.kept = self.watched = self.apart = False
         self.others: tuple[Regex, ...] = ()  # languages of keys without a name that may come next
 
-    def begin_as(self, other: JsonFrame) -> None:
-        """Begin with what another frame begins with."""
-        self.entry, self.lexeme, self.is_scalar = other.entry, other.lexeme, other.is_scalar
-        self.low, self.high, self.allowed = other.low, other.high, other.allowed
-        self.others = other.others
 
-
-def settled(t: Thread, value: Value, mask: int) -> Thread:
+def settled(t: Thread, mask: int) -> Thread:
     """A thread after a child that fits the nodes in `mask`."""
     known = tuple(bool(mask >> i & 1) for i in t.asked)
-    return Thread(t.owner, t.plan, t.plan.settle(t.progress, value, known))
+    progress = t.plan.settle(t.progress, known)
+    return Thread(t.owner, t.plan.after(progress), progress)
 
 
 def told_apart(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
@@ -93,6 +92,24 @@ def next_others(frame: JsonFrame) -> tuple[Regex, ...]:
     return tuple(dict.fromkeys(languages))
 
 
+def unquoted(text: bytes) -> str:
+    """A key, from what is spelled between its quotes, the last one included."""
+    key: str = json.loads(b'"' + text)
+    return key
+
+
+def whole(frame: JsonFrame, kept: list[Kept]) -> Value:
+    """The array or object that closed in `frame`, from what was kept inside of it."""
+    if frame.kind == "array":
+        return tuple(read.value for read in kept)
+    return members((_key_of(read), read.value) for read in kept)
+
+
+def _key_of(read: Kept) -> str:
+    frame: Any = read.frame
+    return unquoted(read.key) if frame.key is None else frame.key
+
+
 Below = Stack[JsonFrame]
 
 
@@ -109,12 +126,12 @@ def remaining(stack: Below, costs: Costs) -> int:
             size + _after(stack, need) for need, size in pending if size is not None
         )
     least = int(frame.stage == "key")
-    opened = frame.stage in ("open", "key")
+    opened = frame.stage in ("open", "key", "next")
     sizes: list[int] = []
     for t in frame.threads:
         inner = (t.progress, opened, least) if frame.kind == "object" else (t.progress, opened)
         sizes.append(t.plan.cost(*inner) + _after(stack.below, t.owner))
-    return min(sizes)
+    return min(sizes) + (frame.stage == "next")
 
 
 def least_behind(stack: Below) -> int:
@@ -143,7 +160,7 @@ def _after(stack: Below | None, need: int) -> int:
         for t in pending.frame.threads:
             outer = 0 if pending.below is None else pending.below.costs.get(t.owner, 0)
             for fits in {t.need, *t.asked}:
-                known = settled(t, None, 1 << fits | 1 << t.need) if t.asked else t
-                size = t.plan.cost(known.progress, False) + outer
+                known = settled(t, 1 << fits | 1 << t.need) if t.asked else t
+                size = known.plan.cost(known.progress, False) + outer
                 pending.costs[fits] = min(size, pending.costs.get(fits, size))
     return 0 if stack is None else stack.costs.get(need, 0)

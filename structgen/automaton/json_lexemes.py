@@ -90,6 +90,16 @@ class Key:
         return End(("free" if self.takes else "other", mask))
 
 
+@dataclass(frozen=True, slots=True)
+class Word(Key):
+    """The role of strings of a list that are told apart as keys are, and spelled as any value."""
+
+    @property
+    def escapes(self) -> bool:
+        """See `Role.escapes`."""
+        return True
+
+
 def _mask(flags: Sequence[bool]) -> int:
     return sum(1 << i for i, flag in enumerate(flags) if flag)
 
@@ -112,14 +122,18 @@ def wanted(node: Node) -> Wanted:
 
 @lru_cache(maxsize=4096)
 def value_start(
-    vector: tuple[Wanted, ...], brackets: str, kind: str = "value", surrogates: bool = False
+    vector: tuple[Wanted, ...],
+    brackets: str,
+    kinds: tuple[str, str] = ("value", "value"),
+    surrogates: bool = False,
 ) -> LexState:
     """At the start of a value that any of `vector` accepts.
 
     brackets: of `[` and `{` those that can lead to a value, and `]` where it may come instead;
-    kind: of the labels with which scalars end; surrogates: as in `Layout`.
+    kinds: of the labels with which strings end, and other scalars; surrogates: as in `Layout`.
     """
-    watched = kind != "value"
+    texts, kind = kinds
+    watched, recorded = kind != "value", kinds != ("value", "value")
     punctuation: list[tuple[int, LexState | End]] = []
     for text in ("null", "true", "false"):
         mask = _mask([getattr(node, text) for node in vector])
@@ -128,10 +142,10 @@ def value_start(
             punctuation.append((ord(text[0]), then))
     strings = tuple(node.string for node in vector)
     if any(s is not EMPTY for s in strings):
-        role = Scalar(True, kind, surrogates=surrogates and not watched)
+        role = Scalar(True, texts, surrogates=surrogates and texts == "value")
         punctuation.append((ord('"'), Text(strings, role)))
     punctuation += [(ord(char), End(char)) for char in brackets]
-    fork = Fork(tuple(punctuation), recorded=watched)
+    fork = Fork(tuple(punctuation), recorded=recorded)
     found = [comparable(node.number) if watched else node.number for node in vector]
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):

@@ -8,10 +8,9 @@ thread and one node is by far the usual case.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
 
+from structgen.automaton.json_begun import AT_ONCE, beginning
 from structgen.automaton.json_checklists import Checklists, ticked
 from structgen.automaton.json_frames import (
     JsonFrame,
@@ -23,6 +22,8 @@ from structgen.automaton.json_frames import (
     remaining,
     settled,
     told_apart,
+    unquoted,
+    whole,
 )
 from structgen.automaton.json_lexemes import (
     Layout,
@@ -36,36 +37,42 @@ from structgen.automaton.json_lexemes import (
 )
 from structgen.automaton.json_names import NameLists
 from structgen.automaton.lexer import LexState
+from structgen.automaton.lexer_joints import Fork
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import (
     COMPARED,
+    KEPT,
     LOOKED_AT,
     UNUSED,
     Goto,
+    Kept,
     Machine,
     Move,
     Once,
     Pop,
     Push,
+    Recall,
     Stack,
+    goto,
 )
+from structgen.spec.json_cells import spelled
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
-from structgen.spec.json_plans import spelled
 from structgen.spec.json_progress import Take
-from structgen.spec.json_values import Value, members, scalar
+from structgen.spec.json_values import Value, scalar
 
-_TEXTS = {
-    "other": LOOKED_AT,
-    "item": LOOKED_AT,
-    "free": COMPARED,
-    "once": COMPARED,
-}  # by kind of label
+# by kind of label
+_TEXTS = {"later": LOOKED_AT, "other": LOOKED_AT, "item": KEPT, "free": COMPARED, "once": COMPARED}
+_NOWHERE = Fork(())
 
 
 class JsonMachine(Machine[JsonFrame]):
     """Reads JSON texts whose value fits the root node."""
+
+    _frames: dict[Hashable, JsonFrame]
+    _starts: dict[tuple[Node, ...], tuple[LexState, bool]]  # of plain values
+    _checklists: Checklists
 
     def __init__(
         self,
@@ -83,12 +90,10 @@ class JsonMachine(Machine[JsonFrame]):
         self._node_of = node_of
         self._costs = costs
         self._layout = layout
-        self._frames: dict[Hashable, JsonFrame] = {} if free is None else free._frames.copy()
-        self._begun: dict[Hashable, JsonFrame] = {}  # of those that differ in what has been read
-        self._starts: dict[tuple[Node, ...], tuple[LexState, bool]] = {}  # of plain values
-        self._starts |= {} if free is None else free._starts
-        made: Checklists | None = None if free is None else free._checklists
-        self._checklists: Checklists = Checklists(layout, node_of, self._begin, made)
+        self._frames = {} if free is None else free._frames.copy()
+        self._starts = {} if free is None else free._starts.copy()
+        made = None if free is None else free._checklists
+        self._checklists = Checklists(layout, node_of, self._begin, made)
         self._names = NameLists()
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())
@@ -120,24 +125,33 @@ class JsonMachine(Machine[JsonFrame]):
             return self._checklists.event(frame, label)
         if isinstance(label, tuple):
             kind, value = label[0], label[1]
-            if kind in {"value", "item", "closed"}:
-                read = scalar(text) if kind == "item" else label[2] if kind == "closed" else None
-                return _goto(self._close(self._pending(frame), value, read))
+            if kind in {"value", "item", "once"}:
+                return self._close(self._pending(frame), value, once=kind == "once")
             if kind == "free":
                 return self._any_key(frame, value)
-            if kind == "once":
-                after = self._close(self._pending(frame), value)
-                return None if after is None else Once(after)
-            return _goto(self._key(frame, value if kind == "key" else json.loads(b'"' + text)))
+            return goto(self._key(frame, value if kind == "key" else unquoted(text)))
         if label == ",":
-            return _goto(self._comma(frame))
+            return goto(self._comma(frame))
         if label in ("}", "]"):
             owners = self._accepting(frame)
-            if not owners:
-                return None
-            read = _container(frame)
-            return Pop(("value", owners) if frame.built is None else ("closed", owners, read))
+            return Pop(("value", owners)) if owners else None
         return None
+
+    def recalled(self, frame: JsonFrame, _label: Hashable, kept: list[Kept]) -> JsonFrame | None:
+        """See `Machine.recalled`."""
+        if frame.stage == "next":
+            return self._item(frame, [read.value for read in kept])
+        value = kept[-1].value
+        threads = (t._replace(progress=t.plan.noted(t.progress, value)) for t in frame.threads)
+        return self._frame("array", "after", tuple(dict.fromkeys(threads)), kept=frame.kept)
+
+    def value(self, text: bytes) -> Value:
+        """See `Machine.value`."""
+        return scalar(text)
+
+    def whole(self, frame: JsonFrame, kept: list[Kept]) -> Value:
+        """See `Machine.whole`."""
+        return whole(frame, kept)
 
     # -- transitions ----------------------------------------------------------------------------
 
@@ -148,32 +162,39 @@ class JsonMachine(Machine[JsonFrame]):
             for owner, node in enumerate(frame.vector)
             for plan in plans(node)
         )
-        if kind == "array" and not frame.watched:
+        opened = None
+        if not frame.watched:
+            once = self._checklists.opened if kind == "object" else self._checklists.listed
+            opened = once(threads)
+        if kind == "array":
             threads = told_apart(threads)
-        built = () if frame.watched else None
-        opened = self._checklists.opened(threads) if kind == "object" and built is None else None
-        return Push(opened or self._frame(kind, "open", threads, (), built), frame.begun)
+        return Push(opened or self._frame(kind, "open", threads, kept=frame.watched), frame.begun)
 
-    def _close(self, frame: JsonFrame, mask: int, value: Value = None) -> JsonFrame | None:
-        """The frame after a child that fits the nodes in `mask`, whose value may be asked for."""
+    def _close(self, frame: JsonFrame, mask: int, once: bool) -> Move | None:
+        """What happens after a child that fits the nodes in `mask`, and comes `once`."""
         if frame.kind == "root":
-            return self._end
+            return Goto(self._end)
         threads = tuple(
-            dict.fromkeys(settled(t, value, mask) for t in frame.threads if mask >> t.need & 1)
+            dict.fromkeys(settled(t, mask) for t in frame.threads if mask >> t.need & 1)
         )
-        built = None if frame.built is None else (*frame.built, value)
-        return self._frame(frame.kind, "after", threads, (), built) if threads else None
+        if not threads:
+            return None
+        if frame.kind == "array" and not once and any(t.plan.notes(t.progress) for t in threads):
+            return Recall(self._frame("array", "read", threads, kept=frame.kept))
+        after = self._frame(frame.kind, "after", threads, kept=frame.kept)
+        return Once(after, frame.watched) if once else Goto(after, frame.watched)
 
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
-        if frame.kind == "array":
+        if frame.kind == "array" and not any(t.plan.recalls(t.progress) for t in frame.threads):
             return self._item(frame)
         threads = tuple(t for t in frame.threads if t.plan.may_go_on(t.progress))
-        return self._frame("object", "key", threads, (), frame.built) if threads else None
+        stage = "next" if frame.kind == "array" else "key"
+        return self._frame(frame.kind, stage, threads, kept=frame.kept) if threads else None
 
-    def _item(self, frame: JsonFrame) -> JsonFrame | None:
-        """The frame in which the next item of an array is pending."""
-        taken = [(t, take) for t in frame.threads for take in t.plan.takes(t.progress)]
-        return self._want(frame, taken, frame.built)
+    def _item(self, frame: JsonFrame, values: Iterable[Value] = ()) -> JsonFrame | None:
+        """The frame in which the next item of an array is pending, after these values."""
+        ready = ((t, t.plan.recalled(t.progress, values)) for t in frame.threads)
+        return self._want(frame, [(t, take) for t, at in ready for take in t.plan.takes(at)])
 
     def _any_key(self, frame: JsonFrame, mask: int) -> Once | None:
         """The frame after some key without a name, which is in the languages of `mask`."""
@@ -184,18 +205,15 @@ class JsonMachine(Machine[JsonFrame]):
             if mask >> (frame.others.index(cell.loose) + 1) & 1  # the first is that of the names
             for take in t.plan.takes_of(t.progress, cell, left)
         ]
-        after = self._want(frame, taken, None)
+        after = self._want(frame, taken)
         return None if after is None else Once(after)
 
     def _key(self, frame: JsonFrame, key: str) -> JsonFrame | None:
         taken = [(t, take) for t in frame.threads for take in t.plan.takes(t.progress, key)]
-        return self._want(frame, taken, None if frame.built is None else (*frame.built, key))
+        return self._want(frame, taken, key if frame.kept else None)
 
     def _want(
-        self,
-        frame: JsonFrame,
-        taken: list[tuple[Thread, Take]],
-        built: tuple[Any, ...] | None,
+        self, frame: JsonFrame, taken: list[tuple[Thread, Take]], key: str | None = None
     ) -> JsonFrame | None:
         """The frame in which each thread wants its child and will then have its new progress."""
         if not taken:
@@ -214,7 +232,7 @@ class JsonMachine(Machine[JsonFrame]):
             for t, take in taken
         )
         threads = tuple(dict.fromkeys(threads))
-        return self._frame(frame.kind, "value", threads, tuple(nodes), built)
+        return self._frame(frame.kind, "value", threads, tuple(nodes), frame.kept, key)
 
     def _pending(self, frame: JsonFrame) -> JsonFrame:
         """The frame that waits for a value: of a fresh array, the one for its first item."""
@@ -237,25 +255,19 @@ class JsonMachine(Machine[JsonFrame]):
         stage: str,
         threads: tuple[Thread, ...],
         vector: tuple[Node, ...] = (),
-        built: tuple[Any, ...] | None = None,
+        kept: bool = False,
+        key: str | None = None,
     ) -> JsonFrame:
-        key = (kind, stage, threads, vector, built)
-        frame = self._frames.get(key)
+        known = (kind, stage, threads, vector, kept, key)
+        frame = self._frames.get(known)
         if frame is None:
             frame = JsonFrame(kind, stage)
-            frame.threads, frame.vector, frame.built = threads, vector, built
-            watches = any(t.plan.watches(t.progress) for t in threads)
-            frame.watched = built is not None or watches
-            frame.apart = kind == "array" and any(map(is_apart, threads))
-            shared = built is not None and not (kind == "array" and stage == "open")
-            alike = self._begun.get(key[:-1]) if shared else None
-            if alike is None:
-                self._begin(frame)
-            else:  # of what has been read only that matters which the threads know
-                frame.begin_as(alike)
-            self._frames[key] = frame
-            if shared:
-                self._begun[key[:-1]] = frame
+            frame.threads, frame.vector, frame.kept, frame.key = threads, vector, kept, key
+            arrays = threads if kind == "array" else ()
+            frame.watched = kept or any(t.plan.watches(t.progress) for t in arrays)
+            frame.apart = any(map(is_apart, arrays))
+            self._begin(frame)
+            self._frames[known] = frame
         return frame
 
     def _begin(self, frame: JsonFrame) -> None:
@@ -270,6 +282,13 @@ class JsonMachine(Machine[JsonFrame]):
                 frame.entry = before_lexeme(layout.head if frame.kind == "root" else layout.inner)
             frame.lexeme = self._value_start(frame, closing=False)
             frame.opens = None if frame.watched else frame.vector
+        elif frame.stage == "next":
+            frame.entry = before_lexeme(layout.inner) or AT_ONCE
+            item = self._item(frame)
+            frame.lexeme = beginning(item.vector if item else (), self._costs, layout)
+            frame.recalls = True
+        elif frame.stage == "read":
+            frame.lexeme = _NOWHERE
         elif frame.stage == "after":
             more = any(t.plan.may_go_on(t.progress) for t in frame.threads)
             bracket = "}" if frame.kind == "object" else "]"
@@ -291,7 +310,7 @@ class JsonMachine(Machine[JsonFrame]):
         """
         threads = frame.threads
         plan, progress = threads[0].plan, threads[0].progress
-        takes = frame.built is None and all(t.plan.is_by_cell(t.progress) for t in threads)
+        takes = all(t.plan.is_by_cell(t.progress) for t in threads)
         cells = [cell for t in threads for cell in t.plan.open_cells(t.progress)] if takes else []
         if len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
             takes = True
@@ -316,8 +335,9 @@ class JsonMachine(Machine[JsonFrame]):
         brackets += "]" * closing
         scalars = tuple(wanted(node) for node in vector)
         frame.is_scalar = not brackets
-        kind = "item" if frame.watched else "once" if frame.apart else "value"
-        lexeme = value_start(scalars, brackets, kind, self._layout.surrogates)
+        kind = "item" if frame.watched else "value"
+        kinds = "once" if frame.apart else kind, kind
+        lexeme = value_start(scalars, brackets, kinds, self._layout.surrogates)
         if plain:
             self._starts[vector] = lexeme, frame.is_scalar
         return lexeme
@@ -332,16 +352,16 @@ class JsonMachine(Machine[JsonFrame]):
             return "the end of the text"
         if frame.stage == "value":
             return self._wanted(frame)
-        if frame.stage == "after":
+        if frame.stage in ("after", "read"):
             if any(t.plan.may_go_on(t.progress) for t in frame.threads):
                 wanted.append("','")
         elif frame.kind == "array":
-            pending = self._pending(frame)
-            wanted += [self._wanted(pending)] * (pending is not frame)
+            pending = frame.item or self._item(frame)
+            wanted += [] if pending is None else [self._wanted(pending)]
         else:
             others = bool(next_others(frame))
             wanted += json_words.keys(next_names(frame), others=others)
-        if closing and frame.stage != "key":
+        if closing and frame.stage not in ("key", "next"):
             wanted.append("'}'" if frame.kind == "object" else "']'")
         return " or ".join(wanted)
 
@@ -354,7 +374,7 @@ class JsonMachine(Machine[JsonFrame]):
 
     def words(self, frame: JsonFrame) -> list[tuple[Hashable, bytes]] | None:
         """See `Machine.words`: where one of some names must come."""
-        if frame.kind != "object" or frame.stage not in ("open", "key") or frame.built is not None:
+        if frame.kind != "object" or frame.stage not in ("open", "key") or frame.kept:
             return None
         if next_others(frame) or (frame.stage == "open" and self._accepting(frame)):
             return None
@@ -378,14 +398,3 @@ class JsonMachine(Machine[JsonFrame]):
     def floor(self, stack: Stack[JsonFrame]) -> int:
         """See `Machine.floor`."""
         return least_behind(stack)
-
-
-def _goto(frame: JsonFrame | None) -> Goto | None:
-    return None if frame is None else Goto(frame)
-
-
-def _container(frame: JsonFrame) -> Value:
-    """The array or object that has been read, None where nobody asks for it."""
-    if frame.built is None or frame.kind == "array":
-        return frame.built
-    return members(zip(frame.built[::2], frame.built[1::2], strict=True))

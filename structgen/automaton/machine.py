@@ -10,14 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from structgen.automaton.lexer import End, LexState, Text, Vector
 from structgen.automaton.lexicon import Lexicon, lexicon_of
 from structgen.automaton.regex import Regex
 
 END_OF_TEXT = "end"  #: the label with which the whole text may end
-UNUSED, LOOKED_AT, COMPARED = 0, 1, 2  #: what the text of a lexeme is needed for
+UNUSED, LOOKED_AT, COMPARED, KEPT = 0, 1, 2, 3  #: what the text of a lexeme is needed for
 SKIP = "skip"  #: the label that leads from the entry of a frame to its lexeme
 
 
@@ -32,13 +32,16 @@ class Frame:
     low, high: of a lexeme that is one of several names, those with a position in this range count;
     allowed: and whose bit is set in these bytes, None for all; checklist: and that is not ticked
     off there. alike: a frame in which all labels do the same that the lexeme can end with;
-    begun: one in which those of scalars do; is_scalar: whether nothing but a scalar can come.
+    begun: one in which those of scalars do; is_scalar: whether nothing but a scalar can come;
+    recalls: whether what comes after the entry depends on what is kept, so that SKIP is asked for.
+    The lexeme then says how a text can begin whatever is kept; where it ends, the text, LOOKED_AT,
+    is read again.
     opens: equal in frames in which each label opens the same, while `begun` waits; None if none do.
     """
 
     __slots__ = (
         "alike", "allowed", "begun", "checklist", "entry", "high", "is_scalar", "lexeme", "low",
-        "opens",
+        "opens", "recalls",
     )  # fmt: skip
 
     def __init__(self, lexeme: LexState, entry: LexState | None = None) -> None:
@@ -50,7 +53,7 @@ class Frame:
         self.checklist: Checklist | None = None
         self.alike: Frame = self
         self.begun: Frame = self
-        self.is_scalar = False
+        self.is_scalar = self.recalls = False
         self.opens: Hashable = None
 
 
@@ -75,15 +78,29 @@ class Checklist:
 
 
 class Goto(NamedTuple):
-    """The frame becomes another one."""
+    """The frame becomes another one. keeps: what has just been read is kept beside it."""
 
     frame: Frame
+    keeps: bool = False
+
+
+def goto(frame: Frame | None) -> Goto | None:
+    """The move to a frame, if there is one."""
+    return None if frame is None else Goto(frame)
 
 
 class Once(NamedTuple):
     """The same, unless the text just read (a JSON string, as spelled) was taken in it before."""
 
     frame: Frame
+    keeps: bool = False
+
+
+class Recall(NamedTuple):
+    """The same, and the label happens once more, there: what it does depends on what is kept."""
+
+    frame: Frame
+    keeps: bool = True
 
 
 class Tick(NamedTuple):
@@ -112,7 +129,15 @@ class Pop(NamedTuple):
     label: Hashable
 
 
-Move = Goto | Once | Tick | Check | Push | Pop
+class Kept(NamedTuple):
+    """A value that was kept: the frame in which it was read, and the text taken last before it."""
+
+    frame: Frame
+    key: bytes
+    value: Any
+
+
+Move = Goto | Once | Recall | Tick | Check | Push | Pop
 
 
 FrameT = TypeVar("FrameT", bound=Frame)
@@ -150,6 +175,21 @@ class Machine(ABC, Generic[FrameT]):
         move is a Goto then); b"" for others. The same arguments give the same frames.
         """
 
+    def recalled(self, _frame: FrameT, _label: Hashable, _kept: list[Kept]) -> FrameT | None:
+        """The frame after a label that depends on the values kept beside `frame`, if it is allowed.
+
+        That is SKIP where the frame recalls, or a label that a Recall led there.
+        """
+        return None
+
+    def value(self, text: bytes) -> Any:
+        """The value of a lexeme that is kept, from its text."""
+        return text
+
+    def whole(self, _frame: FrameT, kept: list[Kept]) -> Any:
+        """The value that closed in `frame`, from those kept inside of it."""
+        return tuple(kept)
+
     def ticked(self, frame: FrameT, _positions: Iterable[int]) -> FrameT:
         """The frame that knows by itself what is ticked off beside it, for `cost` and the like."""
         return frame
@@ -169,7 +209,7 @@ class Machine(ABC, Generic[FrameT]):
     @staticmethod
     @abstractmethod
     def needs_text(label: Hashable) -> int:
-        """Whether the text is UNUSED, LOOKED_AT by `event`, or COMPARED with others by `Once`."""
+        """What the text is for: UNUSED, LOOKED_AT by `event`, COMPARED by `Once`, or KEPT."""
 
     @abstractmethod
     def expected(self, frame: FrameT) -> str:

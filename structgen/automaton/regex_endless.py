@@ -13,8 +13,9 @@ from structgen.automaton.regex import (
     alt,
     complement,
     intersect,
+    shortest,
 )
-from structgen.automaton.regex_nodes import Alt, And, Literal, Not
+from structgen.automaton.regex_nodes import Alt, And, Literal, Not, Words
 
 MAX_STATES = 200  # of a language, looked at to see that it never runs out of words
 
@@ -27,6 +28,14 @@ def is_infinite(language: Regex) -> bool:
 def is_single(language: Regex) -> bool:
     """Whether a language plainly has exactly one word."""
     return isinstance(language, Literal) or language is EPSILON
+
+
+def members(language: Regex) -> list[str] | None:
+    """All words of a language that is a list of them, None of others."""
+    if isinstance(language, Words):
+        return language.members()
+    word = shortest(language) if is_single(language) else None
+    return [] if language is EMPTY else None if word is None else [word]
 
 
 @lru_cache(maxsize=4096)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structgen.automaton import listing, spelling
+from structgen.automaton.kept import KeptValues
 from structgen.automaton.lexer import End, LexState, free_form
-from structgen.automaton.machine import Frame
+from structgen.automaton.machine import LOOKED_AT, Frame
 from structgen.automaton.origins import (
     BEFORE,
     FRAME,
@@ -40,6 +41,7 @@ def replay(numbers: Numbering, origins: Origins) -> None:
     """
     for q in np.flatnonzero(numbers.tables.filled[: numbers.states_made] == 0).tolist():
         numbers.fill_saved(q)  # rows of keys are made from other rows
+    kept = KeptValues(numbers)
     try:
         todo: dict[int, Iterator[Any]] = {
             STATE: iter(origins.states),
@@ -53,22 +55,27 @@ def replay(numbers: Numbering, origins: Origins) -> None:
             elif birth == LABEL:
                 numbers.label_id(_label_from(numbers, *origin), origin)
             else:
-                numbers.frame_id(_frame_from(numbers, *origin), origin)
+                numbers.frame_id(_frame_from(numbers, kept, *origin), origin)
     except (IndexError, KeyError, StopIteration, AttributeError, TypeError) as error:
         raise foreign() from error
 
 
-def _frame_from(numbers: Numbering, kind: int, source: int, label: int) -> Frame:
+def _frame_from(numbers: Numbering, kept: KeptValues, kind: int, source: int, label: int) -> Frame:
     machine = numbers.machine
     if source < 0:
         start: Frame = machine.start
         return start
-    number = source
-    if kind == TEXT:
-        number = int(numbers.tables.contexts[source, numbers.kernel_tables.FRAME])
-    text = numbers.text(source) if kind == TEXT else b""
-    move = machine.event(numbers.frame(number), numbers.label(label), text)
-    return frames_of(move)[max(kind, 0)]
+    if kind != TEXT:
+        move = machine.event(numbers.frame(source), numbers.label(label), b"")
+        return frames_of(move)[kind]
+    frame = numbers.frame(int(numbers.tables.contexts[source, numbers.kernel_tables.FRAME]))
+    if machine.needs_text(numbers.label(label)) == LOOKED_AT:
+        move = machine.event(frame, numbers.label(label), numbers.text(source))
+        return frames_of(move)[0]
+    found: Frame | None = machine.recalled(frame, numbers.label(label), kept.of(source))
+    if found is None:
+        raise foreign()
+    return found
 
 
 def _state_from(numbers: Numbering, origin: int) -> LexState:

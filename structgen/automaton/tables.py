@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.lexicon import Lexicon
-from structgen.automaton.machine import Check, Frame, Goto, Machine, Move, Once, Push, Tick
+from structgen.automaton.machine import (
+    Check,
+    Frame,
+    Goto,
+    Machine,
+    Move,
+    Once,
+    Push,
+    Recall,
+    Tick,
+)
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 from structgen.paged import paged
@@ -30,7 +40,7 @@ def fresh_tables(machine: Machine[Any]) -> Any:
     return kernels("tables").Tables(
         rows=paged(max(len(lexicon.states) + STATES, ROWS), 256),
         spans=paged(SPANS, 3),
-        contexts=np.empty((CONTEXTS, 6), np.int32),
+        contexts=np.empty((CONTEXTS, 7), np.int32),
         origin=np.empty(CONTEXTS, np.int64),
         info=addresses(),
         common=lexicon.rows,
@@ -171,7 +181,7 @@ def frames_of(move: Move | None) -> tuple[Frame, ...]:
     """
     if isinstance(move, Push):
         return (move.frame, move.waiting)
-    if isinstance(move, Goto | Once | Tick):
+    if isinstance(move, Goto | Once | Recall | Tick):
         return (move.frame,)
     if isinstance(move, Check):
         return tuple(frame for frame in move.checklist.after if frame is not None)

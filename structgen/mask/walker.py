@@ -100,6 +100,8 @@ class Walker(Masks):
             self._known.say(q, kind)
             if self._told is not None and q < self._shared:
                 self._told.say(q, kind)
+        elif code == twins.NEED_LEXEME:
+            engine.fire(at & 0xFFFFFFFF, engine.kernel_tables.SKIP_LABEL)
         elif code == twins.NEED_ROOM:
             self._known.make_room(len(engine.tables.asked))
         else:

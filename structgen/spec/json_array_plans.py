@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 class ArrayPlan:
     """One alternative of an array. A progress is the number of items read, as far as it matters."""
 
-    #: whether items must differ, and do if their texts do, and can always be told apart so
+    #: whether items must differ, and strings among them can always be told apart by their texts
     is_textual = False
+    #: the words that may come once each, if that is all there is to say of the items
+    listed: list[str] | None = None
 
     def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
         self.alt = alt_
@@ -55,13 +57,33 @@ class ArrayPlan:
         """The ways to go on with another item."""
         return [Take(self.child(count), self.take(count))] if self.may_go_on(count) else []
 
-    def settle(self, count: int, _value: Value, _known: tuple[bool, ...]) -> int:
-        """The progress once the value of the last item has been read (see `ObjectPlan.settle`)."""
+    def settle(self, count: int, _known: tuple[bool, ...]) -> int:
+        """The progress once the last item has been read (see `ObjectPlan.settle`)."""
         return count
 
-    def watches(self, _count: int) -> bool:
-        """Whether `settle` needs to know values."""
+    def after(self, _count: int) -> ArrayPlan:
+        """See `ObjectPlan.after`."""
+        return self
+
+    def watches(self, count: int) -> bool:
+        """Whether values that have been read decide what may follow."""
+        return self.notes(count) or self.recalls(count)
+
+    def notes(self, _count: int) -> bool:
+        """Whether they decide it as soon as they have been read, so that the progress has them."""
         return False
+
+    def noted(self, count: int, _value: Value) -> int:
+        """The progress that has the value of the last item, if it `notes` values."""
+        return count
+
+    def recalls(self, _count: int) -> bool:
+        """Whether they matter to the next item only, where the progress is given them."""
+        return False
+
+    def recalled(self, count: int, _values: Iterable[Value]) -> int:
+        """The progress with all values, for `takes`, if it `recalls` them."""
+        return count
 
     def take(self, count: int) -> int:
         """The progress after another item; stops growing where more makes no difference."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from structgen.automaton.regex import ANY, EMPTY, Regex, complement, intersect, shortest, words
 from structgen.automaton.regex_endless import is_infinite
@@ -29,6 +30,11 @@ class Cell:
     def keys(self) -> Regex:
         """The keys."""
         return intersect(self.loose, complement(words(self.without)))
+
+    @cached_property
+    def first(self) -> str | None:
+        """The shortest key."""
+        return shortest(self.keys)
 
     @cached_property
     def is_empty(self) -> bool:
@@ -66,7 +72,7 @@ class Cell:
         ]
 
 
-def number_of_keys(keys: Regex, enough: int) -> int:
+def count(keys: Regex, enough: int) -> int:
     """How many words a language has, or at least `enough` of them."""
     if keys is EMPTY:
         return 0
@@ -82,3 +88,9 @@ def number_of_keys(keys: Regex, enough: int) -> int:
         found += 1
         left = intersect(keys, complement(words(taken)))
     return found
+
+
+@lru_cache(maxsize=4096)
+def spelled(key: str) -> bytes:
+    """A key as it is written in the fewest bytes."""
+    return json.dumps(key, ensure_ascii=False).encode()

@@ -35,7 +35,8 @@ class Pending(NamedTuple):
         if any(known[: len(self.closers)]):
             return None
         flags = known[len(self.closers) :]
-        return (*self.rest, *(x for x, fits_ in zip(self.every, flags, strict=True) if fits_))
+        kept = [x for x, fits_ in zip(self.every, flags, strict=True) if fits_]
+        return Clause((*self.rest, *kept)) if kept else self.rest
 
     def better(self) -> Iterator[tuple[Expr, Pending | None]]:
         """Each outcome one step above the worst, and what it asks of the value."""
@@ -43,7 +44,7 @@ class Pending(NamedTuple):
             yield closer, None
         for i, literal in enumerate(self.every):
             others = (*self.every[:i], *self.every[i + 1 :])
-            yield literal.child, self._replace(rest=(*self.rest, literal), every=others)
+            yield literal.child, self._replace(rest=Clause((*self.rest, literal)), every=others)
 
 
 def fits(keys: str | Regex, key: str) -> bool:
@@ -58,15 +59,20 @@ def _matches(keys: Regex, key: str) -> bool:
 
 def pending(clause: Clause, key: str, child: Expr) -> Pending | None:
     """The clause when `key` comes with a value that fits `child`; None if that settles it."""
+    concerned = concerned_by(clause, key)
+    if not concerned:
+        return Pending(clause)
+    for i in concerned:
+        literal = clause[i]
+        if isinstance(literal, Member) and implied(child, literal.child):
+            return None
     rest: list[Literal] = []
     closers: dict[Expr, None] = {}
     every: list[Every] = []
-    for literal in clause:
-        if not fits(literal.keys, key):
+    for i, literal in enumerate(clause):
+        if i not in concerned:
             rest.append(literal)
             continue
-        if isinstance(literal, Member) and implied(child, literal.child):
-            return None
         possible = not contradictory(conjoin(child, literal.child))
         if isinstance(literal, Member):
             if possible:
@@ -77,4 +83,11 @@ def pending(clause: Clause, key: str, child: Expr) -> Pending | None:
             rest.append(literal)
         elif possible:
             every.append(literal)
-    return Pending(tuple(rest), tuple(closers), tuple(every))
+    left = clause if len(rest) == len(clause) else Clause(rest)
+    return Pending(left, tuple(closers), tuple(every))
+
+
+def concerned_by(clause: Clause, key: str) -> list[int]:
+    """The places of the literals that say something of a key."""
+    kinds = (i for i in clause.by_kind if fits(clause[i].keys, key))
+    return [*clause.by_key.get(key, ()), *kinds]

@@ -8,7 +8,7 @@ a generalization of Dijkstra's algorithm, section 2).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from structgen.automaton.regex import Regex, matches, shortest
 from structgen.errors import BudgetError
 from structgen.spec.json_array_plans import ArrayPlan
 from structgen.spec.json_distinct import RepeatedPlan, UniquePlan
-from structgen.spec.json_domains import distinct_values
+from structgen.spec.json_domains import distinct_values, has_many
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_items import ItemsPlan
 from structgen.spec.json_members import MembersPlan
@@ -27,6 +27,7 @@ from structgen.spec.json_nodes import (
     ANY_ARRAY,
     ANY_OBJECT,
     ArrayAlt,
+    Clause,
     Node,
     ObjectAlt,
     children_of,
@@ -80,6 +81,7 @@ class Costs:
         self._solved: dict[Node, int | None] = {}
         self._scalars: dict[Node, int | None] = {}
         self._objects: dict[ObjectAlt, ObjectPlan] = {}
+        self._kin: dict[Hashable, list[ObjectPlan]] = {}  # those that differ in clauses only
         self._arrays: dict[ArrayAlt, ArrayPlan] = {}
         if free is not None:
             self._objects[ANY_OBJECT] = free._object(ANY_OBJECT)
@@ -87,6 +89,7 @@ class Costs:
         self._some_objects: dict[Node, list[ObjectPlan]] = {}
         self._some_arrays: dict[Node, list[ArrayPlan]] = {}
         self._domains: dict[tuple[Expr, int], list[Value] | None] = {}
+        self._many: dict[Node, bool] = {}
         self._listing: set[Expr] = set()  # expressions whose values are being listed
 
     def of(self, expr: Expr) -> int | None:
@@ -153,6 +156,12 @@ class Costs:
                 self._listing.discard(expr)
         return self._domains[key]
 
+    def has_many(self, node: Node) -> bool:
+        """Whether infinitely many values plainly fit a node."""
+        if node not in self._many:
+            self._many[node] = has_many(self, node)
+        return self._many[node]
+
     def reaches(self, expr: Expr, alt: ArrayAlt) -> bool:
         """Whether a value that fits may have an array of `alt` inside, or is one."""
         seen = {self.node_of(expr)}
@@ -193,7 +202,15 @@ class Costs:
         if alt not in self._objects:
             kind = MembersPlan if alt.clauses else ObjectPlan
             self._objects[alt] = kind(alt, self, self._declared)
+            self._kin.setdefault(_kin(alt), []).append(self._objects[alt])
         return self._objects[alt]
+
+    def lesser(self, alt: ObjectAlt, wanted: frozenset[Clause]) -> ObjectPlan | None:
+        """The first plan made that differs in nothing but clauses, and has those that are left."""
+        for plan in self._kin.get(_kin(alt), ()):
+            if wanted.issubset(plan.alt.clauses):
+                return plan
+        return None
 
     def _array(self, alt: ArrayAlt) -> ArrayPlan:
         if alt not in self._arrays:
@@ -247,6 +264,11 @@ class Costs:
                 sizes.append(SHORTEST + self.gap)
             self._scalars[node] = min(sizes, default=None)
         return self._scalars[node]
+
+
+def _kin(alt: ObjectAlt) -> Hashable:
+    """All of an alternative but its clauses."""
+    return alt.groups, alt.required, alt.least, alt.most
 
 
 def _locate(error: BudgetError, expr: Expr) -> None:

@@ -7,17 +7,22 @@ later one cannot do without.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from structgen.automaton.regex_endless import endless
+from structgen.automaton.regex_endless import endless, members
+from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
-from structgen.spec.json_domains import has_many, matched
+from structgen.spec.json_domains import matched
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_items import Items, ItemsPlan
+from structgen.spec.json_nodes import ArrayAlt, Node
 from structgen.spec.json_progress import CostOf, Take
-from structgen.spec.json_values import Value
+from structgen.spec.json_values import Members, Value
+
+if TYPE_CHECKING:
+    from structgen.spec.json_costs import Costs
 
 MAX_SEQUENCES = 2000  # ways to count the items that are left
 
@@ -27,21 +32,60 @@ Domain = list[Value] | None  # None: more values than anybody needs
 class UniquePlan(ItemsPlan):
     """One alternative of an array whose items all differ. Its costs are lower bounds."""
 
-    def watches(self, at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.watches`."""
-        return not at.apart
+    def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
+        super().__init__(alt_, costs)
+        self._met: dict[Value, int] = {}  # arrays and objects, numbered as they were met
+
+    def notes(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.notes`."""
+        return not self._plenty and not (at.apart and self._only_texts)
+
+    def recalls(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.recalls`: where another item may follow whatever has been read."""
+        return self._plenty and not (at.apart and self._only_texts)
+
+    def recalled(self, at: Items, values: Iterable[Value]) -> Items:  # type: ignore[override]
+        """See `ArrayPlan.recalled`."""
+        if not self.recalls(at):
+            return at
+        found = frozenset(v for v in values if not (at.apart and isinstance(v, str)))
+        return at._replace(values=found)
 
     @cached_property
     def is_textual(self) -> bool:  # type: ignore[override]
-        """See `ArrayPlan`: they are strings of which there are always more, one wanted at most."""
+        """See `ArrayPlan`: there are always more of them, and one item is wanted at most."""
         if self.alt.counted or self.alt.least > 1:
             return False
-        return all(self._is_text(self.child(i)) for i in range(self.alt.prefix + 1))
+        return all(endless(node.string) for node in self._nodes)
 
-    def _is_text(self, child: Expr) -> bool:
-        node = self._costs.node_of(child)
-        scalars = node.null or node.true or node.false or not node.number.is_empty()
-        return not (scalars or node.arrays or node.objects) and endless(node.string)
+    @cached_property
+    def listed(self) -> list[str] | None:  # type: ignore[override]
+        """See `ArrayPlan`."""
+        a, node = self.alt, self._nodes[0]
+        if a.counted or a.prefix or a.least > 1 or has_others(node):
+            return None
+        words = members(node.string)
+        if not words or not all(map(is_spellable, words)):
+            return None
+        return words if a.most is None or a.most >= len(words) else None
+
+    def with_words(self, places: Iterable[int]) -> Items:
+        """The progress when the words of `listed` at some places have been read."""
+        values = frozenset((self.listed or [])[i] for i in places)
+        read = len(values)
+        if self.alt.most is None:
+            read = min(read, max(self.alt.least, self.stable))
+        return Items(read, self.start.counts, values)
+
+    @cached_property
+    def _only_texts(self) -> bool:
+        """Whether all items are strings."""
+        return all(not has_others(node) for node in self._nodes)
+
+    @cached_property
+    def _nodes(self) -> list[Node]:
+        """Those that the items must fit, apart from being new."""
+        return [self._costs.node_of(self.child(i)) for i in range(self.alt.prefix + 1)]
 
     def may_go_on(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.may_go_on`."""
@@ -52,15 +96,15 @@ class UniquePlan(ItemsPlan):
         """Whether there is always another item, whatever has been read."""
         if self.alt.counted or self.alt.most is not None:
             return False
-        children = map(self.child, range(self.alt.prefix + 1))
-        return all(has_many(self._costs, self._costs.node_of(child)) for child in children)
+        return all(map(self._costs.has_many, self._nodes))
 
     def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
         """See `ArrayPlan.takes`."""
         found = []
         for child, counts in self.ways(at.read, at.counts):
-            after = Items(self.take(at.read), counts, at.values, apart=at.apart)
-            easy = at.apart or self._plenty
+            values = at.values if self.notes(at) else frozenset()
+            after = Items(self.take(at.read), counts, values, apart=at.apart)
+            easy = self._plenty or (at.apart and self._only_texts)
             kept = at.values if easy else at.values | self._reserved(after)
             take = Take(self._without(child, kept), after)
             if self._plenty or self.offers(take):
@@ -68,9 +112,16 @@ class UniquePlan(ItemsPlan):
         return found
 
     def _without(self, child: Expr, values: frozenset[Value]) -> Expr:
-        if not values:
-            return child
-        return conjoin(child, self._costs.negation(self._costs.one_of(values)))
+        """What an item must fit that is none of `values`.
+
+        Containers are excluded one by one, in the order in which they were first met, so that most
+        of that is known from the items before.
+        """
+        scalars = frozenset(v for v in values if not isinstance(v, tuple | Members))
+        numbers = {v: self._met.setdefault(v, len(self._met)) for v in values - scalars}
+        others = (frozenset((v,)) for v in sorted(numbers, key=numbers.__getitem__))
+        groups = [scalars, *others] if scalars else others
+        return conjoin(child, *map(self._costs.negation, map(self._costs.one_of, groups)))
 
     def steps(self, at: Items, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
         """See `ItemsPlan.steps`; items still to come are compared with those read only."""
@@ -151,11 +202,17 @@ def _fit(domains: list[Domain], taken: frozenset[Value]) -> bool:
     return matched([[v for v in d if v not in taken] for d in domains if d is not None])
 
 
+def has_others(node: Node) -> bool:
+    """Whether something else than a string may fit a node."""
+    scalars = node.null or node.true or node.false or not node.number.is_empty()
+    return bool(scalars or node.arrays or node.objects)
+
+
 class RepeatedPlan(ItemsPlan):
     """One alternative of an array in which two items are equal."""
 
-    def watches(self, at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.watches`."""
+    def notes(self, at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.notes`."""
         return not at.twins
 
     def takes(self, at: Items) -> list[Take]:  # type: ignore[override]

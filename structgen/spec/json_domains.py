@@ -38,7 +38,7 @@ def distinct_values(costs: Costs, expr: Expr, wanted: int) -> list[Value] | None
             f"more than {MAX_VALUES} different items are asked for",
             hint="lower minItems, or give the items more room",
         )
-    if has_many(costs, costs.node_of(expr)):
+    if costs.has_many(costs.node_of(expr)):
         return None
     found: list[Value] = []
     for value in _values(costs, expr):

@@ -78,6 +78,21 @@ def finished(
             )
 
 
+def finishes(
+    clauses: tuple[Clause, ...],
+    slots: list[Slot],
+    cost_of: CostOf,
+    fill: Callable[[Choice], list[int] | None],
+) -> bool:
+    """Whether `finished` has anything; mostly the first literals that can hold are a way."""
+    choice: Choice | None = Choice({slot.key: slot for slot in slots}, {}, {}, ())
+    for clause in clauses:
+        choice = choice and next(_options(clause, choice, cost_of), None)
+    if choice and fill(choice) is not None:
+        return True
+    return next(finished(clauses, slots, cost_of, fill), None) is not None
+
+
 def _first(pair: tuple[int, Clause]) -> int:
     return pair[0]
 

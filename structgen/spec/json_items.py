@@ -34,7 +34,7 @@ class Items(NamedTuple):
 
     read: items so far, as far as it matters; counts: per counted child, how many fit, as far as it
     matters; values: the distinct ones read, where items must differ or repeat; twins: whether two
-    items were equal, where some must be. apart: whether somebody else sees to it that items differ.
+    items were equal, where some must be. apart: whether strings differ by what is said elsewhere.
     """
 
     read: int
@@ -99,15 +99,13 @@ class ItemsPlan(ArrayPlan):
         """Whether some item fits, and the array can be finished then."""
         return self._costs.of(take.child) is not None and self.rest(take.after) is not None
 
-    def settle(  # type: ignore[override]
-        self, at: Items, value: Value, _known: tuple[bool, ...]
-    ) -> Items:
-        """See `ArrayPlan.settle`."""
-        return at._replace(values=at.values | {value}) if self.watches(at) else at
-
-    def watches(self, _at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.watches`."""
+    def notes(self, _at: Items) -> bool:  # type: ignore[override]
+        """See `ArrayPlan.notes`."""
         return False
+
+    def noted(self, at: Items, value: Value) -> Items:  # type: ignore[override]
+        """See `ArrayPlan.noted`."""
+        return at._replace(values=at.values | {value}) if self.notes(at) else at
 
     def may_end(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.may_end`."""

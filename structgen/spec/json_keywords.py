@@ -24,6 +24,7 @@ from structgen.spec.json_exprs import FALSE, TRUE, Atom
 from structgen.spec.json_logic import disjoint
 from structgen.spec.json_nodes import (
     ANYTHING,
+    Clause,
     Every,
     Group,
     Member,
@@ -230,8 +231,8 @@ def _depend(s: Subschema, name: str, node: Node, needed: tuple[str, ...]) -> Non
     away = Every(name, FALSE)
     asked = clauses_of(node.objects[0]) if len(node.objects) == 1 else None
     if asked is not None and not s.schemas.tracks:
-        asked = [*((Member(key, TRUE),) for key in needed), *asked]
-        found = simplified(ObjectAlt(clauses=tuple((away, *clause) for clause in asked)))
+        asked = [*(Clause((Member(key, TRUE),)) for key in needed), *asked]
+        found = simplified(ObjectAlt(clauses=tuple(Clause((away, *clause)) for clause in asked)))
         s.only(objects=() if found is None else (found,))
         return
     absent = ObjectAlt((Group({name: FALSE}),))

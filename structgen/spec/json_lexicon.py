@@ -40,8 +40,9 @@ def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -
 
 def _preset(machine: JsonMachine) -> Preset:
     from structgen.automaton.engine import Engine
+    from structgen.automaton.preset import preset_of
 
-    return Engine(lambda: machine).preset()
+    return preset_of(Engine(lambda: machine))
 
 
 def _is_number(state: LexState) -> bool:

@@ -108,10 +108,10 @@ def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
     for group in o.groups:
         broken += _not_group(group, negate)
     duals: list[tuple[Clause, ...]] = [
-        tuple((dual,) for dual in _duals(clause, negate)) for clause in o.clauses
+        tuple(Clause((dual,)) for dual in _duals(clause, negate)) for clause in o.clauses
     ]
     if broken:
-        duals.append((tuple(broken),))
+        duals.append((Clause(broken),))
     for clauses in duals:
         found = simplified(ObjectAlt(clauses=clauses))
         if found is not None:

@@ -12,15 +12,16 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from structgen.automaton.regex import ANY, Regex, complement, intersect, shortest, words
-from structgen.automaton.regex_endless import is_infinite
+from structgen.automaton.regex import Regex, complement, intersect, shortest, words
+from structgen.automaton.regex_endless import is_infinite, members
+from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
 from structgen.spec.json_cells import Cell
 from structgen.spec.json_clauses import Pending, pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
-from structgen.spec.json_finishing import Choice, Slot, finished
+from structgen.spec.json_finishing import Choice, Slot, finished, finishes
 from structgen.spec.json_logic import object_child
-from structgen.spec.json_nodes import Clause, Every, ObjectAlt, is_search
+from structgen.spec.json_nodes import Clause, Every, Member, ObjectAlt, is_search
 from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_progress import CostOf, Progress, Take
 
@@ -62,17 +63,29 @@ class MembersPlan(ObjectPlan):
         self._known: dict[Progress, bool] = {}
         self._words: dict[Cell, list[Any]] = {}
         self._taken: dict[tuple[Progress, str], list[Take]] = {}
+        self._next_cells: dict[Progress, list[tuple[Cell, Regex]]] = {}
+        self._passed: dict[Clause, int] = {}  # the first name of which all must fit, by clause
+        self._stays: dict[Clause, bool] = {}  # see `_may_stay_away`
+        self._others: dict[tuple[Clause, ...], tuple[Clause, ...]] = {}  # those that need something
 
     @cached_property
     def all_cells(self) -> tuple[Cell, ...]:
         """As in `ObjectPlan`, and told apart by the literals of clauses."""
         meant = sorted(self._meant.difference(self.names))
         cells = [Cell(c.loose, c.child, c.without.union(meant)) for c in super().all_cells]
-        literals = (x.keys for clause in self.alt.clauses for x in clause)
-        for language in dict.fromkeys(keys for keys in literals if not isinstance(keys, str)):
+        for language in self._kinds:
             cells = [part for cell in cells for part in cell.split(language)]
         cells = [cell for cell in cells if not cell.is_empty]
         return (*cells, *(Cell(words((key,)), object_child(self.alt, key)) for key in meant))
+
+    @cached_property
+    def _kinds(self) -> list[Regex]:
+        """The languages of literals that tell keys apart which no name or clause has."""
+        literals = (x.keys for clause in self.alt.clauses for x in clause)
+        languages = dict.fromkeys(keys for keys in literals if not isinstance(keys, str))
+        known = self._meant.union(self.names)
+        listed = ((kind, members(complement(kind))) for kind in languages)
+        return [kind for kind, words_ in listed if words_ is None or not known.issuperset(words_)]
 
     # -- going on -------------------------------------------------------------------------------
 
@@ -84,9 +97,20 @@ class MembersPlan(ObjectPlan):
 
     def _ways(self, at: Progress, key: str) -> list[Take]:
         after, child = self.take(at, key), self.child(key)
-        cases = [(clause, pending(clause, key, child)) for clause in at.wanted]
-        left = tuple(c for c, p in cases if p is not None and p == Pending(c))
-        first = Way(child, left, tuple(p for c, p in cases if p is not None and p != Pending(c)))
+        left: list[Clause] = []
+        decided: list[Pending] = []
+        for clause in at.wanted:
+            if self._is_over(clause, key):
+                continue
+            if key not in clause.by_key and not clause.by_kind:
+                left.append(clause)
+                continue
+            case = pending(clause, key, child)
+            if case == Pending(clause):
+                left.append(clause)
+            elif case is not None:
+                decided.append(case)
+        first = Way(child, tuple(left), tuple(decided))
         found: list[Way] = []
         ways, tried = [first], {first}
         while ways:
@@ -107,12 +131,25 @@ class MembersPlan(ObjectPlan):
                 )
         return [self._observing(way, after) for way in found]
 
+    def _is_over(self, clause: Clause, key: str) -> bool:
+        """Whether it is settled when `key` comes, since names before it are not to come any more.
+
+        A literal that still stands of a name that has been passed holds, whether it came or not.
+        """
+        if not self.declared:
+            return False
+        if clause not in self._passed:
+            every = (x.keys for x in clause if isinstance(x, Every) and isinstance(x.keys, str))
+            places = (self._index.get(name, len(self.names)) for name in every)
+            self._passed[clause] = min(places, default=len(self.names))
+        return self._passed[clause] < self._index.get(key, len(self.names))
+
     def _observing(self, way: Way, after: Progress) -> Take:
         left = after._replace(wanted=way.left, pending=way.pending)
         asked = tuple(conjoin(way.child, x) for p in way.pending for x in p.asked())
         return Take(way.child, left, asked)
 
-    def settle(self, at: Progress, _value: object, known: tuple[bool, ...]) -> Progress:
+    def settle(self, at: Progress, known: tuple[bool, ...]) -> Progress:
         """See `ObjectPlan.settle`."""
         if not at.pending:
             return at
@@ -125,6 +162,18 @@ class MembersPlan(ObjectPlan):
             if clause is not None:
                 left.append(clause)
         return at._replace(wanted=tuple(dict.fromkeys(left)), pending=())
+
+    def after(self, at: Progress) -> ObjectPlan:
+        """See `ObjectPlan.after`: one with fewer clauses, where these are all that are left."""
+        if at.pending or len(at.wanted) == len(self.alt.clauses):
+            return self
+        found = self._costs.lesser(self.alt, frozenset(at.wanted))
+        return self if found is None or not self._knows(found, at) else found
+
+    def _knows(self, other: ObjectPlan, at: Progress) -> bool:
+        """Whether a progress of this plan says of the keys read what another plan has to know."""
+        by_cell = other.is_by_cell(at) or not self.is_by_cell(at)
+        return by_cell and other.single <= self.single
 
     def _reaches(self, at: Progress, key: str) -> bool:
         """Whether the order and the keys so far leave room for `key`."""
@@ -158,14 +207,15 @@ class MembersPlan(ObjectPlan):
         """See `ObjectPlan.next_cells`; the keys of one cell are all alike."""
         if self.declared and self.is_missing(at):
             return []
-        taken = complement(words(at.seen)) if at.seen else ANY
-        found = []
-        for cell in self.cells:
-            left = intersect(cell.keys, taken)
-            key = shortest(left)
-            if key is not None and self.takes(at, key):
-                found.append((cell, left))
-        return found
+        if at not in self._next_cells:
+            found = self._next_cells[at] = []
+            for cell in self.cells:
+                read = at.seen - cell.without
+                left = intersect(cell.keys, complement(words(read))) if read else cell.keys
+                key = shortest(left) if read else cell.first
+                if key is not None and self.takes(at, key):
+                    found.append((cell, left))
+        return self._next_cells[at]
 
     def open_cells(self, at: Progress) -> list[Cell]:
         """See `ObjectPlan.open_cells`."""
@@ -173,22 +223,48 @@ class MembersPlan(ObjectPlan):
 
     def _viable(self, at: Progress) -> bool:
         if not self._counts:
-            if all(self._may_stay_away(clause) for clause in at.wanted):
+            if self._may_settle(at):
                 return True
             if _by_name(at.wanted):
                 at = at._replace(seen=at.seen & self._meant)
         if at not in self._known:
-            possible = () not in at.wanted
-            ways = self._finished(at, self._costs.of, 0) if possible else iter(())
-            self._known[at] = next(ways, None) is not None
+            self._known[at] = () not in at.wanted and self._finishes(at)
         return self._known[at]
+
+    def _may_settle(self, at: Progress) -> bool:
+        """Whether it is plain that all clauses can be settled by what is not there, or differs."""
+        if at.wanted not in self._others:
+            few = tuple(c for c in at.wanted if not self._may_stay_away(c))
+            self._others[at.wanted] = few
+        return all(self._may_differ(c, at) for c in self._others[at.wanted])
 
     def _may_stay_away(self, clause: Clause) -> bool:
         """Whether leaving one optional key out settles a clause."""
-        return any(
-            isinstance(x, Every) and isinstance(x.keys, str) and x.keys not in self.required
-            for x in clause
-        )
+        if clause not in self._stays:
+            self._stays[clause] = any(
+                isinstance(x, Every) and isinstance(x.keys, str) and x.keys not in self.required
+                for x in clause
+            )
+        return self._stays[clause]
+
+    def _may_differ(self, clause: Clause, at: Progress) -> bool:
+        """Whether the value of some required key that is still to come settles a clause.
+
+        So it does if it has only to be none of some values, and there are many more.
+        """
+        for literal in clause:
+            key = literal.keys
+            if not isinstance(literal, Member) or not isinstance(key, str):
+                continue
+            if key not in self.required or not all(x.denied for x in literal.child):
+                continue
+            read = self._index[key] < at.position if self.declared else key in at.seen
+            if not read and self._has_many(key):
+                return True
+        return False
+
+    def _has_many(self, key: str) -> bool:
+        return self._costs.has_many(self._costs.node_of(self.child(key)))
 
     @cached_property
     def _meant(self) -> frozenset[str]:
@@ -210,7 +286,18 @@ class MembersPlan(ObjectPlan):
 
     def is_possible(self) -> bool:
         """See `ObjectPlan.is_possible`: one way to finish is enough."""
-        return next(self._finished(self.start, self._costs.of, 0), None) is not None
+        fits_ = (is_spellable(n) and self._costs.possible(self.child(n)) for n in self.required)
+        if not self._counts and self._may_settle(self.start) and all(fits_):
+            return True
+        return self._finishes(self.start)
+
+    def _finishes(self, at: Progress) -> bool:
+        """Whether all clauses can be settled by what is still to come."""
+
+        def fill(choice: Choice) -> list[int] | None:
+            return self._filled(at, choice, self._costs.of, 0)
+
+        return finishes(at.wanted, list(self._slots(at, 0)), self._costs.of, fill)
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""
@@ -231,6 +318,8 @@ class MembersPlan(ObjectPlan):
         count = sum(any(map(is_search, clause)) for clause in at.wanted)
         count += max(self.alt.least - at.taken, least, 0)
         for cell in self.all_cells if count else ():
+            if contradictory(cell.child):
+                continue
             words_ = self._first_words(cell, count + len(at.seen))
             fresh = [key for key in words_ if key not in at.seen]
             yield from (Slot(key, cell.child, False) for key in fresh[:count])
@@ -266,12 +355,28 @@ class MembersPlan(ObjectPlan):
         """See `ObjectPlan.minimum`."""
         return self._whole(self._members(self.start, cost_of))
 
-    def has_many(self, many: Callable[[Expr], bool]) -> bool:  # noqa: ARG002
-        """See `ObjectPlan.has_many`; the values of members may have to be those wanted."""
+    def has_many(self, many: Callable[[Expr], bool]) -> bool:
+        """See `ObjectPlan.has_many`: some member has many in one of the first ways to finish."""
         plain = self.alt.most is None and not any(
             isinstance(x, Every) for clause in self.alt.clauses for x in clause
         )
-        return plain and any(is_infinite(cell.loose) for cell in self.cells)
+        if plain and any(is_infinite(cell.loose) for cell in self.cells):
+            return True
+        found = [False]
+
+        def fill(choice: Choice) -> list[int] | None:
+            sizes = self._filled(self.start, choice, self._costs.of, 0)
+            room = sizes is not None and (self.alt.most is None or len(sizes) < self.alt.most)
+            found[0] = sizes is not None and any(
+                many(choice.child(slot.key))
+                for slot in choice.slots.values()
+                if room or slot.required or slot.key in choice.claims
+            )
+            return sizes
+
+        slots = list(self._slots(self.start, 0))
+        ways = finished(self.start.wanted, slots, self._costs.of, fill)
+        return any(found[0] for _ in islice(ways, MAX_BETTER))
 
 
 def _by_name(clauses: tuple[Clause, ...]) -> bool:

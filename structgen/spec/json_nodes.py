@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from structgen.automaton.number_sets import number_intersection
@@ -48,7 +49,35 @@ class Every(NamedTuple):
 
 
 Literal = Member | Every  # each the dual of the other
-Clause = tuple[Literal, ...]  # at least one must hold
+
+
+class Clause(tuple[Literal, ...]):  # noqa: SLOT001  what is found of it has a dictionary
+    """Literals of which at least one must hold. Hashed once: progress is looked up by its clauses.
+
+    by_key: places of the literals that name a key; by_kind: of those of kinds of keys.
+    """
+
+    def __hash__(self) -> int:
+        """That of the tuple."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    @cached_property
+    def by_key(self) -> dict[str, list[int]]:
+        """See above."""
+        found: dict[str, list[int]] = {}
+        for i, literal in enumerate(self):
+            if isinstance(literal.keys, str):
+                found.setdefault(literal.keys, []).append(i)
+        return found
+
+    @cached_property
+    def by_kind(self) -> list[int]:
+        """See above."""
+        return [i for i, literal in enumerate(self) if not isinstance(literal.keys, str)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -283,10 +312,10 @@ def clauses_of(o: ObjectAlt) -> list[Clause] | None:
     plain = all(group.rest == TRUE and group.keys is ANY for group in o.groups)
     if not plain or o.least or o.most is not None:
         return None
-    found: list[Clause] = [(Member(key, TRUE),) for key in o.required]
+    found: list[Clause] = [Clause((Member(key, TRUE),)) for key in o.required]
     for group in o.groups:
-        found += ((Every(key, child),) for key, child in group.named.items() if child != TRUE)
-        found += ((Every(keys, child),) for keys, child in group.patterns if child != TRUE)
+        said: list[tuple[str | Regex, Expr]] = [*group.named.items(), *group.patterns]
+        found += (Clause((Every(keys, child),)) for keys, child in said if child != TRUE)
     return [*found, *o.clauses]
 
 
@@ -317,7 +346,7 @@ def _open(o: ObjectAlt, clause: Clause) -> Clause | None:
             conjoin(known, literal.child)
         ):
             left.append(literal)
-    return tuple(left)
+    return clause if len(left) == len(clause) else Clause(left)
 
 
 def _is_free(a: ArrayAlt | ObjectAlt) -> bool:

@@ -7,9 +7,8 @@ keys, bounds on counts, and children that no value fits are taken into account.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import (
@@ -24,12 +23,11 @@ from structgen.automaton.regex import (
 )
 from structgen.automaton.regex_endless import endless, is_infinite, is_single
 from structgen.automaton.words import WordRange, is_spellable, word_range
-from structgen.spec.json_cells import Cell, number_of_keys
+from structgen.spec.json_cells import Cell, count, spelled
 from structgen.spec.json_exprs import FALSE, Children, Expr
 from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import ObjectAlt
 from structgen.spec.json_progress import CostOf, Left, Progress, Take
-from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
@@ -58,11 +56,13 @@ class ObjectPlan:
 
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
-        if key in self._index:
-            if key not in self._children:
-                self._children[key] = object_child(self.alt, key)
-            return self._children[key]
-        return next((c.child for c in self.all_cells if matches(c.keys, key)), FALSE)
+        if key not in self._children:
+            if key in self._index:
+                child = object_child(self.alt, key)
+            else:
+                child = next((c.child for c in self.all_cells if matches(c.keys, key)), FALSE)
+            self._children[key] = child
+        return self._children[key]
 
     @cached_property
     def all_cells(self) -> tuple[Cell, ...]:
@@ -129,8 +129,20 @@ class ObjectPlan:
 
     @cached_property
     def _plenty(self) -> bool:
-        """Whether no cell runs out of keys, but for those of a single key."""
-        return all(is_single(cell.loose) or endless(cell.loose) for cell in self.cells)
+        """Whether no cell runs out of keys, but for those of a single key, or not all together do.
+
+        Where all cells are open at once, a key that was begun may end in any of them.
+        """
+        if all(is_single(cell.loose) or endless(cell.loose) for cell in self.cells):
+            return True
+        refused = (cell.loose for cell in self.all_cells if not self._costs.possible(cell.child))
+        keys = (group.keys for group in self.alt.groups)
+        return type(self) is ObjectPlan and endless(intersect(*keys, complement(alt(*refused))))
+
+    @cached_property
+    def single(self) -> frozenset[Regex]:
+        """The cells of a single key."""
+        return frozenset(cell.loose for cell in self.cells if is_single(cell.loose))
 
     @cached_property
     def is_checklist(self) -> bool:
@@ -159,7 +171,7 @@ class ObjectPlan:
 
     @cached_property
     def _other_count(self) -> int:
-        return number_of_keys(alt(*(cell.keys for cell in self.cells)), self.alt.least)
+        return count(alt(*(cell.keys for cell in self.cells)), self.alt.least)
 
     def _capacity(self, at: Progress) -> int:
         """How many more keys could follow in declared order, the minimum wanted being enough."""
@@ -260,16 +272,16 @@ class ObjectPlan:
         position = len(self.names) if self.declared else 0
         return Progress(position, at.seen | {key}, at.taken + self._counts, at.wanted)
 
-    def settle(self, at: Progress, _value: Value, _known: tuple[bool, ...]) -> Progress:
+    def settle(self, at: Progress, _known: tuple[bool, ...]) -> Progress:
         """The progress once the value of the last key has been read.
 
-        value: the value itself where `watches`; known: whether it fits each of `Take.asked`.
+        known: whether it fits each of `Take.asked`.
         """
         return at
 
-    def watches(self, _at: Progress) -> bool:
-        """Whether `settle` needs to know values."""
-        return False
+    def after(self, _at: Progress) -> ObjectPlan:
+        """A plan that says the same from a progress on."""
+        return self
 
     def _viable(self, at: Progress) -> bool:
         most, least = self.alt.most, self.alt.least
@@ -383,9 +395,3 @@ class ObjectPlan:
 def closing(count: int, total: int, opened: bool, gap: int) -> int:
     """Bytes of members with their commas and gaps, and of the closing bracket."""
     return total + count * (1 + gap) - (opened and count > 0) + gap + 1
-
-
-@lru_cache(maxsize=4096)
-def spelled(key: str) -> bytes:
-    """A key as it is written in the fewest bytes."""
-    return json.dumps(key, ensure_ascii=False).encode()

@@ -154,8 +154,10 @@ class Schemas:
         """The normal form of a conjunction of atoms."""
         node = self._conjunctions.get(expr)
         if node is None:
-            node, tracked = ANYTHING, self.tracks
-            for atom in expr:
+            tracked = self.tracks
+            begun = self._conjunctions.get(expr[:-1])  # as where values are excluded in turn
+            node = ANYTHING if begun is None else begun
+            for atom in expr if begun is None else expr[-1:]:
                 part = self.expand(atom)
                 node = part if node is ANYTHING else both(node, part, location(atom.location))
             if self.tracks == tracked:

@@ -76,7 +76,7 @@ class Served:
             checklists=np.zeros((1, 7), np.int32),
             sets=np.zeros(1, np.int64),
             same=np.full(1, -1, np.int32),
-            contexts=np.zeros((ROOM, 6), np.int32),
+            contexts=np.zeros((ROOM, 7), np.int32),
             origin=np.full(ROOM, -1, np.int64),
             interned=np.full(ROOM, -1, np.int32),
             remembered=hash_table(ROOM),
@@ -126,7 +126,7 @@ class Served:
         ctx = -1
         for frame, _ in place.stack:
             self._describe(frame)
-            ctx = self.ask(kernels("step").context_of, frame, ctx, -1, -1)
+            ctx = self.ask(kernels("step").context_of, frame, ctx, -1, -1, -1)
         return (place.q << 32) | ctx
 
     # -- kernels --------------------------------------------------------------------------------
@@ -181,12 +181,12 @@ class Served:
         return int(kinds[move.kind] << 56 | move.target << 28 | max(move.waiting, 0))
 
     def _event(self, ctx: int, label: int) -> int:
-        frame, parent, taken, _, ticked, _ = map(int, self.tables.contexts[ctx])
+        frame, parent, taken, _, ticked, _, kept = map(int, self.tables.contexts[ctx])
         after = self.machine.looked(frame, label, self.text(ctx)[0])
         if after is None:
             return int(self.k.DEAD)
         self._describe(after)
-        context = self.ask(kernels("step").context_of, after, parent, taken, ticked)
+        context = self.ask(kernels("step").context_of, after, parent, taken, ticked, kept)
         return (self.machine.frames[after].entry << 32) | context
 
     def _enter(self, name: str, size: int, source: int, label: int, value: int) -> None:
@@ -211,7 +211,7 @@ class Served:
         """Make room for one more entry where there is none."""
         t = self.tables
         if t.sizes[0] >= len(t.contexts):
-            contexts = np.concatenate((t.contexts, np.zeros((1, 6), np.int32)))
+            contexts = np.concatenate((t.contexts, np.zeros((1, 7), np.int32)))
             t = t._replace(contexts=contexts, origin=np.append(t.origin, -1))
         if 2 * t.sizes[1] >= len(t.remembered):
             t = t._replace(remembered=self._rehashed(t.remembered))

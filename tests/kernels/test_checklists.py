@@ -38,7 +38,7 @@ def tick(t: Any, at: int, position: int) -> tuple[Any, int]:
     """The tables and the set after a TICK, or DEAD; room is made where it is asked for."""
     k = kernels("tables")
     while True:
-        t.contexts[0] = 0, -1, -1, 0, at, -1
+        t.contexts[0] = 0, -1, -1, 0, at, -1, -1
         after = int(opened(kernels("checklists").checked)(t, 0, k.TICK << 56 | 7 << 28 | position))
         if after != k.NEED_SPACE:
             break
@@ -83,7 +83,7 @@ def test_what_follows_depends_on_what_is_still_to_come(
     for position in data.draw(come):
         t, at = tick(t, at, position)
         seen.add(position)
-    t.contexts[:2] = (0, -1, -1, 0, at, -1), (0, -1, -1, 1, -1, -1)
+    t.contexts[:2] = (0, -1, -1, 0, at, -1, -1), (0, -1, -1, 1, -1, -1, -1)
     after = int(opened(kernels("checklists").checked)(t, 0, k.CHECK << 56))
     more, ends = endless or possible > seen, required <= seen
     if more or ends:

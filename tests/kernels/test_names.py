@@ -198,7 +198,7 @@ def test_states_are_guarded_by_the_words_that_begin_so_where_nothing_else_may_co
     served, root = filled(machine, known, free, flags)
     expected, allowed = Expected(machine, known, free, flags), opened(kernels("step").has_allowed)
     t = served.tables
-    t.contexts[0] = 0, -1, -1, 0, -1, -1
+    t.contexts[0] = 0, -1, -1, 0, -1, -1, -1
     for q, place in pairs(served, root, expected):
         if expected.rest(place) >= 0:
             assert t.guard[q, 0] == -1

@@ -21,7 +21,7 @@ KEYS = st.integers(0, 40) | st.builds(
 )
 VALUES = st.integers(-1, 2**40)
 # frame, context below, text taken, positions ticked off
-CONTEXTS = st.tuples(st.integers(0, 3), *[st.integers(-1, 3)] * 3)
+CONTEXTS = st.tuples(st.integers(0, 3), *[st.integers(-1, 3)] * 4)
 ENTRIES = st.lists(st.tuples(KEYS, VALUES), max_size=16)
 
 
@@ -58,7 +58,7 @@ def test_a_larger_table_has_the_same_entries(entries: list[tuple[int, int]], siz
 
 @given(st.lists(CONTEXTS, max_size=16), st.sampled_from([32, 64]))
 def test_a_larger_table_of_contexts_has_the_same(
-    columns: list[tuple[int, int, int, int]], size: int
+    columns: list[tuple[int, int, int, int, int]], size: int
 ) -> None:
     """`context` gives all that differ in one column one number, before and after `reintern`."""
     k, served = kernels("tables"), Served(random_machine(0))
@@ -70,8 +70,9 @@ def test_a_larger_table_of_contexts_has_the_same(
     served.tables = served.tables._replace(interned=larger)
     for key, number in numbers.items():
         assert int(opened(kernels("step").context_of)(served.tables, *key)) == number
-        frame, parent, taken, ticked = key
-        assert served.tables.contexts[number].tolist() == [frame, parent, taken, number, ticked, -1]
+        frame, parent, taken, ticked, kept = key
+        row = [frame, parent, taken, number, ticked, -1, kept]
+        assert served.tables.contexts[number].tolist() == row
 
 
 def test_no_code_can_be_taken_for_another_or_for_a_pair() -> None:

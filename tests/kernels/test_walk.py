@@ -177,7 +177,7 @@ def test_contexts_of_masks_cannot_be_asked_what_was_taken(seed: int) -> None:
     served, k, step = Served(machine), kernels("tables"), kernels("step")
     for frame in range(len(machine.frames)):
         exact = served.pair(machine.begin(Level(frame))) & 0xFFFFFFFF
-        some = served.ask(step.context_of, frame, -1, k.SOME, -1)
+        some = served.ask(step.context_of, frame, -1, k.SOME, -1, -1)
         for label in range(5, LABELS):
             if machine.needs_text[label] == "compared" and machine.move(frame, label) is not None:
                 assert served.ask(step.fire, exact, label) != k.DEAD
