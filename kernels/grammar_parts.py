@@ -24,9 +24,8 @@ from structgen.kernels.grammar_tries import (
     PARTS_T,
     SEGMENTS,
     SPARSE,
-    flattened,
     full,
-    linked,
+    merged_trie,
     new_trie,
 )
 from structgen.kernels.tables import slot_of
@@ -49,13 +48,10 @@ def write_groups(p, trie, count, place):  # type: ignore[no-untyped-def]
             p.segments[k, 0] = -1
             made += 1
     for group in range(p.sizes[GROUPS]):
-        links = linked(p, group, merged)
-        if links < 0:
-            return links
-        if links > 1:
-            other = flattened(p, links)
-            if other < 0:
-                return other
+        other = merged_trie(p, group, merged)
+        if other < 0:
+            return other
+        if other > 0:
             p.lists[place + 3 * made] = p.groups[group, 0]
             p.lists[place + 3 * made + 1] = p.groups[group, 1]
             p.lists[place + 3 * made + 2] = other

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import inlined, inner
+from structgen.kernels.flags import folded, inlined, inner
 from structgen.kernels.grammar_tables import INT
 from structgen.kernels.references import reference
 from structgen.kernels.tables import BYTES, HASH, I32, I64, INTS, U8, slot_of
@@ -39,13 +39,13 @@ class Parts(NamedTuple):
     it. parts: int32[k, 5], row in dense or -1, tokens in lists (start, count), groups in lists
     (start, count; triples of terminals, watches, trie; or of -1 - lexer state, watches, trie, where
     that is for the stacks to walk). memo: int64[H, 2], trie << 31 | lexer state, or it with watches
-    -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie, and what `grammar_loops` and
-    `grammar_segments` keep. segments: int32[k, 4], scratch: group, first, last + 1, depth above.
+    -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie, and what `grammar_loops`,
+    `grammar_segments` and `merged_trie` keep. segments: int32[k, 4], scratch: group, first, last + 1, depth above.
     groups: int32[k, 2], scratch: terminals, watches. links: int32[k, 4], scratch: byte, first
     child, next sibling, last token; cuts: int32[k, 2], scratch: token, the one before. stack:
     int64[2 (depth + 4)], scratch; scratch: int32[words], zeros; places: int64[4 k], scratch: trie,
     lexer state, stacks, watches. walks: int32[k], what is noted of walks (see
-    `grammar_segments.note_walk`). sizes: int64[SIZE_COUNT].
+    `grammar_segments.note_walk`) and of merged tries. sizes: int64[SIZE_COUNT].
     """
 
     byte: npt.NDArray[np.uint8]
@@ -134,7 +134,7 @@ def new_trie(p, merged, first, last, above):  # type: ignore[no-untyped-def]
 
 @inner(INT(PARTS_T, INT, INT))
 def linked(p, group, merged):  # type: ignore[no-untyped-def]
-    """Merge the short segments of a group into links: the number of links, 1 when there are none.
+    """Merge the short segments of a group into links: the number of links.
 
     Link 0 is the root. sizes[CUTS] becomes the number of tokens.
     """
@@ -220,4 +220,64 @@ def flattened(p, links):  # type: ignore[no-untyped-def]
     if trie >= 0:
         p.sizes[NODES] = node
         p.sizes[TOKENS] = used
+    return trie
+
+
+@folded(INT(PARTS_T, INT, INT))
+def listed(p, group, merged):  # type: ignore[no-untyped-def]
+    """Write which short segments a group has behind what is in p.walks: a key of them.
+
+    There: whether they are of a merged trie, their number, then first, last + 1, depth above of
+    each. 0 when there are none; or NEED_ROOM.
+    """
+    place = p.sizes[WALKS] + 1
+    at = place + 2
+    if at + 3 * p.sizes[SEGMENTS] > p.walks.shape[0]:
+        return full(p, WALKS)
+    h = merged
+    for k in range(p.sizes[SEGMENTS]):
+        if p.segments[k, 0] == group:
+            for j in range(3):
+                p.walks[at + j] = p.segments[k, 1 + j]
+                h = (h ^ p.walks[at + j]) * 1099511628211
+                h ^= h >> 31
+            at += 3
+    p.walks[place] = merged
+    p.walks[place + 1] = (at - place - 2) // 3
+    if p.walks[place + 1] == 0:
+        return numba.int64(0)
+    return (numba.int64(1) << 59) | (h & ((numba.int64(1) << 59) - 1))
+
+
+@inner(INT(PARTS_T, INT, INT))
+def merged_trie(p, group, merged):  # type: ignore[no-untyped-def]
+    """The trie merged from the short segments of a group, the same for the same ones.
+
+    0 when there are none; or NEED_ROOM.
+    """
+    key = listed(p, group, merged)
+    if key <= 0:
+        return key
+    place = p.sizes[WALKS]
+    size = 3 + 3 * p.walks[place + 2]
+    slot = slot_of(p.memo, key)
+    known = p.memo[slot, 0] == key
+    if known:
+        before = p.memo[slot, 1]
+        same = True
+        for j in range(1, size):
+            same = same and p.walks[before + j] == p.walks[place + j]
+        if same:
+            return numba.int64(p.walks[before])
+    if 2 * p.sizes[MEMO] + 2 >= p.memo.shape[0]:
+        return full(p, MEMO)
+    links = linked(p, group, merged)
+    trie = links if links < 0 else flattened(p, links)
+    if trie >= 0 and not known:
+        p.walks[place] = trie
+        p.sizes[WALKS] += size
+        slot = slot_of(p.memo, key)
+        p.memo[slot, 0] = key
+        p.memo[slot, 1] = place
+        p.sizes[MEMO] += 1
     return trie
