@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import called, folded, inner, lean
-from structgen.kernels.grammar_layout import call_scan_any
+from structgen.kernels.flags import called, folded, inlined, inner, lean
+from structgen.kernels.grammar_layout import call_scan_any, counted
+from structgen.kernels.grammar_lexer import call_next_lexer, call_next_watches
 from structgen.kernels.grammar_loops import call_flows, place_loops
 from structgen.kernels.grammar_parts import call_build
 from structgen.kernels.grammar_step import (
@@ -44,9 +45,10 @@ from structgen.kernels.grammar_tries import (
     WALKED,
     WALKED_FROM,
     full,
+    new_trie,
     set_bit,
 )
-from structgen.kernels.grammar_verdicts import ALWAYS, is_sure
+from structgen.kernels.grammar_verdicts import ALWAYS, NEVER, finishable, is_sure
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
@@ -109,6 +111,16 @@ def clusters(t, p, lexer):  # type: ignore[no-untyped-def]
 call_clusters = called(clusters, AT_CLUSTERS)
 
 
+@inlined
+def set_tokens(p, merged, node, row):  # type: ignore[no-untyped-def]
+    """Set the bits of the tokens at a node."""
+    if merged == 1:
+        for j in range(p.sub_start[node], p.sub_start[node + 1]):
+            set_bit(row, p.sub_token[j])
+    elif p.token[node] >= 0:
+        set_bit(row, p.token[node])
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, I32))
 def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
     """Set bits of the tokens of a trie that can be read from a position, node by node.
@@ -149,11 +161,7 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
             i = end
             continue
         p.stack[depth] = after
-        if merged == 1:
-            for j in range(p.sub_start[i], p.sub_start[i + 1]):
-                set_bit(row, p.sub_token[j])
-        elif p.token[i] >= 0:
-            set_bit(row, p.token[i])
+        set_tokens(p, merged, i, row)
         i += 1
     return numba.int64(0)
 
@@ -195,22 +203,81 @@ def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyp
     return call_walk_plain(t, p, trie, place, row)
 
 
+@inlined
+def push(p, height, trie, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """Put a place on the stack of places: its height then, or NEED_ROOM."""
+    stack = p.places
+    if 4 * height + 4 > stack.shape[0]:
+        return full(p, PLACES)
+    stack[4 * height] = trie
+    stack[4 * height + 1] = lexer
+    stack[4 * height + 2] = stacks
+    stack[4 * height + 3] = watches
+    return height + 1
+
+
+@inner(INT(GRAMMAR, INT, INT, INT, INT))
+def goes_on(t, lexer, stacks, watches, kind):  # type: ignore[no-untyped-def]
+    """Read one more byte of a lexeme: 1 if it can still be finished, 0 if not, or a code.
+
+    Its thread then is the first one in region REACHED.
+    """
+    after = call_next_lexer(t, lexer, kind)
+    wider = after if after < 0 else counted(t, stacks, after, kind)
+    left = wider if wider < 0 else call_next_watches(t, watches, kind)
+    if left < 0:
+        return numba.int64(0) if left == DEAD else left
+    base = region(t, REACHED)
+    t.work[base] = after
+    t.work[base + 1] = wider
+    t.work[base + 2] = left
+    return numba.int64(1) if t.info[CHECKED] == NEVER else finishable(t, 1)
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
+def push_children(t, p, group, stacks, height, row):  # type: ignore[no-untyped-def]
+    """Put places behind the first bytes of a trie on the stack of places: its height, or a code.
+
+    group: where in p.lists -1 - a lexer state, watches and a trie stand: how the lexeme goes on
+    there is for the stacks to say. Tokens that end with those bytes are set in `row`.
+    """
+    lexer, watches = -1 - numba.int64(p.lists[group]), numba.int64(p.lists[group + 1])
+    trie = p.lists[group + 2]
+    merged, i, last = p.tries[trie, 0], numba.int64(p.tries[trie, 1]), p.tries[trie, 2]
+    while i < last:
+        byte, depth, end = p.byte[i], p.depth[i], numba.int64(p.end[i])
+        if merged == 1:
+            byte, depth, end = p.sub_byte[i], p.sub_depth[i], numba.int64(p.sub_end[i])
+        on = goes_on(t, lexer, stacks, watches, fixed(t, CLASS, byte))
+        if on < 0:
+            return on
+        if on == 1:
+            set_tokens(p, merged, i, row)
+            base = region(t, REACHED)
+            after, wider, left = t.work[base], t.work[base + 1], t.work[base + 2]
+            if i + 1 < end:
+                inner_trie = new_trie(p, merged, i + 1, end, depth)
+                if inner_trie < 0:
+                    return inner_trie
+                height = push(p, height, inner_trie, after, wider, left)
+                if height < 0:
+                    return height
+        i = end
+    return height
+
+
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
 def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def]
     """Put where the lexeme of a part can end on the stack of places: its height, or a code.
 
-    Where it is for the stacks to say how the lexeme goes on, its tokens are set in `row` now.
+    See `push_children` for where it is for the stacks to say how the lexeme goes on.
     """
-    stack = p.places
-    if 4 * (height + p.parts[part, 4]) > stack.shape[0]:
-        return full(p, PLACES)
     start = p.parts[part, 3]
     for j in range(start, start + 3 * p.parts[part, 4], 3):
         if p.lists[j] < 0:
-            trie, lexer = numba.int64(p.lists[j + 2]), -1 - numba.int64(p.lists[j])
-            code = walk_from(t, p, trie, lexer, stacks, numba.int64(p.lists[j + 1]), row)
-            if code < 0:
-                return code
+            height = push_children(t, p, j, stacks, height, row)
+            if height < 0:
+                return height
             continue
         beyond = known_beyond(t, stacks, numba.int64(p.lists[j]))
         if beyond == UNKNOWN:
@@ -219,11 +286,9 @@ def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def
             continue
         if beyond < 0:
             return beyond
-        stack[4 * height] = p.lists[j + 2]
-        stack[4 * height + 1] = t.rec[beyond, 6]
-        stack[4 * height + 2] = beyond
-        stack[4 * height + 3] = p.lists[j + 1]
-        height += 1
+        height = push(p, height, p.lists[j + 2], t.rec[beyond, 6], beyond, p.lists[j + 1])
+        if height < 0:
+            return height
     return height
 
 
