@@ -5,9 +5,10 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import called, folded, inlined, inner, lean
+from structgen.kernels.grammar_clusters import call_clusters
 from structgen.kernels.grammar_layout import call_scan_any, counted
 from structgen.kernels.grammar_lexer import call_next_lexer, call_next_watches
-from structgen.kernels.grammar_loops import call_flows, place_loops
+from structgen.kernels.grammar_loops import call_flows, kept_as, place_loops
 from structgen.kernels.grammar_parts import call_build
 from structgen.kernels.grammar_step import (
     SEVERAL,
@@ -18,22 +19,15 @@ from structgen.kernels.grammar_step import (
     unpack,
 )
 from structgen.kernels.grammar_tables import (
-    AT_CLUSTERS,
     AT_WALK_PLAIN,
     CHECKED,
     CLASS,
     GRAMMAR,
     INT,
-    LEX,
-    LEXER,
-    PAIRED,
     REACHED,
     READ,
-    S_TERMINAL,
-    call_intern,
     fixed,
     region,
-    reserve,
 )
 from structgen.kernels.grammar_tries import (
     CLUSTERED,
@@ -49,66 +43,11 @@ from structgen.kernels.grammar_tries import (
     set_bit,
 )
 from structgen.kernels.grammar_verdicts import ALWAYS, NEVER, finishable, is_sure
+from structgen.kernels.grammar_within import BY_STACKS
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
 FIRST_LONG = 0x80  # from here on bytes do not stand for whole characters
-
-
-@inner(INT(GRAMMAR, PARTS_T, INT))
-def clusters(t, p, lexer):  # type: ignore[no-untyped-def]
-    """A lexer state cut into states of terminals that have nothing to do with each other.
-
-    A place in the heap: their number and their LEXER records.
-    """
-    if t.rec[lexer, 5] >= 0:
-        return numba.int64(t.rec[lexer, 5])
-    base = region(t, LEX)
-    start = numba.int64(t.rec[lexer, 0])
-    size = numba.int64(t.rec[lexer, 1])
-    if t.heap[start] < 0:
-        start += 1
-        size -= 1
-    place = reserve(t, size + 1, 0)
-    if place < 0:
-        return place
-    done = region(t, REACHED)  # 1 where a state is in a cluster already
-    for i in range(size):
-        t.work[done + i] = 0
-    count = numba.int64(0)
-    for i in range(size):
-        if t.work[done + i] == 1:
-            continue
-        t.work[done + i] = 2
-        grown = True
-        while grown:
-            grown = False
-            for j in range(size):
-                if t.work[done + j] == 2:
-                    one = fixed(t, S_TERMINAL, t.heap[start + j])
-                    t.work[done + j] = 3
-                    for k in range(size):
-                        other = fixed(t, S_TERMINAL, t.heap[start + k])
-                        if t.work[done + k] == 0 and p.tied[one, other] == 1:
-                            t.work[done + k] = 2
-                            grown = True
-        members = numba.int64(0)
-        for j in range(size):
-            if t.work[done + j] >= 2:
-                t.work[done + j] = 1
-                t.work[base + members] = t.heap[start + j]
-                members += 1
-        cluster = call_intern(t, LEXER, base, members)
-        if cluster < 0:
-            return cluster
-        t.heap[place + 1 + count] = cluster
-        count += 1
-    t.heap[place] = count
-    t.rec[lexer, 5] = place
-    return place
-
-
-call_clusters = called(clusters, AT_CLUSTERS)
 
 
 @inlined
@@ -169,13 +108,19 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
 call_walk_plain = called(walk_plain, AT_WALK_PLAIN)
 
 
-@lean(INT(GRAMMAR, INT, INT, INT))
-def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
-    """The position of one thread."""
+@inlined
+def write_thread(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """Write a thread to region REACHED, as the first one."""
     base = region(t, REACHED)
     t.work[base] = lexer
     t.work[base + 1] = stacks
     t.work[base + 2] = watches
+
+
+@lean(INT(GRAMMAR, INT, INT, INT))
+def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """The position of one thread."""
+    write_thread(t, lexer, stacks, watches)
     return packed(t, 1)
 
 
@@ -227,10 +172,7 @@ def goes_on(t, lexer, stacks, watches, kind):  # type: ignore[no-untyped-def]
     left = wider if wider < 0 else call_next_watches(t, watches, kind)
     if left < 0:
         return numba.int64(0) if left == DEAD else left
-    base = region(t, REACHED)
-    t.work[base] = after
-    t.work[base + 1] = wider
-    t.work[base + 2] = left
+    write_thread(t, after, wider, left)
     return numba.int64(1) if t.info[CHECKED] == NEVER else finishable(t, 1)
 
 
@@ -238,13 +180,13 @@ def goes_on(t, lexer, stacks, watches, kind):  # type: ignore[no-untyped-def]
 def push_children(t, p, group, stacks, height, row):  # type: ignore[no-untyped-def]
     """Put places behind the first bytes of a trie on the stack of places: its height, or a code.
 
-    group: where in p.lists -1 - a lexer state, watches and a trie stand: how the lexeme goes on
-    there is for the stacks to say. Tokens that end with those bytes are set in `row`.
+    group: where in p.lists -1 - a lexer state, watches and a trie stand, or 0 for none: how the
+    lexeme goes on there is for the stacks to say. Tokens that are read then are set in `row`.
     """
     lexer, watches = -1 - numba.int64(p.lists[group]), numba.int64(p.lists[group + 1])
     trie = p.lists[group + 2]
     merged, i, last = p.tries[trie, 0], numba.int64(p.tries[trie, 1]), p.tries[trie, 2]
-    while i < last:
+    while i < last and trie > 0:
         byte, depth, end = p.byte[i], p.depth[i], numba.int64(p.end[i])
         if merged == 1:
             byte, depth, end = p.sub_byte[i], p.sub_depth[i], numba.int64(p.sub_end[i])
@@ -266,15 +208,29 @@ def push_children(t, p, group, stacks, height, row):  # type: ignore[no-untyped-
     return height
 
 
+@inner(INT(GRAMMAR, INT, INT, INT))
+def is_finishable(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """1 if some text finishes a thread, 0 if none does, or a code."""
+    if watches == 0 or t.info[CHECKED] == NEVER:
+        return numba.int64(1)
+    write_thread(t, lexer, stacks, watches)
+    return finishable(t, 1)
+
+
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
 def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def]
     """Put where the lexeme of a part can end on the stack of places: its height, or a code.
 
-    See `push_children` for where it is for the stacks to say how the lexeme goes on.
+    BY_STACKS where the lexeme cannot be finished after all of the tokens that stay in it. Those
+    that the stacks read (see `push_children`) are set in `row`.
     """
     start = p.parts[part, 3]
     for j in range(start, start + 3 * p.parts[part, 4], 3):
         if p.lists[j] < 0:
+            lexer, watches = -1 - numba.int64(p.lists[j]), numba.int64(p.lists[j + 1])
+            well = is_finishable(t, lexer, stacks, watches)
+            if well <= 0:
+                return numba.int64(BY_STACKS) if well == 0 else well
             height = push_children(t, p, j, stacks, height, row)
             if height < 0:
                 return height
@@ -341,14 +297,9 @@ def is_partless(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT))
 def part_of(t, p, trie, lexer, watches):  # type: ignore[no-untyped-def]
     """The part of a trie and a lexer state, perhaps with watches; or a code."""
-    kept = lexer
-    if watches != 0:
-        base = region(t, REACHED)
-        t.work[base] = lexer
-        t.work[base + 1] = watches
-        kept = call_intern(t, PAIRED, base, 2)
-        if kept < 0:
-            return kept
+    kept = kept_as(t, lexer, watches)
+    if kept < 0:
+        return kept
     part = find(p.memo, (trie << 31) | kept)
     return call_build(t, p, trie, kept) if part == UNKNOWN else part
 
@@ -388,8 +339,13 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
             part = partless if partless < 0 else part_of(t, p, trie, cluster, watches)
             if part < 0:
                 return part
+            higher = push_groups(t, p, part, stacks, height, row)
+            if higher == BY_STACKS:
+                higher = walk_from(t, p, trie, cluster, stacks, watches, row)
+                if higher == 0:
+                    continue
+            if higher < 0:
+                return higher
+            height = higher
             or_part(p, part, row)
-            height = push_groups(t, p, part, stacks, height, row)
-            if height < 0:
-                return height
     return height

@@ -24,8 +24,9 @@ NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
 (
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
     KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED, PLACE,
-    LOOPING, LOOPS, WALKS, NOTED, FEW, MANY, WALKED, WALKED_FROM, STOPPED, SIZE_COUNT,
-) = np.arange(29)  # fmt: skip
+    LOOPING, LOOPS, WALKS, NOTED, FEW, MANY, WALKED, WALKED_FROM, STOPPED, MODELS, MODEL, UNLIKE,
+    UNLIKE_NEXT, SIZE_COUNT,
+) = np.arange(33)  # fmt: skip
 
 
 class Parts(NamedTuple):
@@ -35,17 +36,19 @@ class Parts(NamedTuple):
     order: `groups`, `first` and `order` of its subtrees (see `kernels.loops.Subtrees`); group:
     uint8[256], of each byte (see `automaton.byte_groups`). follow, tied: see `GrammarAutomaton`.
     sub_byte, sub_depth, sub_end: merged tries in the same order; sub_start: int32[m + 1], their
-    tokens in sub_token. tries: int32[k, 4], 1 if merged, first node, last node + 1, depth above
-    it. parts: int32[k, 5], row in dense or -1, tokens in lists (start, count), groups in lists
-    (start, count; triples of terminals, watches, trie; or of -1 - lexer state, watches, trie, where
-    that is for the stacks to walk). memo: int64[H, 2], trie << 31 | lexer state, or it with watches
-    -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie, and what `grammar_loops`,
-    `grammar_segments` and `merged_trie` keep. segments: int32[k, 4], scratch: group, first, last + 1, depth above.
-    groups: int32[k, 2], scratch: terminals, watches. links: int32[k, 4], scratch: byte, first
-    child, next sibling, last token; cuts: int32[k, 2], scratch: token, the one before. stack:
-    int64[2 (depth + 4)], scratch; scratch: int32[words], zeros; places: int64[4 k], scratch: trie,
-    lexer state, stacks, watches. walks: int32[k], what is noted of walks (see
-    `grammar_segments.note_walk`) and of merged tries. sizes: int64[SIZE_COUNT].
+    tokens in sub_token. tries: int32[k, 4], 1 if merged, first node, last node + 1, depth above it.
+    parts: int32[k, 5], row in dense or -1, tokens in lists (start, count), groups in lists (start,
+    count; triples of terminals, watches, trie; or of -1 - lexer state, watches, trie or 0: what the
+    stacks must be able to finish, and what is for them to read). memo: int64[H, 2], trie << 31 |
+    lexer state, or it with watches -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie,
+    and what `grammar_loops`, `grammar_segments` and `merged_trie` keep. segments: int32[k, 4],
+    scratch: group, first, last + 1, depth above. groups: int32[k, 2], scratch: terminals, watches.
+    links: int32[k, 4], scratch: byte, first child, next sibling, last token; cuts: int32[k, 2],
+    scratch: token, the one before. stack: int64[2 (depth + 4)], scratch; scratch: int32[words],
+    zeros; places: int64[4 k], scratch: trie, lexer state, stacks, watches. models: int32[k, 4], see
+    `grammar_models`: lexer state, watches, row in dense, place in walks. walks: int32[k], what is
+    noted of walks (see `grammar_segments.note_walk`), of merged tries and of models. sizes:
+    int64[SIZE_COUNT].
     """
 
     byte: npt.NDArray[np.uint8]
@@ -75,6 +78,7 @@ class Parts(NamedTuple):
     stack: npt.NDArray[np.int64]
     scratch: npt.NDArray[np.int32]
     places: npt.NDArray[np.int64]
+    models: npt.NDArray[np.int32]
     walks: npt.NDArray[np.int32]
     sizes: npt.NDArray[np.int64]
 
@@ -85,7 +89,7 @@ I32_2 = types.int32[:, ::1]
 PARTS_T = reference(types.NamedTuple(
     [
         BYTES, INTS, INTS, INTS, I64, I32, I32, BYTES, U8_2, U8_2, U8, I32, I32, I32, I32,
-        I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I32, I64,
+        I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I32_2, I32, I64,
     ],
     Parts,
 ))  # fmt: skip

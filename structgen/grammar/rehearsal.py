@@ -46,7 +46,7 @@ def positions(automaton: GrammarAutomaton) -> Iterator[int]:
 
 
 def _shortest(automaton: GrammarAutomaton, terminal: int, tried: list[int]) -> bytes | None:
-    """A shortest text of a terminal, of the bytes that are tried; None if nothing is read for it."""
+    """A shortest text of a terminal, of bytes that are tried; None if nothing is read for it."""
     k, nexts = kernels("grammar_tables"), automaton.tables.next
     state, text = automaton.constant(k.T_START, terminal), b""
     left = automaton.constant(k.S_DISTANCE, state)
