@@ -238,10 +238,10 @@ class GrammarAutomaton(Automaton):
             self._verdicts.decide((lexer, stacks, watches))
 
     def make_room(self) -> None:
-        """Have room in the tables for three times as much again: no mask soon waits for it."""
+        """Have room in the tables for as much again and more, so that no mask soon waits for it."""
         k = self._k
         for what, name, share in ((k.RECORDS, "rec", 4), (k.HEAP, "heap", 4), (k.ROWS, "rows", 4),
-                                  (k.MEMO, "memo", 8), (k.NAMES, "names", 8)):  # fmt: skip
+                                  (k.MEMO, "memo", 4), (k.NAMES, "names", 4)):  # fmt: skip
             while share * int(self.tables.info[what]) > len(getattr(self.tables, name)):
                 self.tables = grown(self.tables, what)
 
