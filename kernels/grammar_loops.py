@@ -13,12 +13,30 @@ import numba
 import numpy as np
 
 from structgen.kernels.flags import called, folded, inlined, inner
-from structgen.kernels.grammar_lexer import call_endings, call_next_lexer, call_next_watches
-from structgen.kernels.grammar_step import SEVERAL, call_step, quick
-from structgen.kernels.grammar_tables import AT_FLOWS, AT_LOOPING, CLASS, GRAMMAR, INT, fixed
+from structgen.kernels.grammar_lexer import (
+    call_both_watches,
+    call_endings,
+    call_next_lexer,
+    call_next_watches,
+)
+from structgen.kernels.grammar_step import LOW, SEVERAL, call_step, quick, unpack
+from structgen.kernels.grammar_tables import (
+    AT_FLOWS,
+    AT_LOOPING,
+    CLASS,
+    GRAMMAR,
+    INT,
+    PAIRED,
+    REACHED,
+    READ,
+    call_intern,
+    fixed,
+    region,
+)
 from structgen.kernels.grammar_tries import LOOPING, LOOPS, MEMO, PARTS_T, full
 from structgen.kernels.tables import DEAD, slot_of
 
+SOME_LETTERS = 5
 LETTERS = np.frombuffer(string.ascii_letters.encode(), np.uint8)
 
 # Characters (The Unicode Standard, table 3-7): first and last lead byte, first and last of the
@@ -33,6 +51,17 @@ CHARACTERS = np.array(
 )  # fmt: skip
 
 
+@folded(INT(GRAMMAR, INT, INT))
+def kept_as(t, lexer, watches):  # type: ignore[no-untyped-def]
+    """What is kept of a lexer state, perhaps with watches, is kept under this; or NEED_SPACE."""
+    if watches == 0:
+        return lexer
+    base = region(t, REACHED)
+    t.work[base] = lexer
+    t.work[base + 1] = watches
+    return call_intern(t, PAIRED, base, 2)
+
+
 @inlined
 def may_follow(t, p, terminals, kind):  # type: ignore[no-untyped-def]
     """Whether a byte can follow any of some terminals."""
@@ -45,18 +74,24 @@ def may_follow(t, p, terminals, kind):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def stays(t, p, lexer, byte):  # type: ignore[no-untyped-def]
-    """The lexer state after a byte in front of which no lexeme can end, DEAD, or a code."""
-    kind = fixed(t, CLASS, byte)
+def stays(t, p, state, byte):  # type: ignore[no-untyped-def]
+    """The state after a byte in front of which no lexeme can end, DEAD, or a code.
+
+    state: watches << 31 | lexer state, as that which is returned.
+    """
+    kind, lexer, before = fixed(t, CLASS, byte), state & LOW, state >> 31
     ends = call_endings(t, lexer)
     if ends < 0:
         return ends
     for j in range(t.heap[ends]):
         if may_follow(t, p, t.heap[ends + 1 + 2 * j], kind):
-            after = call_next_watches(t, numba.int64(t.heap[ends + 2 + 2 * j]), kind)
+            both = call_both_watches(t, before, numba.int64(t.heap[ends + 2 + 2 * j]))
+            after = both if both < 0 else call_next_watches(t, both, kind)
             if after != DEAD:
                 return after if after < 0 else numba.int64(DEAD)
-    return call_next_lexer(t, lexer, kind)
+    after = call_next_lexer(t, lexer, kind)
+    left = after if after < 0 else call_next_watches(t, before, kind)
+    return left if left < 0 else (left << 31) | after
 
 
 @inlined
@@ -68,7 +103,7 @@ def goes(t, at, byte):  # type: ignore[no-untyped-def]
 
 @inlined
 def onward(t, p, positions, at, byte):  # type: ignore[no-untyped-def]
-    """`goes` if `at` is a position (`positions` is 1), `stays` if it is a lexer state."""
+    """`goes` if `at` is a position (`positions` is 1), `stays` if it is a state within a lexeme."""
     return goes(t, at, byte) if positions == 1 else stays(t, p, at, byte)
 
 
@@ -96,7 +131,7 @@ def end_of_character(t, p, positions, at, k):  # type: ignore[no-untyped-def]
 def looping(t, p, key, positions, home):  # type: ignore[no-untyped-def]
     """The groups all of whose characters lead from `home` back to it, kept under a key; or a code.
 
-    positions: 1 if it is a position, 0 if it is a lexer state.
+    positions: 1 if it is a position, 0 if it is a state within a lexeme (see `stays`).
     """
     slot = slot_of(p.memo, key)
     if p.memo[slot, 0] == key:
@@ -130,19 +165,25 @@ call_looping = called(looping, AT_LOOPING)
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT))
-def loops_of(t, p, lexer):  # type: ignore[no-untyped-def]
-    """The groups of characters that leave a lexer state as it is, and end no lexeme; or a code."""
-    return call_looping(t, p, (numba.int64(1) << 61) | lexer, numba.int64(0), lexer)
+def loops_of(t, p, state):  # type: ignore[no-untyped-def]
+    """The groups of characters that leave a state as it is (see `stays`), and end no lexeme.
+
+    Or a code.
+    """
+    kept = kept_as(t, state & LOW, state >> 31)
+    if kept < 0:
+        return kept
+    return call_looping(t, p, (numba.int64(1) << 61) | kept, numba.int64(0), state)
 
 
 @folded(INT(GRAMMAR, PARTS_T, INT, INT))
-def is_whole(t, p, lexer, node):  # type: ignore[no-untyped-def]
-    """1 if what is below a node leaves a lexer state as it is, and ends no lexeme; 0, or a code."""
-    if p.sizes[LOOPING] != lexer:
-        loops = loops_of(t, p, lexer)
+def is_whole(t, p, state, node):  # type: ignore[no-untyped-def]
+    """1 if what is below a node leaves a state as it is, and ends no lexeme; 0, or a code."""
+    if p.sizes[LOOPING] != state:
+        loops = loops_of(t, p, state)
         if loops < 0:
             return loops
-        p.sizes[LOOPING], p.sizes[LOOPS] = lexer, loops
+        p.sizes[LOOPING], p.sizes[LOOPS] = state, loops
     return numba.int64(p.beneath[node] & ~p.sizes[LOOPS] == 0)
 
 
@@ -167,12 +208,15 @@ def flows(t, p, at):  # type: ignore[no-untyped-def]
 
     The syntax goes round in circles there, with a lexeme for each letter. 0 if not, or a code.
     """
-    after = goes(t, at, LETTERS[0])
-    beyond = after if after < 0 else goes(t, after, LETTERS[1])
-    if after < 0 or beyond != after:  # as it mostly is
+    after, beyond = numba.int64(DEAD), goes(t, at, LETTERS[0])
+    for k in range(1, SOME_LETTERS):  # so many may begin lists and other rules
+        if beyond >= 0 and beyond != after and (k == 1 or beyond >> 31 == after >> 31):
+            after, beyond = beyond, goes(t, beyond, LETTERS[k])
+    if beyond < 0 or beyond != after:  # as it mostly is
         return beyond if beyond < DEAD else numba.int64(0)
-    if after < SEVERAL:
-        found = loops_of(t, p, after >> 31)
+    if unpack(t, after) == 1:
+        base = region(t, READ)
+        found = loops_of(t, p, (numba.int64(t.work[base + 2]) << 31) | t.work[base])
         if found < 0 or letters(p) & ~found == 0:
             return min(found, numba.int64(0))
     found = place_loops(t, p, after)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numba
 
-from structgen.kernels.flags import called, folded, inner, lean
-from structgen.kernels.grammar_layout import call_scan_any
-from structgen.kernels.grammar_loops import call_flows, place_loops
+from structgen.kernels.flags import called, folded, inlined, inner, lean
+from structgen.kernels.grammar_clusters import call_clusters
+from structgen.kernels.grammar_layout import call_scan_any, counted
+from structgen.kernels.grammar_lexer import call_next_lexer, call_next_watches
+from structgen.kernels.grammar_loops import call_flows, kept_as, place_loops
 from structgen.kernels.grammar_parts import call_build
 from structgen.kernels.grammar_step import (
     SEVERAL,
@@ -17,22 +19,15 @@ from structgen.kernels.grammar_step import (
     unpack,
 )
 from structgen.kernels.grammar_tables import (
-    AT_CLUSTERS,
     AT_WALK_PLAIN,
     CHECKED,
     CLASS,
     GRAMMAR,
     INT,
-    LEX,
-    LEXER,
-    PAIRED,
     REACHED,
     READ,
-    S_TERMINAL,
-    call_intern,
     fixed,
     region,
-    reserve,
 )
 from structgen.kernels.grammar_tries import (
     CLUSTERED,
@@ -44,69 +39,25 @@ from structgen.kernels.grammar_tries import (
     WALKED,
     WALKED_FROM,
     full,
+    new_trie,
     set_bit,
 )
-from structgen.kernels.grammar_verdicts import ALWAYS, is_sure
+from structgen.kernels.grammar_verdicts import ALWAYS, NEVER, finishable, is_sure
+from structgen.kernels.grammar_within import BY_STACKS
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
 
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
 FIRST_LONG = 0x80  # from here on bytes do not stand for whole characters
 
 
-@inner(INT(GRAMMAR, PARTS_T, INT))
-def clusters(t, p, lexer):  # type: ignore[no-untyped-def]
-    """A lexer state cut into states of terminals that have nothing to do with each other.
-
-    A place in the heap: their number and their LEXER records.
-    """
-    if t.rec[lexer, 5] >= 0:
-        return numba.int64(t.rec[lexer, 5])
-    base = region(t, LEX)
-    start = numba.int64(t.rec[lexer, 0])
-    size = numba.int64(t.rec[lexer, 1])
-    if t.heap[start] < 0:
-        start += 1
-        size -= 1
-    place = reserve(t, size + 1, 0)
-    if place < 0:
-        return place
-    done = region(t, REACHED)  # 1 where a state is in a cluster already
-    for i in range(size):
-        t.work[done + i] = 0
-    count = numba.int64(0)
-    for i in range(size):
-        if t.work[done + i] == 1:
-            continue
-        t.work[done + i] = 2
-        grown = True
-        while grown:
-            grown = False
-            for j in range(size):
-                if t.work[done + j] == 2:
-                    one = fixed(t, S_TERMINAL, t.heap[start + j])
-                    t.work[done + j] = 3
-                    for k in range(size):
-                        other = fixed(t, S_TERMINAL, t.heap[start + k])
-                        if t.work[done + k] == 0 and p.tied[one, other] == 1:
-                            t.work[done + k] = 2
-                            grown = True
-        members = numba.int64(0)
-        for j in range(size):
-            if t.work[done + j] >= 2:
-                t.work[done + j] = 1
-                t.work[base + members] = t.heap[start + j]
-                members += 1
-        cluster = call_intern(t, LEXER, base, members)
-        if cluster < 0:
-            return cluster
-        t.heap[place + 1 + count] = cluster
-        count += 1
-    t.heap[place] = count
-    t.rec[lexer, 5] = place
-    return place
-
-
-call_clusters = called(clusters, AT_CLUSTERS)
+@inlined
+def set_tokens(p, merged, node, row):  # type: ignore[no-untyped-def]
+    """Set the bits of the tokens at a node."""
+    if merged == 1:
+        for j in range(p.sub_start[node], p.sub_start[node + 1]):
+            set_bit(row, p.sub_token[j])
+    elif p.token[node] >= 0:
+        set_bit(row, p.token[node])
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, I32))
@@ -149,11 +100,7 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
             i = end
             continue
         p.stack[depth] = after
-        if merged == 1:
-            for j in range(p.sub_start[i], p.sub_start[i + 1]):
-                set_bit(row, p.sub_token[j])
-        elif p.token[i] >= 0:
-            set_bit(row, p.token[i])
+        set_tokens(p, merged, i, row)
         i += 1
     return numba.int64(0)
 
@@ -161,13 +108,19 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
 call_walk_plain = called(walk_plain, AT_WALK_PLAIN)
 
 
-@lean(INT(GRAMMAR, INT, INT, INT))
-def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
-    """The position of one thread."""
+@inlined
+def write_thread(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """Write a thread to region REACHED, as the first one."""
     base = region(t, REACHED)
     t.work[base] = lexer
     t.work[base + 1] = stacks
     t.work[base + 2] = watches
+
+
+@lean(INT(GRAMMAR, INT, INT, INT))
+def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """The position of one thread."""
+    write_thread(t, lexer, stacks, watches)
     return packed(t, 1)
 
 
@@ -195,22 +148,92 @@ def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyp
     return call_walk_plain(t, p, trie, place, row)
 
 
+@inlined
+def push(p, height, trie, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """Put a place on the stack of places: its height then, or NEED_ROOM."""
+    stack = p.places
+    if 4 * height + 4 > stack.shape[0]:
+        return full(p, PLACES)
+    stack[4 * height] = trie
+    stack[4 * height + 1] = lexer
+    stack[4 * height + 2] = stacks
+    stack[4 * height + 3] = watches
+    return height + 1
+
+
+@inner(INT(GRAMMAR, INT, INT, INT, INT))
+def goes_on(t, lexer, stacks, watches, kind):  # type: ignore[no-untyped-def]
+    """Read one more byte of a lexeme: 1 if it can still be finished, 0 if not, or a code.
+
+    Its thread then is the first one in region REACHED.
+    """
+    after = call_next_lexer(t, lexer, kind)
+    wider = after if after < 0 else counted(t, stacks, after, kind)
+    left = wider if wider < 0 else call_next_watches(t, watches, kind)
+    if left < 0:
+        return numba.int64(0) if left == DEAD else left
+    write_thread(t, after, wider, left)
+    return numba.int64(1) if t.info[CHECKED] == NEVER else finishable(t, 1)
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
+def push_children(t, p, group, stacks, height, row):  # type: ignore[no-untyped-def]
+    """Put places behind the first bytes of a trie on the stack of places: its height, or a code.
+
+    group: where in p.lists -1 - a lexer state, watches and a trie stand, or 0 for none: how the
+    lexeme goes on there is for the stacks to say. Tokens that are read then are set in `row`.
+    """
+    lexer, watches = -1 - numba.int64(p.lists[group]), numba.int64(p.lists[group + 1])
+    trie = p.lists[group + 2]
+    merged, i, last = p.tries[trie, 0], numba.int64(p.tries[trie, 1]), p.tries[trie, 2]
+    while i < last and trie > 0:
+        byte, depth, end = p.byte[i], p.depth[i], numba.int64(p.end[i])
+        if merged == 1:
+            byte, depth, end = p.sub_byte[i], p.sub_depth[i], numba.int64(p.sub_end[i])
+        on = goes_on(t, lexer, stacks, watches, fixed(t, CLASS, byte))
+        if on < 0:
+            return on
+        if on == 1:
+            set_tokens(p, merged, i, row)
+            base = region(t, REACHED)
+            after, wider, left = t.work[base], t.work[base + 1], t.work[base + 2]
+            if i + 1 < end:
+                inner_trie = new_trie(p, merged, i + 1, end, depth)
+                if inner_trie < 0:
+                    return inner_trie
+                height = push(p, height, inner_trie, after, wider, left)
+                if height < 0:
+                    return height
+        i = end
+    return height
+
+
+@inner(INT(GRAMMAR, INT, INT, INT))
+def is_finishable(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """1 if some text finishes a thread, 0 if none does, or a code."""
+    if watches == 0 or t.info[CHECKED] == NEVER:
+        return numba.int64(1)
+    write_thread(t, lexer, stacks, watches)
+    return finishable(t, 1)
+
+
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
 def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def]
     """Put where the lexeme of a part can end on the stack of places: its height, or a code.
 
-    Where it is for the stacks to say how the lexeme goes on, its tokens are set in `row` now.
+    BY_STACKS where the lexeme cannot be finished after all of the tokens that stay in it. Those
+    that the stacks read (see `push_children`) are set in `row`.
     """
-    stack = p.places
-    if 4 * (height + p.parts[part, 4]) > stack.shape[0]:
-        return full(p, PLACES)
     start = p.parts[part, 3]
     for j in range(start, start + 3 * p.parts[part, 4], 3):
         if p.lists[j] < 0:
-            trie, lexer = numba.int64(p.lists[j + 2]), -1 - numba.int64(p.lists[j])
-            code = walk_from(t, p, trie, lexer, stacks, numba.int64(p.lists[j + 1]), row)
-            if code < 0:
-                return code
+            lexer, watches = -1 - numba.int64(p.lists[j]), numba.int64(p.lists[j + 1])
+            well = is_finishable(t, lexer, stacks, watches)
+            if well <= 0:
+                return numba.int64(BY_STACKS) if well == 0 else well
+            height = push_children(t, p, j, stacks, height, row)
+            if height < 0:
+                return height
             continue
         beyond = known_beyond(t, stacks, numba.int64(p.lists[j]))
         if beyond == UNKNOWN:
@@ -219,11 +242,9 @@ def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def
             continue
         if beyond < 0:
             return beyond
-        stack[4 * height] = p.lists[j + 2]
-        stack[4 * height + 1] = t.rec[beyond, 6]
-        stack[4 * height + 2] = beyond
-        stack[4 * height + 3] = p.lists[j + 1]
-        height += 1
+        height = push(p, height, p.lists[j + 2], t.rec[beyond, 6], beyond, p.lists[j + 1])
+        if height < 0:
+            return height
     return height
 
 
@@ -276,14 +297,9 @@ def is_partless(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT))
 def part_of(t, p, trie, lexer, watches):  # type: ignore[no-untyped-def]
     """The part of a trie and a lexer state, perhaps with watches; or a code."""
-    kept = lexer
-    if watches != 0:
-        base = region(t, REACHED)
-        t.work[base] = lexer
-        t.work[base + 1] = watches
-        kept = call_intern(t, PAIRED, base, 2)
-        if kept < 0:
-            return kept
+    kept = kept_as(t, lexer, watches)
+    if kept < 0:
+        return kept
     part = find(p.memo, (trie << 31) | kept)
     return call_build(t, p, trie, kept) if part == UNKNOWN else part
 
@@ -323,8 +339,13 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
             part = partless if partless < 0 else part_of(t, p, trie, cluster, watches)
             if part < 0:
                 return part
+            higher = push_groups(t, p, part, stacks, height, row)
+            if higher == BY_STACKS:
+                higher = walk_from(t, p, trie, cluster, stacks, watches, row)
+                if higher == 0:
+                    continue
+            if higher < 0:
+                return higher
+            height = higher
             or_part(p, part, row)
-            height = push_groups(t, p, part, stacks, height, row)
-            if height < 0:
-                return height
     return height

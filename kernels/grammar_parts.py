@@ -11,6 +11,7 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import called, inner, lean
+from structgen.kernels.grammar_models import note_model
 from structgen.kernels.grammar_segments import call_segments_of
 from structgen.kernels.grammar_tables import AT_BUILD, GRAMMAR, INT
 from structgen.kernels.grammar_tries import (
@@ -20,15 +21,16 @@ from structgen.kernels.grammar_tries import (
     LARGE,
     LISTS,
     MEMO,
+    MODELS,
     PARTS,
     PARTS_T,
     SEGMENTS,
     SPARSE,
-    flattened,
     full,
-    linked,
+    merged_trie,
     new_trie,
 )
+from structgen.kernels.grammar_within import state_of
 from structgen.kernels.tables import slot_of
 
 
@@ -49,13 +51,10 @@ def write_groups(p, trie, count, place):  # type: ignore[no-untyped-def]
             p.segments[k, 0] = -1
             made += 1
     for group in range(p.sizes[GROUPS]):
-        links = linked(p, group, merged)
-        if links < 0:
-            return links
-        if links > 1:
-            other = flattened(p, links)
-            if other < 0:
-                return other
+        other = merged_trie(p, group, merged)
+        if other < 0:
+            return other
+        if other > 0 or p.groups[group, 0] < 0:
             p.lists[place + 3 * made] = p.groups[group, 0]
             p.lists[place + 3 * made + 1] = p.groups[group, 1]
             p.lists[place + 3 * made + 2] = other
@@ -117,8 +116,13 @@ def build(t, p, trie, kept):  # type: ignore[no-untyped-def]
     p.scratch[:] = 0
     if place < 0:
         return place
-    made = write_groups(p, trie, count, place)
+    models, made = p.sizes[MODELS], numba.int64(0)
+    if trie == 0:
+        made = note_model(p, state_of(t, kept), numba.int64(p.parts[new, 0]), count)
+    if made == 0:
+        made = write_groups(p, trie, count, place)
     if made < 0:
+        p.sizes[MODELS] = models
         if p.parts[new, 0] >= 0:
             p.sizes[DENSE] -= 1
         return made

@@ -3,7 +3,7 @@
 What a walk below a node of the vocabulary's trie finds depends on the lexer state there alone. It
 is noted: names and keywords that begin like names go on in the same state soon. Watches on the
 lexemes before are mostly settled within a few bytes; where it is for the stacks to say whether they
-ever can be, or how wide a line is, the walk is left to those who know them.
+ever can be, they are asked. How wide a line is they know alone, byte by byte.
 """
 
 from __future__ import annotations
@@ -11,25 +11,10 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.flags import called, folded, inlined, inner
-from structgen.kernels.grammar_layout import COUNTS, width_in
-from structgen.kernels.grammar_lexer import (
-    call_both_watches,
-    call_endings,
-    call_next_lexer,
-    call_next_watches,
-)
+from structgen.kernels.grammar_lexer import call_both_watches, call_endings, call_next_watches
 from structgen.kernels.grammar_loops import is_whole, may_follow
-from structgen.kernels.grammar_step import known_after
-from structgen.kernels.grammar_tables import (
-    AT_SEGMENTS,
-    CHECKED,
-    CLASS,
-    GRAMMAR,
-    INT,
-    NEWLINE,
-    PAIRED,
-    fixed,
-)
+from structgen.kernels.grammar_models import is_as_modelled, modelled
+from structgen.kernels.grammar_tables import AT_SEGMENTS, CLASS, GRAMMAR, INT, fixed
 from structgen.kernels.grammar_tries import (
     FEW,
     GROUPS,
@@ -38,6 +23,7 @@ from structgen.kernels.grammar_tries import (
     LOOPING,
     MANY,
     MEMO,
+    MODEL,
     NOTED,
     PARTS_T,
     PLACE,
@@ -47,28 +33,10 @@ from structgen.kernels.grammar_tries import (
     full,
     set_bit,
 )
-from structgen.kernels.grammar_verdicts import BEHIND_IT, BREAKS, NEVER, call_settled
+from structgen.kernels.grammar_within import BY_STACKS, LEXER_OF, group_of, state_after, state_of
 from structgen.kernels.tables import DEAD, UNKNOWN, find, slot_of
 
 SMALL_SUBTREE = 2  # nodes; below, walking is no slower than looking
-LEXER_OF = (1 << 31) - 1  # the bits of a state that hold the lexer state, below those of watches
-BY_STACKS = -20  #: whether a lexeme can be finished, or how it goes on, depends on the stacks
-
-
-@folded(INT(PARTS_T, INT, INT))
-def group_of(p, terminals, watches):  # type: ignore[no-untyped-def]
-    """The number of a group in p.groups, which has it from now on; or NEED_ROOM."""
-    group = numba.int64(0)
-    while group < p.sizes[GROUPS]:
-        if p.groups[group, 0] == terminals and p.groups[group, 1] == watches:
-            return group
-        group += 1
-    if group >= p.groups.shape[0]:
-        return full(p, GROUPS)
-    p.groups[group, 0] = terminals
-    p.groups[group, 1] = watches
-    p.sizes[GROUPS] += 1
-    return group
 
 
 @folded(INT(PARTS_T, INT, INT, INT, INT, INT))
@@ -201,47 +169,6 @@ def note_ends(t, p, ends, before, kind, node_end, count):  # type: ignore[no-unt
     return count
 
 
-@inlined
-def lexer_after(t, state, kind):  # type: ignore[no-untyped-def]
-    """The lexer state after a byte, DEAD, or a code."""
-    after = known_after(t, state, kind)
-    return call_next_lexer(t, state, kind) if after < DEAD else after
-
-
-@inlined
-def state_of(t, kept):  # type: ignore[no-untyped-def]
-    """What parts are kept under, a lexer state or it PAIRED with watches: watches << 31 | state."""
-    if t.rec[kept, 2] != PAIRED:
-        return numba.int64(kept)
-    start = numba.int64(t.rec[kept, 0])
-    return (numba.int64(t.heap[start + 1]) << 31) | numba.int64(t.heap[start])
-
-
-@folded(INT(GRAMMAR, INT, INT))
-def state_after(t, state, kind):  # type: ignore[no-untyped-def]
-    """The state after a byte; DEAD, also where all that follows breaks a watch; or a code.
-
-    Or BY_STACKS.
-    """
-    after = lexer_after(t, state & LEXER_OF, kind)
-    if after >= 0 and t.info[NEWLINE] >= 0 and width_in(t, after) == COUNTS:
-        return numba.int64(BY_STACKS)
-    if after < 0 or state <= LEXER_OF:
-        return after
-    watches = call_next_watches(t, state >> 31, kind)
-    if watches < 0:
-        return watches
-    if watches > 0 and t.info[CHECKED] != NEVER:
-        settling = call_settled(t, after, watches)
-        if settling < 0:
-            return settling
-        if settling == BREAKS:
-            return numba.int64(DEAD)
-        if settling == BEHIND_IT:
-            return numba.int64(BY_STACKS)
-    return (watches << 31) | after
-
-
 @folded(INT(PARTS_T, INT, INT, INT))
 def leave(p, state, node_end, count):  # type: ignore[no-untyped-def]
     """List a node (see `note_ends`) for the stacks to walk from the state above it.
@@ -267,13 +194,18 @@ def key_of_walk(node, lexer):  # type: ignore[no-untyped-def]
     return (numba.int64(1) << 60) | (numba.int64(node) << 31) | lexer
 
 
-@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT))
-def shortcut(t, p, state_after, node_end, count):  # type: ignore[no-untyped-def]
+@inlined
+def is_noted(p, state, size):  # type: ignore[no-untyped-def]
+    """Whether what a walk over so many nodes from a state finds is noted now."""
+    return p.sizes[NOTED] < 0 and p.sizes[FEW] <= size <= p.sizes[MANY] and state <= LEXER_OF
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT))
+def shortcut(t, p, state, after, node_end, count):  # type: ignore[no-untyped-def]
     """Do what need not be walked below a node: the number of segments then, DEAD, or a code.
 
-    state_after: lexer state above << 31 | that at the node; node_end: node << 31 | end.
+    state, after: above the node, and at it; node_end: node << 31 | end.
     """
-    state, after = state_after >> 31, state_after & 0x7FFFFFFF
     node, end = node_end >> 31, node_end & 0x7FFFFFFF
     if state == after or p.sizes[LOOPING] == after:
         whole = is_whole(t, p, after, node)
@@ -282,7 +214,7 @@ def shortcut(t, p, state_after, node_end, count):  # type: ignore[no-untyped-def
         if whole == 1:
             keep(p, p.order, numba.int64(p.before[node]), numba.int64(p.before[end]))
             return count
-    if p.sizes[NOTED] < 0 and p.sizes[FEW] <= end - node <= p.sizes[MANY]:
+    if is_noted(p, after, end - node):
         place = find(p.memo, key_of_walk(node, after))
         if place != UNKNOWN:
             return walk_again(p, place, count)
@@ -292,24 +224,34 @@ def shortcut(t, p, state_after, node_end, count):  # type: ignore[no-untyped-def
     return numba.int64(DEAD)
 
 
+@folded(INT(GRAMMAR, PARTS_T, INT, INT))
+def begun(t, p, trie, state):  # type: ignore[no-untyped-def]
+    """Be ready for a walk over a trie from a state: the number of segments so far, or a code."""
+    ends = ends_of(t, state & LEXER_OF)
+    if ends < 0:
+        return ends
+    if p.sizes[LISTS] > p.lists.shape[0] - p.sizes[SPARSE]:
+        return full(p, LISTS)
+    p.stack[0], p.stack[p.stack.shape[0] // 2] = state, ends
+    p.sizes[KEPT], p.sizes[GROUPS], p.sizes[NOTED], p.sizes[MODEL] = 0, 0, -1, -1
+    return modelled(t, p, state) if trie == 0 else numba.int64(0)
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT, INT))
 def segments_of(t, p, trie, kept):  # type: ignore[no-untyped-def]
     """Walk a trie within a lexeme: set bits of tokens that stay in it, list where they leave it.
 
     kept: see `state_of`. Writes p.segments, p.groups, p.scratch, and the first sizes[SPARSE] tokens
     to the end of p.lists. Walks below nodes of the vocabulary's trie are noted, and not done again
-    from the same state. Returns the number of segments, or a code; begin again then.
+    from the same state, nor where a model did them. Returns the number of segments, or a code;
+    begin again then.
     """
     merged, last, base = p.tries[trie, 0], numba.int64(p.tries[trie, 2]), p.tries[trie, 3]
     stack, half = p.stack, p.stack.shape[0] // 2
-    stack[0] = state_of(t, kept)
-    stack[half] = ends_of(t, stack[0] & LEXER_OF)
-    if stack[half] < 0:
-        return stack[half]
-    if p.sizes[LISTS] > p.lists.shape[0] - p.sizes[SPARSE]:
-        return full(p, LISTS)
-    p.sizes[KEPT], p.sizes[GROUPS], p.sizes[NOTED] = 0, 0, -1
-    count, key, first = numba.int64(0), numba.int64(0), numba.int64(0)
+    count = begun(t, p, trie, state_of(t, kept))
+    if count < 0:
+        return count
+    key, first = numba.int64(0), numba.int64(0)
     i, until = numba.int64(p.tries[trie, 1]), numba.int64(-1)  # where a noted walk ends
     while True:
         if i == until:
@@ -328,25 +270,25 @@ def segments_of(t, p, trie, kept):  # type: ignore[no-untyped-def]
         p.sizes[PLACE] = base + depth - 1
         if t.heap[ends] > 0:
             count = note_ends(t, p, ends, state >> 31, kind, here, count)
-        after = count if count < 0 else state_after(t, state, kind)
+        after = count if count < 0 else state_after(t, p, state, kind)
         if after == BY_STACKS:
             count = leave(p, state, here, count)
             after = min(count, numba.int64(DEAD))
-        if after == DEAD:
+        if after == DEAD or (after >= 0 and depth == 1 and is_as_modelled(p, i)):
             i = end
             continue
         ends = after if after < 0 else ends_of(t, after & LEXER_OF)
         if ends < 0:
             return ends
-        if merged == 0 and end - i > SMALL_SUBTREE and after <= LEXER_OF:
-            skipped = shortcut(t, p, ((state & LEXER_OF) << 31) | after, here, count)
+        if merged == 0 and end - i > SMALL_SUBTREE:
+            skipped = shortcut(t, p, state, after, here, count)
             if skipped >= 0:
                 count = skipped
                 i = end
                 continue
             if skipped < DEAD:
                 return skipped
-            if p.sizes[NOTED] < 0 and p.sizes[FEW] <= end - i <= p.sizes[MANY]:
+            if is_noted(p, after, end - i):
                 p.sizes[NOTED] = 0
                 key, first, until = key_of_walk(i, after), count, end
         stack[depth] = after

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import inlined, inner
+from structgen.kernels.flags import folded, inlined, inner
 from structgen.kernels.grammar_tables import INT
 from structgen.kernels.references import reference
 from structgen.kernels.tables import BYTES, HASH, I32, I64, INTS, U8, slot_of
@@ -24,8 +24,9 @@ NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
 (
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
     KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED, PLACE,
-    LOOPING, LOOPS, WALKS, NOTED, FEW, MANY, WALKED, WALKED_FROM, STOPPED, SIZE_COUNT,
-) = np.arange(29)  # fmt: skip
+    LOOPING, LOOPS, WALKS, NOTED, FEW, MANY, WALKED, WALKED_FROM, STOPPED, MODELS, MODEL, UNLIKE,
+    UNLIKE_NEXT, SIZE_COUNT,
+) = np.arange(33)  # fmt: skip
 
 
 class Parts(NamedTuple):
@@ -35,17 +36,19 @@ class Parts(NamedTuple):
     order: `groups`, `first` and `order` of its subtrees (see `kernels.loops.Subtrees`); group:
     uint8[256], of each byte (see `automaton.byte_groups`). follow, tied: see `GrammarAutomaton`.
     sub_byte, sub_depth, sub_end: merged tries in the same order; sub_start: int32[m + 1], their
-    tokens in sub_token. tries: int32[k, 4], 1 if merged, first node, last node + 1, depth above
-    it. parts: int32[k, 5], row in dense or -1, tokens in lists (start, count), groups in lists
-    (start, count; triples of terminals, watches, trie; or of -1 - lexer state, watches, trie, where
-    that is for the stacks to walk). memo: int64[H, 2], trie << 31 | lexer state, or it with watches
-    -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie, and what `grammar_loops` and
-    `grammar_segments` keep. segments: int32[k, 4], scratch: group, first, last + 1, depth above.
-    groups: int32[k, 2], scratch: terminals, watches. links: int32[k, 4], scratch: byte, first
-    child, next sibling, last token; cuts: int32[k, 2], scratch: token, the one before. stack:
-    int64[2 (depth + 4)], scratch; scratch: int32[words], zeros; places: int64[4 k], scratch: trie,
-    lexer state, stacks, watches. walks: int32[k], what is noted of walks (see
-    `grammar_segments.note_walk`). sizes: int64[SIZE_COUNT].
+    tokens in sub_token. tries: int32[k, 4], 1 if merged, first node, last node + 1, depth above it.
+    parts: int32[k, 5], row in dense or -1, tokens in lists (start, count), groups in lists (start,
+    count; triples of terminals, watches, trie; or of -1 - lexer state, watches, trie or 0: what the
+    stacks must be able to finish, and what is for them to read). memo: int64[H, 2], trie << 31 |
+    lexer state, or it with watches -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie,
+    and what `grammar_loops`, `grammar_segments` and `merged_trie` keep. segments: int32[k, 4],
+    scratch: group, first, last + 1, depth above. groups: int32[k, 2], scratch: terminals, watches.
+    links: int32[k, 4], scratch: byte, first child, next sibling, last token; cuts: int32[k, 2],
+    scratch: token, the one before. stack: int64[2 (depth + 4)], scratch; scratch: int32[words],
+    zeros; places: int64[4 k], scratch: trie, lexer state, stacks, watches. models: int32[k, 4], see
+    `grammar_models`: lexer state, watches, row in dense, place in walks. walks: int32[k], what is
+    noted of walks (see `grammar_segments.note_walk`), of merged tries and of models. sizes:
+    int64[SIZE_COUNT].
     """
 
     byte: npt.NDArray[np.uint8]
@@ -75,6 +78,7 @@ class Parts(NamedTuple):
     stack: npt.NDArray[np.int64]
     scratch: npt.NDArray[np.int32]
     places: npt.NDArray[np.int64]
+    models: npt.NDArray[np.int32]
     walks: npt.NDArray[np.int32]
     sizes: npt.NDArray[np.int64]
 
@@ -85,7 +89,7 @@ I32_2 = types.int32[:, ::1]
 PARTS_T = reference(types.NamedTuple(
     [
         BYTES, INTS, INTS, INTS, I64, I32, I32, BYTES, U8_2, U8_2, U8, I32, I32, I32, I32,
-        I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I32, I64,
+        I32_2, I32_2, I32, I32_2, HASH, I32_2, I32_2, I32_2, I32_2, I64, I32, I64, I32_2, I32, I64,
     ],
     Parts,
 ))  # fmt: skip
@@ -134,7 +138,7 @@ def new_trie(p, merged, first, last, above):  # type: ignore[no-untyped-def]
 
 @inner(INT(PARTS_T, INT, INT))
 def linked(p, group, merged):  # type: ignore[no-untyped-def]
-    """Merge the short segments of a group into links: the number of links, 1 when there are none.
+    """Merge the short segments of a group into links: the number of links.
 
     Link 0 is the root. sizes[CUTS] becomes the number of tokens.
     """
@@ -220,4 +224,64 @@ def flattened(p, links):  # type: ignore[no-untyped-def]
     if trie >= 0:
         p.sizes[NODES] = node
         p.sizes[TOKENS] = used
+    return trie
+
+
+@folded(INT(PARTS_T, INT, INT))
+def listed(p, group, merged):  # type: ignore[no-untyped-def]
+    """Write which short segments a group has behind what is in p.walks: a key of them.
+
+    There: whether they are of a merged trie, their number, then first, last + 1, depth above of
+    each. 0 when there are none; or NEED_ROOM.
+    """
+    place = p.sizes[WALKS] + 1
+    at = place + 2
+    if at + 3 * p.sizes[SEGMENTS] > p.walks.shape[0]:
+        return full(p, WALKS)
+    h = merged
+    for k in range(p.sizes[SEGMENTS]):
+        if p.segments[k, 0] == group:
+            for j in range(3):
+                p.walks[at + j] = p.segments[k, 1 + j]
+                h = (h ^ p.walks[at + j]) * 1099511628211
+                h ^= h >> 31
+            at += 3
+    p.walks[place] = merged
+    p.walks[place + 1] = (at - place - 2) // 3
+    if p.walks[place + 1] == 0:
+        return numba.int64(0)
+    return (numba.int64(1) << 59) | (h & ((numba.int64(1) << 59) - 1))
+
+
+@inner(INT(PARTS_T, INT, INT))
+def merged_trie(p, group, merged):  # type: ignore[no-untyped-def]
+    """The trie merged from the short segments of a group, the same for the same ones.
+
+    0 when there are none; or NEED_ROOM.
+    """
+    key = listed(p, group, merged)
+    if key <= 0:
+        return key
+    place = p.sizes[WALKS]
+    size = 3 + 3 * p.walks[place + 2]
+    slot = slot_of(p.memo, key)
+    known = p.memo[slot, 0] == key
+    if known:
+        before = p.memo[slot, 1]
+        same = True
+        for j in range(1, size):
+            same = same and p.walks[before + j] == p.walks[place + j]
+        if same:
+            return numba.int64(p.walks[before])
+    if 2 * p.sizes[MEMO] + 2 >= p.memo.shape[0]:
+        return full(p, MEMO)
+    links = linked(p, group, merged)
+    trie = links if links < 0 else flattened(p, links)
+    if trie >= 0 and not known:
+        p.walks[place] = trie
+        p.sizes[WALKS] += size
+        slot = slot_of(p.memo, key)
+        p.memo[slot, 0] = key
+        p.memo[slot, 1] = place
+        p.sizes[MEMO] += 1
     return trie

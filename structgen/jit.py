@@ -27,8 +27,8 @@ NAMES = (
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_guided", "grammar_layout",
     "grammar_lexer", "grammar_verdicts", "grammar_step", "grammar_start", "grammar_walk",
-    "grammar_tries", "grammar_loops", "grammar_segments", "grammar_parts", "grammar_masks",
-    "grammar_nesting", "grammar_doors",
+    "grammar_tries", "grammar_clusters", "grammar_loops", "grammar_within", "grammar_models",
+    "grammar_segments", "grammar_parts", "grammar_masks", "grammar_nesting", "grammar_doors",
 )  # fmt: skip  # compiled when the first grammar is used
 PATIENCE = 1.0, 10.0  # seconds before the user is told what is going on: first time, later
 

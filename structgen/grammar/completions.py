@@ -109,9 +109,10 @@ class Completions:
 def bytes_to_try(automaton: GrammarAutomaton, alphabet: Bytes) -> npt.NDArray[np.int32]:
     """One byte of the alphabet for each class that the terminals tell apart, best ones first."""
     chosen: dict[int, int] = {}
+    classes = automaton.byte_classes.tolist()
     for byte in _ORDER:
         if byte in alphabet:
-            chosen.setdefault(int(automaton.byte_classes[byte]), byte)
+            chosen.setdefault(classes[byte], byte)
     return np.array(list(chosen.values()), np.int32)
 
 

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 MAX_BYTES = 256 << 20  # of parts of rows kept for one grammar
-SMALL_TRIE = 64  # nodes; tries below are walked node by node
-LARGE_STRETCH = 128  # nodes; stretches of a trie from here on are not merged with others
+SMALL_TRIE = 12  # nodes; tries below are walked node by node
+LARGE_STRETCH = 256  # nodes; stretches of a trie from here on are not merged with others
 SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
 WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it is made ahead
 OPEN_STATE = 80  # printable bytes that go on from a state: it is within a text, and made ahead, too
 NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
+MOST_MODELS = 32  # states within lexemes whose rows serve others
 MOST_PREPARED = 24
 MOST_OPEN = 64
 MOST_REHEARSED = 256  # rows made ahead
@@ -105,6 +106,7 @@ class GrammarMasks(Masks):
             stack=np.zeros(2 * (self._depth + 4), np.int64),
             scratch=np.zeros(self._words, np.int32),
             places=np.zeros(1 << 12, np.int64),
+            models=np.zeros((MOST_MODELS, 4), np.int32),
             walks=paged(8 * room),
             sizes=sizes,
         )

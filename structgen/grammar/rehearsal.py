@@ -24,7 +24,8 @@ def positions(automaton: GrammarAutomaton) -> Iterator[int]:
     Stacks are looked at breadth first: the shortest ways come first.
     """
     scan, place_of = kernels("grammar_layout").scan_laid, kernels("grammar_masks").place_of
-    texts = [_shortest(automaton, terminal) for terminal in range(automaton.rests.terminals)]
+    tried = bytes_to_try(automaton, range(256)).tolist()
+    texts = [_shortest(automaton, t, tried) for t in range(automaton.rests.terminals)]
     queue = [automaton.threads(automaton.start)[0][1]]
     queued, seen = set(queue), set()
     for stacks in queue:
@@ -44,14 +45,13 @@ def positions(automaton: GrammarAutomaton) -> Iterator[int]:
                     yield end
 
 
-def _shortest(automaton: GrammarAutomaton, terminal: int) -> bytes | None:
-    """A shortest text of a terminal, None if nothing is read for it."""
+def _shortest(automaton: GrammarAutomaton, terminal: int, tried: list[int]) -> bytes | None:
+    """A shortest text of a terminal, of bytes that are tried; None if nothing is read for it."""
     k, nexts = kernels("grammar_tables"), automaton.tables.next
     state, text = automaton.constant(k.T_START, terminal), b""
     left = automaton.constant(k.S_DISTANCE, state)
     if left >= FAR:
         return None
-    tried = bytes_to_try(automaton, range(256)).tolist()
     while left > 0:
         for byte in tried:
             after = int(nexts[state, automaton.byte_classes[byte]])

@@ -37,7 +37,26 @@ _LINES: /( *#[^\\n]*)?\\n/
 COMMENT: / *#[^\\n]*/
 %ignore / +/
 """
+ARROWS = """
+start: (line _NEWLINE [_INDENT start _DEDENT])+
+line: ARROW SPACES NAME | "(" ARROW (SPACES "10" | "#")
+ARROW: /[a-z_]+#(?! *10)/
+SPACES: / +/
+NAME: /[a-z_]+/
+_NEWLINE: /\\n */
+%declare _INDENT _DEDENT
+"""
+KINDS = """
+start: (TEXT | RAW | LATE)+
+TEXT.1: /"[^"\\n]*"/
+RAW.2: /x_"(?![#(a])[^"\\n]*"/
+LATE.2: /10"[^"\\n]+"/
+"""
+LAYOUT = sg.Indentation(newline="_NEWLINE", indent="_INDENT", dedent="_DEDENT")
 GRAMMARS = {
+    # What follows may still undo what was read.
+    "arrows": sg.Lark(ARROWS, lexing="viable", layout=LAYOUT),
+    "kinds": sg.Lark(KINDS, lexing="viable"),  # states within lexemes that differ in little
     "pending": sg.Lark(PENDING, lexing="longest"),  # longer lexemes may still come of what was read
     "longest": sg.Lark(NAMES, lexing="longest"),
     "free": sg.Lark('start: (NAME | TEXT)+ "("\nNAME: /[a-z_]+/\nTEXT: /"[^"]*"/'),
@@ -48,15 +67,19 @@ GRAMMARS = {
         "start: (LINE _NEWLINE [_INDENT start _DEDENT])+\nLINE: /[a-z][^\\n]*/\n"
         "_NEWLINE: /(#[^\\n]*)?\\n( *(#[^\\n]*)?\\n)* */\n%declare _INDENT _DEDENT",
         lexing="longest",
-        layout=sg.Indentation(newline="_NEWLINE", indent="_INDENT", dedent="_DEDENT"),
+        layout=LAYOUT,
     ),
 }
 
 
 def vocabulary() -> sg.Vocabulary:
-    """All words of up to three pieces, whole and with characters cut in the middle."""
+    """All words of up to three pieces, whole and with characters cut in the middle; all bytes.
+
+    What a vocabulary without these cannot finish is sorted out token by token.
+    """
     pieces = [*(piece.encode() for piece in PIECES), *BROKEN_PIECES]
     words = {b"".join(parts) for n in (1, 2, 3) for parts in itertools.product(pieces, repeat=n)}
+    words |= {bytes((byte,)) for byte in range(256)}
     return sg.Vocabulary([b"<end>", *sorted(words)], eos_ids=[0])
 
 
@@ -120,3 +143,29 @@ def _may_go_on(text: bytes) -> bool:
     """Whether a text is UTF-8, up to a last character that is not whole."""
     tails = (b"", b"\x80", b"\xbf", b"\x80\x80", b"\xbf\xbf", b"\x80\x80\x80", b"\xbf\xbf\xbf")
     return any(_between_characters(text + tail) for tail in tails)
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("kinds", b'"'),  # whatever follows, ...
+        ("kinds", b'x_"'),  # ... but for some characters, ...
+        ("kinds", b'10"'),  # ... or the end of it
+        ("arrows", b"a# "),  # names may follow
+        ("arrows", b"(a#"),  # what may follow spaces is what must not
+        ("arrows", b"a"),
+        ("arrows", b"(a"),
+    ],
+)
+def test_rows_that_differ_in_little(name: str, prefix: bytes) -> None:
+    """One is made of the other, or both of what they share, and each is exact."""
+    constraint = sg.compile(GRAMMARS[name], VOCABULARY)
+    row = np.zeros(VOCABULARY.words, np.int32)
+    for text in (b'"', b"for", b"a", b"a#", prefix):
+        state = constraint.advance_bytes(constraint.start, text)
+        if state != sg.DEAD:
+            constraint.fill_mask(state, row)
+    allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+    read = [t for t in range(len(VOCABULARY)) if constraint.advance(state, t) != sg.DEAD]
+    assert read
+    assert allowed.tolist() == read
