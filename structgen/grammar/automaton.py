@@ -219,7 +219,7 @@ class GrammarAutomaton(Automaton):
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel that takes the tables first, until it needs nothing more."""
         while True:
-            answer = kernel(self.tables, *arguments)
+            answer = kernel(self.tables_at, *arguments)
             if answer >= DEAD:
                 return int(answer)
             self.serve(int(answer))
