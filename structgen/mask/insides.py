@@ -92,6 +92,15 @@ class Insides:
                 self.nbytes += inside.nbytes
         return inside
 
+    def prepare(self) -> None:
+        """Walk once for each free text of the lexicon, and count its characters."""
+        for q in range(self._shared):
+            state = self._engine.state(q)
+            if is_free(state):
+                self.of(q)
+                if not state.recorded:  # a value, whose length may be bounded
+                    self._started(q)
+
     def _compute(self, q: int) -> Inside:
         """Walk the whole trie, or only where `q` differs from what is known."""
         engine, looping = self._engine, None

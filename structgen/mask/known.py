@@ -60,10 +60,12 @@ class Plans:
 class Told:
     """What all that share a lexicon say of its states, so that it need not be found out again.
 
-    bases: by the ids of the two `Inside`s that they are made of. Safe to use from many threads.
+    bases: by the ids of the two `Inside`s that they are made of. is_ready: whether what the states
+    of free texts allow has been found. Safe to use from many threads.
     """
 
     def __init__(self) -> None:
+        self.is_ready = False
         self.bases: dict[tuple[int, int], Base] = {}
         self._kinds, self._plans = np.zeros(512, np.int32), Plans()
         self._keys: set[int] = set()

@@ -52,6 +52,9 @@ class Walker(Masks):
         self._known = Known(self._words, self._told)
         self._bases: dict[tuple[int, int], Base] = {}  # see `Told`
         self._insides = Insides(engine, vocabulary)
+        if self._told is not None and not self._told.is_ready:  # once, not in the middle of a text
+            self._told.is_ready = True
+            self._insides.prepare()
         self._nbytes = 0
         self._ways: dict[int, Way] = {}
 
