@@ -26,7 +26,8 @@ from structgen.paged import paged
 AT_FIRST = 1 << 27  # bytes that a table has room for at first: that not used is no memory
 LEAST = 32  # rows that every store has room for
 BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
-THREAD_FROM = 1 << 18  # words from which a thread of its own pays
+THREAD_FROM = 3 << 16  # words from which a thread of its own pays
+HEAD_START = 1 << 16  # words that are copied before another thread has begun
 
 
 class RowStore:
@@ -216,9 +217,10 @@ def _copy(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> 
 
 
 def _parts(count: int, rows: npt.NDArray[Any]) -> list[slice]:
-    """A batch cut into parts for as many threads as pay."""
+    """A batch cut into parts for as many threads as pay; the first one is for who calls."""
     threads = min(usable_cores(), max(1, rows.size // THREAD_FROM))
-    cuts = [count * i // threads for i in range(threads + 1)]
+    early = min(count, HEAD_START * count // max(1, rows.size)) if threads > 1 else 0
+    cuts = [early * (i > 0) + (count - early) * i // threads for i in range(threads + 1)]
     return [slice(a, b) for a, b in pairwise(cuts)]
 
 
