@@ -29,7 +29,7 @@ from structgen.automaton.regex_states import TableAutomaton
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 
-NEAR = 2  # characters: what leads on from parts so near is found together
+NEAR = 2  # digits: what leads on from parts so near is found together
 MAX_NODES = 20_000  # known to all: beyond, others are known to those who come then
 MAX_LETTERS = 64  # characters that automata read that are met with other expressions
 
@@ -47,6 +47,7 @@ class Leaves:
         self.lock = threading.Lock()
         self.classes = classes
         self._letters = tuple(classes.letters.tolist())
+        self._digits = [i for i, letter in enumerate(self._letters) if chr(letter).isdigit()]
         self._parts: list[Part] = []
         self._numbers: dict[Part, int] = {}
         self._sets: dict[frozenset[int], int] = {}  # parts in one place: the number of them all
@@ -66,17 +67,20 @@ class Leaves:
         return sorted(map(self._number, parts))
 
     def learn(self, waiting: Iterable[int]) -> None:
-        """Find what leads on from some parts, and from those near them."""
+        """Find what leads on from some parts, and from those a few digits behind them.
+
+        Tokens have several digits, but a sign or a point mostly alone.
+        """
         for _ in range(NEAR + 1):
             new = [node for node in waiting if not self.nodes.known[node]]
             waiting = {target for node in new for target in self._learn(node)}
 
     def _learn(self, node: int) -> set[int]:
-        """Find what leads on from a part; the numbers of that."""
+        """Find what leads on from a part; the numbers of what digits lead to."""
         if not self.nodes.known[node]:
             self.nodes.moves[node] = self._row(node)
             self.nodes.known[node] = 1
-        return {target for target in self.nodes.moves[node].tolist() if target >= 0}
+        return {target for target in self.nodes.moves[node, self._digits].tolist() if target >= 0}
 
     def _row(self, node: int) -> list[int]:
         """The number of what each class leads to from a part, -1 for nothing."""
