@@ -18,14 +18,13 @@ from structgen.kernels.grammar_tries import (
     MODEL,
     MODELS,
     PARTS_T,
-    SEGMENTS,
     SPARSE,
     UNLIKE,
     UNLIKE_NEXT,
     WALKS,
     full,
 )
-from structgen.kernels.grammar_within import LEXER_OF, group_of, state_after
+from structgen.kernels.grammar_within import LEXER_OF, read_segment, state_after, write_segment
 from structgen.kernels.tables import DEAD
 
 MOST_UNLIKE = 1 << 14  # tokens; states that differ in more are no models
@@ -111,15 +110,9 @@ def modelled(t, p, state):  # type: ignore[no-untyped-def]
     count = numba.int64(0)
     for j in range(place + 1, place + 1 + 5 * p.walks[place], 5):
         if not is_unlike(p, p.walks[j + 2]):
-            group = group_of(p, numba.int64(p.walks[j]), numba.int64(p.walks[j + 1]))
-            if group < 0:
-                return group
-            if count >= p.segments.shape[0]:
-                return full(p, SEGMENTS)
-            p.segments[count, 0] = group
-            for k in range(1, 4):
-                p.segments[count, k] = p.walks[j + 1 + k]
-            count += 1
+            count = read_segment(p, j, count)
+            if count < 0:
+                return count
     return count
 
 
@@ -151,11 +144,7 @@ def note_model(p, state, row, count):  # type: ignore[no-untyped-def]
         return full(p, WALKS)
     for k in range(count):
         if p.segments[k, 3] > 0:
-            for j in range(2):
-                p.walks[at + j] = p.groups[p.segments[k, 0], j]
-            for j in range(1, 4):
-                p.walks[at + 1 + j] = p.segments[k, j]
-            at += 5
+            at = write_segment(p, at, k)
     p.walks[place] = (at - place - 1) // 5
     p.sizes[WALKS] = at
     model = p.sizes[MODELS]

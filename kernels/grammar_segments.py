@@ -33,7 +33,15 @@ from structgen.kernels.grammar_tries import (
     full,
     set_bit,
 )
-from structgen.kernels.grammar_within import BY_STACKS, LEXER_OF, group_of, state_after, state_of
+from structgen.kernels.grammar_within import (
+    BY_STACKS,
+    LEXER_OF,
+    group_of,
+    read_segment,
+    state_after,
+    state_of,
+    write_segment,
+)
 from structgen.kernels.tables import DEAD, UNKNOWN, find, slot_of
 
 SMALL_SUBTREE = 2  # nodes; below, walking is no slower than looking
@@ -105,12 +113,7 @@ def note_walk(p, key, first, count):  # type: ignore[no-untyped-def]
     p.walks[place] = p.sizes[NOTED]
     p.walks[place + 1] = count - first
     for k in range(first, count):
-        group = p.segments[k, 0]
-        p.walks[at] = p.groups[group, 0]
-        p.walks[at + 1] = p.groups[group, 1]
-        for j in range(1, 4):
-            p.walks[at + 1 + j] = p.segments[k, j]
-        at += 5
+        at = write_segment(p, at, k)
     slot = slot_of(p.memo, key)
     p.memo[slot, 0] = key
     p.memo[slot, 1] = place
@@ -126,15 +129,9 @@ def walk_again(p, place, count):  # type: ignore[no-untyped-def]
     last = first + numba.int64(p.walks[place])
     keep(p, p.walks, first, last)
     for j in range(last, last + 5 * p.walks[place + 1], 5):
-        group = group_of(p, numba.int64(p.walks[j]), numba.int64(p.walks[j + 1]))
-        if group < 0:
-            return group
-        if count >= p.segments.shape[0]:
-            return full(p, SEGMENTS)
-        p.segments[count, 0] = group
-        for k in range(1, 4):
-            p.segments[count, k] = p.walks[j + 1 + k]
-        count += 1
+        count = read_segment(p, j, count)
+        if count < 0:
+            return count
     return count
 
 

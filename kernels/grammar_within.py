@@ -13,7 +13,7 @@ from structgen.kernels.grammar_layout import COUNTS, width_in
 from structgen.kernels.grammar_lexer import call_next_lexer, call_next_watches
 from structgen.kernels.grammar_step import known_after
 from structgen.kernels.grammar_tables import CHECKED, GRAMMAR, INT, NEWLINE, PAIRED
-from structgen.kernels.grammar_tries import GROUPS, PARTS_T, full
+from structgen.kernels.grammar_tries import GROUPS, PARTS_T, SEGMENTS, full
 from structgen.kernels.grammar_verdicts import BEHIND_IT, BREAKS, NEVER, call_settled
 from structgen.kernels.tables import DEAD
 
@@ -35,6 +35,33 @@ def group_of(p, terminals, watches):  # type: ignore[no-untyped-def]
     p.groups[group, 1] = watches
     p.sizes[GROUPS] += 1
     return group
+
+
+@inlined
+def write_segment(p, at, segment):  # type: ignore[no-untyped-def]
+    """Note a segment in p.walks, and return the place after it.
+
+    There: terminals, watches, first, last + 1, depth above.
+    """
+    for j in range(2):
+        p.walks[at + j] = p.groups[p.segments[segment, 0], j]
+    for j in range(1, 4):
+        p.walks[at + 1 + j] = p.segments[segment, j]
+    return at + 5
+
+
+@folded(INT(PARTS_T, INT, INT))
+def read_segment(p, at, count):  # type: ignore[no-untyped-def]
+    """Add a segment that is noted in p.walks to `count` others: their number, or NEED_ROOM."""
+    group = group_of(p, numba.int64(p.walks[at]), numba.int64(p.walks[at + 1]))
+    if group < 0:
+        return group
+    if count >= p.segments.shape[0]:
+        return full(p, SEGMENTS)
+    p.segments[count, 0] = group
+    for j in range(1, 4):
+        p.segments[count, j] = p.walks[at + 1 + j]
+    return count + 1
 
 
 @inlined
