@@ -15,8 +15,10 @@ from structgen.kernels.tables import (
     ALONE,
     AT_CHECKED,
     DEAD,
+    EITHER,
     ENDLESS,
     NEED_SPACE,
+    NOTHING,
     OF,
     ONLY_MORE,
     PARENT,
@@ -26,6 +28,8 @@ from structgen.kernels.tables import (
     TICK,
     TICKED,
 )
+
+MASKS = types.Array(types.int64, 1, "C", readonly=True)
 
 
 @inlined
@@ -91,6 +95,24 @@ def kept(t, size):  # type: ignore[no-untyped-def]
         t.sizes[10] += size + 1
         t.sizes[11] += 1
     return numba.int64(t.same[i])
+
+
+@lean(types.void(TABLES, types.int64, types.int64, MASKS, types.boolean))
+def keep_checklist(t, number, size, bits, endless):  # type: ignore[no-untyped-def]
+    """Write a checklist of `size` words down, for whose sets there is room.
+
+    bits: int64[2 * size], the positions that must be ticked off, and then all that may be.
+    """
+    for column in range(NOTHING, ALL + 1):
+        at = t.sizes[10]
+        for word in range(size):
+            place_in = (column - REQUIRED) * size + word
+            t.sets[at + 1 + word] = 0 if column == NOTHING else bits[place_in]
+        t.checklists[number, column] = kept(t, size)
+    t.checklists[number, ENDLESS] = endless
+    for column in range(ONLY_MORE, EITHER + 1):
+        t.checklists[number, column] = -1
+    t.sizes[12] = number + 1
 
 
 @lean(types.void(TABLES))

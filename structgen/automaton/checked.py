@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -48,18 +49,18 @@ def with_checklist(t: Any, number: int, checklist: Checklist) -> Any:
     return t
 
 
-def keep_checklist(t: Any, address: Any, number: int, checklist: Checklist) -> None:
-    """Write a checklist into tables; address: where these are written down, or they themselves."""
-    size, kept, places = _words(checklist), kernels("checklists").kept, dict[tuple[int, ...], int]()
-    for chosen in ((), checklist.required, checklist.possible):
-        if chosen not in places:
-            bits = sum(1 << position for position in chosen).to_bytes(8 * size, "little")
-            at = int(t.sizes[10])
-            t.sets[at + 1 : at + 1 + size] = np.frombuffer(bits, np.int64)
-            places[chosen] = kept(address, size)
-    sets = places[()], places[checklist.required], places[checklist.possible]
-    t.checklists[number] = (*sets, checklist.endless, -1, -1, -1)
-    t.sizes[12] = number + 1
+def keep_checklist(address: int, number: int, checklist: Checklist) -> None:
+    """Write a checklist into tables that are written down at an address."""
+    size, full = _words(checklist), len(checklist.possible) == checklist.size
+    possible = (1 << checklist.size) - 1 if full else _bits(checklist.possible)
+    both = (_bits(checklist.required) | possible << 64 * size).to_bytes(16 * size, "little")
+    bits = np.frombuffer(both, np.int64)
+    kernels("checklists").keep_checklist(address, number, size, bits, checklist.endless)
+
+
+def _bits(chosen: Iterable[int]) -> int:
+    """The bits of some positions."""
+    return sum([1 << position for position in chosen])
 
 
 def _words(checklist: Checklist) -> int:

@@ -41,7 +41,7 @@ from structgen.automaton.machine import (
 from structgen.automaton.numbering import Numbering
 from structgen.automaton.origins import FREE, OPEN, TEXT
 from structgen.automaton.spelled_keys import TakenKeys
-from structgen.automaton.tables import Int64s, foreign, frames_of, grown, hash_table
+from structgen.automaton.tables import foreign, frames_of, rehashed, with_contexts
 from structgen.errors import BudgetError
 from structgen.jit import kernels
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
+_NO_MOVES: dict[int, int] = {}
 _KINDS = {Goto: "GOTO", Once: "ONCE", Recall: "RECALL", Tick: "TICK", Push: "PUSH"}
 
 
@@ -209,7 +210,7 @@ class Engine(Numbering, Automaton):
         elif code == k.NEED_EXACT:  # of no position that a text leads to
             raise foreign()
         else:
-            self._grow()
+            self.tables = with_contexts(with_sets(self.tables))
 
     def free_id(self, state: LexState, q: int) -> int:
         """The number of a lexer state that is the free form of lexer state `q`."""
@@ -235,17 +236,18 @@ class Engine(Numbering, Automaton):
             checklist = self._checklist_ids[frame.checklist]
             if checklist >= self.tables.sizes[12]:
                 self.tables = with_checklist(self.tables, checklist, frame.checklist)
-                keep_checklist(self.tables, self.tables_at, checklist, frame.checklist)
+                keep_checklist(self.tables_at, checklist, frame.checklist)
         alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
         plain = lexeme if frame.is_scalar else 0
         begin = -2 - lexeme if frame.recalls else lexeme
         self.tables.frames[number] = (
             entry, begin, frame.low, frame.high, bits, checklist, alike, begun, plain,
         )  # fmt: skip
-        for label, code in self.checks.get(begun, {}).items():
+        for label, code in self.checks.get(begun, _NO_MOVES).items():
             self._write(number, label, code)
-        for label, opened in self.pushes.get(frame.opens, {}).items():
-            self._write(number, label, self._k.PUSH << 56 | opened << 28 | begun)
+        if frame.opens is not None:
+            for label, opened in self.pushes.get(frame.opens, _NO_MOVES).items():
+                self._write(number, label, self._k.PUSH << 56 | opened << 28 | begun)
 
     def move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""
@@ -269,7 +271,7 @@ class Engine(Numbering, Automaton):
         while not self._k.keep_move(
             self.tables.moves, self.tables.sizes, frame << 32 | label, code
         ):
-            self.tables = self.tables._replace(moves=self._rehashed(self.tables.moves))
+            self.tables = self.tables._replace(moves=rehashed(self.tables.moves))
 
     def _code(self, move: Move, numbers: list[int]) -> int:
         """How the tables write a move to frames with these numbers."""
@@ -299,7 +301,7 @@ class Engine(Numbering, Automaton):
             pair = self._asked(ctx, at, label)
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):
-            self.tables = t = t._replace(events=self._rehashed(t.events))
+            self.tables = t = t._replace(events=rehashed(t.events))
         k.insert(t.events, (ctx << 32) | label, pair)
         t.sizes[2] += 1
 
@@ -339,28 +341,6 @@ class Engine(Numbering, Automaton):
                 "deciding what may come next takes too many nested steps",
                 hint="nest schemas with uniqueItems, contains or not less deeply",
             ) from error
-
-    # -- growth ---------------------------------------------------------------------------------
-
-    def _grow(self) -> None:
-        """Make room for more contexts and sets."""
-        t = with_sets(self.tables)
-        if 2 * t.sizes[13] >= len(t.outlooks):
-            t = t._replace(outlooks=self._rehashed(t.outlooks))
-        if t.sizes[0] >= len(t.contexts):
-            t = t._replace(contexts=grown(t.contexts), origin=grown(t.origin, -1))
-        if 2 * t.sizes[1] >= len(t.remembered):
-            t = t._replace(remembered=self._rehashed(t.remembered))
-        if 2 * t.sizes[3] >= len(t.interned):
-            larger = np.full(2 * len(t.interned), -1, np.int32)
-            self._k.reintern(t.contexts, t.interned, larger)
-            t = t._replace(interned=larger)
-        self.tables = t
-
-    def _rehashed(self, table: Int64s) -> Int64s:
-        larger = hash_table(2 * len(table))
-        self._k.rehash(table, larger)
-        return larger
 
     # -- the rest of the interface --------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from structgen.automaton.lexer import End, Fixed, LexState, Target, Text, Vector
 from structgen.automaton.lexer_joints import Either, Fork, gap
@@ -43,8 +43,7 @@ class Layout:
     surrogates: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """The role of strings and numbers: they end with the bits of the languages they are in."""
 
     quoted: bool
@@ -63,20 +62,26 @@ class Scalar:
         return End((self.kind, mask)) if mask else None
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """The role of keys: names of a table (the only `WordRange`), and other languages."""
+class Key(NamedTuple):
+    """The role of keys: names of a table (the only `WordRange`), and other languages.
+
+    So are strings of a list told apart, which have escapes as any value may.
+    """
 
     recorded: bool
+    escapes: bool
     layout: Layout
     takes: bool = False  # whether what is not named may be any key that was not taken before
-    quoted: bool = True
-    surrogates: ClassVar[bool] = False
 
     @property
-    def escapes(self) -> bool:
-        """See `Role.escapes`."""
-        return not self.layout.natural
+    def quoted(self) -> bool:
+        """See `Role.quoted`."""
+        return True
+
+    @property
+    def surrogates(self) -> bool:
+        """See `Role.surrogates`."""
+        return False
 
     def end(self, vector: Vector) -> Target:
         """See `Role.end`."""
@@ -88,16 +93,6 @@ class Key:
         if named:
             return End(("key", names.word))  # type: ignore[attr-defined]
         return End(("free" if self.takes else "other", mask))
-
-
-@dataclass(frozen=True, slots=True)
-class Word(Key):
-    """The role of strings of a list that are told apart as keys are, and spelled as any value."""
-
-    @property
-    def escapes(self) -> bool:
-        """See `Role.escapes`."""
-        return True
 
 
 def _mask(flags: Sequence[bool]) -> int:
@@ -159,6 +154,31 @@ def comparable(number: Regex) -> Regex:
     return number_intersection(number, spellings(minimum=1))
 
 
+class KeyStart(Fork):
+    """Where one of the names of a table may begin. One object for each way (see `key_start`)."""
+
+    __slots__ = ()
+    __eq__ = object.__eq__  # what it has takes long to hash
+    __hash__ = object.__hash__
+
+    @property
+    def vector(self) -> Vector:
+        """What is read behind the quote: the names, and other languages."""
+        vector: Vector = self._key.vector
+        return vector
+
+    @property
+    def rest(self) -> LexState | None:
+        """What reads any other key, whatever the names are; None if there is no other."""
+        others, role = self.vector[1:], self._key.role
+        closing = len(self.targets) > 1
+        return _unnamed_start(others, role.layout, closing, role.takes) if others else None
+
+    @property
+    def _key(self) -> Any:
+        return self.targets[0][1]
+
+
 def key_start(
     names: WordRange | None, others: Vector, layout: Layout, closing: bool, takes: bool
 ) -> LexState:
@@ -169,27 +189,41 @@ def key_start(
     """
     if names is None:
         return _unnamed_start(others, layout, closing, takes)
-    return _key_start((names, *others), layout, closing, takes)
+    role = Key(bool(others), not layout.natural, layout, takes)
+    return _start(names, others, role, "}" * closing)
+
+
+def word_start(names: WordRange, layout: Layout, closing: bool) -> KeyStart:
+    """At the start of one of the words of a list, or of `]` when `closing`."""
+    return _start(names, (), Key(False, True, layout), "]" * closing)
+
+
+def _start(names: WordRange, others: Vector, role: Key, bracket: str) -> KeyStart:
+    way = others, role, bracket
+    found = names.table.starts.get(way)
+    if found is None:
+        found = KeyStart(_or_end(Text((names, *others), role), bracket))
+        names.table.starts[way] = found
+    return found
 
 
 @lru_cache(maxsize=1024)
 def _unnamed_start(others: Vector, layout: Layout, closing: bool, takes: bool) -> LexState:
-    return _key_start((EMPTY, *others), layout, closing, takes)
+    role = Key(True, not layout.natural, layout, takes)
+    key = Text((EMPTY, *others), role) if others else None
+    return Fork(_or_end(key, "}" * closing))
 
 
-def _key_start(vector: Vector, layout: Layout, closing: bool, takes: bool) -> LexState:
-    targets: list[tuple[int, LexState | End]] = []
-    if vector != (EMPTY,):
-        targets.append((ord('"'), Text(vector, Key(len(vector) > 1, layout, takes))))
-    if closing:
-        targets.append((ord("}"), End("}")))
-    return Fork(tuple(targets))
+def _or_end(key: Text | None, bracket: str) -> tuple[tuple[int, LexState | End], ...]:
+    """The quote of a key, if there is one, and a closing bracket."""
+    begin: list[tuple[int, LexState | End]] = [] if key is None else [(ord('"'), key)]
+    return (*begin, *((ord(char), End(char)) for char in bracket))
 
 
 @lru_cache(maxsize=256)
 def free_key(layout: Layout) -> Text:
     """Within a key of which it is known that it has no name."""
-    return Text((EMPTY, ANY), Key(True, layout, takes=True))
+    return Text((EMPTY, ANY), Key(True, not layout.natural, layout, takes=True))
 
 
 @lru_cache(maxsize=256)

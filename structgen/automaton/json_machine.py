@@ -333,7 +333,7 @@ class JsonMachine(Machine[JsonFrame]):
         brackets = "[" * any(node.arrays and self._costs.arrays(node) for node in vector)
         brackets += "{" * any(node.objects and self._costs.objects(node) for node in vector)
         brackets += "]" * closing
-        scalars = tuple(wanted(node) for node in vector)
+        scalars = tuple([wanted(node) for node in vector])
         frame.is_scalar = not brackets
         kind = "item" if frame.watched else "value"
         kinds = "once" if frame.apart else kind, kind

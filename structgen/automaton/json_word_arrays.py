@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from structgen.automaton.json_frames import JsonFrame, Thread
-from structgen.automaton.json_lexemes import Layout, Word, after_member, before_lexeme
-from structgen.automaton.lexer import End, LexState, Text
+from structgen.automaton.json_lexemes import Layout, after_member, before_lexeme, word_start
+from structgen.automaton.lexer import LexState
 from structgen.automaton.lexer_joints import Fork
 from structgen.automaton.machine import Check, Checklist, Goto, Move, Pop, Tick
 from structgen.automaton.words import WordRange, WordTable
@@ -29,8 +29,8 @@ class Words(Checklist):
         self.thread, self.node = thread, node
         self.places = {word: i for i, word in enumerate(words)}
         names = WordRange(WordTable(self.places), 0, self.size, 0)
-        self.open = self._frame("open", _item(names, layout, not thread.plan.alt.least))
-        self.item = self._frame("next", _item(names, layout, closing=False))
+        self.open = self._frame("open", word_start(names, layout, not thread.plan.alt.least))
+        self.item = self._frame("next", word_start(names, layout, closing=False))
         for frame in (self.open, self.item):
             frame.entry, frame.high = before_lexeme(layout.inner), self.size
         self.read = self._frame("read", _READ)
@@ -57,9 +57,3 @@ class Words(Checklist):
             return Goto(self.item)
         ends = frame.stage == "after" or (frame.stage == "open" and not self.thread.plan.alt.least)
         return Pop(("value", 1 << self.thread.owner)) if ends else None
-
-
-def _item(names: WordRange, layout: Layout, closing: bool) -> LexState:
-    """At the start of a word, or of `]` when `closing`."""
-    start = (ord('"'), Text((names,), Word(False, layout)))
-    return Fork((start, (ord("]"), End("]"))) if closing else (start,))

@@ -8,7 +8,6 @@ of white space between lexemes. Branches that lead nowhere are never in a row.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -41,8 +40,11 @@ class End(NamedTuple):
     label: Hashable
 
 
-class LexState(ABC):
-    """A position inside a lexeme. Subclasses are frozen and compare by content."""
+class LexState:
+    """A position inside a lexeme. Subclasses are frozen and compare by content.
+
+    No ABC, of which `isinstance` takes long: it is asked wherever a schema is met.
+    """
 
     recorded: bool = False  #: whether the machine will ask for the bytes read from here on
 
@@ -51,9 +53,9 @@ class LexState(ABC):
         """Whether few texts fit, so that nobody gains by remembering which tokens begin them."""
         return False
 
-    @abstractmethod
     def row(self, row_of: RowOf) -> Row:
         """What each byte does here; `row_of` gives (cached) rows of other states."""
+        raise NotImplementedError
 
 
 Target = LexState | End | None

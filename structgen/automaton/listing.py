@@ -12,10 +12,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from structgen.automaton.json_lexemes import Key, key_start
+from structgen.automaton.json_lexemes import KeyStart
 from structgen.automaton.lexer import End, LexState, Text, Vector
-from structgen.automaton.lexer_joints import Fork
 from structgen.automaton.origins import NAMED, REST
 from structgen.automaton.regex import ANY, EMPTY, EPSILON
 from structgen.automaton.regex_nodes import Literal, Words
@@ -44,7 +44,9 @@ def listed(state: LexState, k: Any) -> Listed | None:
     spelled = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
     if isinstance(names, WordRange):
         table, depth = names.table, names.depth
-        words = [word[depth:] for word in table.words[names.low : names.high]]
+        words: Sequence[str] = table.words[names.low : names.high]
+        if depth:
+            words = [word[depth:] for word in words]
         return Listed(
             words, table.positions[names.low : names.high], spelled | _kept(state.vector, k)
         )
@@ -70,12 +72,8 @@ def label_of(state: Text, word: int) -> Hashable:
 
 def others(state: LexState) -> LexState | None:
     """What reads any other text, whatever the words are; None if there is no other."""
-    if isinstance(state, Fork):
-        languages, role = _key_at(state)
-        closing = len(state.targets) > 1
-        if role is None or len(languages) < 2:
-            return None
-        return key_start(None, languages[1:], role.layout, closing, role.takes)
+    if isinstance(state, KeyStart):
+        return state.rest
     if not isinstance(state, Text) or len(state.vector) < 2:
         return None
     return _unlisted(state.vector[1:], state.role)  # type: ignore[arg-type]
@@ -86,21 +84,11 @@ def _unlisted(languages: Vector, role: Any) -> Text:
     return Text((EMPTY, *languages), role)
 
 
-def _key_at(state: Fork) -> tuple[Vector, Key | None]:
-    """What a key that may be a listed one is read by, if it can begin at a state."""
-    key = state.targets[0][1] if state.targets else None
-    if isinstance(key, Text) and isinstance(key.vector[0], WordRange) and isinstance(key.role, Key):
-        return key.vector, key.role
-    return (), None
-
-
-def announce(numbers: Numbering, q: int, state: Fork) -> None:
-    """Say of lexer state `q`, if a listed key may begin there, what is said of those within it."""
-    languages, role = _key_at(state)
-    if role is not None:
-        k, rest = numbers.kernel_tables, others(state)
-        free = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
-        numbers.tables.within[q, [k.REST, k.FLAGS]] = free, _kept(languages, k)
+def announce(numbers: Numbering, q: int, state: KeyStart) -> None:
+    """Say of lexer state `q`, where a listed key may begin, what is said of those within it."""
+    k, rest, within = numbers.kernel_tables, state.rest, numbers.tables.within
+    within[q, k.REST] = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
+    within[q, k.FLAGS] = _kept(state.vector, k)
 
 
 def _kept(languages: Vector, k: Any) -> int:
@@ -120,14 +108,17 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
         return False
     rest = others(state)
     free = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
-    if isinstance(state.role, Key):
-        labels = numbers.label_ids([(label_of(state, i), (q, NAMED + i)) for i in order])
+    names = state.vector[0]
+    if isinstance(names, WordRange):
+        known = names.table.words[names.low : names.high]
+        met = numbers.label_ids([("key", word) for word in known], q, NAMED)
+        labels = [met[i] for i in order]
     else:
         labels = [numbers.label_id(label_of(state, 0), (q, NAMED))] * len(order)
     texts = [found.words[i] for i in order]
-    t = numbers.tables
+    t, count = numbers.tables, len(order)
     first, used = int(t.sizes[5]), int(t.sizes[7])
-    last = first + len(order)
+    last = first + count
     ends = [*accumulate(map(len, texts), initial=used)]
     if last > len(t.words) or ends[-1] > len(t.letters):
         t = numbers.tables = t._replace(
@@ -135,24 +126,32 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
             words=with_room(t.words, last),
             letters=with_room(t.letters, ends[-1]),
         )
-    t.order[first:last] = [found.positions[i] for i in order]
+    said = np.array([*ends, *labels, *(found.positions[i] for i in order)], np.int32)
     words = t.words[first:last]
-    words[:, k.BEGIN], words[:, k.END], words[:, k.LABEL] = ends[:-1], ends[1:], labels
-    t.letters[used : ends[-1]] = np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)
+    words[:, k.BEGIN], words[:, k.END] = said[:count], said[1 : count + 1]
+    words[:, k.LABEL], t.order[first:last] = said[count + 1 : -count], said[-count:]
+    t.letters[used : ends[-1]] = _code_points("".join(texts))
     t.sizes[5], t.sizes[7] = last, ends[-1]
-    row = [0] * k.COLUMNS
+    row = t.within[q]
+    row[:] = 0
     row[k.KIND], row[k.FIRST], row[k.LAST] = k.IN_WORD, first, last
-    row[k.REST], row[k.FLAGS] = free, found.flags
-    row[k.OWNER] = row[k.CAME] = -1
-    t.within[q] = row
+    row[k.REST], row[k.FLAGS], row[k.OWNER], row[k.CAME] = free, found.flags, -1, -1
     if free < 0 and found.flags & k.GUARDED:
         t.guard[q] = first, last
     return True
 
 
+def _code_points(text: str) -> npt.NDArray[Any]:
+    """The letters of a text; those of most names take a byte each."""
+    if text.isascii():
+        return np.frombuffer(text.encode(), np.uint8)
+    return np.frombuffer(text.encode("utf-32-le"), np.int32)
+
+
 def _in_order(words: Sequence[str]) -> list[int]:
     """The words that can be spelled, sorted by their UTF-16 code units. They come sorted."""
-    if all(word.isascii() or max(word) < _FIRST_SURROGATE for word in words):
+    text = "".join(words)
+    if text.isascii() or max(text) < _FIRST_SURROGATE:
         return list(range(len(words)))
     texts = {i: word.encode("utf-16-be") for i, word in enumerate(words) if is_spellable(word)}
     return sorted(texts, key=texts.__getitem__)

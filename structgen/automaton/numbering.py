@@ -6,7 +6,7 @@ that saved tables can be given their Python side again: the same places, met in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton import listing, spelling, spelling_regex
+from structgen.automaton.json_lexemes import KeyStart
 from structgen.automaton.lexer import Digits, End, LexState, Row, Text
 from structgen.automaton.lexer_joints import Either, Fork
 from structgen.automaton.lexicon import Lexicon
@@ -35,8 +36,11 @@ class Numbering:
     def __init__(self, make_machine: Callable[[], Machine[Any]], saved: Saved | None) -> None:
         self._make_machine = make_machine
         self._machine: Machine[Any] | None = None
-        self._k = kernels("tables")
-        self._tables: Any = None
+        self.kernel_tables = self._k = kernels("tables")  #: with the names of all columns
+        self.is_new = saved is None  #: whether nothing of it was saved
+        self.tables: Any = None  #: what kernels read (see `kernels.tables`)
+        self._noted: Any = None  # those that are written down
+        self._written: Written
         self._common: tuple[LexState, ...] = ()  # the states of the lexicon, and their numbers
         self._common_ids: dict[LexState, int] = {}
         self._states: list[LexState | None] = []  # those behind
@@ -65,22 +69,14 @@ class Numbering:
             self.tables = saved.tables
 
     @property
-    def tables(self) -> Any:
-        """What kernels read (see `kernels.tables`)."""
-        return self._tables
-
-    @tables.setter
-    def tables(self, tables: Any) -> None:
-        if not all(map(is_, tables, self._tables or (None,))):  # writing them down takes long
-            self._written: Written | None = None
-        self._tables = tables
-
-    @property
     def tables_at(self) -> int:
         """The address of the tables, good until they are replaced."""
-        if self._written is None:
-            self._written = Written(len(self._tables))
-            kernels("doors").keep_tables(self._tables, self._written.address)
+        tables = self.tables
+        if tables is not self._noted:
+            if not all(map(is_, tables, self._noted or (None,))):  # writing them down takes long
+                self._written = Written(len(tables))
+                kernels("doors").keep_tables(tables, self._written.address)
+            self._noted = tables
         return self._written.address
 
     @property
@@ -111,11 +107,6 @@ class Numbering:
         return self._shared
 
     @property
-    def is_new(self) -> bool:
-        """Whether nothing of it was saved."""
-        return self._saved is None
-
-    @property
     def labels_made(self) -> int:
         """How many labels have a number."""
         return max(len(self._labels), self._saved.labels if self._saved else 0)
@@ -137,11 +128,6 @@ class Numbering:
     def fill_saved(self, q: int) -> bool:
         """Fill the row of a lexer state from what was saved; False if it was not."""
         return self._saved is not None and self._saved.fill(self.tables, q)
-
-    @property
-    def kernel_tables(self) -> Any:
-        """The kernel module `tables`, with the names of all columns."""
-        return self._k
 
     # -- by number ------------------------------------------------------------------------------
 
@@ -229,8 +215,9 @@ class Numbering:
             self._frame_ids[frame] = number
             if frame.checklist is not None:
                 self._checklist_ids.setdefault(frame.checklist, len(self._checklist_ids))
-            self.origins.frames.append(origin)
-            self.origins.births.append(FRAME)
+            origins = self.origins
+            origins.frames.append(origin)
+            origins.births.append(FRAME)
         return number
 
     def state_id(self, state: LexState, origin: int) -> int:
@@ -255,18 +242,22 @@ class Numbering:
             q = self._place()
             self._states.append(state)
             self._state_ids[state] = q
-            self.origins.states.append(origin)
-            self.origins.births.append(STATE)
+            origins = self.origins
+            origins.states.append(origin)
+            origins.births.append(STATE)
             self.tables.recorded[q] = state.recorded
-            if isinstance(state, Fork):
+            if isinstance(state, KeyStart):
                 listing.announce(self, q, state)
+                self._fill_from(q, state)  # it is asked for at once
         return q
 
     def _place(self) -> int:
         """The number of the next state that Python describes; those before it are the kernels'."""
         made, begin = int(self.tables.sizes[6]), len(self._common) + len(self._states)
-        at: int = self._k.next_described(self.tables.within, begin, made)
-        self._states.extend([None] * (at - begin))
+        at = begin
+        if at < made:
+            at = self._k.next_described(self.tables.within, begin, made)
+            self._states.extend([None] * (at - begin))
         if at == made:
             self.make_room(1)
             self.tables.sizes[6] += 1
@@ -350,21 +341,28 @@ class Numbering:
     def label_id(self, label: Hashable, origin: tuple[int, int]) -> int:
         """The number of a label. origin: see `Origins.labels`."""
         number = self._label_ids.get(label)
-        return self.label_ids([(label, origin)])[0] if number is None else number
+        return self.label_ids([label], *origin)[0] if number is None else number
 
-    def label_ids(self, met: list[tuple[Hashable, tuple[int, int]]]) -> list[int]:
-        """The numbers of several labels, each with its origin."""
-        known, begin, t = self._label_ids, len(self._labels), self.tables
-        new = {label: origin for label, origin in met if label not in known}
-        end = begin + len(new)
-        if end > len(t.needs_text):
-            self.tables = t = t._replace(needs_text=with_room(t.needs_text, end))
-        self._labels += new
-        known.update(zip(new, range(begin, end), strict=True))
-        self.origins.labels += new.values()
-        self.origins.births += bytes((LABEL,)) * len(new)
-        t.needs_text[begin:end] = [*map(self.machine.needs_text, new)]
-        return [known[label] for label, _ in met]
+    def label_ids(self, labels: Sequence[Hashable], source: int, place: int) -> list[int]:
+        """The numbers of labels whose origins are `source` and the places from `place` on."""
+        known = self._label_ids
+        numbers = [*map(known.get, labels)]
+        if None in numbers:
+            begin, t = len(self._labels), self.tables
+            places = {label: place + i for i, label in enumerate(labels) if numbers[i] is None}
+            end = begin + len(places)
+            if end > len(t.needs_text):
+                self.tables = t = t._replace(needs_text=with_room(t.needs_text, end))
+            self._labels += places
+            known.update(zip(places, range(begin, end), strict=True))
+            origins = self.origins
+            origins.labels += [(source, at) for at in places.values()]
+            origins.births += bytes((LABEL,)) * len(places)
+            needs = [*map(self.machine.needs_text, places)]
+            if any(needs):
+                t.needs_text[begin:end] = needs
+            numbers = [*map(known.get, labels)]
+        return numbers  # type: ignore[return-value]
 
     def bits_id(self, bits: bytes) -> int:
         """Where the bits of positions that a frame allows begin in the tables."""

@@ -41,6 +41,9 @@ class Entered:
         self._written = 0  # of how many states it is written down what leads on from them
         self._free = -1  # the number of those that any text may follow, described elsewhere
         self._label = -1
+        end = text.role.end(_with(text, EPSILON).vector)
+        #: the same in all engines that have entered the same automaton in the same role
+        self.kind = automaton, text.role, end.label if isinstance(end, End) else None
         self.numbers = np.array([q], np.int32)
 
     def go_on(self, numbers: Numbering, state: int) -> None:
@@ -133,8 +136,11 @@ def enter(numbers: Numbering, q: int, text: Text) -> bool:
     automaton = automaton_of(language)
     if automaton is None:
         return False
-    numbers.entered.append(Entered(automaton, text, q, len(numbers.entered)))
+    place = len(numbers.entered)
+    numbers.entered.append(Entered(automaton, text, q, place))
     numbers.entered[-1].go_on(numbers, 0)
+    k, within = numbers.kernel_tables, numbers.tables.within
+    within[q, k.HALF], within[q, k.DEPTH] = place, 0
     return True
 
 
@@ -161,6 +167,21 @@ def is_counting(numbers: Numbering, q: int) -> bool:
         return False
     place = int(within[q, k.HALF])
     return 0 <= place < len(numbers.entered) and numbers.entered[place].counts
+
+
+def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
+    """What a lexer state that was numbered here is in all engines, and the label it may end with.
+
+    The automaton, the number there, and the role; None for other lexer states.
+    """
+    k, within = numbers.kernel_tables, numbers.tables.within
+    place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
+    if within[q, k.KIND] != k.SPANS_TEXT or not 0 <= place < len(numbers.entered):
+        return None
+    entered = numbers.entered[place]
+    if not 0 <= state < len(entered.numbers) or entered.numbers[state] != q:
+        return None
+    return (state, *entered.kind)
 
 
 def described(numbers: Numbering, q: int) -> Text:

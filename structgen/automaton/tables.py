@@ -120,6 +120,28 @@ def hash_table(size: int) -> Int64s:
     return table
 
 
+def rehashed(table: Int64s) -> Int64s:
+    """A hash table with twice the room."""
+    larger = hash_table(2 * len(table))
+    kernels("tables").rehash(table, larger)
+    return larger
+
+
+def with_contexts(t: Any) -> Any:
+    """Tables with room for more contexts, where it runs out."""
+    if 2 * t.sizes[13] >= len(t.outlooks):
+        t = t._replace(outlooks=rehashed(t.outlooks))
+    if t.sizes[0] >= len(t.contexts):
+        t = t._replace(contexts=grown(t.contexts), origin=grown(t.origin, -1))
+    if 2 * t.sizes[1] >= len(t.remembered):
+        t = t._replace(remembered=rehashed(t.remembered))
+    if 2 * t.sizes[3] >= len(t.interned):
+        larger = np.full(2 * len(t.interned), -1, np.int32)
+        kernels("tables").reintern(t.contexts, t.interned, larger)
+        t = t._replace(interned=larger)
+    return t
+
+
 def grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
     """A copy with twice the room."""
     larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)

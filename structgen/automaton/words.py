@@ -7,8 +7,8 @@ so ten thousand property names cost two bisections per character.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
 
 from structgen.automaton.charset import CharSet
 
@@ -16,18 +16,19 @@ from structgen.automaton.charset import CharSet
 class WordTable:
     """Sorted words with a number for each; compared by identity.
 
-    positions: the numbers, in the order of the words.
+    positions: the numbers, in the order of the words. starts: what has been made of the whole
+    table, by whom that concerns.
     """
 
-    __slots__ = ("positions", "words")
+    __slots__ = ("positions", "starts", "words")
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self.words = tuple(sorted(places))
-        self.positions = tuple(places[word] for word in self.words)
+        self.positions = tuple(map(places.__getitem__, self.words))
+        self.starts: dict[Hashable, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class WordRange:
+class WordRange(NamedTuple):
     """The words `table.words[low:high]`, whose first `depth` characters have been read."""
 
     table: WordTable

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,7 +45,7 @@ class Inside:
         self.row = row
         self.crossings = crossings
         self.beyond: Any = None
-        self.is_common = False  #: whether others have it, too
+        self.is_common = False  #: whether it is that of a state of a lexicon
         self._written = Written(len(crossings) + len(kernels("beyond").Beyond._fields))
         self.address = self._written.address
         kernels("doors").keep_crossings(crossings, self.address)
@@ -126,9 +126,8 @@ class Common:
         first = trie.root_child
         #: whether there is a token for each single byte
         self.writes_all_bytes = bool((first >= 0).all() and (trie.token[first] >= 0).all())
-        self._insides: OrderedDict[tuple[int, int], Inside] = OrderedDict()
-        self._lexicons: dict[int, Lexicon] = {}  # by id, kept so that ids stay theirs
-        self._told: dict[int, Told] = {}
+        self._insides: OrderedDict[tuple[Lexicon, Hashable], Inside] = OrderedDict()
+        self._told: dict[Lexicon, Told] = {}
         self._short: dict[int, Row] = {}
         self._spelled: dict[int, Row] = {}
         self._nbytes = 0
@@ -141,24 +140,26 @@ class Common:
         """Bytes of the parts of rows."""
         return self._nbytes
 
-    def inside(self, lexicon: Lexicon, q: int) -> Inside | None:
-        """What state number q of a lexicon allows, None if nobody has kept it."""
-        key = (id(lexicon), q)
+    def inside(self, lexicon: Lexicon, place: Hashable) -> Inside | None:
+        """What a state allows, None if nobody has kept it.
+
+        place: its number in the lexicon, or what else tells it from all others there.
+        """
+        key = lexicon, place
         with self._lock:
             found = self._insides.get(key)
             if found is not None:
                 self._insides.move_to_end(key)
-        if found is None and self._saved is not None:
-            found = self._saved.inside(lexicon, q)
+        if found is None and self._saved is not None and isinstance(place, int):
+            found = self._saved.inside(lexicon, place)
             if found is not None:
-                self._keep(lexicon, q, found)
+                self._keep(lexicon, place, found)
         return found
 
     def told(self, lexicon: Lexicon) -> Told:
         """What is said of the states of a lexicon."""
         with self._lock:
-            self._lexicons[id(lexicon)] = lexicon
-            return self._told.setdefault(id(lexicon), Told())
+            return self._told.setdefault(lexicon, Told())
 
     def use(self, saved: SavedParts) -> None:
         """Take from a file what has not been made yet."""
@@ -167,23 +168,24 @@ class Common:
             self.characters = saved.characters
 
     def items(self) -> Iterator[tuple[Lexicon, int, Inside]]:
-        """The parts with their lexicons and states, those used last first."""
+        """The parts of states of lexicons, with these, those used last first."""
         with self._lock:
             kept = list(self._insides.items())
-        for (lexicon, q), inside in reversed(kept):
-            yield self._lexicons[lexicon], q, inside
+        for (lexicon, place), inside in reversed(kept):
+            if isinstance(place, int):
+                yield lexicon, place, inside
 
-    def keep(self, lexicon: Lexicon, q: int, inside: Inside) -> None:
+    def keep(self, lexicon: Lexicon, place: Hashable, inside: Inside) -> None:
         """Keep what a state allows; what was used least recently goes where there is no room."""
-        self.made += 1
-        self._keep(lexicon, q, inside)
+        self.made += isinstance(place, int)
+        self._keep(lexicon, place, inside)
 
-    def _keep(self, lexicon: Lexicon, q: int, inside: Inside) -> None:
-        key = (id(lexicon), q)
-        inside.sort(self.nodes)
-        inside.is_common = True
+    def _keep(self, lexicon: Lexicon, place: Hashable, inside: Inside) -> None:
+        key = lexicon, place
+        if isinstance(place, int):
+            inside.sort(self.nodes)
+            inside.is_common = True
         with self._lock:
-            self._lexicons[id(lexicon)] = lexicon
             if key not in self._insides:
                 self._insides[key] = inside
                 self._nbytes += inside.nbytes

@@ -5,12 +5,13 @@ Most states resemble others: a walk over the whole trie is the last resort.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from structgen.automaton import spelling_regex
 from structgen.automaton.automaton import Row
 from structgen.automaton.byte_groups import quoted
 from structgen.automaton.charset import ALL
@@ -20,7 +21,6 @@ from structgen.automaton.lexer import LexState, Text, free_form
 from structgen.automaton.lexer_joints import Gap
 from structgen.automaton.regex import ANY, EMPTY, chars
 from structgen.automaton.regex_nodes import Repeat
-from structgen.automaton.spelling_regex import is_counting
 from structgen.jit import kernels
 from structgen.mask.common import Characters, Inside, common_of
 
@@ -78,12 +78,13 @@ class Insides:
         """What a lexer state allows."""
         inside = self._inside.get(q)
         if inside is None:
-            lexicon = self._engine.machine.lexicon if q < self._shared else None
-            inside = None if lexicon is None else self._common.inside(lexicon, q)
+            place: Hashable = q if q < self._shared else self._place(q)
+            lexicon = None if place is None else self._engine.machine.lexicon
+            inside = None if lexicon is None else self._common.inside(lexicon, place)
             if inside is None:
                 inside = self._compute(q)
                 if lexicon is not None:
-                    self._common.keep(lexicon, q, inside)
+                    self._common.keep(lexicon, place, inside)
                 elif self.is_gap(q):
                     inside.sort(self._nodes)
             self._inside[q] = inside
@@ -91,6 +92,16 @@ class Insides:
                 self._held.add(id(inside))
                 self.nbytes += inside.nbytes
         return inside
+
+    def _place(self, q: int) -> Hashable:
+        """What lexer state `q` is wherever engines have the same lexicon; None if that is not said.
+
+        Labels have the same numbers there only if they are the lexicon's.
+        """
+        found = spelling_regex.shared(self._engine, q) if self._shared else None
+        if found is None or found[-1] not in self._engine.machine.lexicon.label_ids:
+            return None
+        return found
 
     def prepare(self) -> None:
         """Walk once for each free text of the lexicon, and count its characters."""
@@ -144,7 +155,7 @@ class Insides:
     def is_described(self, q: int) -> bool:
         """Whether Python described a lexer state, or can do so soon."""
         within, owner = self._engine.tables.within, self._engine.kernel_tables.OWNER
-        return bool(within[q, owner] < 0) or is_counting(self._engine, q)
+        return bool(within[q, owner] < 0) or spelling_regex.is_counting(self._engine, q)
 
     def _bounded(self, q: int, low: int, high: int) -> Inside:
         """The part of a free string in which `low` to `high` characters follow."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from structgen.once import found_once
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import ArrayAlt
-from structgen.spec.json_plans import closing
-from structgen.spec.json_progress import CostOf, Take
+from structgen.spec.json_progress import CostOf, Take, closing
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class ArrayPlan:
         self._costs = costs
         self.child = alt_.child
 
-    @cached_property
+    @found_once
     def most(self) -> int | None:
         """How many items there can be, children that no value fits taken into account."""
         limit = self.alt.most

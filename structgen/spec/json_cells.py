@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
-from structgen.automaton.regex import ANY, EMPTY, Regex, complement, intersect, shortest, words
+from structgen.automaton.regex import EMPTY, Regex, complement, intersect, shortest, words
 from structgen.automaton.regex_endless import is_infinite
 from structgen.errors import BudgetError
+from structgen.once import found_once
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_nodes import Group
 
 MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Cell:
     """Keys that are not named, and match the same patterns: they share a child.
 
@@ -26,17 +27,17 @@ class Cell:
     child: Expr
     without: frozenset[str] = frozenset()
 
-    @cached_property
+    @found_once
     def keys(self) -> Regex:
         """The keys."""
         return intersect(self.loose, complement(words(self.without)))
 
-    @cached_property
+    @found_once
     def first(self) -> str | None:
         """The shortest key."""
         return shortest(self.keys)
 
-    @cached_property
+    @found_once
     def is_empty(self) -> bool:
         """Whether there are none."""
         word = shortest(self.loose)
@@ -50,8 +51,6 @@ class Cell:
 
     def split_by(self, group: Group) -> list[Cell]:
         """The parts that the patterns of a group tell apart, with what they ask of the child."""
-        if not group.patterns and group.keys is ANY:
-            return [Cell(self.loose, conjoin(self.child, group.rest), self.without)]
         inside = Cell(intersect(self.loose, group.keys), self.child, self.without)
         parts: list[tuple[Cell, list[Expr]]] = [] if inside.is_empty else [(inside, [])]
         for pattern, child in group.patterns:

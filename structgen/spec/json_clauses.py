@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from structgen.automaton.regex import Regex, matches
-from structgen.spec.json_exprs import Expr, conjoin, contradictory, implied
-from structgen.spec.json_nodes import Clause, Every, Literal, Member
+from structgen.automaton.regex import ANY, Regex, matches
+from structgen.spec.json_exprs import TRUE, Expr, conjoin, contradictory, implied
+from structgen.spec.json_nodes import Clause, Every, Literal, Member, ObjectAlt
 
 
 class Pending(NamedTuple):
@@ -91,3 +91,15 @@ def concerned_by(clause: Clause, key: str) -> list[int]:
     """The places of the literals that say something of a key."""
     kinds = (i for i in clause.by_kind if fits(clause[i].keys, key))
     return [*clause.by_key.get(key, ()), *kinds]
+
+
+def clauses_of(o: ObjectAlt) -> list[Clause] | None:
+    """Clauses that say together what an alternative says; None if it says more than they can."""
+    plain = all(group.rest == TRUE and group.keys is ANY for group in o.groups)
+    if not plain or o.least or o.most is not None:
+        return None
+    found: list[Clause] = [Clause((Member(key, TRUE),)) for key in o.required]
+    for group in o.groups:
+        said: list[tuple[str | Regex, Expr]] = [*group.named.items(), *group.patterns]
+        found += (Clause((Every(keys, child),)) for keys, child in said if child != TRUE)
+    return [*found, *o.clauses]

@@ -8,12 +8,12 @@ later one cannot do without.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.regex_endless import endless, members
 from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
+from structgen.once import found_once
 from structgen.spec.json_domains import matched
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_items import Items, ItemsPlan
@@ -51,15 +51,15 @@ class UniquePlan(ItemsPlan):
         found = frozenset(v for v in values if not (at.apart and isinstance(v, str)))
         return at._replace(values=found)
 
-    @cached_property
-    def is_textual(self) -> bool:  # type: ignore[override]
+    @found_once
+    def is_textual(self) -> bool:
         """See `ArrayPlan`: there are always more of them, and one item is wanted at most."""
         if self.alt.counted or self.alt.least > 1:
             return False
         return all(endless(node.string) for node in self._nodes)
 
-    @cached_property
-    def listed(self) -> list[str] | None:  # type: ignore[override]
+    @found_once
+    def listed(self) -> list[str] | None:
         """See `ArrayPlan`."""
         a, node = self.alt, self._nodes[0]
         if a.counted or a.prefix or a.least > 1 or has_others(node):
@@ -77,12 +77,12 @@ class UniquePlan(ItemsPlan):
             read = min(read, max(self.alt.least, self.stable))
         return Items(read, self.start.counts, values)
 
-    @cached_property
+    @found_once
     def _only_texts(self) -> bool:
         """Whether all items are strings."""
         return all(not has_others(node) for node in self._nodes)
 
-    @cached_property
+    @found_once
     def _nodes(self) -> list[Node]:
         """Those that the items must fit, apart from being new."""
         return [self._costs.node_of(self.child(i)) for i in range(self.alt.prefix + 1)]
@@ -91,7 +91,7 @@ class UniquePlan(ItemsPlan):
         """See `ArrayPlan.may_go_on`."""
         return self._plenty or super().may_go_on(at)
 
-    @cached_property
+    @found_once
     def _plenty(self) -> bool:
         """Whether there is always another item, whatever has been read."""
         if self.alt.counted or self.alt.most is not None:
@@ -144,7 +144,7 @@ class UniquePlan(ItemsPlan):
         size = super().minimum(cost_of)
         return size if size is not None and self._enough else None
 
-    @cached_property
+    @found_once
     def _enough(self) -> bool:
         """Whether enough values exist that do not hold an array of this very plan.
 

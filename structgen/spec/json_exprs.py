@@ -47,18 +47,22 @@ FALSE: Expr = (Atom(Refused, ""),)
 
 
 class Children(Mapping[str, Expr]):
-    """The expressions of subschemas by name, each made when somebody asks for it."""
+    """The expressions of subschemas by name, each made when somebody asks for it.
 
-    __slots__ = ("_made", "_make", "_plain", "_schemas")
+    easy: whether it can be seen at a glance that some value fits each of them.
+    """
+
+    __slots__ = ("_made", "_make", "_plain", "_schemas", "easy")
 
     def __init__(
         self,
         schemas: Mapping[str, Any],
         make: Callable[[str, Any], Expr],
         plain: Callable[[Any], bool],
+        easy: bool,
     ) -> None:
         """make: the expression of a subschema; plain: whether it is plain that some value fits."""
-        self._schemas, self._make, self._plain = schemas, make, plain
+        self._schemas, self._make, self._plain, self.easy = schemas, make, plain, easy
         self._made: dict[str, Expr] = {}
 
     def __getitem__(self, name: str) -> Expr:
@@ -66,6 +70,10 @@ class Children(Mapping[str, Expr]):
         if found is None:
             found = self._made[name] = self._make(name, self._schemas[name])
         return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As a dictionary has it."""
+        return self[name] if name in self._schemas else default
 
     def __contains__(self, name: object) -> bool:
         return name in self._schemas

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable, Iterator
-from functools import cached_property
 from itertools import count as numbered
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.errors import BudgetError
+from structgen.once import found_once
 from structgen.spec.json_array_plans import ArrayPlan
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_nodes import ArrayAlt
-from structgen.spec.json_plans import closing
-from structgen.spec.json_progress import CostOf, Take
+from structgen.spec.json_progress import CostOf, Take, closing
 from structgen.spec.json_values import Value
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class ItemsPlan(ArrayPlan):
         """See `ArrayPlan.start`."""
         return Items(0, (0,) * len(self.alt.counted))
 
-    @cached_property
+    @found_once
     def stable(self) -> int:
         """Items from this index on are all alike."""
         return max((self.alt.prefix, *(c.start for c in self.alt.counted)))

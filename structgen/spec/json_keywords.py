@@ -19,6 +19,7 @@ from structgen.automaton.regex import (
     words,
 )
 from structgen.spec.json_array_keywords import array, contains, unique_items
+from structgen.spec.json_clauses import clauses_of
 from structgen.spec.json_constants import constants
 from structgen.spec.json_exprs import FALSE, TRUE, Atom
 from structgen.spec.json_logic import disjoint
@@ -31,7 +32,6 @@ from structgen.spec.json_nodes import (
     Node,
     ObjectAlt,
     both,
-    clauses_of,
     either,
     simplified,
 )
@@ -176,17 +176,21 @@ def object_(s: Subschema) -> None:
     """properties, patternProperties, additionalProperties, propertyNames, required and counts."""
     named = s.children("properties")
     patterns = tuple(
-        (s.schemas.pattern(k, s.at("patternProperties", k)), s.child(v, "patternProperties", k))
-        for k, v in s.members("patternProperties").items()
+        [
+            (s.schemas.pattern(k, s.at("patternProperties", k)), s.child(v, "patternProperties", k))
+            for k, v in s.members("patternProperties").items()
+        ]
     )
-    rest = s.child(s.schema.get("additionalProperties", True), "additionalProperties")
+    rest = TRUE
+    if "additionalProperties" in s.schema:
+        rest = s.child(s.schema["additionalProperties"], "additionalProperties")
     keys = ANY
     if "propertyNames" in s.schema and s.draft >= 6:
         keys = s.schemas.strings(s.child(s.schema["propertyNames"], "propertyNames"))
     required = s.schema.get("required", [])
     if s.draft <= 4 and isinstance(required, bool):
         raise s.broken("required", "an array of property names (draft 3 had a boolean)")
-    if not isinstance(required, list) or any(not isinstance(r, str) for r in required):
+    if not isinstance(required, list) or not all(isinstance(r, str) for r in required):
         raise s.broken("required", "an array of property names")
     groups: tuple[Group, ...] = ()
     if named or patterns or rest is not TRUE or keys is not ANY:

@@ -189,7 +189,7 @@ def object_child(o: ObjectAlt, key: str) -> Expr:
 
 def group_child(group: Group, key: str) -> Expr:
     """What the value of `key` must fit, as far as one group says."""
-    if not group.patterns and group.keys is ANY:
+    if group.is_by_name:
         return group.named.get(key, group.rest)
     if group.keys is not ANY and not matches(group.keys, key):
         return FALSE

@@ -8,7 +8,6 @@ the object possible to finish; what else its value turns out to fit is observed 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ from structgen.automaton.regex import Regex, complement, intersect, shortest, wo
 from structgen.automaton.regex_endless import is_infinite, members
 from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
+from structgen.once import found_once
 from structgen.spec.json_cells import Cell
 from structgen.spec.json_clauses import Pending, pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
@@ -68,7 +68,7 @@ class MembersPlan(ObjectPlan):
         self._stays: dict[Clause, bool] = {}  # see `_may_stay_away`
         self._others: dict[tuple[Clause, ...], tuple[Clause, ...]] = {}  # those that need something
 
-    @cached_property
+    @found_once
     def all_cells(self) -> tuple[Cell, ...]:
         """As in `ObjectPlan`, and told apart by the literals of clauses."""
         meant = sorted(self._meant.difference(self.names))
@@ -78,7 +78,7 @@ class MembersPlan(ObjectPlan):
         cells = [cell for cell in cells if not cell.is_empty]
         return (*cells, *(Cell(words((key,)), object_child(self.alt, key)) for key in meant))
 
-    @cached_property
+    @found_once
     def _kinds(self) -> list[Regex]:
         """The languages of literals that tell keys apart which no name or clause has."""
         literals = (x.keys for clause in self.alt.clauses for x in clause)
@@ -266,7 +266,7 @@ class MembersPlan(ObjectPlan):
     def _has_many(self, key: str) -> bool:
         return self._costs.has_many(self._costs.node_of(self.child(key)))
 
-    @cached_property
+    @found_once
     def _meant(self) -> frozenset[str]:
         """The keys that are required or that clauses name."""
         named = (x.keys for clause in self.alt.clauses for x in clause if isinstance(x.keys, str))

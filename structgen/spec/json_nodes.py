@@ -11,20 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from structgen.automaton.number_sets import number_intersection
 from structgen.automaton.numbers import JSON_NUMBER
 from structgen.automaton.regex import ANY, EMPTY, Regex, alt, intersect
 from structgen.errors import BudgetError
+from structgen.once import found_once
 from structgen.spec.json_exprs import TRUE, Expr, conjoin, contradictory, implied
 
 MAX_ALTERNATIVES = 4096  # per JSON type of one node
 MAX_COMPARED = 1000  # alternatives that are compared with each other
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Group:
     """`properties`, `patternProperties`, `additionalProperties`, `propertyNames` of one schema."""
 
@@ -32,6 +32,11 @@ class Group:
     patterns: tuple[tuple[Regex, Expr], ...] = ()
     rest: Expr = TRUE
     keys: Regex = ANY
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether names are all that tells keys apart."""
+        return not self.patterns and self.keys is ANY
 
 
 class Member(NamedTuple):
@@ -61,11 +66,11 @@ class Clause(tuple[Literal, ...]):  # noqa: SLOT001  what is found of it has a d
         """That of the tuple."""
         return self._hash
 
-    @cached_property
+    @found_once
     def _hash(self) -> int:
         return super().__hash__()
 
-    @cached_property
+    @found_once
     def by_key(self) -> dict[str, list[int]]:
         """See above."""
         found: dict[str, list[int]] = {}
@@ -74,13 +79,13 @@ class Clause(tuple[Literal, ...]):  # noqa: SLOT001  what is found of it has a d
                 found.setdefault(literal.keys, []).append(i)
         return found
 
-    @cached_property
+    @found_once
     def by_kind(self) -> list[int]:
         """See above."""
         return [i for i, literal in enumerate(self) if not isinstance(literal.keys, str)]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class ObjectAlt:
     """A conjunction of groups, required keys (in order), clauses, and bounds on the count.
 
@@ -104,7 +109,7 @@ class Counted(NamedTuple):
     most: int | None = None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class ArrayAlt:
     """A conjunction of (prefix, tail) lists, bounds on the number of items, and counted items.
 
@@ -123,7 +128,7 @@ class ArrayAlt:
 
     def child(self, index: int) -> Expr:
         """What item `index` must fit."""
-        return conjoin(*(p[index] if index < len(p) else tail for p, tail in self.lists))
+        return conjoin(*[p[index] if index < len(p) else tail for p, tail in self.lists])
 
     @property
     def prefix(self) -> int:
@@ -131,7 +136,7 @@ class ArrayAlt:
         return max((len(p) for p, _ in self.lists), default=0)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Node:
     """The values that fit, type by type."""
 
@@ -307,18 +312,6 @@ def is_search(literal: Literal) -> bool:
     return isinstance(literal, Member) and not isinstance(literal.keys, str)
 
 
-def clauses_of(o: ObjectAlt) -> list[Clause] | None:
-    """Clauses that say together what an alternative says; None if it says more than they can."""
-    plain = all(group.rest == TRUE and group.keys is ANY for group in o.groups)
-    if not plain or o.least or o.most is not None:
-        return None
-    found: list[Clause] = [Clause((Member(key, TRUE),)) for key in o.required]
-    for group in o.groups:
-        said: list[tuple[str | Regex, Expr]] = [*group.named.items(), *group.patterns]
-        found += (Clause((Every(keys, child),)) for keys, child in said if child != TRUE)
-    return [*found, *o.clauses]
-
-
 def _known(o: ObjectAlt, key: str) -> Expr:
     """What the value of a key must plainly fit, patterns aside."""
     found = []
@@ -393,7 +386,7 @@ def children_of(node: Node) -> Iterator[Expr]:
         yield from (counted.child for counted in array.counted)
     for object_ in node.objects:
         for group in object_.groups:
-            yield from group.named.values()
+            yield from map(group.named.__getitem__, group.named)
             yield from (child for _, child in group.patterns)
             yield group.rest
         yield from (literal.child for clause in object_.clauses for literal in clause)

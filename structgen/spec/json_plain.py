@@ -68,11 +68,29 @@ def exits(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> list[Chil
     return found
 
 
-def is_possible(schema: dict[str, Any], dialect: Dialect) -> bool:
+def are_anonymous(schemas: dict[str, Any]) -> bool:
+    """Whether all of some values are schemas that do not name themselves."""
+    kinds = set(map(type, schemas.values()))
+    if not kinds <= {dict, bool}:
+        return False
+    return all(map(_IDENTITY.isdisjoint, [x for x in schemas.values() if x is not True and x]))
+
+
+def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
+    """Whether it can be seen at a glance of all of some schemas that some value fits."""
+    found = schemas.values()
+    if dialect.ignored or set(map(type, found)) != {dict}:
+        return False
+    return all(map(_EASY.issuperset, found)) and [] not in [x.get("type") for x in found]
+
+
+def is_possible(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
     """Whether it is plain that some value fits a schema that is not broken.
 
     Of an object the members are looked at that must be there.
     """
+    if isinstance(schema, bool):
+        return schema
     if _EASY.issuperset(schema):
         return schema.get("type") != [] and not dialect.ignored
     seen = {id(schema)}
@@ -187,7 +205,8 @@ def _values(keyword: str, value: Any) -> Iterator[Child]:
     return (((keyword, key), x) for key, x in value.items() if isinstance(x, dict))
 
 
-_PLACED = frozenset(("$ref", "$id", "id", "$schema"))  # say where a schema, or another one, is
+_IDENTITY = frozenset(("$id", "id", "$schema"))
+_PLACED = _IDENTITY | {"$ref"}  # say where a schema, or another one, is
 _HARMLESS = frozenset((
     "type", "format", "properties", "items", "additionalProperties", "required",
 ))  # fmt: skip

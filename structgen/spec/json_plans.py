@@ -7,8 +7,7 @@ keys, bounds on counts, and children that no value fits are taken into account.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import (
@@ -23,11 +22,12 @@ from structgen.automaton.regex import (
 )
 from structgen.automaton.regex_endless import endless, is_infinite, is_single
 from structgen.automaton.words import WordRange, is_spellable, word_range
+from structgen.once import found_once
 from structgen.spec.json_cells import Cell, count, spelled
-from structgen.spec.json_exprs import FALSE, Children, Expr
+from structgen.spec.json_exprs import FALSE, Children, Expr, conjoin
 from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import ObjectAlt
-from structgen.spec.json_progress import CostOf, Left, Progress, Take
+from structgen.spec.json_progress import CostOf, Left, Progress, Take, closing
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
@@ -41,7 +41,7 @@ class ObjectPlan:
         self.declared = declared
         self._costs = costs
         self.required = frozenset(alt_.required)
-        named = (name for group in alt_.groups for name in group.named)
+        named = [name for group in alt_.groups for name in group.named]
         self.names = tuple(dict.fromkeys((*named, *alt_.required)))
         self._index = {name: i for i, name in enumerate(self.names)}
         self._counts = alt_.least > 0 or alt_.most is not None
@@ -64,38 +64,45 @@ class ObjectPlan:
             self._children[key] = child
         return self._children[key]
 
-    @cached_property
+    @found_once
     def all_cells(self) -> tuple[Cell, ...]:
         """The keys that are not named, by child."""
-        cells = [Cell(ANY, (), frozenset(self.names))]
-        for group in self.alt.groups:
+        named, groups = frozenset(self.names), self.alt.groups
+        if all(group.is_by_name for group in groups):
+            return (Cell(ANY, conjoin(*(group.rest for group in groups)), named),)
+        cells = [Cell(ANY, (), named)]
+        for group in groups:
             cells = [part for cell in cells for part in cell.split_by(group)]
         return tuple(cells)
 
-    @cached_property
+    @found_once
     def cells(self) -> tuple[Cell, ...]:
         """The keys that are not named and whose child some value fits, by child."""
         return tuple(c for c in self.all_cells if self._costs.possible(c.child))
 
-    @cached_property
+    @found_once
     def possible_names(self) -> tuple[bool, ...]:
         """Whether each of `names` can be written, and some value fits its child."""
-        return tuple(map(self._is_possible_name, self.names))
+        children = self._plain_children
+        if children is not None and children.easy and len(children) == len(self.names):
+            return tuple(map(is_spellable, self.names))
+        return tuple(self._possible(self.names))
 
-    def _is_possible_name(self, name: str) -> bool:
-        if not is_spellable(name):
-            return False
-        return self._plainly(name) or self._costs.possible(self.child(name))
+    def _possible(self, names: Iterable[str]) -> Iterator[bool]:
+        """The same of some names. What is plain of a child is found out before it is made."""
+        children, possible = self._plain_children, self._costs.possible
+        for name in names:
+            plain = children is not None and children.is_plain(name)
+            yield is_spellable(name) and (plain or possible(self.child(name)))
 
-    @cached_property
-    def _plainly(self) -> Callable[[str], bool]:
-        """Whether it is plain that some value fits the child of a name, before it is made."""
-        group = self.alt.groups[0] if len(self.alt.groups) == 1 else None
-        if group is None or group.patterns or group.keys is not ANY:
-            return lambda _name: False
-        return group.named.is_plain if isinstance(group.named, Children) else lambda _name: False
+    @property
+    def _plain_children(self) -> Children | None:
+        """The children by name, if that is all there is to say of names."""
+        groups = self.alt.groups
+        named = groups[0].named if len(groups) == 1 and groups[0].is_by_name else None
+        return named if isinstance(named, Children) else None
 
-    @cached_property
+    @found_once
     def named(self) -> WordRange | None:
         """The names, numbered from 0."""
         return word_range({name: i for i, name in enumerate(self.names)})
@@ -127,7 +134,7 @@ class ObjectPlan:
         """
         return self.alt.least - at.taken <= 1 and self._plenty
 
-    @cached_property
+    @found_once
     def _plenty(self) -> bool:
         """Whether no cell runs out of keys, but for those of a single key, or not all together do.
 
@@ -139,18 +146,18 @@ class ObjectPlan:
         keys = (group.keys for group in self.alt.groups)
         return type(self) is ObjectPlan and endless(intersect(*keys, complement(alt(*refused))))
 
-    @cached_property
+    @found_once
     def single(self) -> frozenset[Regex]:
         """The cells of a single key."""
         return frozenset(cell.loose for cell in self.cells if is_single(cell.loose))
 
-    @cached_property
+    @found_once
     def is_checklist(self) -> bool:
         """Whether names may come in any order, and nothing depends on what else was read."""
         plain = not self.declared and not self._counts and type(self) is ObjectPlan
         return plain and all(endless(cell.loose) for cell in self.cells)
 
-    @cached_property
+    @found_once
     def checklist(self) -> tuple[list[int], list[int], bool]:
         """Positions of the names that must come and that may; whether other keys may always."""
         needed = [self._index[name] for name in self.required]
@@ -169,7 +176,7 @@ class ObjectPlan:
             return found
         return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
 
-    @cached_property
+    @found_once
     def _other_count(self) -> int:
         return count(alt(*(cell.keys for cell in self.cells)), self.alt.least)
 
@@ -193,7 +200,7 @@ class ObjectPlan:
             return at.position <= self._last_required
         return not self.required <= at.seen
 
-    @cached_property
+    @found_once
     def _last_required(self) -> int:
         return max((self._index[name] for name in self.required), default=-1)
 
@@ -317,7 +324,7 @@ class ObjectPlan:
             left = Left(len(sizes), sum(sizes), max(sizes, default=0))
         return left if left.number >= wanted else None
 
-    @cached_property
+    @found_once
     def _tails(self) -> list[Left]:
         """What is left at each position of the declared order."""
         tails = [Left()]
@@ -336,7 +343,7 @@ class ObjectPlan:
         """Whether some object fits."""
         if self._counts or self.alt.clauses:
             return self.minimum(self._costs.of) is not None
-        return all(map(self._is_possible_name, self.required))
+        return all(self._possible(self.alt.required))
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""
@@ -390,8 +397,3 @@ class ObjectPlan:
         room = self.alt.most is None or self.alt.most > len(self.required)
         children = [self.child(name) for name in (self.names if room else self.alt.required)]
         return any(map(many, children)) or (room and any(is_infinite(c.loose) for c in self.cells))
-
-
-def closing(count: int, total: int, opened: bool, gap: int) -> int:
-    """Bytes of members with their commas and gaps, and of the closing bracket."""
-    return total + count * (1 + gap) - (opened and count > 0) + gap + 1

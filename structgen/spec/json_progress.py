@@ -52,3 +52,8 @@ class Left(NamedTuple):
     def and_one(self, size: int) -> Left:
         """One more."""
         return Left(self.number + 1, self.total + size, max(self.largest, size))
+
+
+def closing(count: int, total: int, opened: bool, gap: int) -> int:
+    """Bytes of members with their commas and gaps, and of the closing bracket."""
+    return total + count * (1 + gap) - (opened and count > 0) + gap + 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import Regex
@@ -29,7 +30,7 @@ from structgen.spec.json_logic import negated
 from structgen.spec.json_nodes import ANYTHING, NOTHING, Node, both, children_of, either
 from structgen.spec.json_pointer import location
 from structgen.spec.json_references import Place, References, Scope
-from structgen.spec.json_resources import Resource, has_identity
+from structgen.spec.json_resources import Resource
 from structgen.spec.json_values import Value, data_of, value_of
 
 if TYPE_CHECKING:
@@ -115,17 +116,13 @@ class Schemas:
     def children(self, schemas: dict[str, Any], parent: Atom, keyword: str) -> Mapping[str, Expr]:
         """The expressions of the subschemas that a keyword of `parent` has by name."""
         place = self.place(parent)
+        plain = partial(json_plain.is_possible, dialect=place.dialect)
 
         def make(name: str, schema: Any) -> Expr:
             return self._expr(schema, place.below((keyword, name)))
 
-        def plain(schema: Any) -> bool:
-            if isinstance(schema, bool):
-                return schema
-            return json_plain.is_possible(schema, place.dialect)
-
-        if all(isinstance(x, dict | bool) and not has_identity(x) for x in schemas.values()):
-            return Children(schemas, make, plain)
+        if json_plain.are_anonymous(schemas):
+            return Children(schemas, make, plain, json_plain.are_easy(schemas, place.dialect))
         return {name: make(name, schema) for name, schema in schemas.items()}  # may be broken
 
     def place(self, atom: Atom) -> Place:
@@ -216,15 +213,16 @@ class Schemas:
         return node
 
     def _expand(self, atom: Atom) -> Node:
-        if atom.value is Refused:
+        value = atom.value
+        if value is Refused:
             return NOTHING
-        if isinstance(atom.value, OneOf):
-            return constants(self, list(atom.value.values), atom.location)
-        if isinstance(atom.value, Negation):
-            return self.opposite(self.node(atom.value.expr), location(atom.location))
-        if isinstance(atom.value, Union):
-            return either([self.node(expr) for expr in atom.value.exprs], location(atom.location))
-        key = json_plain.scalar_key(atom.value, self.place(atom).dialect)
+        if isinstance(value, OneOf):
+            return constants(self, list(value.values), atom.location)
+        if isinstance(value, Negation):
+            return self.opposite(self.node(value.expr), location(atom.location))
+        if isinstance(value, Union):
+            return either([self.node(expr) for expr in value.exprs], location(atom.location))
+        key = json_plain.scalar_key(value, self.place(atom).dialect)
         if key is None:
             return json_keywords.build(self, atom)
         key = (self.natural, self.assert_formats, *key)

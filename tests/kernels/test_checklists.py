@@ -29,7 +29,7 @@ AFTER = (3, 4, 5)  # frames where only more may follow, only the end, or either
 def tables_of(checklist: Checklist) -> Any:
     """Tables with one checklist, whose frames are `AFTER`."""
     t = with_checklist(Served(random_machine(0)).tables, 0, checklist)
-    keep_checklist(t, t, 0, checklist)
+    keep_checklist(t, 0, checklist)
     t.checklists[0, kernels("tables").ONLY_MORE :] = AFTER
     return t
 

@@ -35,7 +35,7 @@ def _error(schema: Any) -> tuple[str, str] | None:
     return None
 
 
-def _never(*_given: Any) -> None:
+def _never(*_given: Any, **_named: Any) -> None:
     """Nothing is plain."""
 
 
