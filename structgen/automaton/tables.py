@@ -171,9 +171,10 @@ def with_room(array: npt.NDArray[Any], count: int, fill: Any = 0) -> npt.NDArray
     """
     if count <= len(array):
         return array
-    larger = np.empty((max(count, 2 * len(array)), *array.shape[1:]), array.dtype)
+    room = np.zeros if fill == 0 else np.empty  # zeros take no time before somebody reads them
+    larger = room((max(count, 2 * len(array)), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
-    if fill is not None:
+    if fill is not None and fill != 0:
         larger[len(array) :] = fill
     return larger
 
