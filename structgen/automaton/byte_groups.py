@@ -7,8 +7,7 @@ characters: those that begin with its bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -79,7 +78,8 @@ def needed(low: Ints, high: Ints, classes: Ints) -> UInt64s:
     return found
 
 
-def whole(ranges: Sequence[tuple[int, int]]) -> int:
+@lru_cache(maxsize=4096)
+def whole(ranges: tuple[tuple[int, int], ...]) -> int:
     """The groups all of whose characters are in sorted ranges of code points."""
     found = 0
     begin, after = 0, -1

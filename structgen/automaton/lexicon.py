@@ -55,7 +55,9 @@ class Preset:
 class Lexicon:
     """Lexer states, the rows of the first of them (as in `kernels.tables`), and the labels there.
 
-    The states behind are those that the last rows lead to. Compared by identity.
+    The states behind are those that the last rows lead to. prepare: finds what specs with the
+    lexicon often have beside it; called once, before the first text over a vocabulary is read.
+    Compared by identity.
     """
 
     states: tuple[LexState, ...]
@@ -66,6 +68,7 @@ class Lexicon:
     accept: npt.NDArray[np.int32]
     recorded: npt.NDArray[np.uint8]
     preset: Preset = Preset()
+    prepare: Callable[[], None] = lambda: None
 
     @cached_property
     def identities(self) -> dict[int, tuple[int, LexState]]:

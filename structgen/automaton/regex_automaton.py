@@ -22,6 +22,7 @@ from structgen.automaton.regex import ANY, INFINITE, Regex, intersect
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
+from structgen.automaton.regex_foreign import ForeignAutomaton
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, is_span
@@ -204,7 +205,7 @@ def _begun(regex: Regex) -> RegexAutomaton:
     for way in ways:
         with contextlib.suppress(TooLargeError):
             return way(regex)
-    return DerivedAutomaton(regex)
+    return ForeignAutomaton(regex.state) if isinstance(regex, Leaf) else DerivedAutomaton(regex)
 
 
 def _bounded(regex: Regex) -> RegexAutomaton:

@@ -5,7 +5,7 @@ Escapes and classes of ECMA-262 with flag `u`; see `regex_syntax` for what is re
 
 from __future__ import annotations
 
-from structgen.automaton.charset import ALL, NONE, CharSet, union_all
+from structgen.automaton.charset import ALL, CharSet
 from structgen.automaton.regex_unicode import DIGIT, SPACE, WORD, property_set
 from structgen.errors import PatternError, StructgenError, UnsupportedSchemaError
 
@@ -138,7 +138,7 @@ class Reader:
     def char_class(self, start: int) -> CharSet:
         """The inside of a class after its `[`, up to and with its `]`."""
         negated = self.take("^")
-        found: list[CharSet] = []
+        found: list[tuple[int, int]] = []
         while not self.take("]"):
             first = self.class_atom(start)
             here = self.at
@@ -147,11 +147,11 @@ class Reader:
                 if isinstance(first, int) and isinstance(last, int):
                     if last < first:
                         raise self.error("a range out of order", at=here)
-                    found.append(CharSet.of([(first, last)]))
+                    found.append((first, last))
                     continue
-                found += [CharSet.chars("-"), _as_set(last)]
-            found.append(_as_set(first))
-        members = union_all(found) if found else NONE
+                found += ((0x2D, 0x2D), *_ranges(last))
+            found += _ranges(first)
+        members = CharSet.of(found)
         return ALL - members if negated else members
 
     def class_atom(self, start: int) -> CharSet | int:
@@ -167,5 +167,5 @@ class Reader:
         return ord("-") if self.take("-") else self.character_escape(here)
 
 
-def _as_set(member: CharSet | int) -> CharSet:
-    return member if isinstance(member, CharSet) else CharSet.of([(member, member)])
+def _ranges(member: CharSet | int) -> tuple[tuple[int, int], ...]:
+    return member.ranges if isinstance(member, CharSet) else ((member, member),)

@@ -21,7 +21,9 @@ class LeafState(Protocol):
     It may also have `shortest`, a lower bound on the length of what it accepts, `live`, true when
     it is known to accept something, and then `witness`, the length of something that it accepts.
     `reads`: disjoint sets of characters, if each move of it and of all states behind it is a union
-    of these, and all these states are live.
+    of these, and all these states are live. `again`: characters of which any may follow in any
+    order, and how many of them. `base` and `own`: a state with the same moves, except for those of
+    certain characters, and these; None for characters that do not follow.
     """
 
     @property

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton import byte_groups
+from structgen.automaton.charset import Ranges
 from structgen.automaton.regex_positions import PositionClasses, TooLargeError
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
@@ -186,7 +187,7 @@ class SteppedAutomaton(RegexAutomaton):
         super().__init__(ends=ends)
         self._nodes = [start]
         self._numbers = {start: 0}
-        self._explored: set[int] = set()
+        self._places: dict[int, int] = {}  # of those explored, in `order`
 
     @abstractmethod
     def _steps(self, node: Any) -> list[tuple[int, int, Any]]:
@@ -198,11 +199,24 @@ class SteppedAutomaton(RegexAutomaton):
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`. Raises BudgetError."""
-        if state in self._explored:
+        if state in self._places:
             return
+        spans = self._spans(state)
+        ranges, often = self._again(state, spans)
+        self._places[state] = self.known
+        self._know([state], [byte_groups.whole(ranges)], [often], [len(spans)], spans)
+
+    def _spans(self, state: int) -> Numbers:
+        """Ranges of code points that lead on from a state, with the numbers of those behind."""
+        return self._numbered(state, self._steps(self._nodes[state]))
+
+    def _numbered(
+        self, state: int, steps: Iterable[tuple[int, int, Any]]
+    ) -> list[tuple[int, int, int]]:
+        """Steps from a state with the numbers of the states behind."""
         spans: list[tuple[int, int, int]] = []
         new: list[tuple[int, int]] = []
-        for low, high, target in self._steps(self._nodes[state]):
+        for low, high, target in steps:
             number = self._numbers.setdefault(target, len(self._nodes))
             if number == len(self._nodes):
                 self._nodes.append(target)
@@ -211,6 +225,8 @@ class SteppedAutomaton(RegexAutomaton):
         if new:
             flags = map(self._flags, self._nodes[-len(new) :])
             self._make(new, *zip(*flags, strict=True))
-        loops = byte_groups.whole([(low, high) for low, high, to in spans if to == state])
-        self._know([state], [loops], [255], [len(spans)], spans)
-        self._explored.add(state)
+        return spans
+
+    def _again(self, state: int, spans: Numbers) -> tuple[Ranges, int]:
+        """Ranges of characters that a state reads again and again, and how often, as `often`."""
+        return tuple((low, high) for low, high, to in spans if to == state), 255

@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import pairwise
 
 from structgen.automaton.charset import ALL, NONE, CharSet, union_all
 
@@ -45,15 +46,11 @@ _LONG_NAMES = {
 def _categories() -> dict[str, CharSet]:
     """The character set of every two-letter general category."""
     spans: dict[str, list[tuple[int, int]]] = {}
-    category = unicodedata.category
     for low, high in _SCANNED:
-        start, current = low, category(chr(low))
-        for point in range(low + 1, high):
-            found = category(chr(point))
-            if found != current:
-                spans.setdefault(current, []).append((start, point - 1))
-                start, current = point, found
-        spans.setdefault(current, []).append((start, high - 1))
+        names = [*map(unicodedata.category, map(chr, range(low, high)))]
+        starts = [0, *(i for i, (a, b) in enumerate(pairwise(names), 1) if a != b), len(names)]
+        for start, end in pairwise(starts):
+            spans.setdefault(names[start], []).append((low + start, low + end - 1))
     spans.setdefault("Co", []).extend(_PRIVATE_PLANES)
     sets = {name: CharSet.of(ranges) for name, ranges in spans.items() if name != "Cn"}
     return {**sets, "Cs": NONE, "Cn": ALL - union_all(list(sets.values()))}
@@ -123,6 +120,6 @@ def property_set(name: str) -> CharSet | None:
 @cache
 def property_names() -> list[str]:
     """All names that `property_set` knows."""
-    categories = {*_categories(), *(name[0] for name in _categories()), "LC", *_LONG_NAMES}
+    categories = {*_LONG_NAMES, *_LONG_NAMES.values()}
     prefixed = [f"{key}={name}" for key in ("gc", "General_Category") for name in categories]
     return sorted({*categories, *prefixed, *_BINARY, *_SHORT_BINARY})

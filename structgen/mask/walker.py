@@ -55,6 +55,7 @@ class Walker(Masks):
         if self._told is not None and not self._told.is_ready:  # once, not in the middle of a text
             self._told.is_ready = True
             self._insides.prepare()
+            engine.machine.lexicon.prepare()
         self._nbytes = 0
         self._ways: dict[int, Way] = {}
 

@@ -23,12 +23,17 @@ from structgen.automaton.regex import (
     literal,
     repeat,
 )
+from structgen.automaton.regex_automaton import automaton_of
 from structgen.automaton.regex_syntax import parse
 from structgen.spec.json_leap_seconds import leap_seconds
 
 SPEC_FORMATS = frozenset(
     "date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference"
     " iri iri-reference uuid uri-template json-pointer relative-json-pointer regex".split()
+)
+
+_OFTEN = (
+    "date-time date time duration email hostname ipv4 ipv6 uri uri-reference uuid regex".split()
 )
 
 
@@ -249,3 +254,13 @@ def format_built(name: str) -> Regex:
 def format_language(name: str) -> Regex | None:
     """The language of the strings that have format `name`; None for a name without a language."""
     return format_built(name) if name in _BUILDERS else None
+
+
+@cache
+def prepare_formats() -> None:
+    """Find what begins a string of each format that specs often have, once in a process."""
+    for name in _OFTEN:
+        automaton = automaton_of(format_built(name))
+        if automaton is not None:
+            with automaton.lock:
+                automaton.explore(0)

@@ -58,6 +58,11 @@ class _Label:
         """One letter finishes any label."""
         return 0 if self.nullable else 1
 
+    @property
+    def again(self) -> tuple[CharSet, int]:
+        """Letters and digits, as long as there is room for them."""
+        return _ALNUM, min(self.left, self.room)
+
     def moves(self) -> list[tuple[CharSet, Any]]:
         """A letter or digit, a hyphen that can be followed, the next label."""
         return [move for move in self._moves() if move[0]]

@@ -23,6 +23,7 @@ from structgen.automaton.lexicon import Lexicon, Preset, lexicon_of
 from structgen.automaton.machine import END_OF_TEXT, SKIP
 from structgen.automaton.numbers import Spelling, number_language
 from structgen.automaton.regex import ANY, EMPTY, Regex
+from structgen.spec.json_formats import prepare_formats
 from structgen.spec.json_free import free_machine
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -
     frames = _preset(free_machine(layout, declared, gap)).frames
     starts = (*_states(layout, spelling), *(frame.lexeme for frame in frames))
     bare = lexicon_of(starts, (END_OF_TEXT, SKIP), _is_number)
-    return replace(bare, preset=_preset(free_machine(layout, declared, gap, bare)))
+    preset = _preset(free_machine(layout, declared, gap, bare))
+    return replace(bare, preset=preset, prepare=prepare_formats)
 
 
 def _preset(machine: JsonMachine) -> Preset:

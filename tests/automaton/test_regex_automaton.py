@@ -292,7 +292,7 @@ def test_groups_hold_whole_characters() -> None:
         for group in range(1, 61):
             if byte_groups.whole(chars.ranges) >> group & 1:
                 assert inside[of == group].all(), (hex(first), hex(last), group)
-    assert byte_groups.whole([(0, 0xD7FF), (0xE000, 0x10FFFF)]) == (1 << 61) - 2
+    assert byte_groups.whole(((0, 0xD7FF), (0xE000, 0x10FFFF))) == (1 << 61) - 2
 
 
 def test_subtrees_say_what_is_below_a_node() -> None:

@@ -1,0 +1,95 @@
+"""In: a foreign automaton, met with nothing else. Out: its states, numbered as they are met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.charset import CharSet, Ranges
+from structgen.automaton.regex_build import leaf
+from structgen.automaton.regex_nodes import LeafState
+from structgen.automaton.regex_search import live
+from structgen.automaton.regex_states import Numbers, SteppedAutomaton
+
+MOST = 254  # characters of which it matters how many may follow
+
+Spans = npt.NDArray[np.int32]
+Span = tuple[int, int, int]
+
+
+class ForeignAutomaton(SteppedAutomaton):
+    """States that `LeafState` describes. Hold `lock` while looking at them."""
+
+    def __init__(self, start: Any) -> None:
+        """`start`: a `LeafState`."""
+        super().__init__(start, ends=start.nullable)
+
+    def _steps(self, node: LeafState) -> list[tuple[int, int, LeafState]]:
+        return _ranges((chars, after) for chars, after in node.moves() if _is_live(after))
+
+    def _flags(self, node: LeafState) -> tuple[bool, bool]:
+        return node.nullable, False
+
+    def _spans(self, state: int) -> Numbers:
+        node: Any = self._nodes[state]
+        base = self._numbers.get(getattr(node, "base", None))
+        if base is None:
+            return super()._spans(state)
+        self.explore(base)
+        place = self._places[base]
+        spans = self.spans[self.first[place] : self.first[place + 1]]
+        own = [*node.own()]
+        steps = _ranges((chars, after) for chars, after in own if after is not None)
+        numbered = self._numbered(state, steps)
+        barred = [(*pair, -1) for chars, after in own if after is None for pair in chars.ranges]
+        for run in _runs(sorted(numbered + barred)):
+            spans = _replaced(spans, run)
+        return spans
+
+    def _again(self, state: int, spans: Numbers) -> tuple[Ranges, int]:
+        again = getattr(self._nodes[state], "again", None)
+        if again is None:
+            return super()._again(state, spans)
+        chars, often = again
+        return chars.ranges if often else (), often if often <= MOST else 255
+
+
+def _is_live(state: LeafState) -> bool:
+    """Whether a state accepts something."""
+    return getattr(state, "live", False) or live(leaf(state))
+
+
+def _ranges(moves: Iterable[tuple[CharSet, Any]]) -> list[tuple[int, int, Any]]:
+    """Moves by ranges of code points, ascending."""
+    steps = [(*pair, after) for chars, after in moves for pair in chars.ranges]
+    steps.sort(key=lambda step: step[0])
+    return steps
+
+
+def _runs(spans: list[Span]) -> list[list[Span]]:
+    """Ascending spans, those together that touch."""
+    runs: list[list[Span]] = []
+    for span in spans:
+        if runs and runs[-1][-1][1] + 1 == span[0]:
+            runs[-1].append(span)
+        else:
+            runs.append([span])
+    return runs
+
+
+def _replaced(spans: Spans, run: list[Span]) -> Spans:
+    """Spans with others in the place of those of their code points; -1 there is nothing."""
+    low, high = run[0][0], run[-1][1]
+    begin = int(spans[:, 1].searchsorted(low))
+    end = int(spans[:, 0].searchsorted(high, "right"))
+    here = [span for span in run if span[2] >= 0]
+    if begin < end:
+        first, _, before = spans[begin].tolist()
+        _, last, behind = spans[end - 1].tolist()
+        here = [(first, low - 1, before)] * (first < low) + here
+        here += [(high + 1, last, behind)] * (last > high)
+    middle = np.array(here, np.int32).reshape(-1, 3)
+    return np.concatenate((spans[:begin], middle, spans[end:]))

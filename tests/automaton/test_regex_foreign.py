@@ -1,0 +1,104 @@
+"""Foreign automata by themselves: the moves of their states, and what may follow again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from structgen.automaton.charset import CharSet
+from structgen.automaton.regex import matches
+from structgen.automaton.regex_foreign import ForeignAutomaton
+from structgen.automaton.regex_nodes import Leaf
+from structgen.spec.json_formats import format_built
+
+FORMATS = ["regex", "hostname"]
+LETTERS = "ab019-.[]{}(),?:<>=!^$\\|xX*+uk}n\u00e9\u4e00\U0001f600"
+
+
+def start(name: str) -> Any:
+    """The state in which a format begins."""
+    found = format_built(name)
+    assert isinstance(found, Leaf)
+    return found.state
+
+
+def after(state: Any, letter: str) -> Any:
+    """The state after a character, None when it may not come."""
+    return next((to for chars, to in state.moves() if letter in chars), None)
+
+
+def walks(name: str, count: int, steps: int) -> Iterator[tuple[Any, str]]:
+    """States that random texts lead to, with these texts."""
+    rnd = random.Random(7)
+    for _ in range(count):
+        state, text = start(name), ""
+        for _ in range(rnd.randrange(steps)):
+            chars, _ = rnd.choice(state.moves())
+            likely = [letter for letter in LETTERS if letter in chars]
+            letter = rnd.choice(likely) if likely else chr(rnd.choice(chars.ranges)[0])
+            state, text = after(state, letter), text + letter
+        yield state, text
+
+
+def spans(automaton: ForeignAutomaton, state: int) -> list[tuple[int, int, int]]:
+    """What leads on from a state."""
+    automaton.explore(state)
+    place = automaton.order[: automaton.known].tolist().index(state)
+    begin, end = automaton.first[place : place + 2]
+    return [tuple(span) for span in automaton.spans[begin:end].tolist()]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_automaton_has_the_moves_of_its_states(name: str) -> None:
+    """Each character leads where it does from the state, whatever was explored before."""
+    automaton = ForeignAutomaton(start(name))
+    nodes: list[Any] = automaton._nodes
+    for _, text in walks(name, 60, 12):
+        number = 0
+        for letter in text:
+            node = nodes[number]
+            found = spans(automaton, number)
+            assert [low for low, _, _ in found] == sorted({low for low, _, _ in found})
+            told = {
+                to: CharSet.of((low, high) for low, high, at in found if nodes[at] == to)
+                for to in {nodes[at] for _, _, at in found}
+            }
+            wanted: dict[Any, CharSet] = {}
+            for chars, to in node.moves():
+                wanted[to] = wanted.get(to, chars) | chars
+            assert told == wanted, (text, node)
+            (number,) = (at for low, high, at in found if low <= ord(letter) <= high)
+        assert bool(automaton.ends[number]) == matches(format_built(name), text)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_may_follow_in_any_order_does(name: str) -> None:
+    """As many of the characters `again` as a state says may be read from there."""
+    rnd = random.Random(8)
+    for state, text in walks(name, 300, 14):
+        again = getattr(state, "again", None)
+        if again is None:
+            continue
+        chars, often = again
+        letters = [x for x in LETTERS if x in chars] + [chr(low) for low, _ in chars.ranges]
+        at = state
+        for _ in range(min(often, 70)):
+            letter = rnd.choice(letters)
+            at = after(at, letter)
+            assert at is not None, (text, state, letter)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_a_state_has_of_another_is_so(name: str) -> None:
+    """Beside its own characters, a state with a `base` leads on as that does."""
+    for state, text in walks(name, 200, 12):
+        base = getattr(state, "base", None)
+        if base is None:
+            continue
+        own = {letter: to for chars, to in state.own() for letter in LETTERS if letter in chars}
+        for letter in LETTERS:
+            wanted = own[letter] if letter in own else after(base, letter)
+            assert after(state, letter) == wanted, (text, letter)
