@@ -36,6 +36,7 @@ from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_pointer import location
 from structgen.spec.json_values import Value
 
+MAX_NESTED = 20  # nodes within one another of which it is seen at once that something fits
 MAX_REACHED = 2000  # nodes looked at for an alternative
 SHORTEST = 2  # bytes of an empty array or object without a gap in it
 
@@ -90,6 +91,7 @@ class Costs:
         self._some_arrays: dict[Node, list[ArrayPlan]] = {}
         self._domains: dict[tuple[Expr, int], list[Value] | None] = {}
         self._many: dict[Node, bool] = {}
+        self._looked_at: set[Node] = set()  # nodes of which it is being seen whether something fits
         self._listing: set[Expr] = set()  # expressions whose values are being listed
 
     def of(self, expr: Expr) -> int | None:
@@ -110,10 +112,23 @@ class Costs:
             return True
         try:
             node = self.node_of(expr)
-            return _has_scalar(node) or self.of_node(node) is not None
+            plain = _has_scalar(node) or self._is_plainly_possible(node)
+            return plain or self.of_node(node) is not None
         except BudgetError as error:
             _locate(error, expr)
             raise
+
+    def _is_plainly_possible(self, node: Node) -> bool:
+        """Whether some array or object fits, and to see that takes no search for a shortest one."""
+        if node in self._solved or node in self._looked_at or len(self._looked_at) >= MAX_NESTED:
+            return False
+        self._looked_at.add(node)
+        try:
+            return self._may_be_empty(node) or any(
+                plan.is_plainly_possible() for plan in map(self._object, node.objects)
+            )
+        finally:
+            self._looked_at.discard(node)
 
     def of_node(self, node: Node) -> int | None:
         """Fewest bytes of a value that fits a node."""
@@ -258,12 +273,15 @@ class Costs:
         if node not in self._scalars:
             sizes = [4] * (node.null or node.true) + [5] * node.false
             sizes += [size for size in (_digits(node.number), _quoted(node.string)) if size]
-            if any(map(_may_be_empty, node.objects)) or any(
-                _may_hold_nothing(alt) for alt in node.arrays if alt not in self._missing
-            ):
+            if self._may_be_empty(node):
                 sizes.append(SHORTEST + self.gap)
             self._scalars[node] = min(sizes, default=None)
         return self._scalars[node]
+
+    def _may_be_empty(self, node: Node) -> bool:
+        """Whether it is plain that an array or object with nothing in it fits."""
+        arrays = (alt for alt in node.arrays if alt not in self._missing)
+        return any(map(_may_be_empty, node.objects)) or any(map(_may_hold_nothing, arrays))
 
 
 def _kin(alt: ObjectAlt) -> Hashable:

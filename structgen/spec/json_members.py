@@ -11,19 +11,20 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from structgen.automaton.regex import Regex, complement, intersect, shortest, words
+from structgen.automaton.regex import EMPTY, Regex, complement, intersect, shortest, words
 from structgen.automaton.regex_endless import is_infinite, members
 from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
 from structgen.once import found_once
 from structgen.spec.json_cells import Cell
-from structgen.spec.json_clauses import Pending, pending
+from structgen.spec.json_clauses import Pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_finishing import Choice, Slot, finished, finishes
 from structgen.spec.json_logic import object_child
-from structgen.spec.json_nodes import Clause, Every, Member, ObjectAlt, is_search
+from structgen.spec.json_nodes import Clause, Every, ObjectAlt, is_search
 from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_progress import CostOf, Progress, Take
+from structgen.spec.json_settling import Settling
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
@@ -64,9 +65,7 @@ class MembersPlan(ObjectPlan):
         self._words: dict[Cell, list[Any]] = {}
         self._taken: dict[tuple[Progress, str], list[Take]] = {}
         self._next_cells: dict[Progress, list[tuple[Cell, Regex]]] = {}
-        self._passed: dict[Clause, int] = {}  # the first name of which all must fit, by clause
-        self._stays: dict[Clause, bool] = {}  # see `_may_stay_away`
-        self._others: dict[tuple[Clause, ...], tuple[Clause, ...]] = {}  # those that need something
+        self._settling = Settling(self, self._has_many, costs.possible)
 
     @found_once
     def all_cells(self) -> tuple[Cell, ...]:
@@ -100,23 +99,28 @@ class MembersPlan(ObjectPlan):
         left: list[Clause] = []
         decided: list[Pending] = []
         for clause in at.wanted:
-            if self._is_over(clause, key):
+            if self._settling.is_over(clause, key):
                 continue
             if key not in clause.by_key and not clause.by_kind:
                 left.append(clause)
                 continue
-            case = pending(clause, key, child)
+            case = self._settling.case(clause, key)
             if case == Pending(clause):
                 left.append(clause)
             elif case is not None:
                 decided.append(case)
         first = Way(child, tuple(left), tuple(decided))
+        if not self._costs.possible(child):
+            return []
+        if self._viable(after._replace(wanted=first.worst)):
+            return [self._observing(first, after)]
         found: list[Way] = []
-        ways, tried = [first], {first}
+        ways = list(dict.fromkeys(first.better()))
+        tried = {first, *ways}
         while ways:
             longer: dict[Way, None] = {}
             for way in ways:
-                if self._costs.of(way.child) is None or any(_asks(way, w) for w in found):
+                if not self._costs.possible(way.child) or any(_asks(way, w) for w in found):
                     continue
                 if self._viable(after._replace(wanted=way.worst)):
                     found.append(way)
@@ -130,19 +134,6 @@ class MembersPlan(ObjectPlan):
                     hint="negate fewer schemas of the same object at once",
                 )
         return [self._observing(way, after) for way in found]
-
-    def _is_over(self, clause: Clause, key: str) -> bool:
-        """Whether it is settled when `key` comes, since names before it are not to come any more.
-
-        A literal that still stands of a name that has been passed holds, whether it came or not.
-        """
-        if not self.declared:
-            return False
-        if clause not in self._passed:
-            every = (x.keys for x in clause if isinstance(x, Every) and isinstance(x.keys, str))
-            places = (self._index.get(name, len(self.names)) for name in every)
-            self._passed[clause] = min(places, default=len(self.names))
-        return self._passed[clause] < self._index.get(key, len(self.names))
 
     def _observing(self, way: Way, after: Progress) -> Take:
         left = after._replace(wanted=way.left, pending=way.pending)
@@ -197,11 +188,16 @@ class MembersPlan(ObjectPlan):
 
     def next_names(self, at: Progress) -> list[str]:
         """See `ObjectPlan.next_names`."""
-        return [name for name in self.names if self.takes(at, name)]
+        return [name for name in self.names if self._goes_on(at, name)]
 
     def may_go_on(self, at: Progress) -> bool:
         """See `ObjectPlan.may_go_on`."""
-        return any(self.takes(at, name) for name in self.names) or bool(self.next_others(at))
+        return any(self._goes_on(at, name) for name in self.names) or bool(self.next_others(at))
+
+    def _goes_on(self, at: Progress, key: str) -> bool:
+        """Whether `key` may come next; its ways are looked for only where that is not plain."""
+        plain = not self._counts and self._reaches(at, key) and self._settling.goes_on(at, key)
+        return plain or bool(self.takes(at, key))
 
     def next_cells(self, at: Progress) -> list[tuple[Cell, Regex]]:
         """See `ObjectPlan.next_cells`; the keys of one cell are all alike."""
@@ -211,9 +207,12 @@ class MembersPlan(ObjectPlan):
             found = self._next_cells[at] = []
             for cell in self.cells:
                 read = at.seen - cell.without
-                left = intersect(cell.keys, complement(words(read))) if read else cell.keys
-                key = shortest(left) if read else cell.first
-                if key is not None and self.takes(at, key):
+                if cell.loose in self.single:
+                    left = EMPTY if cell.first in read else cell.keys
+                else:
+                    left = intersect(cell.keys, complement(words(read))) if read else cell.keys
+                key = shortest(left) if cell.first in read else cell.first
+                if key is not None and self._goes_on(at, key):
                     found.append((cell, left))
         return self._next_cells[at]
 
@@ -222,46 +221,16 @@ class MembersPlan(ObjectPlan):
         return [cell for cell, _ in self.next_cells(at)]
 
     def _viable(self, at: Progress) -> bool:
+        if () in at.wanted:
+            return False
         if not self._counts:
-            if self._may_settle(at):
+            if self._settling.settles(at):
                 return True
             if _by_name(at.wanted):
                 at = at._replace(seen=at.seen & self._meant)
         if at not in self._known:
-            self._known[at] = () not in at.wanted and self._finishes(at)
+            self._known[at] = self._finishes(at)
         return self._known[at]
-
-    def _may_settle(self, at: Progress) -> bool:
-        """Whether it is plain that all clauses can be settled by what is not there, or differs."""
-        if at.wanted not in self._others:
-            few = tuple(c for c in at.wanted if not self._may_stay_away(c))
-            self._others[at.wanted] = few
-        return all(self._may_differ(c, at) for c in self._others[at.wanted])
-
-    def _may_stay_away(self, clause: Clause) -> bool:
-        """Whether leaving one optional key out settles a clause."""
-        if clause not in self._stays:
-            self._stays[clause] = any(
-                isinstance(x, Every) and isinstance(x.keys, str) and x.keys not in self.required
-                for x in clause
-            )
-        return self._stays[clause]
-
-    def _may_differ(self, clause: Clause, at: Progress) -> bool:
-        """Whether the value of some required key that is still to come settles a clause.
-
-        So it does if it has only to be none of some values, and there are many more.
-        """
-        for literal in clause:
-            key = literal.keys
-            if not isinstance(literal, Member) or not isinstance(key, str):
-                continue
-            if key not in self.required or not all(x.denied for x in literal.child):
-                continue
-            read = self._index[key] < at.position if self.declared else key in at.seen
-            if not read and self._has_many(key):
-                return True
-        return False
 
     def _has_many(self, key: str) -> bool:
         return self._costs.has_many(self._costs.node_of(self.child(key)))
@@ -284,12 +253,14 @@ class MembersPlan(ObjectPlan):
         ways = islice(self._finished(at, cost_of, least), MAX_BETTER)
         return min(ways, key=sum, default=None)
 
+    def is_plainly_possible(self) -> bool:
+        """See `ObjectPlan.is_plainly_possible`."""
+        fits_ = (is_spellable(n) and self._costs.possible(self.child(n)) for n in self.required)
+        return not self._counts and self._settling.settles(self.start) and all(fits_)
+
     def is_possible(self) -> bool:
         """See `ObjectPlan.is_possible`: one way to finish is enough."""
-        fits_ = (is_spellable(n) and self._costs.possible(self.child(n)) for n in self.required)
-        if not self._counts and self._may_settle(self.start) and all(fits_):
-            return True
-        return self._finishes(self.start)
+        return self.is_plainly_possible() or self._finishes(self.start)
 
     def _finishes(self, at: Progress) -> bool:
         """Whether all clauses can be settled by what is still to come."""

@@ -165,8 +165,8 @@ class ObjectPlan:
         return sorted(needed), possible, bool(self.cells)
 
     def position(self, name: str) -> int:
-        """The position of a name in `names`."""
-        return self._index[name]
+        """The position of a name in `names`, behind all of them for another key."""
+        return self._index.get(name, len(self.names))
 
     def takes_of(self, at: Progress, cell: Cell, left: Regex) -> list[Take]:
         """The ways to go on with any of the keys `left` of a cell, where `is_by_cell`."""
@@ -339,11 +339,14 @@ class ObjectPlan:
             self._sizes[name] = self._member(name, self._costs.of(self.child(name))) or 0
         return self._sizes[name]
 
+    def is_plainly_possible(self) -> bool:
+        """Whether some object fits, and to see that takes no search."""
+        return not self._counts and all(self._possible(self.alt.required))
+
     def is_possible(self) -> bool:
         """Whether some object fits."""
-        if self._counts or self.alt.clauses:
-            return self.minimum(self._costs.of) is not None
-        return all(self._possible(self.alt.required))
+        counted = self._counts and self.minimum(self._costs.of) is not None
+        return counted or self.is_plainly_possible()
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""

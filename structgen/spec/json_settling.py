@@ -1,0 +1,158 @@
+"""In: clauses of an object that are still open. Out: whether it is plain that they can be settled.
+
+That is so for most of them while the object is written, and costs far less to see than a way to
+finish it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from structgen.automaton.words import is_spellable
+from structgen.spec.json_clauses import Pending, pending
+from structgen.spec.json_exprs import TRUE, Expr, conjoin
+from structgen.spec.json_nodes import Clause, Every, Member
+from structgen.spec.json_plans import ObjectPlan
+from structgen.spec.json_progress import Progress
+
+
+class Stays(dict[Clause, bool]):
+    """Whether leaving one optional key out settles a clause, by clause."""
+
+    def __init__(self, required: frozenset[str]) -> None:
+        super().__init__()
+        self._required = required
+
+    def __missing__(self, clause: Clause) -> bool:
+        found = self[clause] = any(
+            isinstance(x, Every) and isinstance(x.keys, str) and x.keys not in self._required
+            for x in clause
+        )
+        return found
+
+
+class Settling:
+    """What becomes of the clauses of a plan, as far as that is plain.
+
+    has_many: whether many values fit what the value of a key must fit; possible: whether some value
+    fits an expression.
+    """
+
+    def __init__(
+        self, plan: ObjectPlan, has_many: Callable[[str], bool], possible: Callable[[Expr], bool]
+    ) -> None:
+        self._plan = plan
+        self._has_many = has_many
+        self._possible = possible
+        self._stays = Stays(plan.required)
+        self._cases: dict[str, dict[Clause, Pending | None]] = {}
+        self._values: dict[str, dict[Clause | None, bool]] = {}  # see `_may_settle`
+        self._members: dict[Clause, list[str]] = {}  # see `_claims`
+        self._passed: dict[Clause, int] = {}  # the first name of which all must fit, by clause
+
+    def case(self, clause: Clause, key: str) -> Pending | None:
+        """See `json_clauses.pending`."""
+        cases = self._cases.setdefault(key, {})
+        if clause not in cases:
+            cases[clause] = pending(clause, key, self._plan.child(key))
+        return cases[clause]
+
+    def is_over(self, clause: Clause, key: str) -> bool:
+        """Whether it is settled when `key` comes, since names before it are not to come any more.
+
+        A literal that still stands of a name that has been passed holds, whether it came or not.
+        """
+        plan = self._plan
+        if not plan.declared:
+            return False
+        if clause not in self._passed:
+            every = (x.keys for x in clause if isinstance(x, Every) and isinstance(x.keys, str))
+            self._passed[clause] = min(map(plan.position, every), default=len(plan.names))
+        return self._passed[clause] < plan.position(key)
+
+    def settles(self, at: Progress) -> bool:
+        """Whether all clauses can be settled by what is still to come, or is left out."""
+        return not self._unsettled(at.wanted, at)
+
+    def goes_on(self, at: Progress, key: str) -> bool:
+        """Whether a member may come, and the clauses can be settled then.
+
+        Seen where its value has to settle one of them at most. Not all that can go on is seen here.
+        """
+        of: dict[Clause, Clause] = {}  # of what is left of each that the member concerns
+        open_: list[Clause] = []
+        for clause in at.wanted:
+            if (key in clause.by_key or clause.by_kind) and not self.is_over(clause, key):
+                case = self.case(clause, key)
+                if case is not None:
+                    of[case.rest] = clause
+                    open_.append(case.rest)
+            else:
+                open_.append(clause)
+        left = self._unsettled(open_, self._plan.take(at, key))
+        if not left:
+            return self._may_settle(None, key)
+        return len(left) == 1 and left[0] in of and self._may_settle(of[left[0]], key)
+
+    def _unsettled(self, clauses: Sequence[Clause], at: Progress) -> list[Clause]:
+        """Those of some clauses of which it is not plain that they can be settled."""
+        stays = self._stays
+        left = [c for c in clauses if not stays[c] and not self._may_differ(c, at)]
+        claimed: set[str] = set()
+        still = [clause for clause in left if not self._claims(clause, at, claimed)]
+        if claimed and any(stays[c] and not self._stays_without(c, claimed) for c in clauses):
+            return left
+        return still
+
+    def _claims(self, clause: Clause, at: Progress, claimed: set[str]) -> bool:
+        """Whether an optional member still to come may settle a clause, one not claimed yet."""
+        if clause not in self._members:
+            found = (x.keys for x in clause if isinstance(x, Member) and self._may_claim(x))
+            self._members[clause] = [key for key in found if isinstance(key, str)]
+        plan = self._plan
+        for key in self._members[clause]:
+            read = plan.position(key) < at.position if plan.declared else key in at.seen
+            if not read and key not in claimed:
+                claimed.add(key)
+                return True
+        return False
+
+    def _may_claim(self, literal: Member) -> bool:
+        """Whether an optional member may hold a literal."""
+        key, plan = literal.keys, self._plan
+        if not isinstance(key, str) or key in plan.required or not is_spellable(key):
+            return False
+        return self._possible(conjoin(plan.child(key), literal.child))
+
+    def _stays_without(self, clause: Clause, claimed: set[str]) -> bool:
+        """Whether leaving one optional key out settles a clause, that not being one of some."""
+        outs = (x.keys for x in clause if isinstance(x, Every) and isinstance(x.keys, str))
+        return any(key not in self._plan.required and key not in claimed for key in outs)
+
+    def _may_settle(self, clause: Clause | None, key: str) -> bool:
+        """Whether some value may come that settles a clause, or leaves what can be settled."""
+        known = self._values.setdefault(key, {})
+        if clause not in known:
+            child = self._plan.child(key)
+            case = None if clause is None else self.case(clause, key)
+            better = iter([(TRUE, None)]) if case is None else case.better()
+            asked = [x for x, left in better if left is None or self._stays[left.rest]]
+            known[clause] = any(self._possible(conjoin(child, x)) for x in asked)
+        return known[clause]
+
+    def _may_differ(self, clause: Clause, at: Progress) -> bool:
+        """Whether the value of some required key that is still to come settles a clause.
+
+        So it does if it has only to be none of some values, and there are many more.
+        """
+        plan = self._plan
+        for literal in clause:
+            key = literal.keys
+            if not isinstance(literal, Member) or not isinstance(key, str):
+                continue
+            if key not in plan.required or not all(x.denied for x in literal.child):
+                continue
+            read = plan.position(key) < at.position if plan.declared else key in at.seen
+            if not read and self._has_many(key):
+                return True
+        return False

@@ -1,0 +1,111 @@
+"""What is plain of objects under clauses: it is never said where the search finds otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+import structgen as sg
+from structgen.errors import BudgetError, UnsatisfiableSchemaError
+from structgen.spec.json_costs import Costs
+from structgen.spec.json_members import MembersPlan
+from structgen.spec.json_nodes import Node
+from structgen.spec.json_progress import Progress
+from structgen.spec.json_settling import Settling
+from tests import laws
+from tests.oracle import json_decider
+from tests.spec.test_json_obligations import BYTES, SCHEMAS
+
+NAMES = "abcd"
+KINDS: list[Any] = [
+    {"type": "integer"}, {"type": "string"}, {"const": 1}, {"enum": [1, "x"]}, True, {"minimum": 2},
+    {"not": {"const": 1}}, {"type": "array", "items": {"type": "integer"}}, {"required": ["a"]},
+]  # fmt: skip
+
+
+def forms(rng: Random) -> dict[str, Any]:
+    """Exactly one, or none, of several objects."""
+
+    def form() -> dict[str, Any]:
+        names = rng.sample(NAMES, rng.randrange(1, 4))
+        found: dict[str, Any] = {"properties": {name: rng.choice(KINDS) for name in names}}
+        found["required"] = [name for name in NAMES if rng.random() < 0.3]
+        if rng.random() < 0.4:
+            found["additionalProperties"] = rng.choice([False, {"type": "string"}])
+        if rng.random() < 0.2:
+            found["patternProperties"] = {"^[ab]": rng.choice(KINDS)}
+        return found
+
+    asked = {"oneOf": [form() for _ in range(rng.randrange(2, 5))], "type": "object"}
+    return asked if rng.random() < 0.7 else {**asked, "not": form()}
+
+
+class Watch:
+    """Holds what is plain against what a search finds, while constraints are used."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.seen: Counter[str] = Counter()
+        goes_on, settles = Settling.goes_on, MembersPlan.is_plainly_possible
+        plainly, unsettled = Costs._is_plainly_possible, Settling.settles
+
+        def going(of: Settling, at: Progress, key: str) -> bool:
+            found = goes_on(of, at, key)
+            plan = of._plan
+            assert isinstance(plan, MembersPlan)
+            if found:
+                self.seen["goes on"] += 1
+                assert plan._ways(at, key), (at, key)
+            return found
+
+        def settling(of: Settling, at: Progress) -> bool:
+            found = unsettled(of, at)
+            plan = of._plan
+            assert isinstance(plan, MembersPlan)
+            if found and all(map(plan._costs.possible, map(plan.child, plan.missing(at)))):
+                self.seen["settles"] += 1
+                assert plan._finishes(at), at
+            return found
+
+        def possible(plan: MembersPlan) -> bool:
+            found = settles(plan)
+            if found:
+                self.seen["possible"] += 1
+                assert plan.minimum(plan._costs.of) is not None
+            return found
+
+        def looking(costs: Costs, node: Node) -> bool:
+            found = plainly(costs, node)
+            if found:
+                self.seen["node"] += 1
+                assert costs.of_node(node) is not None
+            return found
+
+        patch.setattr(Settling, "goes_on", going)
+        patch.setattr(Settling, "settles", settling)
+        patch.setattr(MembersPlan, "is_plainly_possible", possible)
+        patch.setattr(Costs, "_is_plainly_possible", looking)
+
+
+def walk(schema: Any, rng: Random, options: dict[str, Any]) -> None:
+    """Go on random walks; whatever is allowed can be finished, and is valid then."""
+    try:
+        c = sg.compile(sg.JsonSchema(schema, **options), BYTES)
+    except (UnsatisfiableSchemaError, BudgetError):
+        return
+    for _ in range(2):
+        visit = laws.walk(c, rng, 30)[-1]
+        laws.completion_is_accepted(c, visit, json_decider(schema))
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_what_is_plain_is_so(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that plainly may come have a way, clauses that plainly settle do, as do nodes."""
+    rng = Random(11)
+    watch = Watch(monkeypatch)
+    objects = [s for s in SCHEMAS if "Properties" in str(s) or "properties" in str(s)]
+    for schema in [*objects, *(forms(rng) for _ in range(60))]:
+        walk(schema, rng, {"property_order": order, "whitespace": "compact"})
+    assert min(watch.seen[kind] for kind in ("goes on", "settles", "possible", "node")) > 20
