@@ -225,7 +225,7 @@ class Schemas:
         key = json_plain.scalar_key(value, self.place(atom).dialect)
         if key is None:
             return json_keywords.build(self, atom)
-        key = (self.natural, self.assert_formats, *key)
+        key = (self.natural, self.assert_formats, self.only_strings, *key)
         node = _scalars.get(key)
         if node is None:
             if len(_scalars) >= MAX_SCALARS:

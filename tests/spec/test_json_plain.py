@@ -82,6 +82,14 @@ def test_most_of_a_usual_schema_is_plain() -> None:
     assert json_plain.children(schema, Dialect(2020, asserts_formats=True)) is None
 
 
+def test_what_names_must_fit_is_not_taken_for_what_values_must() -> None:
+    """Bounds say nothing of property names; the same bounds elsewhere in the process still hold."""
+    for limit, names in ((-31, {"minimum": -31}), (-32, {"allOf": [{"minimum": -32}]})):
+        sg.check(sg.JsonSchema({"propertyNames": names}), '{"a": 1}')
+        with pytest.raises(StructgenError):
+            sg.check(sg.JsonSchema({"minimum": limit}), str(limit - 1))
+
+
 def test_equal_keys_mean_the_same() -> None:
     """A broken value (true as a count) never takes the node of a good one that equals it."""
     sg.JsonSchema({"minLength": 1}).automaton()
