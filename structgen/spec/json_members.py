@@ -265,10 +265,13 @@ class MembersPlan(ObjectPlan):
     def _finishes(self, at: Progress) -> bool:
         """Whether all clauses can be settled by what is still to come."""
 
-        def fill(choice: Choice) -> list[int] | None:
-            return self._filled(at, choice, self._costs.of, 0)
+        def some(expr: Expr) -> int | None:
+            return 1 if self._costs.possible(expr) else None
 
-        return finishes(at.wanted, list(self._slots(at, 0)), self._costs.of, fill)
+        def fill(choice: Choice) -> list[int] | None:
+            return self._filled(at, choice, some, 0)
+
+        return finishes(at.wanted, list(self._slots(at, 0)), some, fill)
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""

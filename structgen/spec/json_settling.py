@@ -47,7 +47,7 @@ class Settling:
         self._stays = Stays(plan.required)
         self._cases: dict[str, dict[Clause, Pending | None]] = {}
         self._values: dict[str, dict[Clause | None, bool]] = {}  # see `_may_settle`
-        self._members: dict[Clause, list[str]] = {}  # see `_claims`
+        self._claimable: dict[tuple[str, Expr], bool] = {}  # see `_may_claim`
         self._passed: dict[Clause, int] = {}  # the first name of which all must fit, by clause
 
     def case(self, clause: Clause, key: str) -> Pending | None:
@@ -106,23 +106,26 @@ class Settling:
 
     def _claims(self, clause: Clause, at: Progress, claimed: set[str]) -> bool:
         """Whether an optional member still to come may settle a clause, one not claimed yet."""
-        if clause not in self._members:
-            found = (x.keys for x in clause if isinstance(x, Member) and self._may_claim(x))
-            self._members[clause] = [key for key in found if isinstance(key, str)]
         plan = self._plan
-        for key in self._members[clause]:
+        for literal in clause:
+            key = literal.keys
+            if not isinstance(literal, Member) or not isinstance(key, str) or key in claimed:
+                continue
             read = plan.position(key) < at.position if plan.declared else key in at.seen
-            if not read and key not in claimed:
+            if not read and self._may_claim(key, literal.child):
                 claimed.add(key)
                 return True
         return False
 
-    def _may_claim(self, literal: Member) -> bool:
-        """Whether an optional member may hold a literal."""
-        key, plan = literal.keys, self._plan
-        if not isinstance(key, str) or key in plan.required or not is_spellable(key):
-            return False
-        return self._possible(conjoin(plan.child(key), literal.child))
+    def _may_claim(self, key: str, child: Expr) -> bool:
+        """Whether an optional member may have a value that fits a child."""
+        claim = key, child
+        if claim not in self._claimable:
+            optional = key not in self._plan.required and is_spellable(key)
+            self._claimable[claim] = optional and self._possible(
+                conjoin(self._plan.child(key), child)
+            )
+        return self._claimable[claim]
 
     def _stays_without(self, clause: Clause, claimed: set[str]) -> bool:
         """Whether leaving one optional key out settles a clause, that not being one of some."""
