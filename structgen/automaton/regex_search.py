@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from structgen.automaton.regex_base import Regex
 
 NODE_BUDGET = 20_000  # nodes one search may visit
+LONG = 50  # nodes after which a search looks at what is needed to end
 
 
 def _too_costly(what: str, budget: int) -> BudgetError:
@@ -47,12 +48,20 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
                 return True
             if verdict is None:
                 parents[target] = node
+                if len(parents) > LONG and _lacks(target):
+                    continue
                 heapq.heappush(heap, (target.shortest, -len(parents), target))
         if len(parents) > budget:
             raise _too_costly("the emptiness", budget)
     for node in parents:
         node._live = False
     return False
+
+
+def _lacks(node: Regex) -> bool:
+    from structgen.automaton.regex_letters import lacks
+
+    return lacks(node)
 
 
 def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:

@@ -1,0 +1,65 @@
+"""In: a regular expression. Out: the characters its texts may have, and those they must have.
+
+An intersection is empty where one part must have a character that another cannot have. That is seen
+at once, and spares a search that would come to the same end.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from structgen.automaton.charset import ALL, CharSet, union_all
+from structgen.automaton.regex_base import Regex
+from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Leaf, Literal, Repeat
+
+
+@lru_cache(maxsize=4096)
+def letters(node: Regex) -> CharSet:
+    """A set that has all characters of all members."""
+    if isinstance(node, Chars):
+        return node.chars
+    if isinstance(node, Literal):
+        return CharSet.chars(node.text)
+    if isinstance(node, Repeat):
+        return letters(node.body)
+    if isinstance(node, Concat):
+        return union_all([letters(part) for part in _sequence(node)])
+    if isinstance(node, Alt):
+        return union_all([letters(part) for part in node.parts])
+    reads = getattr(node.state, "reads", None) if isinstance(node, Leaf) else None
+    return union_all(list(reads)) if reads else ALL
+
+
+@lru_cache(maxsize=4096)
+def needed(node: Regex) -> frozenset[CharSet]:
+    """Sets of each of which every member has a character."""
+    if isinstance(node, Chars):
+        return frozenset((node.chars,))
+    if isinstance(node, Literal):
+        return frozenset(map(CharSet.chars, node.text))
+    if isinstance(node, Repeat):
+        return needed(node.body) if node.low else frozenset()
+    if isinstance(node, Concat):
+        return frozenset().union(*map(needed, _sequence(node)))
+    if isinstance(node, Alt):
+        return frozenset.intersection(*map(needed, node.parts))
+    return frozenset()
+
+
+def lacks(node: Regex) -> bool:
+    """Whether an intersection is empty since a part must have what another cannot have."""
+    if not isinstance(node, And):
+        return False
+    found = letters(node.parts[0])
+    for part in node.parts[1:]:
+        found = found & letters(part)
+    return any(not found & wanted for part in node.parts for wanted in needed(part))
+
+
+def _sequence(node: Regex) -> list[Regex]:
+    """The parts of a sequence."""
+    found: list[Regex] = []
+    while isinstance(node, Concat):
+        found.append(node.head)
+        node = node.tail
+    return [*found, node]
