@@ -48,12 +48,13 @@ def needed(node: Regex) -> frozenset[CharSet]:
 
 def lacks(node: Regex) -> bool:
     """Whether an intersection is empty since a part must have what another cannot have."""
-    if not isinstance(node, And):
+    wanted = [needed(part) for part in node.parts] if isinstance(node, And) else []
+    if not isinstance(node, And) or not any(wanted):
         return False
     found = letters(node.parts[0])
     for part in node.parts[1:]:
         found = found & letters(part)
-    return any(not found & wanted for part in node.parts for wanted in needed(part))
+    return any(not found & chars for sets in wanted for chars in sets)
 
 
 def _sequence(node: Regex) -> list[Regex]:

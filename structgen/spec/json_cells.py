@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count as count_from
+from typing import Any
 
 from structgen.automaton.regex import EMPTY, Regex, complement, intersect, shortest, words
 from structgen.automaton.regex_endless import is_infinite
@@ -32,10 +35,29 @@ class Cell:
         """The keys."""
         return intersect(self.loose, complement(words(self.without)))
 
-    @found_once
+    @property
     def first(self) -> str | None:
         """The shortest key."""
-        return shortest(self.keys)
+        return self.other(frozenset())
+
+    def other(self, seen: Container[str]) -> str | None:
+        """The shortest key that is not among some, None if there is none."""
+        return next((key for key in self.in_order() if key not in seen), None)
+
+    def in_order(self) -> Iterator[str]:
+        """The keys, the shortest first. Each is looked for once."""
+        found = self._found
+        for at in count_from(0):
+            if at == len(found):
+                found.append(shortest(intersect(self.keys, complement(words(found[:at])))))
+            key = found[at]
+            if key is None:
+                return
+            yield key
+
+    @found_once
+    def _found(self) -> list[Any]:
+        return []
 
     @found_once
     def is_empty(self) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from structgen.automaton.regex import EMPTY, Regex, complement, intersect, shortest, words
+from structgen.automaton.regex import EMPTY, Regex, complement, intersect, words
 from structgen.automaton.regex_endless import is_infinite, members
 from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
@@ -62,7 +62,6 @@ class MembersPlan(ObjectPlan):
     def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
         super().__init__(alt_, costs, declared)
         self._known: dict[Progress, bool] = {}
-        self._words: dict[Cell, list[Any]] = {}
         self._taken: dict[tuple[Progress, str], list[Take]] = {}
         self._next_cells: dict[Progress, list[tuple[Cell, Regex]]] = {}
         self._settling = Settling(self, self._has_many, costs.possible)
@@ -211,7 +210,7 @@ class MembersPlan(ObjectPlan):
                     left = EMPTY if cell.first in read else cell.keys
                 else:
                     left = intersect(cell.keys, complement(words(read))) if read else cell.keys
-                key = shortest(left) if cell.first in read else cell.first
+                key = cell.other(read)
                 if key is not None and self._goes_on(at, key):
                     found.append((cell, left))
         return self._next_cells[at]
@@ -294,16 +293,8 @@ class MembersPlan(ObjectPlan):
         for cell in self.all_cells if count else ():
             if contradictory(cell.child):
                 continue
-            words_ = self._first_words(cell, count + len(at.seen))
-            fresh = [key for key in words_ if key not in at.seen]
-            yield from (Slot(key, cell.child, False) for key in fresh[:count])
-
-    def _first_words(self, cell: Cell, count: int) -> list[str]:
-        """The `count` shortest keys of a cell, or all that there are."""
-        found = self._words.setdefault(cell, [])
-        while len(found) < count and (not found or found[-1] is not None):
-            found.append(shortest(intersect(cell.keys, complement(words(found)))))
-        return [key for key in found[:count] if key is not None]
+            fresh = (key for key in cell.in_order() if key not in at.seen)
+            yield from (Slot(key, cell.child, False) for key in islice(fresh, count))
 
     def _filled(
         self, at: Progress, choice: Choice, cost_of: CostOf, least: int

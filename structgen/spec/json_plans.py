@@ -231,7 +231,7 @@ class ObjectPlan:
             return []
         if self._counts and not self._viable(self._take_other(at, "")):
             return []
-        return [(cell, left) for cell, left in self._fresh(at) if not left.is_empty()]
+        return [(cell, left) for cell, left in self._fresh(at) if cell.other(at.seen) is not None]
 
     def open_cells(self, at: Progress) -> list[Cell]:
         """The cells of which keys may come next, where `is_by_cell`."""
