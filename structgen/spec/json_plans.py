@@ -84,9 +84,8 @@ class ObjectPlan:
     def possible_names(self) -> tuple[bool, ...]:
         """Whether each of `names` can be written, and some value fits its child."""
         children = self._plain_children
-        if children is not None and children.easy and len(children) == len(self.names):
-            return tuple(map(is_spellable, self.names))
-        return tuple(self._possible(self.names))
+        easy = children is not None and children.easy and len(children) == len(self.names)
+        return tuple(map(is_spellable, self.names) if easy else self._possible(self.names))
 
     def _possible(self, names: Iterable[str]) -> Iterator[bool]:
         """The same of some names. What is plain of a child is found out before it is made."""
@@ -392,8 +391,7 @@ class ObjectPlan:
                     break
                 taken.add(key)
                 optional.append(self._member(key, value))
-        known = sorted(size for size in optional if size is not None)
-        return [*known[:wanted]]
+        return [*sorted(size for size in optional if size is not None)[:wanted]]
 
     def has_many(self, many: Callable[[Expr], bool]) -> bool:
         """Whether infinitely many objects plainly fit, if `many` values fit a child."""
