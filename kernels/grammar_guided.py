@@ -51,6 +51,7 @@ from structgen.kernels.tables import DEAD, UNKNOWN
 
 NOTHING = -(1 << 30)  # the step with a terminal that the lexer looks for and the parser never reads
 READS_ALL, CHOOSES, ERRS = 0, 1, 2  # parsers: without conflicts, with harmless ones, with others
+SKIPPED = 2  # in T_IGNORED: what is ignored, but stands in rules, since the text before counts
 MOST_REDUCED = 1 << 24  # rules in a row; more only where a file is broken
 
 
@@ -91,6 +92,8 @@ def parsed(t, lalr, symbol):  # type: ignore[no-untyped-def]
     for _ in range(MOST_REDUCED):
         step = step_of(t, numba.int64(t.heap[t.rec[lalr, 0]]), symbol)
         if step >= 0:
+            if symbol < terminals and fixed(t, T_IGNORED, symbol) == SKIPPED:
+                lalr = numba.int64(t.heap[t.rec[lalr, 0] + 1])  # another state in place of this one
             return pushed(t, step, lalr) if symbol < terminals else numba.int64(DEAD)
         if step == NOTHING:
             break

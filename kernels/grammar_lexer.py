@@ -84,9 +84,13 @@ def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
-@inner(INT(GRAMMAR, INT, INT))
-def without_orphans(t, lexer, count):  # type: ignore[no-untyped-def]
-    """Drop from region LEX the literals whose patterns have been shut out: the number left."""
+@inner(INT(GRAMMAR, INT, INT, INT))
+def without_orphans(t, lexer, count, by):  # type: ignore[no-untyped-def]
+    """Drop from region LEX the literals whose patterns have been shut out: the number left.
+
+    by: the terminal that shuts out. A literal that is looked for by itself as well, behind its
+    patterns, stays if it goes before that.
+    """
     base = region(t, LEX)
     kept = numba.int64(0)
     for i in range(count):
@@ -94,6 +98,8 @@ def without_orphans(t, lexer, count):  # type: ignore[no-untyped-def]
         terminal = fixed(t, S_TERMINAL, state)
         first, last = fixed(t, WITHIN_START, terminal), fixed(t, WITHIN_START, terminal + 1)
         stays = is_within(t, lexer, state) == 0
+        if not stays:
+            stays = terminal < by and fixed(t, WITHIN, last - 1) < terminal
         for j in range(first, last):
             for k in range(count):
                 if fixed(t, S_TERMINAL, t.work[base + k]) == fixed(t, WITHIN, j):
@@ -118,8 +124,10 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
     size = numba.int64(t.rec[lexer, 1])
     ordered = t.info[ORDERED] == 1
     count = numba.int64(0)
-    alive = False
+    alive = False  # something that is not the literal of a pattern can end
+    words = False
     shut = False
+    by = numba.int64(0)  # the terminal that shuts out those behind it
     matched = False  # by this byte; what it shuts out is not alive
     for i in range(size):
         state = t.heap[start + i]
@@ -132,16 +140,23 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
         if after >= 0:
             t.work[base + count] = after
             count += 1
-            if fixed(t, S_DISTANCE, after) < FAR and (literal or not matched):
+            if fixed(t, S_DISTANCE, after) < FAR and not (literal or matched):
                 alive = True
+            words = words or literal
             if ordered and not literal and fixed(t, S_MATCH, after) == 1:
                 matched = True
         if ordered and not literal and t.watch[fixed(t, S_MATCH, state), kind] == 1:
+            if not shut:
+                by = fixed(t, S_TERMINAL, state)
             shut = True
     found = numba.int64(DEAD)
+    if shut and words:
+        count = without_orphans(t, lexer, count, by)
+    for i in range(count if words and not alive else 0):
+        after = t.work[base + i]
+        if fixed(t, S_DISTANCE, after) < FAR and is_within(t, lexer, after) > 0:
+            alive = True
     if alive:
-        if shut:
-            count = without_orphans(t, lexer, count)
         sort(t.work, base, count)
         found = call_intern(t, LEXER, base, count)
         if found == NEED_SPACE:
@@ -168,7 +183,7 @@ def renamed(t, lexer, pattern):  # type: ignore[no-untyped-def]
             state = t.heap[i]
             if state >= 0 and fixed(t, S_TERMINAL, state) == literal:
                 if fixed(t, S_ENDS, state) > 0:
-                    fails = fixed(t, S_ENDS, state) == IN_VAIN or fixed(t, T_IGNORED, literal) == 1
+                    fails = fixed(t, S_ENDS, state) == IN_VAIN or fixed(t, T_IGNORED, literal) > 0
                     return numba.int64(-1) if fails else literal
     return terminal if fixed(t, S_ENDS, pattern) == ENDS else numba.int64(-1)
 

@@ -91,9 +91,8 @@ class Adjacency(Neighbours):
     ) -> bool:
         """The same for some white space. lasts: the kinds of text that terminals leave."""
         for found in skipped.values():
-            read = [pair for pair in found if self._matches(pair[0], space)]
-            left = [(int(self._own[self._state(i, space)]), last) for i, last in read]
-            if not left or not all(follows(frozenset({w} - {FINE}), last) for w, last in left):
+            left = self._left_spaced(found, space)
+            if not left or not all(follows(watches, last) for watches, last in left):
                 return False
         for i, kinds in lasts.items():
             tails = self._tails(i)
@@ -106,6 +105,25 @@ class Adjacency(Neighbours):
             if not self._always_leads_to(i, good):
                 return False
         return True
+
+    def _left_spaced(
+        self, found: Iterable[tuple[int, int]], space: bytes
+    ) -> list[tuple[frozenset[int], int]]:
+        """The watches and kinds of text that some white space leaves, read in each way as ignored.
+
+        found: what is ignored there, with the kinds that it leaves. In Lark's order there is one
+        way, or none that is sure.
+        """
+        read = sorted(pair for pair in found if self._matches(pair[0], space))
+        ways = [({int(self._own[self._state(i, space)])}, last) for i, last in read]
+        if self._ordered and read:
+            reader, near = read[0][0], set(members(self._beside[read[0][0]]))
+            earlier = (int(self._match[self._start[j]]) for j in near if j < reader)
+            ways = ways[:1]
+            ways[0][0].update(self._after(watch, space) for watch in earlier)
+            if BROKEN in ways[0][0] or near & {*self._within[reader]}:
+                return []
+        return [(frozenset(left - {FINE}), last) for left, last in ways]
 
     def can_follow(self) -> npt.NDArray[np.bool_]:
         """bool[n + 1, n + 1]: whether j (n: the end) can follow i (n: the start) whatever was read.

@@ -104,13 +104,16 @@ class GrammarAutomaton(Automaton):
     def _is_safe(self, grammar: Grammar, adjacency: Adjacency) -> bool:
         """Whether it can be shown that lexing, and a parser that guides it, lead to no dead end."""
         k, choice = kernels("grammar_guided"), self.tables.info[self._k.CHOICE]
+        variants = grammar.variants
+        if variants is not None and variants.stuck:
+            return False
         if choice != k.ERRS and adjacency.is_safe():
             return True
         if choice != k.READS_ALL:
             return False
         numbers = {terminal.name: i for i, terminal in enumerate(in_larks_order(grammar))}
-        if grammar.variants is not None:
-            return adjacency.keeps_apart(grammar.variants, numbers)
+        if variants is not None:
+            return adjacency.keeps_apart(variants, numbers)
         ignored = [numbers[name] for name in grammar.ignore]
         relations = Relations(grammar, numbers, ignored, adjacency.can_follow())
         return relations.every_place_leads_on()

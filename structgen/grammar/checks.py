@@ -109,6 +109,7 @@ def _productive(grammar: Grammar) -> set[str]:
         for terminal in grammar.terminals.values()
         if terminal.nested is not None
         or terminal.name in made_up
+        or terminal.origin  # it may match nothing, but that it is looked for counts
         or not (terminal.language is EMPTY or terminal.language.is_empty())
     }
     owners: list[str] = []  # of the alternatives that wait for something

@@ -168,7 +168,7 @@ def soon_met(automaton: GrammarAutomaton, contexts: list[int]) -> list[int]:
     All of them in most grammars; none where these stacks are too large to look at.
     """
     k, rests = kernels("grammar_tables"), automaton.rests
-    ignored = sum(1 << i for i in range(rests.terminals) if automaton.constant(k.T_IGNORED, i))
+    ignored = sum(1 << i for i in range(rests.terminals) if automaton.constant(k.T_IGNORED, i) == 1)
     missing = {context | ignored for context in contexts}
     scan = kernels("grammar_layout").scan_laid
     queue = [automaton.threads(automaton.start)[0][1]]

@@ -4,20 +4,18 @@ Each terminal is split by the kind of the text before it and the kind that it le
 rule (Y. Bar-Hillel, M. Perles and E. Shamir, 1961), as far as such texts lead to it. What is
 ignored changes the text before, too, so it becomes rules: any number of such terminals at the
 beginning and behind each other terminal.
+
+An ordered lexer looks for what the rules allow, whatever that leads to. So for it what is read
+where nothing can stand behind it may have to be kept: then such texts leave the kind NOWHERE.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
 
-from structgen.automaton.regex import Regex, intersect
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
-from structgen.grammar.histories import History
-from structgen.grammar.ir import IGNORED, Alternative, Grammar, Rule, Terminal, Variants
-from structgen.grammar.python_language import before
-from structgen.grammar.python_regex import Node, reaching
-from structgen.grammar.terminal_patterns import matches_behind
+from structgen.grammar.history_terminals import NOWHERE, SplitTerminals, Variant, named
+from structgen.grammar.ir import IGNORED, Alternative, Grammar, Rule, Variants
 
 MAX_PLACES = 150_000  # in rules, each counted for the kinds of text it is told apart by
 _WAYS = 8  # that lead to such a place, looked at for each of them, on average
@@ -29,19 +27,16 @@ _Item = tuple[str, int, Alternative, int, int]  # rule, kind before, alternative
 class Product:
     """The terminals and rules of a grammar, told apart by the text before."""
 
-    def __init__(self, grammar: Grammar) -> None:
-        self._grammar = grammar
-        self._wanted = {
-            terminal.name: list(dict.fromkeys(map(before, reaching(terminal.behind))))
-            for terminal in grammar.terminals.values()
-            if terminal.behind is not None
-        }
-        self._history = History(list(dict.fromkeys(chain(*self._wanted.values()))))
+    def __init__(self, grammar: Grammar, *, stuck: bool = False) -> None:
+        """stuck: whether what is read where nothing can stand behind it is kept."""
+        self._grammar, self._stuck = grammar, stuck
+        self.terminals = SplitTerminals(grammar)
+        self._variants = self.terminals.variants
         self._skips: dict[int, _Ways] = {}
-        self._split: dict[str, list[list[tuple[str, int]]]] = {}
-        self._terminals: dict[str, Terminal] = {}
-        self._met: dict[str, dict[int, list[tuple[str, int]]]] = {IGNORED: {}}
+        self._met: dict[str, dict[int, list[Variant]]] = {IGNORED: {}}
         self._exits: dict[tuple[str, int], dict[int, None]] = {}
+        self._waiting: dict[tuple[str, int], list[_Item]] = {}
+        self._seen: set[_Item] = set()
         self._rules: dict[str, Rule] = {}
         self._rests: dict[tuple[Alternative, int, int], str] = {}
         self._alike: dict[tuple[str | Alternative, int], str] = {}
@@ -51,19 +46,20 @@ class Product:
     def grammar(self) -> Grammar:
         """The grammar."""
         start = self._grammar.start
-        first = self._skipped(0)
+        first = dict(self._skipped(0))
+        lost = first.pop(NOWHERE, [])
         for kind in first:
             self._explore(start, kind)
         for (name, kind), lasts in self._exits.items():
             for last in lasts:
                 self._add_rule(self._grammar.rules[name], kind, last)
         beginnings = [
-            (*skip, _named(start, kind, last))
+            (*skip, named(start, kind, last))
             for kind, skips in first.items()
             for skip in skips
             for last in self._exits[start, kind]
         ]
-        if not beginnings:
+        if not any(self._exits[start, kind].keys() - {NOWHERE} for kind in first):
             place = self._grammar.rules[start].place
             raise UnsatisfiableSchemaError(
                 f"no text fits the rule {start!r}",
@@ -71,85 +67,40 @@ class Product:
                 expected="terminals that can stand behind one another",
                 hint="look at what their lookbehinds (^, \\b, ...) want in front of them",
             )
-        self._rules[start] = replace(self._grammar.rules[start], alternatives=tuple(beginnings))
+        self._rules[start] = replace(self._grammar.rules[start], alternatives=(*beginnings, *lost))
         met = {
             name: {kind: tuple(found) for kind, found in ways.items()}
             for name, ways in self._met.items()
         }
-        return Grammar(start, self._rules, self._terminals, variants=Variants(met, self._one_of))
+        return Grammar(
+            start,
+            self._rules,
+            self.terminals.made,
+            lexing=self._grammar.lexing,
+            variants=Variants(met, self._one_of, self.terminals.reads, self._stuck),
+        )
+
+    @property
+    def kinds(self) -> list[int]:
+        """The kinds of text that are met."""
+        met = {at for *_, at in self._seen} | self._met[IGNORED].keys()
+        return sorted(met - {NOWHERE})
 
     # -- terminals ------------------------------------------------------------------------------
-
-    def _variants(self, name: str, kind: int) -> list[tuple[str, int]]:
-        """The terminals that one of the user's is behind a kind of text, with what they leave."""
-        found = self._split.get(name)
-        if found is None:
-            terminal = self._grammar.terminals[name]
-            found = (
-                self._by_ends(terminal)
-                if terminal.behind is None
-                else self._by_pattern(terminal, terminal.behind)
-            )
-            self._split[name] = found
-        return found[kind]
-
-    def _by_ends(self, terminal: Terminal) -> list[list[tuple[str, int]]]:
-        """The same for all kinds of text, for a terminal that does not look behind."""
-        kinds = range(self._history.count)
-        ways = sorted(self._history.ways(terminal.language, kinds))
-        alike: dict[tuple[int, ...], int] = {}
-        found = []
-        for kind in kinds:
-            lasts = tuple(way[kind] for way in ways)
-            found.append(self._by_last(terminal, alike.setdefault(lasts, kind), lasts))
-        return found
-
-    def _by_pattern(self, terminal: Terminal, pattern: Node) -> list[list[tuple[str, int]]]:
-        """The same for one that looks behind."""
-        known: dict[tuple[Regex, ...], Terminal] = {}
-        found = []
-        for kind in range(self._history.count):
-            history = self._history.behind(kind, self._wanted[terminal.name])
-            rests = tuple(history.values())
-            if rests not in known:
-                matches = matches_behind(pattern, history)
-                known[rests] = replace(
-                    terminal,
-                    name=f"{terminal.name}@{kind}",
-                    language=matches.language,
-                    longer=matches.longer,
-                    ahead=matches.ahead,
-                    behind=None,
-                    shown=str(terminal),
-                )
-            one = known[rests]
-            lasts = tuple(last for [last] in sorted(self._history.ways(one.language, [kind])))
-            found.append(self._by_last(one, kind, lasts))
-        return found
-
-    def _by_last(
-        self, terminal: Terminal, kind: int, lasts: tuple[int, ...]
-    ) -> list[tuple[str, int]]:
-        """A terminal behind a kind of text, split by the kinds that its texts leave."""
-        several = len(set(lasts)) > 1
-        found = []
-        for last in sorted(set(lasts)):
-            one = terminal
-            if several:
-                language = intersect(terminal.language, self._history.leading(kind, last))
-                name = _named(terminal.name, kind, last)
-                one = replace(terminal, name=name, language=language, shown=str(terminal))
-            self._terminals.setdefault(one.name, one)
-            found.append((one.name, last))
-        return found
 
     def _read(self, name: str, kind: int) -> _Ways:
         """What a terminal or rule can be behind a kind of text, and what is ignored behind it."""
         if name in self._grammar.rules:
             lasts = self._exits[name, kind]
-            return {last: [(_named(name, kind, last),)] for last in lasts}
+            return {last: [(named(name, kind, last),)] for last in lasts}
         found: _Ways = {}
-        variants = self._met.setdefault(name, {}).setdefault(kind, self._variants(name, kind))
+        if self._grammar.lalr is not None and name in self._grammar.ignore:
+            return found  # the lexer keeps it to itself
+        variants = self._met.setdefault(name, {}).setdefault(
+            kind, self.terminals.variants(name, kind)
+        )
+        if self._stuck and (in_vain := self.terminals.in_vain(name, kind, stuck=True)):
+            found[NOWHERE] = [(one,) for one, _ in in_vain]
         for variant, left in variants:
             for last, skips in self._skipped(left).items():
                 found.setdefault(last, []).extend((variant, *skip) for skip in skips)
@@ -162,16 +113,22 @@ class Product:
         lasts: dict[int, list[Alternative]] = {kind: [()]}
         met, todo = self._met[IGNORED], [kind]
         for at in todo:
-            variants = [pair for name in self._grammar.ignore for pair in self._variants(name, at)]
+            variants = [
+                pair for name in self._grammar.ignore for pair in self.terminals.variants(name, at)
+            ]
             met.setdefault(at, variants)
             for variant, last in variants:
                 if last not in lasts:
                     lasts[last] = []
                     todo.append(last)
-                lasts[last].append((_named(IGNORED, kind, at), variant))
+                lasts[last].append((named(IGNORED, kind, at), variant))
+            for name in self._grammar.ignore if self._stuck else ():
+                if self.terminals.kept_back(name, at):
+                    [(variant, last)] = self.terminals.in_vain(name, at)
+                    lasts.setdefault(last, []).append((named(IGNORED, kind, at), variant))
         found = self._skips[kind] = {}
         for last, alternatives in lasts.items():
-            name = _named(IGNORED, kind, last)
+            name = named(IGNORED, kind, last)
             self._add(Rule(name, tuple(alternatives), written=IGNORED), IGNORED, last)
             found[last] = [() if alternatives == [()] else (name,)]
         return found
@@ -180,9 +137,8 @@ class Product:
 
     def _explore(self, start: str, kind: int) -> None:
         """Find the kinds of text that rules are read behind, and those that they leave."""
-        waiting: dict[tuple[str, int], list[_Item]] = {}
+        waiting, seen = self._waiting, self._seen
         todo: list[_Item] = []
-        seen: set[_Item] = set()
 
         def call(name: str, kind: int) -> None:
             if (name, kind) not in self._exits:
@@ -198,7 +154,7 @@ class Product:
             seen.add(item)
             _check_size(len(seen) // _WAYS)
             name, first, parts, place, at = item
-            if place == len(parts):
+            if place == len(parts) or at == NOWHERE:
                 if at not in self._exits[name, first]:
                     self._exits[name, first][at] = None
                     callers = waiting.get((name, first), ())
@@ -210,9 +166,53 @@ class Product:
                 waiting.setdefault((part, at), []).append(item)
             todo += [(name, first, parts, place + 1, last) for last in self._read(part, at)]
 
+    def leads_on(self) -> bool:
+        """Whether behind all that can be read some text can stand, whatever calls the rules.
+
+        An item leads on if its rule can end so that every item which waits for the rule leads on
+        from there: where it is the one that waits is popped off a stack, which has an end.
+        """
+        items = sorted(self._seen, key=lambda item: -item[3])
+        fine = {key: set(lasts) for key, lasts in self._exits.items()}
+        while True:
+            alive: set[_Item] = set()
+            for item in items:
+                name, first, parts, place, at = item
+                if place == len(parts):
+                    leads = at in fine[name, first]
+                else:
+                    lasts = self._read(parts[place], at)
+                    leads = any((name, first, parts, place + 1, to) in alive for to in lasts)
+                if leads:
+                    alive.add(item)
+            count = sum(map(len, fine.values()))
+            for key, waiting in self._waiting.items():
+                fine[key] = {
+                    to
+                    for to in fine[key]
+                    if all(_behind_part(item, to) in alive for item in waiting)
+                }
+            if count == sum(map(len, fine.values())):
+                start = self._grammar.start
+                return all(self._is_followed(item, alive) for item in items) and all(
+                    any(fine.get((start, to)) for to in self._skipped(ignored))
+                    for ignored in self._skipped(0)
+                )
+
+    def _is_followed(self, item: _Item, alive: set[_Item]) -> bool:
+        """Whether an item leads on behind whatever is read there, and is ignored behind it."""
+        *_, parts, place, at = item
+        if place == len(parts) or parts[place] in self._grammar.rules:
+            return True
+        return all(
+            any(_behind_part(item, to) in alive for to in self._skipped(ignored))
+            for _, left in self._met.get(parts[place], {}).get(at, ())
+            for ignored in self._skipped(left)
+        )
+
     def _add_rule(self, rule: Rule, kind: int, last: int) -> None:
         """A rule for the texts that lead from one kind of text to another."""
-        name, written = _named(rule.name, kind, last), rule.written or rule.name
+        name, written = named(rule.name, kind, last), rule.written or rule.name
         found: dict[Alternative, None] = {}
         for parts in rule.alternatives:
             found |= dict.fromkeys(self._alternatives(parts, kind, last, written))
@@ -234,7 +234,8 @@ class Product:
         """
         forward = [{kind}]
         for part in parts:
-            forward.append({to for at in forward[-1] for to in self._read(part, at)})
+            starts = forward[-1] - {NOWHERE}
+            forward.append({to for at in starts for to in self._read(part, at)})
         behind: dict[int, list[Alternative]] = {last: [()]} if last in forward[-1] else {}
         for place in range(len(parts) - 1, -1, -1):
             tails = {
@@ -245,8 +246,10 @@ class Product:
                 if len(ways) > 1 and tails[at][0] not in self._rules:
                     rule = Rule(tails[at][0], tuple(ways), written)
                     self._add(rule, parts[place + 1 :], last)
+            if last == NOWHERE:
+                tails[last] = ()
             behind = {}
-            for at in sorted(forward[place]):
+            for at in sorted(forward[place] - {NOWHERE}):
                 for to, heads in self._read(parts[place], at).items():
                     if to in tails:
                         behind.setdefault(at, []).extend((*head, *tails[to]) for head in heads)
@@ -258,6 +261,12 @@ class Product:
         return self._rests.setdefault((parts, kind, last), f"#{number}")
 
 
+def _behind_part(item: _Item, kind: int) -> _Item:
+    """An item behind its next part, with the kind of text that is left there."""
+    name, first, parts, place, _ = item
+    return name, first, parts, place + 1, kind
+
+
 def _check_size(places: int) -> None:
     if places > MAX_PLACES:
         raise BudgetError(
@@ -265,8 +274,3 @@ def _check_size(places: int) -> None:
             " stand before them",
             hint="use shorter lookbehinds, or fewer",
         )
-
-
-def _named(name: str, kind: int, last: int) -> str:
-    """How a rule or terminal is called where it leads from one kind of text to another."""
-    return f"{name}[{kind},{last}]"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from structgen.errors import BudgetError, UnsupportedSchemaError
 from structgen.grammar.checks import trimmed
 from structgen.grammar.ir import Grammar
@@ -17,8 +19,6 @@ def without_lookbehinds(grammar: Grammar) -> Grammar:
     looking = [terminal for terminal in used.terminals.values() if terminal.behind is not None]
     if not looking:
         return used
-    from structgen.grammar.history_product import Product
-
     where = str(looking[0].place or "")
     beside = "a layout" if used.layout is not None else "a final terminal" if used.final else ""
     if any(terminal.nested is not None for terminal in used.terminals.values()):
@@ -32,7 +32,25 @@ def without_lookbehinds(grammar: Grammar) -> Grammar:
             hint="put the assertion behind the characters that it is about",
         )
     try:
-        return Product(used).grammar()
+        return _split(used)
     except BudgetError as error:
         error.location = error.location or where
         raise
+
+
+def _split(used: Grammar) -> Grammar:
+    """The rules told apart by the text before; for an ordered lexer with all that it looks for."""
+    from structgen.grammar.history_lalr import lalr_behind
+    from structgen.grammar.history_product import Product
+
+    product = Product(used)
+    found = product.grammar()
+    if used.lexing == "free":
+        return found
+    product.terminals.check_words(product.kinds)
+    keeps_back, leads_on = product.terminals.keeps_back(product.kinds), product.leads_on()
+    if used.lalr is not None:
+        lalr = lalr_behind(used, used.lalr, product, useless=not leads_on)
+        variants = found.variants and replace(found.variants, stuck=keeps_back)
+        return replace(found, lalr=lalr, variants=variants)
+    return found if leads_on and not keeps_back else Product(used, stuck=True).grammar()

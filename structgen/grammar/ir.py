@@ -51,16 +51,18 @@ class Place:
 class Terminal:
     """A piece of text that has no structure for the grammar.
 
-    language: the texts it may be (code points), never the empty one; `EMPTY` with `nested`.
-    longer: a text of `language` is the terminal only where no longer text from the same start is in
-    this language; `EMPTY` when that does not matter. ahead: where what follows matters in other
-    ways, too, the start of matching, from which it is known (see `preferred`). behind: the pattern
-    where it looks at the text before the terminal; `language` has what it may be behind any text
-    (see `history_product`). nested: a spec whose texts the terminal may be, each wherever it ends,
-    instead of `language`. text: the literal as
-    written, None for a pattern. flags: of the literal, as in Lark ("i"). priority, max_width and
-    pattern_length decide Lark's order: a higher priority, a greater width (characters), a longer
-    pattern, then the name. shown: how messages name it. place: where it is defined or first used.
+    language: the texts it may be (code points), never the empty one; `EMPTY` with `nested`. longer:
+    a text of `language` is the terminal only where no longer text from the same start is in this
+    language; `EMPTY` when that does not matter. origin: "", or the terminal of which this is what
+    it is behind some texts; its `language` is `EMPTY` where it is looked for there and matches
+    nothing, `longer` then the literals that are not read beside it. ahead: where what follows
+    matters in other ways, too, the start of matching, from which it is known (see `preferred`).
+    behind: the pattern where it looks at the text before the terminal; `language` has what it may
+    be behind any text (see `history_product`). nested: a spec whose texts the terminal may be, each
+    wherever it ends, instead of `language`. text: the literal as written, None for a pattern.
+    flags: of the literal, as in Lark ("i"). priority, max_width and pattern_length decide Lark's
+    order: a higher priority, a greater width (characters), a longer pattern, then the name. shown:
+    how messages name it. place: where it is defined or first used.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Terminal:
     longer: Regex = EMPTY
     ahead: Preferred | None = None
     behind: Node | None = None
+    origin: str = ""
     nested: Spec | None = None
     text: str | None = None
     flags: frozenset[str] = frozenset()
@@ -145,11 +148,20 @@ class Variants:
 
     ways: for each of them, and for IGNORED, by the kind of text before it: the terminals that it is
     there, each with the kind of text that it leaves. alike: for each rule one of those that differ
-    from it only in the kind of text before.
+    from it only in the kind of text before. reads: pairs of a pattern and a literal, by their names
+    before, of which the pattern matches the literal where nothing stands before it. stuck: whether
+    some of them are looked for where they match nothing.
     """
 
     ways: Mapping[str, Mapping[int, tuple[tuple[str, int], ...]]]
     alike: Mapping[str, str]
+    reads: frozenset[tuple[str, str]] = frozenset()
+    stuck: bool = False
+
+    @property
+    def skipped(self) -> set[str]:
+        """The terminals that are ignored where they stand in rules for that."""
+        return {name for found in self.ways[IGNORED].values() for name, _ in found}
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ from structgen.grammar.lark_errors import in_own_words
 from structgen.grammar.lark_files import MAIN, Files
 from structgen.grammar.lark_lalr import lalr_of
 from structgen.grammar.lark_text import LarkText
-from structgen.grammar.python_regex import refuse
 from structgen.grammar.terminal_patterns import Matches, matches_of
 from structgen.spec.specs import JsonSchema, Spec
 
@@ -170,7 +169,7 @@ class _Reader:
             expression = self._expression(steps.transform(tree))
             self.expressions.append(expression)
             self.bnf.add(str(name), expression, self.text.defined(name))
-        self._add_terminals(start, lexing)
+        self._add_terminals(start)
         grammar = self.bnf.grammar(start, self.ignore, lexing, self.layout)
         if lexing != "longest" or any(t.nested is not None for t in grammar.terminals.values()):
             return grammar
@@ -221,7 +220,7 @@ class _Reader:
             )
         return Repeat(body, low, high)
 
-    def _add_terminals(self, start: str, lexing: Lexing) -> None:
+    def _add_terminals(self, start: str) -> None:
         """Define the terminals that rules use or that are ignored.
 
         Only those that the start leads to have to say what their texts are.
@@ -234,7 +233,7 @@ class _Reader:
         for definition in self.terminals:
             if definition.name in used:
                 try:
-                    self.bnf.terminals[definition.name] = self._terminal(definition, lexing)
+                    self.bnf.terminals[definition.name] = self._terminal(definition)
                 except UnsupportedSchemaError:
                     if definition.name in reached:
                         raise
@@ -259,17 +258,11 @@ class _Reader:
             todo += fresh
         return found
 
-    def _terminal(self, definition: TerminalDef, lexing: Lexing) -> Terminal:
+    def _terminal(self, definition: TerminalDef) -> Terminal:
         name, pattern = str(definition.name), definition.pattern
         place = self._place(definition)
         try:
             matches = _matches(pattern)
-            if matches.behind is not None and lexing != "free":
-                refuse(
-                    "an assertion about the text before the terminal (a lookbehind, ^ or \\b)",
-                    pattern.value,
-                    'lexing="free" takes it; or put it behind the characters that it is about',
-                )
             if matches.language.nullable or pattern.min_width == 0:
                 raise self.text.error(
                     f"the terminal {self._shown(definition)} may be empty",

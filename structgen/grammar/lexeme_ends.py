@@ -43,7 +43,7 @@ class LexemeEnds:
         self._automaton, self._contexts, self._k = automaton, contexts, k
         self.rests = rests
         self._ignored, self._inside = (
-            {i for i in range(self.rests.terminals) if automaton.constant(name, i)}
+            {i for i in range(self.rests.terminals) if automaton.constant(name, i) == 1}
             for name in (k.T_IGNORED, k.T_INSIDE)
         )
         self._ends: dict[tuple[int, int], list[tuple[int, int]]] = {}

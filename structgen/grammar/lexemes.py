@@ -115,7 +115,7 @@ def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
     if terminal.ahead is not None:
         from structgen.grammar.looking_ahead import automata_ahead
 
-        return automata_ahead(terminal.ahead, language, ordered)
+        return automata_ahead(terminal.ahead, language, ordered, some=terminal.origin != "")
     if language.shortest == language.longest:  # so that no longer text is one of the same terminal
         if longer is language or longer is EMPTY:
             return _of_length(language, ordered)

@@ -20,7 +20,7 @@ from structgen.automaton.regex_nodes import Leaf
 from structgen.errors import BudgetError
 from structgen.grammar.guards import as_watches
 from structgen.grammar.lexemes import FINE, Automata, Ints, assembled, distances, explored
-from structgen.grammar.preferred import Ending, Preferred
+from structgen.grammar.preferred import Begun, Ending, Preferred
 from structgen.grammar.python_language import language_of
 from structgen.grammar.python_regex import Loop, One, Sequence
 
@@ -28,14 +28,19 @@ MAX_STATES = 4_000  # byte states of a pattern, and of what may follow its ends
 
 
 @lru_cache(maxsize=4096)
-def automata_ahead(start: Preferred, language: Regex, ordered: bool) -> Automata:
+def automata_ahead(
+    start: Preferred, language: Regex, ordered: bool, *, some: bool = False
+) -> Automata:
     """The automata of a pattern, from the start of matching. ordered: whether `match` is needed.
 
     language: of the texts that end well where the right ones follow, those that may be the match.
+    some: whether these may not be all that it matches, or the pattern looks at the text before.
     Raises BudgetError past MAX_STATES states.
     """
     matched = EMPTY
-    if ordered:
+    if ordered and some:
+        matched = leaf(Begun.at(start, language, EMPTY))
+    elif ordered:
         matched = language_of(
             Sequence((start.program.root, Loop(One(ALL), 0, INFINITE, lazy=False)))
         )

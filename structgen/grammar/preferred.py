@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from structgen.automaton.charset import ALL, CharSet, refine
-from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex, intersect, leaf
+from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex, alt, intersect, leaf
 from structgen.automaton.regex_nodes import Leaf
 from structgen.errors import BudgetError
 from structgen.grammar.python_language import before, language_of
@@ -285,6 +285,45 @@ class Blocked:
             left = {rest for rest in rests if not rest.is_empty()}
             if state.entries or left or left != rests:
                 found.append((of, Blocked.at(state, left, nullable=left != rests)))
+        return found
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The texts that begin with a match which is in some language; a `LeafState`.
+
+    language: what is left of it. pending: what may still follow what has been read if it has begun
+    with one.
+    """
+
+    state: Preferred
+    language: Regex
+    pending: Regex
+
+    @staticmethod
+    def at(state: Preferred, language: Regex, pending: Regex) -> Begun:
+        """The state where matching is at `state`, earlier matches being followed by `pending`."""
+        return Begun(state, language, alt(pending, state.rests()) if language.nullable else pending)
+
+    @property
+    def nullable(self) -> bool:
+        """Has the text so far begun with one if nothing follows?"""
+        return self.pending.nullable
+
+    def moves(self) -> list[tuple[CharSet, Begun]]:
+        """See `LeafState`."""
+        cut: list[tuple[CharSet, tuple[object, object]]] = [
+            *((of, (0, to)) for of, to in self.state.known_moves()),
+            *((of, (1, to)) for of, to in self.language.steps()),
+            *((of, (2, to)) for of, to in self.pending.steps()),
+        ]
+        nothing = replace(self.state, entries=())
+        found = []
+        for of, facts in refine(cut):
+            after = dict(facts)
+            state = after.get(0)
+            state = state if isinstance(state, Preferred) else nothing
+            found.append((of, Begun.at(state, _target(after, 1), _target(after, 2))))
         return found
 
 

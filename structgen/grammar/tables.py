@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import BudgetError, UnsupportedSchemaError
+from structgen.automaton.regex import EMPTY
+from structgen.errors import BudgetError
 from structgen.grammar import tables_check as checks
 from structgen.grammar.ir import Grammar, Indentation, Terminal
 from structgen.grammar.lexemes import BROKEN, Automata, distinct_columns, of_terminal
+from structgen.grammar.literals import endless, literals_of
 from structgen.grammar.syntax import Syntax, syntax_of
 from structgen.jit import kernels
 
@@ -27,7 +29,7 @@ def in_larks_order(grammar: Grammar) -> list[Terminal]:
     """The terminals, those first that win in Lark's contextual lexer."""
     return sorted(
         grammar.terminals.values(),
-        key=lambda t: (-t.priority, -t.max_width, -t.pattern_length, t.name),
+        key=lambda t: (-t.priority, -t.max_width, -t.pattern_length, t.origin or t.name, t.name),
     )
 
 
@@ -42,12 +44,15 @@ def tables_of(
     k = kernels("grammar_tables")
     ordered = grammar.lexing != "free"
     terminals = in_larks_order(grammar)
-    automata = [of_terminal(terminal, ordered) for terminal in terminals]
+    automata = [
+        endless(one.longer) if one.origin and one.language is EMPTY else of_terminal(one, ordered)
+        for one in terminals
+    ]
     widths = {i: a.width for i, a in enumerate(automata)} | dict(inside)
     widths |= {i: 0 for i, t in enumerate(terminals) if _is_made_up(t, grammar)}
     syntax = syntax_of(grammar, [t.name for t in terminals], list(widths.values()))
     after, watch, classes, states = _joined([*automata, *guards], grammar.layout is not None)
-    renames, withins = _literals(terminals, automata, grammar.ignore) if ordered else ([], [])
+    renames, withins = literals_of(terminals, automata, grammar) if ordered else ([], [])
     fixed = {
         k.FIRST: syntax.first,
         k.AFTER: syntax.after,
@@ -59,7 +64,7 @@ def tables_of(
         k.CALL_REST: syntax.call_rest,
         k.CLASS: classes,
         k.T_START: states["start"][: len(terminals)],
-        k.T_IGNORED: np.array([int(t.name in grammar.ignore) for t in terminals], np.int32),
+        k.T_IGNORED: _ignored(terminals, grammar),
         **csr(k.RENAME_START, k.RENAME, renames, len(terminals)),
         **csr(k.WITHIN_START, k.WITHIN, withins, len(terminals)),
         k.S_TERMINAL: states["terminal"],
@@ -81,6 +86,16 @@ def tables_of(
     final = next((i for i, t in enumerate(terminals) if t.name == grammar.final), -1)
     info = _info(ordered, len(terminals), laid_out, final)
     return begun(fixed, after, watch, info), syntax
+
+
+def _ignored(terminals: list[Terminal], grammar: Grammar) -> Ints:
+    """1 for the terminals that are ignored, SKIPPED for those that are in rules for it."""
+    skipped: set[str] = set()
+    if grammar.variants is not None and grammar.lexing != "free":
+        skipped = grammar.variants.skipped
+    mark = kernels("grammar_guided").SKIPPED
+    found = [int(t.name in grammar.ignore) or mark * (t.name in skipped) for t in terminals]
+    return np.array(found, np.int32)
 
 
 def begun(constants: Mapping[int, Any], after: Ints, watch: Ints, info: Any) -> Any:
@@ -236,68 +251,6 @@ def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[s
     small = np.ascontiguousarray(nexts[:, columns], np.int32)
     small_watch = np.ascontiguousarray(next_watches[:, columns], np.int32)
     return small, small_watch, classes, states
-
-
-def _literals(
-    terminals: list[Terminal], automata: list[Automata], ignore: Sequence[str]
-) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Pairs (pattern, literal) where a match may be the literal; (literal, pattern) where it must.
-
-    As in Lark's contextual lexer: a pattern that matches all of a literal of the same priority
-    reads it, and the lexeme is renamed when it is the literal, unless it is ignored. Where only the
-    literal takes letters of either case, Lark looks for it behind the pattern, too; that finds what
-    the pattern cannot begin with, and so does a literal whose pattern has come to nothing.
-    """
-    renames: list[tuple[int, int]] = []
-    withins: list[tuple[int, int]] = []
-    for i, pattern in enumerate(terminals):
-        if pattern.text is not None:
-            continue
-        for j, literal in enumerate(terminals):
-            if literal.text is None or literal.priority != pattern.priority:
-                continue
-            if _matches(automata[i], literal.text.encode()):
-                if pattern.name not in ignore:
-                    renames.append((i, j))
-                if literal.flags <= pattern.flags:
-                    withins.append((j, i))
-                elif i < j:
-                    if _is_under_way(automata[i], automata[j]):
-                        raise UnsupportedSchemaError(
-                            f"the lexer cannot tell {literal} from {pattern}, which may be read on"
-                            " behind some of its spellings, but not the one that is written",
-                            keyword="i",
-                            location=str(literal.place or ""),
-                            hint="let the pattern match every spelling",
-                        )
-                    withins.append((j, i))
-    return renames, withins
-
-
-def _is_under_way(pattern: Automata, literal: Automata) -> bool:
-    """Whether the pattern has matched nothing but goes on where some text of the literal ends."""
-    todo = [(0, 0)]
-    seen = set(todo)
-    while todo:
-        i, j = todo.pop()
-        for byte in np.flatnonzero(literal.next[j] >= 0).tolist():
-            pair = (int(pattern.next[i, byte]), int(literal.next[j, byte]))
-            if pair[0] < 0 or pattern.accepts[pair[0]] or pair in seen:
-                continue
-            if literal.accepts[pair[1]]:
-                return True
-            seen.add(pair)
-            todo.append(pair)
-    return False
-
-
-def _matches(automata: Automata, text: bytes) -> bool:
-    state = 0
-    for byte in text:
-        state = int(automata.next[state, byte])
-        if state < 0:
-            return False
-    return bool(automata.accepts[state] and not automata.fails[automata.own[state]])
 
 
 def grown(tables: Any, what: int) -> Any:

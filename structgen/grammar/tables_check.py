@@ -96,7 +96,7 @@ class _Check:
             k.COST: (rests, 0, 1 << 30), k.SKIP: (None, 0, rests),
             k.CALL_TERMINAL: (len(self._part(k.CALL_REST)), 0, terminals),
             k.CALL_REST: (None, 0, rests), k.CLASS: (256, 0, t.next.shape[1]),
-            k.T_START: (terminals, 0, states), k.T_IGNORED: (terminals, 0, 2),
+            k.T_START: (terminals, 0, states), k.T_IGNORED: (terminals, 0, 3),
             k.RENAME: (None, 0, terminals), k.WITHIN: (None, 0, terminals),
             k.S_TERMINAL: (states, 0, terminals), k.S_ENDS: (states, 0, 3),
             k.S_OWN: (states, 0, watches), k.S_MATCH: (states, 0, watches),

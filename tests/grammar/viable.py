@@ -1,0 +1,93 @@
+"""In: a grammar in Lark's language, a text. Out: whether it fits with `lexing="viable"`.
+
+By the definition: at each place Lark's own lexer is made for the terminals that can come next by
+the rules, and reads one of them. Which ones can is told by an Earley recogniser (J. Earley, 1970)
+that has nothing to do with ours.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cache
+from typing import Any
+
+from lark import Lark, Token
+from lark.lexer import BasicLexer
+from lark.utils import TextSlice
+
+import structgen as sg
+from structgen.grammar.checks import trimmed
+
+_NOTHING: tuple[str, ...] = ()
+_Item = tuple[str, tuple[str, ...], int, int]  # rule, alternative, place in it, where it began
+
+
+class Viable:
+    """A grammar, read by its definition."""
+
+    def __init__(self, text: str) -> None:
+        self.rules = trimmed(sg.Lark(text, lexing="viable").rules())
+        self.conf: Any = Lark(text, parser="earley", lexer="basic").lexer_conf
+        self._next = cache(self._next_of)
+        self._lexer = cache(self._lexer_of)
+
+    def accepts(self, text: str) -> bool:
+        """Whether the text fits."""
+        at, read = 0, {_NOTHING}
+        ignored = {*self.rules.ignore}
+        while at < len(text):
+            allowed = frozenset().union(*map(self._next, read)) - {"$END"}
+            lexer = self._lexer(allowed | ignored)
+            found = lexer.match(TextSlice.cast_from(text), at)  # type: ignore[no-untyped-call]
+            if found is None:
+                return False
+            value, name = found
+            at += len(value)
+            after = set()
+            if name in ignored:
+                after |= read
+            elif name in lexer.callback:
+                name = lexer.callback[name](Token(name, value)).type
+                if name in ignored:  # a pattern has read it
+                    return False
+            read = after | {(*seq, name) for seq in read if name in self._next(seq)}
+        return any("$END" in self._next(seq) for seq in read)
+
+    def _lexer_of(self, names: frozenset[str]) -> BasicLexer:
+        conf = copy(self.conf)
+        conf.terminals = [t for t in conf.terminals if t.name in names]
+        conf.skip_validation = True
+        lexer = BasicLexer(conf)
+        lexer.scanner  # noqa: B018  (makes the callbacks, too)
+        return lexer
+
+    def _next_of(self, seq: tuple[str, ...]) -> frozenset[str]:
+        """What can come behind some terminals: names of terminals, or $END."""
+        rules, start = self.rules.rules, self.rules.start
+        columns: list[dict[_Item, None]] = [{} for _ in range(len(seq) + 1)]
+        columns[0] = {(start, a, 0, 0): None for a in rules[start].alternatives}
+        for at, column in enumerate(columns):
+            size = -1
+            while size != len(column):  # until nothing is new, since rules may be empty
+                size = len(column)
+                for name, parts, place, begun in list(column):
+                    if place == len(parts):
+                        for of, others, i, origin in list(columns[begun]):
+                            if i < len(others) and others[i] == name:
+                                column[of, others, i + 1, origin] = None
+                    elif parts[place] in rules:
+                        for other in rules[parts[place]].alternatives:
+                            column[parts[place], other, 0, at] = None
+            if at < len(seq):
+                for name, parts, place, begun in column:
+                    if place < len(parts) and parts[place] == seq[at]:
+                        columns[at + 1][name, parts, place + 1, begun] = None
+        found = {
+            parts[place] for _, parts, place, _ in columns[-1]
+            if place < len(parts) and parts[place] not in rules
+        }  # fmt: skip
+        ends = any(
+            name == start and place == len(parts) and begun == 0
+            for name, parts, place, begun in columns[-1]
+        )
+        return frozenset(found | ({"$END"} if ends else set()))
