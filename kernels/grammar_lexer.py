@@ -68,11 +68,15 @@ def row_of(t, record):  # type: ignore[no-untyped-def]
 
 @inner(INT(GRAMMAR, INT, INT))
 def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
-    """The place + 1 in a lexer state of a pattern that reads the literal of `state`, else 0."""
+    """The place + 1 in a lexer state of a pattern that reads the literal of `state`, else 0.
+
+    -1 where there are only patterns that match nothing: they keep the literal from being read.
+    """
     terminal = fixed(t, S_TERMINAL, state)
     first, last = fixed(t, WITHIN_START, terminal), fixed(t, WITHIN_START, terminal + 1)
+    found = numba.int64(0)
     if first == last:
-        return numba.int64(0)
+        return found
     start = numba.int64(t.rec[lexer, 0])
     for i in range(start, start + t.rec[lexer, 1]):
         other = t.heap[i]
@@ -80,8 +84,10 @@ def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
             pattern = fixed(t, S_TERMINAL, other)
             for j in range(first, last):
                 if fixed(t, WITHIN, j) == pattern:
-                    return i - start + 1
-    return numba.int64(0)
+                    if fixed(t, S_MATCH, other) != 0:
+                        return i - start + 1
+                    found = numba.int64(-1)
+    return found
 
 
 @inner(INT(GRAMMAR, INT, INT, INT))
@@ -133,8 +139,9 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
         state = t.heap[start + i]
         if state < 0:
             continue
-        literal = ordered and is_within(t, lexer, state) > 0
-        if shut and not literal:
+        within = is_within(t, lexer, state) if ordered else numba.int64(0)
+        literal = within > 0
+        if within < 0 or (shut and not literal):
             continue
         after = t.next[state, kind]
         if after >= 0:
@@ -142,7 +149,8 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
             count += 1
             if fixed(t, S_DISTANCE, after) < FAR and not (literal or matched):
                 alive = True
-            words = words or literal
+            if literal:
+                words = True
             if ordered and not literal and fixed(t, S_MATCH, after) == 1:
                 matched = True
         if ordered and not literal and t.watch[fixed(t, S_MATCH, state), kind] == 1:
@@ -260,7 +268,7 @@ def endings(t, lexer):  # type: ignore[no-untyped-def]
     pending = numba.int64(0)
     for i in range(start, start + t.rec[lexer, 1]):
         state = t.heap[i]
-        if state < 0 or (ordered and is_within(t, lexer, state) > 0):
+        if state < 0 or (ordered and is_within(t, lexer, state) != 0):
             continue
         terminal = numba.int64(-1)
         if fixed(t, S_ENDS, state) > 0:

@@ -69,10 +69,14 @@ class Adjacency(Neighbours):
         @cache
         def follows(left: frozenset[int], kind: int) -> bool:
             """Whether each terminal has a text, behind a kind of text, that leaves watches fine."""
-            return all(
-                any(self._undone(left, x) for i, _ in of.get(kind, ()) for x in texts[i])
-                for of in ways.values()
-            ) and not any(self._fails[watch] for watch in left)
+            return (
+                kind not in variants.held
+                and all(
+                    any(self._undone(left, x) for i, _ in of.get(kind, ()) for x in texts[i])
+                    for of in ways.values()
+                )
+                and not any(self._fails[watch] for watch in left)
+            )
 
         lasts: dict[int, set[int]] = {}
         for of in (skipped, *ways.values()):

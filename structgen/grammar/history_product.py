@@ -68,17 +68,16 @@ class Product:
                 hint="look at what their lookbehinds (^, \\b, ...) want in front of them",
             )
         self._rules[start] = replace(self._grammar.rules[start], alternatives=(*beginnings, *lost))
+        lexing, variants = self._grammar.lexing, self.variants()
+        return Grammar(start, self._rules, self.terminals.made, lexing=lexing, variants=variants)
+
+    def variants(self, held: frozenset[int] = frozenset(), *, stuck: bool = False) -> Variants:
+        """What has become of the terminals. held, stuck: see there."""
         met = {
             name: {kind: tuple(found) for kind, found in ways.items()}
             for name, ways in self._met.items()
         }
-        return Grammar(
-            start,
-            self._rules,
-            self.terminals.made,
-            lexing=self._grammar.lexing,
-            variants=Variants(met, self._one_of, self.terminals.reads, self._stuck),
-        )
+        return Variants(met, self._one_of, self.terminals.reads, held, stuck)
 
     @property
     def kinds(self) -> list[int]:

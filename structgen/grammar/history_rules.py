@@ -48,9 +48,11 @@ def _split(used: Grammar) -> Grammar:
     if used.lexing == "free":
         return found
     product.terminals.check_words(product.kinds)
-    keeps_back, leads_on = product.terminals.keeps_back(product.kinds), product.leads_on()
+    held, leads_on, lalr = product.terminals.held(product.kinds), product.leads_on(), None
     if used.lalr is not None:
         lalr = lalr_behind(used, used.lalr, product, useless=not leads_on)
-        variants = found.variants and replace(found.variants, stuck=keeps_back)
-        return replace(found, lalr=lalr, variants=variants)
-    return found if leads_on and not keeps_back else Product(used, stuck=True).grammar()
+    elif held or not leads_on:
+        product = Product(used, stuck=True)
+        found = product.grammar()
+    variants = product.variants(held, stuck=lalr is None and not leads_on)
+    return replace(found, lalr=lalr, variants=variants)

@@ -91,9 +91,12 @@ class SplitTerminals:
             found = self._backs[name, kind] = self._kept_back(name, kind)
         return found
 
-    def keeps_back(self, kinds: Iterable[int]) -> bool:
-        """Whether there are such literals behind any of some kinds of text."""
-        return any(self.kept_back(name, kind) for name, _ in self.reads for kind in kinds)
+    def held(self, kinds: Iterable[int]) -> frozenset[int]:
+        """The kinds of text, of some, behind which there are such literals."""
+        names = {name for name, _ in self.reads}
+        return frozenset(
+            kind for kind in kinds if any(self.kept_back(name, kind) for name in names)
+        )
 
     def check_words(self, kinds: Iterable[int]) -> None:
         """Raise UnsupportedSchemaError where a literal cannot be told from a pattern before it."""

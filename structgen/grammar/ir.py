@@ -149,13 +149,15 @@ class Variants:
     ways: for each of them, and for IGNORED, by the kind of text before it: the terminals that it is
     there, each with the kind of text that it leaves. alike: for each rule one of those that differ
     from it only in the kind of text before. reads: pairs of a pattern and a literal, by their names
-    before, of which the pattern matches the literal where nothing stands before it. stuck: whether
-    some of them are looked for where they match nothing.
+    before, of which the pattern matches the literal where nothing stands before it. held: the kinds
+    of text behind which the pattern does not, so that the literal is not read. stuck: whether some
+    of what is read leads to where nothing can stand.
     """
 
     ways: Mapping[str, Mapping[int, tuple[tuple[str, int], ...]]]
     alike: Mapping[str, str]
     reads: frozenset[tuple[str, str]] = frozenset()
+    held: frozenset[int] = frozenset()
     stuck: bool = False
 
     @property

@@ -48,7 +48,7 @@ def literals_of(
                 renames.append((i, j))
             if literal.flags <= pattern.flags:
                 withins.append((j, i))
-            elif i < j:
+            elif i < j and not (pattern.origin and pattern.language is EMPTY):
                 if variants is None:
                     check_told_apart(literal, pattern, automata[j], automata[i])
                 withins.append((j, i))

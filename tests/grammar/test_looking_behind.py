@@ -224,15 +224,6 @@ def test_a_stored_automaton_reads_the_same() -> None:
         assert reads(both, text) == (reads(automaton, text) and "1" not in text)
 
 
-@pytest.mark.parametrize("lexing", ["longest", "viable"])
-def test_other_lexers_refuse_it_and_name_the_one_that_takes_it(lexing: str) -> None:
-    """With the place of the terminal."""
-    with pytest.raises(UnsupportedSchemaError, match="text before the terminal") as caught:
-        sg.Lark(KEYWORDS, lexing=lexing).automaton()  # type: ignore[arg-type]
-    assert caught.value.location == "line 4 column 1"
-    assert 'lexing="free"' in caught.value.hint
-
-
 @pytest.mark.parametrize(
     ("grammar", "said"),
     [
