@@ -13,7 +13,8 @@ def without_lookbehinds(grammar: Grammar) -> Grammar:
     """A grammar that means the same, trimmed, where no terminal looks at the text before it.
 
     Raises UnsatisfiableSchemaError where no text fits the start, UnsupportedSchemaError beside a
-    layout, a final terminal or specs inside, BudgetError where they tell too many texts apart.
+    layout, a final terminal or specs inside, and where a literal cannot be told from a pattern,
+    BudgetError where they tell too many texts apart.
     """
     used = trimmed(grammar)
     looking = [terminal for terminal in used.terminals.values() if terminal.behind is not None]

@@ -101,11 +101,11 @@ class Lark(GrammarSpec):
     parser may name more after a rule that is used in several places, and where Lark then reads one
     of these, it fails. Where Lark makes no tables, and with specs inside, "longest" is "viable".
     With any of them, a text of a spec inside may end wherever the spec's texts may, and the lexer
-    takes no notice of it: both are read side by side. Terminals that look at the text before them
-    (`\\b`, `^`, a lookbehind), which is what the grammar has read, need "free". import_paths:
-    folders for `%import`. path: the file that the text is from, for `%import .name`. layout: how
-    indentation makes terminals. final: a terminal that the end of the text stands for where it is
-    missing, as a line break may be behind the last line. refs: what terminals under `%declare` are.
+    takes no notice of it: both are read side by side. Terminals may look at the text before them
+    (`\\b`, `^`, a lookbehind), which is what the grammar has read. import_paths: folders for
+    `%import`. path: the file that the text is from, for `%import .name`. layout: how indentation
+    makes terminals. final: a terminal that the end of the text stands for where it is missing, as a
+    line break may be behind the last line. refs: what terminals under `%declare` are.
     """
 
     grammar: str
