@@ -71,13 +71,13 @@ class Product:
         lexing, variants = self._grammar.lexing, self.variants()
         return Grammar(start, self._rules, self.terminals.made, lexing=lexing, variants=variants)
 
-    def variants(self, held: frozenset[int] = frozenset(), *, stuck: bool = False) -> Variants:
-        """What has become of the terminals. held, stuck: see there."""
+    def variants(self) -> Variants:
+        """What has become of the terminals."""
         met = {
             name: {kind: tuple(found) for kind, found in ways.items()}
             for name, ways in self._met.items()
         }
-        return Variants(met, self._one_of, self.terminals.reads, held, stuck)
+        return Variants(met, self._one_of, self.terminals.reads)
 
     @property
     def kinds(self) -> list[int]:

@@ -48,12 +48,15 @@ def _split(used: Grammar) -> Grammar:
     found = product.grammar()
     if used.lexing == "free":
         return found
-    product.terminals.check_words(product.kinds)
-    held, leads_on, lalr = product.terminals.held(product.kinds), product.leads_on(), None
+    kinds, terminals, lalr = product.kinds, product.terminals, None
+    terminals.check_words(kinds)
+    held, leads_on = terminals.held(kinds), product.leads_on()
+    apart, wholly = terminals.apart(kinds)
     if used.lalr is not None:
         lalr = lalr_behind(used, used.lalr, product, useless=not leads_on)
     elif held or not leads_on:
         product = Product(used, stuck=True)
         found = product.grammar()
-    variants = product.variants(held, stuck=lalr is None and not leads_on)
+    stuck = not (wholly and (leads_on or lalr is not None))
+    variants = replace(product.variants(), held=held, apart=apart, stuck=stuck)
     return replace(found, lalr=lalr, variants=variants)

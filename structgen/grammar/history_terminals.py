@@ -42,7 +42,7 @@ class SplitTerminals:
         self._history = History(list(dict.fromkeys(chain(*self._wanted.values()))))
         self._split: dict[str, list[list[Variant]]] = {}
         self._behind: dict[tuple[str, tuple[Regex, ...]], Terminal] = {}
-        self._backs: dict[Variant, list[Regex]] = {}
+        self._backs: dict[Variant, list[Terminal]] = {}
         self.made: dict[str, Terminal] = {}
         self.reads = self._words() if grammar.lexing != "free" else frozenset()
 
@@ -75,7 +75,7 @@ class SplitTerminals:
         one = Terminal(
             f"{name}@{kind}!" if kept_back else f"{name}!",
             EMPTY,
-            alt(*kept_back),
+            alt(*(literal.language for literal in kept_back)),
             origin=name,
             flags=terminal.flags,
             priority=terminal.priority,
@@ -84,7 +84,7 @@ class SplitTerminals:
         self.made.setdefault(one.name, one)
         return [(one.name, NOWHERE)]
 
-    def kept_back(self, name: str, kind: int) -> list[Regex]:
+    def kept_back(self, name: str, kind: int) -> list[Terminal]:
         """The literals that only a terminal reads, but not behind this kind of text."""
         found = self._backs.get((name, kind))
         if found is None:
@@ -97,6 +97,21 @@ class SplitTerminals:
         return frozenset(
             kind for kind in kinds if any(self.kept_back(name, kind) for name in names)
         )
+
+    def apart(self, kinds: Iterable[int]) -> tuple[frozenset[tuple[str, str]], bool]:
+        """The terminals behind some kinds of text, with such literals there that they never are.
+
+        By their names now and before. And whether they never are any of them.
+        """
+        pairs = {
+            (variant, literal.name): intersect(self.made[variant].language, literal.language)
+            for name in {name for name, _ in self.reads}
+            for kind in kinds
+            for literal in self.kept_back(name, kind)
+            for variant, _ in self.variants(name, kind)
+        }
+        found = frozenset(pair for pair, both in pairs.items() if both.is_empty())
+        return found, len(found) == len(pairs)
 
     def check_words(self, kinds: Iterable[int]) -> None:
         """Raise UnsupportedSchemaError where a literal cannot be told from a pattern before it."""
@@ -179,14 +194,14 @@ class SplitTerminals:
             and _reads(self._behind_text(pattern, pattern.behind, 0), literal.text)
         )
 
-    def _kept_back(self, name: str, kind: int) -> list[Regex]:
+    def _kept_back(self, name: str, kind: int) -> list[Terminal]:
         pattern = self._grammar.terminals[name]
         if pattern.behind is None:
             return []
         one = self._behind_text(pattern, pattern.behind, kind)
         literals = (self._grammar.terminals[word] for of, word in self.reads if of == name)
         return [
-            literal.language
+            literal
             for literal in sorted(literals, key=lambda literal: literal.name)
             if literal.flags <= pattern.flags
             and not (

@@ -150,14 +150,16 @@ class Variants:
     there, each with the kind of text that it leaves. alike: for each rule one of those that differ
     from it only in the kind of text before. reads: pairs of a pattern and a literal, by their names
     before, of which the pattern matches the literal where nothing stands before it. held: the kinds
-    of text behind which the pattern does not, so that the literal is not read. stuck: whether some
-    of what is read leads to where nothing can stand.
+    of text behind which the pattern does not, so that the literal is not read; apart: what the
+    pattern is there, with the literal, if it is never that. stuck: whether it may be that some of
+    what is read leads to where nothing can stand.
     """
 
     ways: Mapping[str, Mapping[int, tuple[tuple[str, int], ...]]]
     alike: Mapping[str, str]
     reads: frozenset[tuple[str, str]] = frozenset()
     held: frozenset[int] = frozenset()
+    apart: frozenset[tuple[str, str]] = frozenset()
     stuck: bool = False
 
     @property

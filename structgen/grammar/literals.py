@@ -47,7 +47,10 @@ def literals_of(
             if pattern.name not in ignored:
                 renames.append((i, j))
             if literal.flags <= pattern.flags:
-                withins.append((j, i))
+                if variants is None or (pattern.name, literal.origin or literal.name) not in (
+                    variants.apart
+                ):
+                    withins.append((j, i))
             elif i < j and not (pattern.origin and pattern.language is EMPTY):
                 if variants is None:
                     check_told_apart(literal, pattern, automata[j], automata[i])

@@ -48,6 +48,16 @@ GRAMMARS = free.GRAMMARS | {
         'start: (HASH | WORD)+\nHASH: /^#a?/m\nWORD: /[a#]/\n%ignore /\\n/',
         "a#\n",
     ),
+    "a pattern that keeps a keyword back and begins alike": (
+        """start: r T1* T0 | T3+ T0*
+        r: T1*
+        T0: "a"
+        T1: /(?:\\ba|b)+/
+        T3: /(?<=-)a+|ba/
+        %ignore " "
+        """,
+        "ab ",
+    ),
     "kept from a keyword by a sign": (
         'start: (X | "x" Y | M)+\nX: /(?<!-)[xy]+/\nY: "y"\nM: "-"',
         "xy-",
