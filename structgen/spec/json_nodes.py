@@ -51,6 +51,7 @@ class Every(NamedTuple):
 
     keys: str | Regex
     child: Expr
+    is_every: bool = True  # so that it never equals a `Member`, which is a tuple as well
 
 
 Literal = Member | Every  # each the dual of the other
@@ -295,7 +296,7 @@ def simplified(o: ObjectAlt) -> ObjectAlt | None:
         single = next((c[0] for c in left if len(c) == 1 and not is_search(c[0])), None)
         if single is None:
             return o if left == o.clauses else replace(o, clauses=left)
-        key, child = single
+        key, child = single.keys, single.child
         group = Group({key: child}) if isinstance(key, str) else Group({}, ((key, child),))
         o = replace(
             o,

@@ -11,8 +11,9 @@ import pytest
 import structgen as sg
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.spec.json_costs import Costs
+from structgen.spec.json_exprs import FALSE
 from structgen.spec.json_members import MembersPlan
-from structgen.spec.json_nodes import Node
+from structgen.spec.json_nodes import Clause, Every, Member, Node
 from structgen.spec.json_progress import Progress
 from structgen.spec.json_settling import Settling
 from tests import laws
@@ -109,3 +110,10 @@ def test_what_is_plain_is_so(order: str, monkeypatch: pytest.MonkeyPatch) -> Non
     for schema in [*objects, *(forms(rng) for _ in range(60))]:
         walk(schema, rng, {"property_order": order, "whitespace": "compact"})
     assert min(watch.seen[kind] for kind in ("goes on", "settles", "possible", "node")) > 20
+
+
+def test_what_some_member_must_fit_never_equals_what_all_must() -> None:
+    """Clauses that differ in nothing else are two, also where equal ones are joined."""
+    some, every = Clause((Member("a", FALSE),)), Clause((Every("a", FALSE),))
+    assert len({some, every}) == 2
+    assert Every("a", FALSE) == Every("a", FALSE)
