@@ -153,7 +153,7 @@ class Checklists:
             names.key.alike, names.key.entry = opened, opened.entry
             names.key.high, names.key.allowed = opened.high, opened.allowed
             names.key.others = opened.others
-            names.key.lexeme = opened.lexeme if names.required else self._keys(names, closing=False)
+            names.key.lexeme = self._keys(names, closing=False)
         return names.key
 
     def _begin_open(self, names: Names) -> None:

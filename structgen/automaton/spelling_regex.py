@@ -146,15 +146,23 @@ def enter(numbers: Numbering, q: int, text: Text) -> bool:
 
 def go_on(numbers: Numbering, q: int) -> bool:
     """Write down what leads on from lexer state `q`, if it was numbered before that was known."""
-    k, within = numbers.kernel_tables, numbers.tables.within
-    place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
-    if not 0 <= place < len(numbers.entered):  # saved tables
+    found = _entered(numbers, q)
+    if found is None:
         return False
-    entered = numbers.entered[place]
-    if not 0 <= state < len(entered.numbers) or entered.numbers[state] != q:
-        return False
+    entered, state = found
     entered.go_on(numbers, state)
     return True
+
+
+def _entered(numbers: Numbering, q: int) -> tuple[Entered, int] | None:
+    """Whose state a lexer state is, and which one; None in saved tables, and for other ones."""
+    k, within = numbers.kernel_tables, numbers.tables.within
+    place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
+    if not 0 <= place < len(numbers.entered):
+        return None
+    entered = numbers.entered[place]
+    mine = 0 <= state < len(entered.numbers) and entered.numbers[state] == q
+    return (entered, state) if mine else None
 
 
 def is_counting(numbers: Numbering, q: int) -> bool:
@@ -172,16 +180,11 @@ def is_counting(numbers: Numbering, q: int) -> bool:
 def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
     """What a lexer state that was numbered here is in all engines, and the label it may end with.
 
-    The automaton, the number there, and the role; None for other lexer states.
+    The number in the automaton, this, and the role; None for other lexer states.
     """
     k, within = numbers.kernel_tables, numbers.tables.within
-    place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
-    if within[q, k.KIND] != k.SPANS_TEXT or not 0 <= place < len(numbers.entered):
-        return None
-    entered = numbers.entered[place]
-    if not 0 <= state < len(entered.numbers) or entered.numbers[state] != q:
-        return None
-    return (state, *entered.kind)
+    found = _entered(numbers, q) if within[q, k.KIND] == k.SPANS_TEXT else None
+    return None if found is None else (found[1], *found[0].kind)
 
 
 def described(numbers: Numbering, q: int) -> Text:

@@ -12,7 +12,7 @@ from typing import Any
 
 from structgen.automaton.words import is_spellable
 from structgen.spec.json_keywords import KEYWORDS, TYPES
-from structgen.spec.json_resources import Path
+from structgen.spec.json_resources import IDENTITY, Path
 from structgen.spec.json_vocabularies import Dialect
 
 Child = tuple[Path, dict[str, Any]]  # a subschema that is an object, and the path to it
@@ -73,7 +73,7 @@ def are_anonymous(schemas: dict[str, Any]) -> bool:
     kinds = set(map(type, schemas.values()))
     if not kinds <= {dict, bool}:
         return False
-    return all(map(_IDENTITY.isdisjoint, [x for x in schemas.values() if x is not True and x]))
+    return all(map(IDENTITY.isdisjoint, [x for x in schemas.values() if x is not True and x]))
 
 
 def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
@@ -205,8 +205,7 @@ def _values(keyword: str, value: Any) -> Iterator[Child]:
     return (((keyword, key), x) for key, x in value.items() if isinstance(x, dict))
 
 
-_IDENTITY = frozenset(("$id", "id", "$schema"))
-_PLACED = _IDENTITY | {"$ref"}  # say where a schema, or another one, is
+_PLACED = IDENTITY | {"$ref"}  # say where a schema, or another one, is
 _HARMLESS = frozenset((
     "type", "format", "properties", "items", "additionalProperties", "required",
 ))  # fmt: skip

@@ -13,6 +13,7 @@ from structgen.errors import SpecError
 from structgen.spec.json_pointer import location, pointer_to
 from structgen.spec.json_vocabularies import Dialect
 
+IDENTITY = frozenset(("$id", "id", "$schema"))  #: keywords by which a schema may name itself
 Path = tuple[str | int, ...]
 Trail = str | tuple["Trail", Path]  # a JSON Pointer, or what leads on from one
 
@@ -85,7 +86,7 @@ def identifier(schema: Any, draft: int) -> str:
 
 def has_identity(schema: Any) -> bool:
     """Whether a schema may name itself, or the draft that it is written for."""
-    return isinstance(schema, dict) and ("$id" in schema or "id" in schema or "$schema" in schema)
+    return isinstance(schema, dict) and not IDENTITY.isdisjoint(schema)
 
 
 def resolve(base: str, reference: str, pointer: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 
 import pytest
 from lark import Lark
@@ -94,17 +95,25 @@ def check(grammar: str, letters: str, most: int, seed: int) -> int:
         assert not fits
         return 0
     assert {text for text in known if reads(automaton, text)} == fits
-    begun = {text[:end] for text in fits for end in range(len(text) + 1)}
+    few = texts[: sum(len(letters) ** n for n in range(4))]
+    check_ends(automaton, few, fits, lambda whole: lark_accepts(parser, whole) is not False)
+    check_masks(automaton, [text.encode() for text in texts if 0 < len(text) < 4], seed)
+    check_walk(automaton, parser, letters, seed)
+    return len(fits)
+
+
+def check_ends(
+    automaton: Automaton, texts: list[str], fitting: set[str], fits: Callable[[str], bool | None]
+) -> None:
+    """Texts that begin a fitting one are read; from where others lead to, some end fits."""
+    begun = {text[:end] for text in fitting for end in range(len(text) + 1)}
     completions = automaton.completions()
-    for text in texts[: sum(len(letters) ** n for n in range(4))]:
+    for text in texts:
         at, _ = automaton.run(automaton.start, text.encode())
         assert at >= 0 or text not in begun, text
         if at >= 0 and text not in begun:
             whole = text + completions.shortest(at).decode()
-            assert lark_accepts(parser, whole) is not False, whole
-    check_masks(automaton, [text.encode() for text in texts if 0 < len(text) < 4], seed)
-    check_walk(automaton, parser, letters, seed)
-    return len(fits)
+            assert fits(whole), whole
 
 
 def check_walk(automaton: Automaton, parser: Lark, letters: str, seed: int) -> None:

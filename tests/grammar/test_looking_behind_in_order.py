@@ -22,7 +22,7 @@ from structgen.grammar.ir import Lexing
 from tests.grammar import test_looking_behind as free
 from tests.grammar.laws import check_masks, reads
 from tests.grammar.reference import lark_accepts
-from tests.grammar.test_looking_behind import short_texts
+from tests.grammar.test_looking_behind import check_ends, short_texts
 from tests.grammar.viable import Viable
 
 ORDERED: list[Lexing] = ["longest", "viable"]
@@ -100,14 +100,7 @@ def check(grammar: str, letters: str, most: int, lexing: Lexing, seed: int) -> i
         return 0
     assert isinstance(automaton, GrammarAutomaton)
     assert {text for text in texts if reads(automaton, text)} == told
-    begun = {text[:end] for text in told for end in range(len(text) + 1)}
-    completions = automaton.completions()
-    for text in texts[: sum(len(letters) ** n for n in range(4))]:
-        at, _ = automaton.run(automaton.start, text.encode())
-        assert at >= 0 or text not in begun, text
-        if at >= 0 and text not in begun:
-            whole = text + completions.shortest(at).decode()
-            assert fits(whole), whole
+    check_ends(automaton, texts[: sum(len(letters) ** n for n in range(4))], told, fits)
     tokens = [text.encode() for text in texts if 0 < len(text) < 4]
     check_masks(automaton, tokens, seed)
     check_masks(GrammarAutomaton.restored(automaton.stored()), tokens, seed)
