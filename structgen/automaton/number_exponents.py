@@ -97,10 +97,10 @@ class Magnitudes:
     def __post_init__(self) -> None:
         put = object.__setattr__
         rule = self.rule
-        digits, exponent = _leading(rule.low_whole, rule.low_part)
+        digits, exponent = leading(rule.low_whole, rule.low_part)
         put(self, "low_digits", digits)
         put(self, "low_exponent", exponent)
-        digits, exponent = _leading(rule.high_whole, rule.high_part)
+        digits, exponent = leading(rule.high_whole, rule.high_part)
         put(self, "high_digits", digits)
         put(self, "high_exponent", exponent)
         tens, core = split_off(rule.modulus, 10) if rule.modulus else (0, 0)
@@ -163,7 +163,7 @@ class Magnitudes:
         return places, int(rule.low * 10**places), int((rule.high or 0) * 10**places)
 
 
-def _leading(whole: str, part: str) -> tuple[str, int]:
+def leading(whole: str, part: str) -> tuple[str, int]:
     """The digits from the first to the last that is not 0, and the first one's power of ten."""
     digits = (whole + part).strip("0")
     if whole:

@@ -48,8 +48,8 @@ from structgen.errors import BudgetError, SpecError
 
 __all__ = [
     "JSON_NUMBER", "MAX_DIGITS", "MAX_FRACTION", "PLAIN_NUMBER", "Facts", "Spelling",
-    "equal_to", "facts_of", "joined", "language_for", "number_language", "spelled", "spellings",
-    "to_fraction",
+    "equal_to", "facts_of", "is_scientific", "joined", "language_for", "number_language", "sides",
+    "spelled", "spellings", "to_fraction",
 ]  # fmt: skip
 
 MAX_DIGITS = 2000  # digits a bound or multiple may have before and after its point
@@ -281,11 +281,35 @@ def _language(ends: Ends, modulus: int, scale: int, spelling: str) -> Regex:
     excluded = low_open or high_open
     if not (modulus or low or high or excluded) and spelling in {"any", "natural"}:
         return _signs(low, high)
-    positive = _magnitudes(ends, modulus, scale, spelling)
+    above, below = sides(Facts(ends, modulus, scale, spelling))
+    return alt(_magnitudes(above, spelling), concat(literal("-"), _magnitudes(below, spelling)))
+
+
+def sides(facts: Facts) -> tuple[Range, Range]:
+    """The values without a sign that are wanted, and those behind one."""
+    (low, low_open, high, high_open), modulus, scale, spelling = facts
+    above = _side(low, low_open, high, high_open, modulus, scale, spelling)
     if spelling == "digits" and (high is None or high >= 0):
         high, high_open = Fraction(0), True  # a sign is for numbers below zero only
     mirrored = (_negated(high), high_open, _negated(low), low_open)
-    return alt(positive, concat(literal("-"), _magnitudes(mirrored, modulus, scale, spelling)))
+    return above, _side(*mirrored, modulus, scale, spelling)
+
+
+@lru_cache(maxsize=4096)
+def _side(
+    low: Fraction | None,
+    low_open: bool,
+    high: Fraction | None,
+    high_open: bool,
+    modulus: int,
+    scale: int,
+    spelling: str,
+) -> Range:
+    """The values between two ends that are not below zero."""
+    if low is None or low < 0:
+        low, low_open = Fraction(0), False
+    point, natural = spelling not in _DIGITS_ONLY, spelling in {"natural", "digits"}
+    return Range(low, low_open, high, high_open, modulus, scale, point=point, natural=natural)
 
 
 def _negated(value: Fraction | None) -> Fraction | None:
@@ -301,20 +325,20 @@ def _signs(low: Fraction | None, high: Fraction | None) -> Regex:
     return alt(concat(_SIGN, _ANY_ZERO), above, below)
 
 
-def _magnitudes(ends: Ends, modulus: int, scale: int, spelling: str) -> Regex:
-    """Texts without a sign whose value lies between the ends, and is such a multiple."""
-    low, low_open, high, high_open = ends
-    if low is None or low < 0:
-        low, low_open = Fraction(0), False
-    point, natural = spelling not in _DIGITS_ONLY, spelling in {"natural", "digits"}
-    rule = Range(low, low_open, high, high_open, modulus, scale, point=point, natural=natural)
+def _magnitudes(rule: Range, spelling: str) -> Regex:
+    """Texts without a sign whose value lies in a range."""
     if rule.empty:
         return EMPTY
     plain = _begun(Decimal.start(rule))
-    if spelling not in {"any", "natural"}:
+    if not is_scientific(spelling):
         return plain
     zero = concat(_ZERO, _EXPONENT) if rule.has(0) else EMPTY
     return alt(plain, zero, _begun(Scientific.start(rule)))
+
+
+def is_scientific(spelling: str) -> bool:
+    """Whether numbers may have exponents."""
+    return spelling in {"any", "natural"}
 
 
 def _begun(start: LeafState | None) -> Regex:

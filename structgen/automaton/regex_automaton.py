@@ -2,8 +2,9 @@
 
 Which states an expression has, and what characters lead from one to the other, does not depend on a
 spec, so specs share it. Kernels find the states by the dozen where the expression has positions
-(module `regex_positions`), or is made of parts that have tables (modules `regex_blocks`,
-`regex_leaves` and `regex_parts`); otherwise derivatives find them one by one (module `regex`).
+(module `regex_positions`), is a range of numbers (`regex_numbers`), or is made of parts that have
+tables (modules `regex_blocks`, `regex_leaves` and `regex_parts`); otherwise derivatives find them
+one by one (module `regex`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from structgen.automaton.regex_foreign import ForeignAutomaton
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, is_span
+from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_parts import Met
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
 from structgen.automaton.regex_states import (
@@ -201,7 +203,7 @@ def _begun(regex: Regex) -> RegexAutomaton:
         return LengthAutomaton(regex)
     ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton,)
     if not regex.plain:
-        ways = (_bounded, LeavesAutomaton, _of_blocks)
+        ways = (_bounded, NumberAutomaton, LeavesAutomaton, _of_blocks)
     for way in ways:
         with contextlib.suppress(TooLargeError):
             return way(regex)

@@ -17,6 +17,7 @@ from structgen.automaton.regex import Regex, alt, complement, concat, intersect,
 from structgen.automaton.regex_automaton import DerivedAutomaton, _begun
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_leaves import LeavesAutomaton
+from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_states import RegexAutomaton, TableAutomaton
 from structgen.automaton.regex_syntax import parse
 from structgen.spec.json_formats import format_built
@@ -128,7 +129,7 @@ def test_numbers_are_read_by_tables(
         minimum=low, maximum=high, multiple_of=[] if multiple is None else [multiple]
     )
     automaton = _begun(regex)
-    assert isinstance(automaton, LeavesAutomaton)
+    assert isinstance(automaton, NumberAutomaton if multiple in {None, 1} else LeavesAutomaton)
     for text in NUMBERS:
         value = value_of(text)
         fits = (

@@ -1,0 +1,102 @@
+"""In: a language of numbers as it was asked for. Out: its states, which kernels find.
+
+Those are the numbers between two ends, and the integers among them: nearly all that schemas ask
+for. `regex_leaves` finds the states of any other such language from those of its parts.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.number_digits import READS
+from structgen.automaton.number_exponents import (
+    GREATEST,
+    LEAST,
+    MAX_FRACTION,
+    MAX_SHIFT,
+    leading,
+)
+from structgen.automaton.number_range import Range, digits_of
+from structgen.automaton.numbers import facts_of, is_scientific, sides
+from structgen.automaton.regex import Regex
+from structgen.automaton.regex_positions import TooLargeError, classes_of
+from structgen.automaton.regex_states import TableAutomaton
+from structgen.jit import kernels
+
+_CLASSES = classes_of([None, *READS])
+_KINDS = np.array(["0123456789.e+-".index(chr(x).lower()) for x in _CLASSES.letters], np.int8)
+
+
+class NumberAutomaton(TableAutomaton):
+    """States as how far a number has been read."""
+
+    def __init__(self, regex: Regex) -> None:
+        """Raises TooLargeError for other languages."""
+        facts = facts_of(regex)
+        if facts is None or (facts.modulus, facts.scale) not in {(0, 0), (1, 0)}:
+            raise TooLargeError
+        scientific = is_scientific(facts.spelling)
+        found = [_told(rule, scientific=scientific) for rule in sides(facts)]
+        self._rules = np.array([numbers for numbers, _ in found], np.int64)
+        room = max(1, *(len(part) for _, parts in found for part in parts))
+        spelled = "".join(part.ljust(room, "0") for _, parts in found for part in parts)
+        self._digits = np.frombuffer(spelled.encode(), np.uint8).reshape(2, -1, room) - ord("0")
+        self._k = kernels("number_states")
+        self._room = np.zeros((2, self._k.WIDTH), np.int64)
+        self._row = np.zeros(self._k.WIDTH, np.uint64)
+        self._k.first_state(self._rules, self._room, self._row)
+        super().__init__(self._row.copy(), _CLASSES, ends=regex.nullable)
+
+    def _find(self, state: int, count: int) -> None:
+        self._k.explore_numbers(
+            self._rules,
+            self._digits,
+            _KINDS,
+            self._room,
+            self._row,
+            self.states,
+            self.search,
+            state,
+            count,
+        )
+
+    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        ends = np.empty(end - begin, np.uint8)
+        self._k.number_ends(self._rules, self._room, self.states, ends, begin)
+        return ends.astype(np.bool_)
+
+
+def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
+    """The row of `kernels.numbers` for a range, and the digits of its ends.
+
+    Of multiples of 1 the ends are such multiples themselves. Raises TooLargeError.
+    """
+    low, low_open, high, high_open = rule.low, rule.low_open, rule.high, rule.high_open
+    if rule.modulus:
+        low, low_open = Fraction(rule.least), False
+        high, high_open = (None if high is None else Fraction(rule.greatest)), False
+    some = not rule.empty and (high is None or low <= high)
+    whole, part = digits_of(low)
+    whole_high, part_high = digits_of(high or Fraction(0))
+    least = max(low, Fraction(1) if rule.modulus else LEAST)
+    greatest = GREATEST if high is None else min(high, GREATEST)
+    opened = (low_open and least == low, high_open and greatest == high)
+    far = least < greatest or (least == greatest and not any(opened))
+    digits, power = leading(*digits_of(least)) if far else ("", 0)
+    digits_high, power_high = leading(*digits_of(greatest)) if far else ("", 0)
+    if rule.modulus and max(len(digits), len(digits_high)) > MAX_FRACTION + 1:
+        raise TooLargeError
+    numbers = [
+        some,
+        len(whole), len(part), low_open,
+        -1 if high is None else len(whole_high), len(part_high), high_open,
+        rule.modulus, rule.point, scientific and some and far,
+        power, len(digits), power_high, len(digits_high),
+        0 if rule.natural else MAX_SHIFT,
+        scientific and some and rule.has(0),
+        opened[0], not opened[1],
+    ]  # fmt: skip
+    return numbers, [whole, part, whole_high, part_high, digits, digits_high]
