@@ -15,7 +15,7 @@ from structgen.automaton.regex import (
     intersect,
     shortest,
 )
-from structgen.automaton.regex_nodes import Alt, And, Literal, Not, Words
+from structgen.automaton.regex_nodes import Alt, And, Chars, Literal, Not, Words
 
 MAX_STATES = 200  # of a language, looked at to see that it never runs out of words
 
@@ -27,7 +27,8 @@ def is_infinite(language: Regex) -> bool:
 
 def is_single(language: Regex) -> bool:
     """Whether a language plainly has exactly one word."""
-    return isinstance(language, Literal) or language is EPSILON
+    one = isinstance(language, Chars) and len(language.chars) == 1
+    return one or isinstance(language, Literal) or language is EPSILON
 
 
 def members(language: Regex) -> list[str] | None:
