@@ -12,8 +12,9 @@ from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from structgen.automaton.automaton import DEAD, Bytes
+from structgen.automaton.lexer import LexState
 from structgen.automaton.lexer_paths import ORDER, Ending, ends
-from structgen.automaton.machine import COMPARED, END_OF_TEXT
+from structgen.automaton.machine import COMPARED, END_OF_TEXT, SKIP, Frame
 from structgen.errors import BudgetError
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Completions:
         self._found: dict[int, bytes] = {}
         self._costs: dict[int, int] = {}
         self._floors: dict[int, int] = {}
+        self._entries: dict[LexState, int] = {}
 
     def shortest(self, pair: int) -> bytes:
         """A shortest text from `pair` to where the text may end."""
@@ -85,8 +87,18 @@ class Completions:
     def _exact(self, pair: int) -> int:
         """Fewest bytes to the end at the start of a frame's lexeme, else 0."""
         frame = self._engine.frame_at(pair & 0xFFFFFFFF)
-        begins = self._engine.state(pair >> 32) == frame.lexeme
-        return self._cost(pair & 0xFFFFFFFF) if begins else 0
+        if self._engine.state(pair >> 32) != frame.lexeme:
+            return 0
+        return self._cost(pair & 0xFFFFFFFF) - self._before(frame)
+
+    def _before(self, frame: Frame) -> int:
+        """Fewest bytes of what comes before a frame's lexeme."""
+        if frame.entry is None:
+            return 0
+        if frame.entry not in self._entries:
+            found = ends(frame.entry, self._engine.row_of)
+            self._entries[frame.entry] = next(len(e.path) for e in found if e.label == SKIP)
+        return self._entries[frame.entry]
 
     def _words(self, pair: int) -> list[Ending] | None:
         """The endings by increasing length where the machine knows them, at the start of a lexeme.

@@ -114,7 +114,7 @@ Below = Stack[JsonFrame]
 
 
 def remaining(stack: Below, costs: Costs) -> int:
-    """Fewest bytes from the start of the innermost frame's lexeme to the end of the text."""
+    """Fewest bytes from where the innermost frame begins to the end of the text."""
     frame = stack.frame
     if frame.kind == "end":
         return 0
@@ -122,8 +122,13 @@ def remaining(stack: Below, costs: Costs) -> int:
         return required(costs.of_node(frame.vector[0]))
     if frame.stage == "value":
         pending = enumerate(map(costs.of_node, frame.vector))
-        return costs.gap + min(  # no value need fit a node that is only asked about
-            size + _after(stack, need) for need, size in pending if size is not None
+        colon = int(frame.kind == "object")
+        return (
+            colon
+            + costs.gap
+            + min(  # no value need fit a node that is only asked about
+                size + _after(stack, need) for need, size in pending if size is not None
+            )
         )
     least = int(frame.stage == "key")
     opened = frame.stage in ("open", "key", "next")

@@ -308,11 +308,11 @@ class JsonMachine(Machine[JsonFrame]):
         The lexeme lists all names of the plans, so that it is the same for all frames of them; each
         frame says which it allows.
         """
-        threads = frame.threads
+        threads, alone = frame.threads, len(frame.threads) == 1
         plan, progress = threads[0].plan, threads[0].progress
-        takes = all(t.plan.is_by_cell(t.progress) for t in threads)
+        takes = all(t.plan.is_by_cell(t.progress, alone=alone) for t in threads)
         cells = [cell for t in threads for cell in t.plan.open_cells(t.progress)] if takes else []
-        if len(threads) == 1 and plan.spans and (takes or not plan.next_others(progress)):
+        if alone and plan.spans and (takes or not plan.next_others(progress)):
             takes = True
             frame.low, frame.high = plan.span(progress)
             names = plan.named if cells or frame.low < frame.high else None

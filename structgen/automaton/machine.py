@@ -200,7 +200,7 @@ class Machine(ABC, Generic[FrameT]):
 
     @abstractmethod
     def cost(self, stack: Stack[FrameT]) -> int:
-        """Fewest bytes from the start of the innermost frame's lexeme to the end of the text."""
+        """Fewest bytes from where the innermost frame begins, before its lexeme, to the end."""
 
     @abstractmethod
     def floor(self, stack: Stack[FrameT]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import lru_cache
 
 from structgen.automaton.regex import (
@@ -15,9 +16,13 @@ from structgen.automaton.regex import (
     intersect,
     shortest,
 )
-from structgen.automaton.regex_nodes import Alt, And, Literal, Not, Words
+from structgen.automaton.regex_automaton import table_of
+from structgen.automaton.regex_nodes import Alt, And, Chars, Literal, Not, Words
+from structgen.automaton.regex_positions import TooLargeError
+from structgen.errors import BudgetError
 
-MAX_STATES = 200  # of a language, looked at to see that it never runs out of words
+FEW = 30  # states of a language, looked at one by one to see that it never runs out of words
+MAX_STATES = 1000  # looked at together
 
 
 def is_infinite(language: Regex) -> bool:
@@ -27,7 +32,8 @@ def is_infinite(language: Regex) -> bool:
 
 def is_single(language: Regex) -> bool:
     """Whether a language plainly has exactly one word."""
-    return isinstance(language, Literal) or language is EPSILON
+    one = isinstance(language, Chars) and len(language.chars) == 1
+    return one or isinstance(language, Literal) or language is EPSILON
 
 
 def members(language: Regex) -> list[str] | None:
@@ -45,17 +51,31 @@ def endless(language: Regex) -> bool:
     A language of which that is so, less finitely many words, is endless as well.
     """
     parts = language.parts if isinstance(language, And) else (language,)
-    after: dict[Regex, set[Regex]] = {}
     todo = [intersect(*(_without_few(part) for part in parts))]
+    seen: set[Regex] = set()
     while todo:
         state = todo.pop()
-        if state in after or state is ANY:
+        if state in seen or state is ANY:
             continue
-        if len(after) > MAX_STATES:
-            return False
-        after[state] = {target for _, target in state.moves()}
-        todo.extend(after[state])
-    return all(after.values())  # from a state with finitely many words one comes to the last
+        seen.add(state)
+        if len(seen) > FEW:
+            return _goes_on(language)
+        after = {target for _, target in state.moves()}
+        if not after or state.longest < INFINITE:
+            return False  # from a state with finitely many words one comes to the last
+        todo.extend(after)
+    return True
+
+
+def _goes_on(language: Regex) -> bool:
+    """Whether each state of a language is known to lead on, as its table has it."""
+    with contextlib.suppress(TooLargeError, BudgetError):
+        table = table_of(language)
+        with table.lock:
+            table.explore_all(MAX_STATES)
+            moves = table.search.moves[: table.made]
+            return bool((moves >= 0).any(axis=1).all())
+    return False
 
 
 def _without_few(language: Regex) -> Regex:

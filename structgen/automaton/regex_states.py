@@ -109,19 +109,21 @@ class TableAutomaton(RegexAutomaton):
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""
-        found = self.search
-        if found.queue[state] == 1:
-            return
-        count = min(max(AT_ONCE, self.known), MOST_AT_ONCE)
-        room = self.made + count * len(self.classes.letters) + 1
+        if self.search.queue[state] != 1:
+            self._go_on(state, min(max(AT_ONCE, self.known), MOST_AT_ONCE))
+
+    def _go_on(self, state: int, count: int) -> None:
+        """Find the moves of a state, and of the nearest behind it, at most so many in all."""
+        found, used = self.search, self.made
+        room = used + count * len(self.classes.letters) + 1
         if room > len(self.states):
-            self.states = with_room(self.states, room, None)
+            self.states = with_room(self.states, room, None, used)
             found = self.search = found._replace(
-                moves=with_room(found.moves, room, None),
-                came=with_room(found.came, room, None),
+                moves=with_room(found.moves, room, None, used),
+                came=with_room(found.came, room, None, used),
                 table=np.full(1 << (2 * len(self.states)).bit_length(), -1, np.int32),
-                order=with_room(found.order, room, None),
-                queue=with_room(found.queue, room),
+                order=with_room(found.order, room, None, used),
+                queue=with_room(found.queue, room, used=used),
             )
             found.sizes[2] = 0
         self._find(state, count)
@@ -136,7 +138,7 @@ class TableAutomaton(RegexAutomaton):
     def explore_all(self, most: int) -> None:
         """Find the moves of all states. Raises TooLargeError when there are more than `most`."""
         while self.known < self.made <= most:
-            self.explore(int(np.flatnonzero(self.search.queue[: self.made] != 1)[0]))
+            self._go_on(int(np.flatnonzero(self.search.queue[: self.made] != 1)[0]), most)
         if self.made > most:
             raise TooLargeError
 

@@ -47,7 +47,6 @@ class ObjectPlan:
         self._counts = alt_.least > 0 or alt_.most is not None
         self._children: dict[str, Expr] = {}
         self._sizes: dict[str, int] = {}
-        self._stops: list[int] | None = None
 
     @property
     def start(self) -> Progress:
@@ -114,24 +113,27 @@ class ObjectPlan:
 
     def span(self, at: Progress) -> tuple[int, int]:
         """The range of positions in `names`, the end not included, of those that may come next."""
-        return at.position, self._stop(at.position)
+        return at.position, self._stops[at.position]
 
-    def _stop(self, position: int) -> int:
-        """Behind the first required name from `position` on."""
-        if self._stops is None:
-            stops = [len(self.names)] * (len(self.names) + 1)
-            for i in range(len(self.names) - 1, -1, -1):
-                stops[i] = i + 1 if self.names[i] in self.required else stops[i + 1]
-            self._stops = stops
-        return self._stops[position]
+    @found_once
+    def _stops(self) -> list[int]:
+        """Of each position, that behind the first required name from there on."""
+        stops = [len(self.names)] * (len(self.names) + 1)
+        for i in range(len(self.names) - 1, -1, -1):
+            stops[i] = i + 1 if self.names[i] in self.required else stops[i + 1]
+        return stops
 
-    def is_by_cell(self, at: Progress) -> bool:
+    def is_by_cell(self, at: Progress, *, alone: bool = False) -> bool:
         """Whether of a key without a name only the cell matters, and that it does not come twice.
 
         Then what was begun can always go on to a key that has not come yet, and what keys have
-        come changes nothing of what it takes to finish.
+        come changes nothing of what it takes to finish. It does where more members must come than
+        those that are required; but where a plan is `alone`, that is as much for all ways to go on.
         """
-        return self.alt.least - at.taken <= 1 and self._plenty
+        more = self.alt.least - at.taken
+        few = more <= 1 or more - len(self.missing(at)) <= 1
+        in_order = self.declared and at.position < len(self.names)
+        return self._plenty and (few or (alone and not in_order and type(self) is ObjectPlan))
 
     @found_once
     def _plenty(self) -> bool:
@@ -209,12 +211,10 @@ class ObjectPlan:
 
     def next_names(self, at: Progress) -> list[str]:
         """The names that may come next."""
-        names = self.names
         if self.declared:
-            stop = self._stop(at.position)
-            found = [names[i] for i in range(at.position, stop) if self.possible_names[i]]
+            found = [self.names[i] for i in range(*self.span(at)) if self.possible_names[i]]
         else:
-            possible = zip(names, self.possible_names, strict=True)
+            possible = zip(self.names, self.possible_names, strict=True)
             found = [n for n, ok in possible if ok and n not in at.seen]
         if self._counts:
             found = [n for n in found if self._viable(self.take(at, n))]
@@ -275,7 +275,7 @@ class ObjectPlan:
         return Progress(0, at.seen | {key}, taken, at.wanted)
 
     def _take_other(self, at: Progress, key: str) -> Progress:
-        position = len(self.names) if self.declared else 0
+        position = len(self.names) * self.declared
         return Progress(position, at.seen | {key}, at.taken + self._counts, at.wanted)
 
     def settle(self, at: Progress, _known: tuple[bool, ...]) -> Progress:

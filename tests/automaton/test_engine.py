@@ -16,6 +16,7 @@ from structgen.automaton import lexer_paths
 from structgen.automaton.engine import Engine
 from structgen.automaton.lexer_paths import ends
 from structgen.errors import BudgetError
+from structgen.spec.json_plans import ObjectPlan
 from tests.oracle import json_decider, texts_over
 
 SCHEMA: Any = {
@@ -197,3 +198,72 @@ def test_a_frame_that_could_not_begin_is_no_model_for_others(
         assert count == len(text)
         assert engine.is_accepting(pair)
     assert engine.run(at, b'"},{"a":"x"}]')[0] == sg.DEAD
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"minProperties": 3},
+        {"minProperties": 3, "additionalProperties": {"const": 10}, "properties": {"a": {}}},
+        {"minProperties": 4, "additionalProperties": {"const": 10}, "required": ["bb"],
+         "properties": {"a": {}, "bb": {}}},
+        {"minProperties": 3, "properties": {"a": {}, "b": {}, "c": {}}, "required": ["a", "b"]},
+        {"minProperties": 3, "maxProperties": 3, "patternProperties": {"^x": {"const": 1}},
+         "additionalProperties": {"const": "y"}},
+        {"minProperties": 3, "patternProperties": {"^x": {}}, "additionalProperties": False},
+        {"minProperties": 3, "oneOf": [{"required": ["x"]}, {"required": ["y"]}]},
+        {"minProperties": 3, "anyOf": [{"additionalProperties": {"const": 1}},
+                                       {"maxProperties": 4}]},
+        {"properties": {"x": {"const": 1}, "y": {"const": 2}, "zz": {}}, "minProperties": 2,
+         "not": {"additionalProperties": {"const": 1}, "properties": {"x": {}, "y": {}}}},
+        {"additionalProperties": {"minProperties": 2}, "minProperties": 2},
+    ],
+    ids=json.dumps,
+)  # fmt: skip
+def test_keys_told_apart_by_their_kind_alone_change_nothing(
+    schema: Any, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What may come next, and how short a text may get, is as if all keys were remembered."""
+    keys = ["", "x", "y", "a", "bb", "xx", "zz"]
+    members = [f'"{key}":{value}' for key in keys for value in ("1", '"y"', '{"":1,"a":1}')]
+    texts = ["{" + ",".join(chosen) + "}" for n in (2, 4) for chosen in _drawn(members, n, 12)]
+
+    def found() -> list[tuple[list[int], int]]:
+        whole = {"type": "object", **schema}
+        spec = sg.JsonSchema(whole, property_order=order, whitespace="compact")
+        machine = spec.machine()
+        engine = Engine(lambda: machine)
+        finish = engine.completions()
+        seen: list[tuple[list[int], int]] = []
+        for text in texts:
+            at = engine.start
+            for i in range(len(text)):
+                seen.append((engine.next_bytes(at), len(finish.shortest(at))))
+                at, _ = engine.run(at, text[i : i + 1].encode())
+                if at < 0:
+                    break
+        return seen
+
+    by_kind = found()
+    monkeypatch.setattr(ObjectPlan, "is_by_cell", lambda *_, **__: False)
+    assert by_kind == found()
+
+
+def _drawn(members: list[str], count: int, times: int) -> list[list[str]]:
+    """Some of the ways to choose so many members."""
+    draw = Random(count)
+    return [draw.sample(members, count) for _ in range(times)]
+
+
+def test_a_completion_compares_keys_with_the_colons_behind_them() -> None:
+    """A longer key whose value is shorter is taken where that saves a byte in all."""
+    schema = {
+        "type": "object",
+        "minProperties": 3,
+        "patternProperties": {"^x": {"const": 1}},
+        "additionalProperties": {"const": "y"},
+    }
+    engine = engine_of(schema)
+    at, _ = engine.run(engine.start, b'{"":"y","x":1,')
+    assert engine.completions().shortest(at) == b'"x!":1}'

@@ -18,6 +18,10 @@ ITEMS: list[dict[str, Any]] = [
     {"type": "string"},
     {"type": "string", "minLength": 1},
     {"type": "string", "pattern": "^[a-z]+$"},
+    {
+        "type": "string",
+        "pattern": "^[a-z]|[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]|[Cc][Oo][Rr][Ee]$",
+    },
 ]
 
 

@@ -1,0 +1,43 @@
+"""In: languages. Out: proof that those called endless never run out of words."""
+
+from __future__ import annotations
+
+import pytest
+
+from structgen.automaton import regex_endless
+from structgen.automaton.regex import Regex
+from structgen.automaton.regex_endless import endless
+from structgen.automaton.regex_syntax import parse
+
+WORD = "[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]"
+PATTERNS = [
+    "x", "^x", "^x$", "x$", "^[a-z]+$", "^[a-z]*[0-9]$", "^(ab|cd)*$", "^(ab|cd+)$", "^(?!x).*$",
+    "^[a-f]{8}-[a-f]{4}$", "^[a-z]{1,255}$", "^(?!.*foo)(?!.*bar).*baz.*$", "^(a+|b[0-9]{40})$",
+    f"^{WORD}|{WORD}s|core$", f"^({WORD}\\.)*{WORD}x?y?z?$", f"^({WORD})+(\\.{WORD}){{3}}[a-z]*$",
+    f"^(?!{WORD}$)[a-zA-Z_]+{WORD}.*$",
+]  # fmt: skip
+
+
+def runs_out(language: Regex) -> bool:
+    """Whether from somewhere in a language nothing leads on, as all its states say."""
+    seen, todo = set[Regex](), [language]
+    while todo:
+        state = todo.pop()
+        after = {target for _, target in state.moves()}
+        if not after:
+            return True
+        todo += after - seen
+        seen |= after
+    return False
+
+
+@pytest.mark.parametrize("few", [1, 5, regex_endless.FEW])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_language_is_endless_where_every_state_leads_on(
+    pattern: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether states are looked at one by one, or in a table."""
+    monkeypatch.setattr(regex_endless, "FEW", few)
+    endless.cache_clear()
+    assert endless(parse(pattern)) != runs_out(parse(pattern))
+    endless.cache_clear()
