@@ -18,6 +18,7 @@ from structgen.kernels.patterns import (
     SEARCH,
     U64,
     dropped,
+    goes_on,
     met,
     queued,
     slot_of,
@@ -77,7 +78,7 @@ def explore_blocks(nodes, after, states, search, row, start, end):  # type: igno
 
     after: int32[B, k], the nodes at which the blocks begin that may follow each, -1 for no more.
     states: uint64[S, W], the nodes of each state, plus 1, ascending, then 0. There must be room for
-    C states more for each that becomes known. row: uint64[W], scratch.
+    2 * C states more, and is used up. row: uint64[W], scratch.
     Returns -1, or a node whose moves must be known first, or TOO_NARROW when a state has more than
     W nodes. States with nodes whose moves are not known are left for later, but for `start`.
     """
@@ -89,7 +90,7 @@ def explore_blocks(nodes, after, states, search, row, start, end):  # type: igno
         return need
     tail = sizes[KNOWN] + 1
     search.order[sizes[KNOWN]] = start
-    while sizes[KNOWN] < min(end, tail) and need == -1:
+    while need == -1 and goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         if unknown(nodes.known, states[s]) >= 0:
             tail -= 1

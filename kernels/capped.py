@@ -10,8 +10,18 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.patterns import KNOWN, LISTED, MADE, SEARCH, dropped, met, queued
-from structgen.kernels.tables import GRID, U8
+from structgen.kernels.patterns import (
+    EXPLORED,
+    KNOWN,
+    LISTED,
+    MADE,
+    SEARCH,
+    dropped,
+    goes_on,
+    met,
+    queued,
+)
+from structgen.kernels.tables import GRID, I32, I64, U8
 
 UPPER, SAID = 0, 1  # columns of what is said of the states of the automaton
 MOVES, EXACT = 1, 2  # bits in the second: its moves are known, nothing shorter can end there
@@ -38,6 +48,21 @@ def nearest_ends(moves, ends, said):  # type: ignore[no-untyped-def]
             if best < said[s, UPPER]:
                 said[s, UPPER] = best
                 changed = True
+
+
+@lean(types.void(GRID, I32, EXPLORED, I32, types.int64, I64, U8))
+def bound_loops(states, order, base, place, free, loops, often):  # type: ignore[no-untyped-def]
+    """Write down what the states in `order` read again and again: `loops`, and how `often`.
+
+    As without a bound, while at most `free` characters have been read. states: int32[S, 2], a state
+    of the automaton `base` and the characters read; place: int32[B], of each of its states in its
+    order.
+    """
+    for i in range(order.shape[0]):
+        state, size = states[order[i], 0], numba.int64(states[order[i], 1])
+        left = min(max(free - size, 0), 254)
+        loops[i] = base.loops[place[state]]
+        often[i] = min(numba.int64(base.often[place[state]]), left)
 
 
 @inlined
@@ -68,7 +93,7 @@ def explore_capped(base, said, states, search, most, start, end):  # type: ignor
         return numba.int64(states[start, 0])
     tail = sizes[KNOWN] + 1
     search.order[sizes[KNOWN]] = start
-    while sizes[KNOWN] < min(end, tail) and need < 0:
+    while need < 0 and goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         at, left = states[s, 0], most - states[s, 1] - 1
         if said[at, SAID] & MOVES == 0:

@@ -14,10 +14,11 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.patterns import KNOWN, MADE, SEARCH, U64
+from structgen.kernels.patterns import EXPLORED, KNOWN, MADE, SEARCH, U64
 from structgen.kernels.tables import GRID, I32, I64, U8
 
 FAR = 32  # characters: more are seldom in one token
+LETTER_A = 0x61
 
 
 class Classes(NamedTuple):
@@ -26,30 +27,20 @@ class Classes(NamedTuple):
     low: npt.NDArray[np.int32]
     high: npt.NDArray[np.int32]
     group: npt.NDArray[np.int32]
+    letters: npt.NDArray[np.int32]
     needs: npt.NDArray[np.uint64]
 
 
-class Notes(NamedTuple):
-    """What is found of n states, with room for all of it, and room to work.
+class Work(NamedTuple):
+    """Room to work, for all S states that were made: alive, steady: uint64[S], every: uint8[S]."""
 
-    loops, often: int64 and uint8, see `automaton.regex_states.RegexAutomaton`, of all known by now,
-    of which more is found as what lies behind becomes known. stays:
-    uint8[n], whether each class leads back. first: int32[n + 1], which begins with 0, and spans:
-    int32[k, 3], as there. alive, steady: uint64[S], every: uint8[S], of all states that were made.
-    """
-
-    loops: npt.NDArray[np.int64]
-    often: npt.NDArray[np.uint8]
-    stays: npt.NDArray[np.uint8]
-    first: npt.NDArray[np.int32]
-    spans: npt.NDArray[np.int32]
     alive: npt.NDArray[np.uint64]
     steady: npt.NDArray[np.uint64]
     every: npt.NDArray[np.uint8]
 
 
-CLASSES = types.NamedTuple([I32, I32, I32, U64], Classes)
-NOTES = types.NamedTuple([I64, U8, U8, I32, GRID, U64, U64, U8], Notes)
+CLASSES = types.NamedTuple([I32, I32, I32, I32, U64], Classes)
+WORK = types.NamedTuple([U64, U64, U8], Work)
 
 
 @inlined
@@ -125,64 +116,110 @@ def reach(search, steady, often):  # type: ignore[no-untyped-def]
             often[search.order[i]] = 0
 
 
-@lean(types.void(SEARCH, CLASSES, NOTES))
-def loop_on(search, classes, notes):  # type: ignore[no-untyped-def]
+@inlined
+def loop_on(search, classes, work, out):  # type: ignore[no-untyped-def]
     """Find what the states whose moves are known read again and again: `loops` and `often`.
 
-    Either what leads back to the state, or what leads on from it while that goes well.
+    Either what leads back to the state, or what leads on from it while that goes well. Of those
+    that were known before more is found as what lies behind becomes known.
     """
     for s in range(search.sizes[MADE]):
-        notes.alive[s] = notes.steady[s] = 0
+        work.alive[s] = work.steady[s] = 0
     for i in range(search.sizes[KNOWN]):
         s = search.order[i]
-        notes.alive[s] = bits_of(search.moves, s, numba.int64(-1))
+        work.alive[s] = bits_of(search.moves, s, numba.int64(-1))
     for i in range(search.sizes[KNOWN]):
         s = search.order[i]
-        notes.steady[s] = steady_bits(search, notes.alive, s)
-    reach(search, notes.steady, notes.every)
+        work.steady[s] = steady_bits(search, work.alive, s)
+    reach(search, work.steady, work.every)
     for i in range(search.sizes[KNOWN]):
         s = numba.int64(search.order[i])
         bits = bits_of(search.moves, s, s)
         often = numba.int64(255)
-        if bits == 0 or notes.every[s] >= FAR:
-            bits = notes.steady[s]
-            often = numba.int64(notes.every[s])
+        if bits == 0 or work.every[s] >= FAR:
+            bits = work.steady[s]
+            often = numba.int64(work.every[s])
         found = numba.int64(0)
         for group in range(classes.needs.shape[0]):
             if classes.needs[group] & ~bits == 0:
                 found |= numba.int64(1) << group
-        notes.loops[i] = found
-        notes.often[i] = often
+        out.loops[i] = found
+        out.often[i] = often
 
 
-@lean(types.void(SEARCH, CLASSES, NOTES, types.int64))
-def spell(search, classes, notes, done):  # type: ignore[no-untyped-def]
-    """Write down the `spans` of the states order[done] and behind, and which stay what they are.
+@inlined
+def spell(search, classes, out, i):  # type: ignore[no-untyped-def]
+    """Write down the `spans` of state order[i]. Neighbours with one target are one span."""
+    s = search.order[i]
+    begin = numba.int64(out.first[i])
+    used = begin
+    for j in range(classes.low.shape[0]):
+        target = search.moves[s, classes.group[j]]
+        if target < 0:
+            continue
+        last = used - 1
+        low, high = classes.low[j], classes.high[j]
+        if used > begin and out.spans[last, 2] == target and out.spans[last, 1] == low - 1:
+            out.spans[last, 1] = high
+        else:
+            out.spans[used, 0] = low
+            out.spans[used, 1] = high
+            out.spans[used, 2] = target
+            used += 1
+    out.order[i] = s
+    out.first[i + 1] = used
 
-    Neighbours with one target are one span.
+
+@lean(types.void(SEARCH, CLASSES, WORK, EXPLORED, I64))
+def note(search, classes, work, out, told):  # type: ignore[no-untyped-def]
+    """Write down in `out` what has been found, of which there is room for all; `ends` is known.
+
+    told: int64[4], how many states were made before, and known; whether each character is in a
+    class; whether it is to be found out what the states read again and again.
     """
-    used = 0
-    for i in range(done, search.sizes[KNOWN]):
+    made, known, total, loops = told[0], told[1], told[2], told[3]
+    for s in range(made, search.sizes[MADE]):
+        out.came[s, 0] = search.came[s, 0]
+        out.came[s, 1] = classes.letters[search.came[s, 1]]
+        out.endless[s] = 0
+    for i in range(known, search.sizes[KNOWN]):
+        spell(search, classes, out, i)
         s = search.order[i]
-        stays = True
-        for k in range(search.moves.shape[1]):
-            stays = stays and search.moves[s, k] == s
-        notes.stays[i - done] = stays
-        begin = used
-        for j in range(classes.low.shape[0]):
-            target = search.moves[s, classes.group[j]]
-            if target < 0:
-                continue
-            last = used - 1
-            low, high = classes.low[j], classes.high[j]
-            if used > begin and notes.spans[last, 2] == target and notes.spans[last, 1] == low - 1:
-                notes.spans[last, 1] = high
-            else:
-                notes.spans[used, 0] = low
-                notes.spans[used, 1] = high
-                notes.spans[used, 2] = target
-                used += 1
-        notes.first[i - done + 1] = used
+        if total and out.ends[s] != 0:
+            stays = True
+            for k in range(search.moves.shape[1]):
+                stays = stays and search.moves[s, k] == s
+            out.endless[s] = stays
+    if loops:
+        loop_on(search, classes, work, out)
+
+
+@lean(types.void(EXPLORED, GRID, I64, *[types.int64] * 2))
+def count_on(out, ranges, bounds, known, end):  # type: ignore[no-untyped-def]
+    """Write down what leads on from states `known` to `end` - 1, by how many characters are read.
+
+    ranges: int32[k, 2], all characters. bounds: int64[2], fewest and most of a text, -1 for any
+    number. States up to `known` have been made.
+    """
+    least, most = bounds[0], bounds[1]
+    last = least if most < 0 else most
+    used = out.first[known]
+    for s in range(known, end):
+        to = s + 1 if s < last else s if most < 0 else -1
+        if to > s:
+            out.came[to, 0] = s
+            out.came[to, 1] = LETTER_A
+            out.ends[to] = to >= least
+            out.endless[to] = to >= least and most < 0
+        for k in range(ranges.shape[0] if to >= 0 else 0):
+            out.spans[used, 0] = ranges[k, 0]
+            out.spans[used, 1] = ranges[k, 1]
+            out.spans[used, 2] = to
+            used += 1
+        out.order[s] = s
+        out.first[s + 1] = used
+        out.often[s] = 255 if most < 0 else min(most - s, 254)
+        out.loops[s] = -1 if to >= 0 else 0
 
 
 @lean(types.void(*[I32] * 5, U64))

@@ -44,6 +44,7 @@ from structgen.kernels.patterns import (
     SEARCH,
     U64,
     dropped,
+    goes_on,
     met,
     queued,
     slot_of,
@@ -145,7 +146,7 @@ def explore_numbers(rules, digits, kinds, room, row, states, search, start, coun
     end = sizes[KNOWN] + count
     tail = sizes[KNOWN] + 1
     search.order[sizes[KNOWN]] = start
-    while sizes[KNOWN] < min(end, tail):
+    while goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         taken(states[s], room[0])
         for k in range(kinds.shape[0]):

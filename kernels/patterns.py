@@ -73,10 +73,12 @@ class Explored(NamedTuple):
     ends: npt.NDArray[np.uint8]
     loops: npt.NDArray[np.int64]
     often: npt.NDArray[np.uint8]
+    came: npt.NDArray[np.int32]
+    endless: npt.NDArray[np.uint8]
 
 
 SEARCH = types.NamedTuple([GRID, GRID, I32, I32, U8, I64], Search)
-EXPLORED = types.NamedTuple([I32, I32, GRID, U8, I64, U8], Explored)
+EXPLORED = types.NamedTuple([I32, I32, GRID, U8, I64, U8, GRID, U8], Explored)
 
 
 @inlined
@@ -113,6 +115,13 @@ def met(search, s, k, slot):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def goes_on(search, end, tail):  # type: ignore[no-untyped-def]
+    """Whether a state waits whose moves are not known, and there is room for all behind it."""
+    known, made = search.sizes[KNOWN], search.sizes[MADE]
+    return known < min(end, tail) and made + search.moves.shape[1] <= search.moves.shape[0]
+
+
+@inlined
 def queued(search, s, tail):  # type: ignore[no-untyped-def]
     """Write down that the moves of state s are known; the new end of the queue of states."""
     search.queue[s] = 1
@@ -136,11 +145,11 @@ def dropped(search, tail):  # type: ignore[no-untyped-def]
 
 @lean(types.void(BITS, U64, BITS, SEARCH, BITS, *[types.int64] * 2))
 def explore(follow, classes, states, search, rows, start, count):  # type: ignore[no-untyped-def]
-    """Find the moves of state `start` and of others behind it, the nearest `count`.
+    """Find the moves of state `start` and of others behind it, at most the nearest `count`.
 
     follow: uint64[n + 1, W], for each position the bits of those that may come next. classes:
     uint64[n + 1], the bits of the classes that each position reads. states: uint64[S, W], what each
-    state is. There must be room for C * `count` more. rows: uint64[C, W], scratch.
+    state is. There must be room for C more, and is used up. rows: uint64[C, W], scratch.
     """
     width = states.shape[1]
     one = numba.uint64(1)
@@ -150,7 +159,7 @@ def explore(follow, classes, states, search, rows, start, count):  # type: ignor
     end = sizes[KNOWN] + count
     tail = sizes[KNOWN] + 1
     search.order[sizes[KNOWN]] = start
-    while sizes[KNOWN] < min(end, tail):
+    while goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         rows[:] = 0
         for p in range(1, follow.shape[0]):
@@ -218,7 +227,7 @@ def explore_counted(base, longer, bounds, states, search, start, count):  # type
     end = sizes[KNOWN] + count
     tail = sizes[KNOWN] + 1
     search.order[sizes[KNOWN]] = start
-    while sizes[KNOWN] < min(end, tail):
+    while goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         size = numba.int64(states[s, 1]) + 1
         if most < 0:

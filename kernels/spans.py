@@ -160,17 +160,25 @@ def fill_text(t, q):  # type: ignore[no-untyped-def]
             elif quoted:
                 escapable = True
         escapable = escapable or (quoted and flags & ESCAPES != 0)
+    behind_whole, whole, width = numba.int64(-1), numba.int64(-1), 0  # as for the lead before
+    begin = first
     for lead in range(0xC2, 0xF5):
         more = 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
         size = numba.int64(1) << (6 * more)
         base = size * (lead - (0xC0 if more == 1 else 0xE0 if more == 2 else 0xF0))
         lo = max(base, 0x80 if more == 1 else 0x800 if more == 2 else ASTRAL)
-        begin = behind(t, first, last, lo)
+        begin = behind(t, begin, last, lo)
         if begin == last:
             break
+        inside = lo == base and t.spans[begin, 0] <= lo and t.spans[begin, 1] >= base + size - 1
+        if inside and more == width and t.spans[begin, 2] == behind_whole:
+            t.rows[q, lead] = whole
+            continue
         used = block(t, begin, last, lo, base + size - 1, base, numba.int64(0))
         if used > 0:
             t.rows[q, lead] = shared(t, q, SPANS_DIGITS, more, used, lead)
+            if inside:
+                behind_whole, whole, width = numba.int64(t.spans[begin, 2]), t.rows[q, lead], more
     if escapable:
         t.rows[q, BACKSLASH] = added(t, q, SPANS_ESCAPE, 0, BACKSLASH)
     if label >= 0:

@@ -123,10 +123,9 @@ class CountedAutomaton(TableAutomaton):
         """As without the bounds, as long as some text can end between them from anywhere."""
         if self._free < 0:
             return False
-        state, size = self.states[order].T
-        place = self._place[state]
-        often[:] = np.minimum(self._base.often[place], np.clip(self._free - size, 0, 254))
-        loops[:] = self._base.loops[place]
+        kernels("capped").bound_loops(
+            self.states, order, self._base.explored(), self._place, self._free, loops, often
+        )
         return True
 
 

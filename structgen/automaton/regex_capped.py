@@ -110,15 +110,12 @@ class CappedAutomaton(TableAutomaton):
 
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
         """As without the limit, as long as a text can end within it from wherever that leads."""
-        state, size = self.states[order].T
         base, k = self._base, self._k
         with base.lock:
             place = np.empty(base.made, np.int32)  # of each state of `base` in its order
             place[base.order[: base.known]] = np.arange(base.known)
             known = (self._said[:, k.SAID] & k.MOVES) != 0
             wait = int(self._said[known, k.UPPER].max(initial=0))
-            often[:] = np.minimum(
-                base.often[place[state]], np.clip(self._most - wait - size, 0, 254)
-            )
-            loops[:] = base.loops[place[state]]
+            free = self._most - wait
+            k.bound_loops(self.states, order, base.explored(), place, free, loops, often)
         return True

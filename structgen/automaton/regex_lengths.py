@@ -8,9 +8,10 @@ from structgen.automaton.charset import ALL
 from structgen.automaton.regex_base import INFINITE, Regex
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_states import RegexAutomaton
+from structgen.jit import kernels
 
 AT_ONCE = 16  # states whose moves are written down together: few tokens are longer
-_MANY = 255  # characters: any number may follow
+_RANGES = np.array(ALL.ranges, np.int32)
 
 
 class LengthAutomaton(RegexAutomaton):
@@ -19,21 +20,17 @@ class LengthAutomaton(RegexAutomaton):
     def __init__(self, span: Regex) -> None:
         """`span`: see `regex_nodes.is_span`."""
         super().__init__(ends=span.nullable)
-        _, self._low, self._high = counted(span)
-        self._last = self._low if self._high == INFINITE else self._high
+        _, low, high = counted(span)
+        endless = high == INFINITE
+        self._last = low if endless else high
+        self._bounds = np.array([low, -1 if endless else high], np.int64)
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and those behind it."""
         begin, end = self.known, min(state + AT_ONCE, self._last + 1)
         if state < begin:
             return
-        endless = self._high == INFINITE
-        order = np.arange(begin, end, dtype=np.int32)
-        made = np.arange(self.made, min(end, self._last) + 1, dtype=np.int32)
-        came = np.stack([made - 1, np.full_like(made, ord("a"))], 1)
-        self._make(came, made >= self._low, endless & (made >= self._low))
-        left = np.full(len(order), _MANY) if endless else np.minimum(self._high - order, _MANY - 1)
-        behind = np.where(order < self._last, order + 1, order if endless else -1)
-        spans = np.array([(*pair, to) for to in behind if to >= 0 for pair in ALL.ranges])
-        counts = len(ALL.ranges) * (behind >= 0)
-        self._know(order, np.where(left > 0, -1, 0), left, counts, spans.reshape(-1, 3))
+        made = min(end, self._last) + 1
+        self._make_room(made, end, len(_RANGES) * (end - begin))
+        kernels("notes").count_on(self.explored(), _RANGES, self._bounds, begin, end)
+        self.made, self.known = made, end

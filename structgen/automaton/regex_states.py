@@ -56,19 +56,39 @@ class RegexAutomaton(ABC):
     def _make(self, came: Numbers, ends: Numbers, endless: Numbers) -> None:
         """Number further states."""
         begin, end = self.made, self.made + len(ends)
-        if end > len(self.came):
-            self.came = with_room(self.came, end)
-            self.ends = with_room(self.ends, end)
-            self.endless = with_room(self.endless, end)
+        self._make_room(end, self.known)
         self.came[begin:end] = came
         self.ends[begin:end] = ends
         self.endless[begin:end] = endless
         self.made = end
 
+    def _make_room(self, made: int, known: int, spans: int = 0) -> None:
+        """See to it that there is room for so many states, and so many more spans."""
+        if made > len(self.came):
+            self.came = with_room(self.came, made)
+            self.ends = with_room(self.ends, made)
+            self.endless = with_room(self.endless, made)
+        if known > len(self.order):
+            self.order = with_room(self.order, known)
+            self.loops = with_room(self.loops, known)
+            self.often = with_room(self.often, known)
+            self.first = with_room(self.first, len(self.order) + 1)
+        if spans:
+            spans += int(self.first[self.known])
+            self.spans = with_room(self.spans, spans, None)
+
     def explored(self) -> Any:
-        """What is known, for kernels: `kernels.patterns.Explored`."""
-        make = kernels("patterns").Explored
-        return make(self.order, self.first, self.spans, self.ends, self.loops, self.often)
+        """All of that for kernels: `kernels.patterns.Explored`."""
+        return kernels("patterns").Explored(
+            self.order,
+            self.first,
+            self.spans,
+            self.ends,
+            self.loops,
+            self.often,
+            self.came,
+            self.endless,
+        )
 
     def _know(
         self, order: Numbers, loops: Numbers, often: Numbers, counts: Numbers, spans: Numbers
@@ -76,16 +96,11 @@ class RegexAutomaton(ABC):
         """Write down what leads on from further states; counts: how many of the spans of each."""
         begin, end = self.known, self.known + len(order)
         at = int(self.first[begin])
-        if end > len(self.order):
-            self.order = with_room(self.order, end)
-            self.loops = with_room(self.loops, end)
-            self.often = with_room(self.often, end)
-        self.first = with_room(self.first, end + 1)
+        self._make_room(self.made, end, len(spans))
         self.order[begin:end] = order
         self.loops[begin:end] = loops
         self.often[begin:end] = often
         self.first[begin + 1 : end + 1] = at + np.cumsum(counts)
-        self.spans = with_room(self.spans, at + len(spans))
         if len(spans):
             self.spans[at : at + len(spans)] = spans
         self.known = end
@@ -97,6 +112,9 @@ class TableAutomaton(RegexAutomaton):
     def __init__(self, start: npt.NDArray[Any], classes: PositionClasses, *, ends: bool) -> None:
         super().__init__(ends=ends)
         self.classes = classes
+        self._given = kernels("notes").Classes(
+            classes.low, classes.high, classes.group, classes.letters, classes.needs
+        )
         self.states = start[None]
         self.search = kernels("patterns").Search(
             moves=np.zeros((1, len(classes.letters)), np.int32),
@@ -115,7 +133,7 @@ class TableAutomaton(RegexAutomaton):
     def _go_on(self, state: int, count: int) -> None:
         """Find the moves of a state, and of the nearest behind it, at most so many in all."""
         found, used = self.search, self.made
-        room = used + count * len(self.classes.letters) + 1
+        room = used + 2 * (count + len(self.classes.letters))
         if room > len(self.states):
             self.states = with_room(self.states, room, None, used)
             found = self.search = found._replace(
@@ -127,7 +145,7 @@ class TableAutomaton(RegexAutomaton):
             )
             found.sizes[2] = 0
         self._find(state, count)
-        self._note(self.made, self.known)
+        self._note()
 
     def widen(self) -> None:
         """Make room for twice as many numbers in what each state is."""
@@ -144,38 +162,29 @@ class TableAutomaton(RegexAutomaton):
 
     @abstractmethod
     def _find(self, state: int, count: int) -> None:
-        """Find the moves of a state, and of others behind it, at most so many in all."""
+        """Find the moves of a state, and of others behind it, at most so many in all.
+
+        Those behind it only as far as there is room for the states that they lead to.
+        """
 
     @abstractmethod
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         """Whether the text may end in states `begin` to `end` - 1."""
 
-    def _note(self, made: int, done: int) -> None:
-        """Write down what the kernel has found behind the first `made` and `done` states."""
-        classes, (now, known, _) = self.classes, self.search.sizes.tolist()
-        came = self.search.came[made:now]
-        came[:, 1] = classes.letters[came[:, 1]]
-        self._make(came, self._endings(made, now), np.zeros(now - made, np.uint8))
-        order, k, count = self.search.order[done:known], kernels("notes"), known - done
-        notes = k.Notes(
-            loops=np.empty(known, np.int64),
-            often=np.empty(known, np.uint8),
-            stays=np.empty(count, np.uint8),
-            first=np.zeros(count + 1, np.int32),
-            spans=np.empty((count * len(classes.low), 3), np.int32),
-            alive=np.empty(now, np.uint64),
-            steady=np.empty(now, np.uint64),
-            every=np.empty(now, np.uint8),
-        )
-        given = k.Classes(classes.low, classes.high, classes.group, classes.needs)
-        k.spell(self.search, given, notes, done)
-        if classes.total:
-            self.endless[order] = (notes.stays != 0) & (self.ends[order] != 0)
-        loops, often = notes.loops[done:], notes.often[done:]
-        if not self._knows_loops(order, loops, often):
-            k.loop_on(self.search, given, notes)
-            self.loops[:done], self.often[:done] = notes.loops[:done], notes.often[:done]
-        self._know(order, loops, often, np.diff(notes.first), notes.spans[: notes.first[-1]])
+    def _note(self) -> None:
+        """Write down what the kernel has found."""
+        made, known, k = self.made, self.known, kernels("notes")
+        now, done, _ = self.search.sizes.tolist()
+        self._make_room(now, done, (done - known) * len(self.classes.low))
+        self.ends[made:now] = self._endings(made, now)
+        order = self.search.order[known:done]
+        loops = not self._knows_loops(order, self.loops[known:done], self.often[known:done])
+        room = now if loops else 0
+        bits = np.empty((2, room), np.uint64)
+        work = k.Work(alive=bits[0], steady=bits[1], every=np.empty(room, np.uint8))
+        told = np.array([made, known, self.classes.total, loops], np.int64)
+        k.note(self.search, self._given, work, self.explored(), told)
+        self.made, self.known = now, done
 
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
         """Write down what states read again and again and how often, if that is known already."""

@@ -41,9 +41,10 @@ class Entered:
         self._written = 0  # of how many states it is written down what leads on from them
         self._free = -1  # the number of those that any text may follow, described elsewhere
         self._label = -1
-        end = text.role.end(_with(text, EPSILON).vector)
+        found = text.role.end(_with(text, EPSILON).vector)
+        self._end = found.label if isinstance(found, End) else None
         #: the same in all engines that have entered the same automaton in the same role
-        self.kind = automaton, text.role, end.label if isinstance(end, End) else None
+        self.kind = automaton, text.role, self._end
         self.numbers = np.array([q], np.int32)
 
     def go_on(self, numbers: Numbering, state: int) -> None:
@@ -96,23 +97,20 @@ class Entered:
 
     def _find_label(self, numbers: Numbering, begin: int, end: int) -> None:
         """Number the label with which the text ends, where that is first possible."""
-        if self._label >= 0:
+        if self._label >= 0 or self._end is None:
             return
         states = self._automaton.order[begin:end]
         ending = states[self._automaton.ends[states] != 0]
         if len(ending):
-            role = self._text.role
-            found = role.end(_with(self._text, EPSILON).vector)
-            if isinstance(found, End):
-                place = QUOTE if role.quoted else BEFORE
-                self._label = numbers.label_id(found.label, (int(self.numbers[ending[0]]), place))
+            place = QUOTE if self._text.role.quoted else BEFORE
+            self._label = numbers.label_id(self._end, (int(self.numbers[ending[0]]), place))
 
 
 def _loops(numbers: Numbering) -> Any:
     """What lexer states read again and again: `kernels.loops.Loops`, with room for all of them."""
     room = len(numbers.tables.filled)
-    groups, often = (with_room(part, room) for part in numbers.loops)
-    numbers.loops = numbers.loops._replace(groups=groups, often=often)
+    if room > len(numbers.loops.often):
+        numbers.loops = type(numbers.loops)(*(with_room(part, room) for part in numbers.loops))
     return numbers.loops
 
 
