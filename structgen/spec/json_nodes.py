@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from structgen.automaton.number_sets import number_intersection
 from structgen.automaton.numbers import JSON_NUMBER
 from structgen.automaton.regex import ANY, EMPTY, Regex, alt, intersect
+from structgen.automaton.regex_base import intern_in
 from structgen.errors import BudgetError
 from structgen.once import found_once
 from structgen.spec.json_exprs import TRUE, Expr, conjoin, contradictory, implied
@@ -24,7 +26,7 @@ MAX_ALTERNATIVES = 4096  # per JSON type of one node
 MAX_COMPARED = 1000  # alternatives that are compared with each other
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Group:
     """`properties`, `patternProperties`, `additionalProperties`, `propertyNames` of one schema."""
 
@@ -37,6 +39,14 @@ class Group:
     def is_by_name(self) -> bool:
         """Whether names are all that tells keys apart."""
         return not self.patterns and self.keys is ANY
+
+
+_groups: WeakValueDictionary[tuple[str | Regex, Expr], Group] = WeakValueDictionary()
+
+
+def _group_of(said: tuple[str | Regex, Expr]) -> Group:
+    keys, child = said
+    return Group({keys: child}) if isinstance(keys, str) else Group({}, ((keys, child),))
 
 
 class Member(NamedTuple):
@@ -189,7 +199,8 @@ def either(nodes: list[Node], location: str = "") -> Node:
         return nodes[0]
     arrays = tuple(dict.fromkeys(a for n in nodes for a in n.arrays))
     objects = tuple(dict.fromkeys(o for n in nodes for o in n.objects))
-    if any(n is ANYTHING for n in nodes) and not _annotated(arrays, objects):
+    says_more = any(map(_said, arrays)) or any(map(_said, objects))  # than which values fit
+    if not says_more and any(n is ANYTHING for n in nodes):
         return ANYTHING
     check_count(max(len(arrays), len(objects)), location)
     return Node(
@@ -201,11 +212,6 @@ def either(nodes: list[Node], location: str = "") -> Node:
         arrays,
         objects,
     )
-
-
-def _annotated(arrays: tuple[ArrayAlt, ...], objects: tuple[ObjectAlt, ...]) -> bool:
-    """Whether some alternative says more than which values fit."""
-    return any(map(_said, arrays)) or any(map(_said, objects))
 
 
 def check_count(count: int, location: str) -> None:
@@ -297,10 +303,10 @@ def simplified(o: ObjectAlt) -> ObjectAlt | None:
         if single is None:
             return o if left == o.clauses else replace(o, clauses=left)
         key, child = single.keys, single.child
-        group = Group({key: child}) if isinstance(key, str) else Group({}, ((key, child),))
+        group = intern_in(_groups, (key, child), _group_of)  # so that the same is said once
         o = replace(
             o,
-            groups=o.groups if child == TRUE else (*o.groups, group),
+            groups=o.groups if child == TRUE or group in o.groups else (*o.groups, group),
             required=tuple(dict.fromkeys((*o.required, key)))
             if isinstance(single, Member) and isinstance(key, str)
             else o.required,

@@ -6,7 +6,7 @@ finish it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from structgen.automaton.words import is_spellable
 from structgen.spec.json_clauses import Pending, pending
@@ -49,6 +49,7 @@ class Settling:
         self._values: dict[str, dict[Clause | None, bool]] = {}  # see `_may_settle`
         self._claimable: dict[tuple[str, Expr], bool] = {}  # see `_may_claim`
         self._passed: dict[Clause, int] = {}  # the first name of which all must fit, by clause
+        self._look_at(())
 
     def case(self, clause: Clause, key: str) -> Pending | None:
         """See `json_clauses.pending`."""
@@ -72,35 +73,49 @@ class Settling:
 
     def settles(self, at: Progress) -> bool:
         """Whether all clauses can be settled by what is still to come, or is left out."""
-        return not self._unsettled(at.wanted, at)
+        firm = [clause for clause in at.wanted if not self._stays[clause]]
+        return not self._unsettled(firm, at, at.wanted)
 
     def goes_on(self, at: Progress, key: str) -> bool:
         """Whether a member may come, and the clauses can be settled then.
 
         Seen where its value has to settle one of them at most. Not all that can go on is seen here.
         """
-        of: dict[Clause, Clause] = {}  # of what is left of each that the member concerns
-        open_: list[Clause] = []
-        for clause in at.wanted:
-            if (key in clause.by_key or clause.by_kind) and not self.is_over(clause, key):
-                case = self.case(clause, key)
-                if case is not None:
-                    of[case.rest] = clause
-                    open_.append(case.rest)
-            else:
-                open_.append(clause)
-        left = self._unsettled(open_, self._plan.take(at, key))
+        if at.wanted is not self._wanted:
+            self._look_at(at.wanted)
+        met = [*self._by_key.get(key, ()), *self._by_kind]
+        met = [clause for clause in met if not self.is_over(clause, key)]
+        cases = ((clause, self.case(clause, key)) for clause in met)
+        of = {case.rest: clause for clause, case in cases if case is not None}
+        firm = [clause for clause in self._firm if clause not in met]
+        firm += [rest for rest in of if not self._stays[rest]]
+        others = (clause for clause in (*at.wanted, *of) if clause not in met)
+        left = self._unsettled(firm, self._plan.take(at, key), others) if firm else []
         if not left:
             return self._may_settle(None, key)
         return len(left) == 1 and left[0] in of and self._may_settle(of[left[0]], key)
 
-    def _unsettled(self, clauses: Sequence[Clause], at: Progress) -> list[Clause]:
-        """Those of some clauses of which it is not plain that they can be settled."""
-        stays = self._stays
-        left = [c for c in clauses if not stays[c] and not self._may_differ(c, at)]
+    def _look_at(self, wanted: tuple[Clause, ...]) -> None:
+        """Find which of some clauses concern which keys, once for all keys that may come next."""
+        self._wanted = wanted
+        self._by_key: dict[str, list[Clause]] = {}
+        for clause in wanted:
+            for key in clause.by_key:
+                self._by_key.setdefault(key, []).append(clause)
+        self._by_kind = [clause for clause in wanted if clause.by_kind]
+        self._firm = [clause for clause in wanted if not self._stays[clause]]
+
+    def _unsettled(
+        self, firm: list[Clause], at: Progress, clauses: Iterable[Clause]
+    ) -> list[Clause]:
+        """Those of some clauses of which it is not plain that they can be settled.
+
+        firm: those that leaving a key out does not settle.
+        """
+        left = [clause for clause in firm if not self._may_differ(clause, at)]
         claimed: set[str] = set()
         still = [clause for clause in left if not self._claims(clause, at, claimed)]
-        if claimed and any(stays[c] and not self._stays_without(c, claimed) for c in clauses):
+        if claimed and any(self._stays[c] and not self._stays_without(c, claimed) for c in clauses):
             return left
         return still
 

@@ -7,12 +7,15 @@ finished and is valid then.
 from __future__ import annotations
 
 import json
+from itertools import product
 from random import Random
 from typing import Any
 
 import pytest
 
 import structgen as sg
+from structgen.automaton.engine import Engine
+from structgen.automaton.json_frames import JsonFrame
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from tests import laws
 from tests.oracle import DIALECTS, json_decider
@@ -187,3 +190,25 @@ def test_work_beyond_the_limits_is_refused_by_name() -> None:
     with pytest.raises(BudgetError) as caught:
         sg.compile(sg.JsonSchema({"allOf": [*conditions, {"not": {"allOf": branches}}]}), BYTES)
     assert caught.value.location.startswith("#")
+
+
+def test_what_is_asked_twice_is_no_alternative_of_its_own() -> None:
+    """None of five, or two of them: as many alternatives as there are ways to say so."""
+    five = [
+        {"type": "object", "properties": {k: {"type": "string"}}, "required": [k]} for k in "abcde"
+    ]
+    schema = {"not": {"oneOf": five}}
+    engine = sg.JsonSchema(schema, property_order="any", whitespace="compact").automaton()
+    assert isinstance(engine, Engine)
+    at, _ = engine.run(engine.start, b"{")
+    frame = engine.frame_at(at & 0xFFFFFFFF)
+    assert isinstance(frame, JsonFrame)
+    assert len(frame.threads) < 50
+    constraint = sg.compile(sg.JsonSchema(schema, property_order="any"), BYTES)
+    texts = [
+        json.dumps(dict(zip("abcde", values, strict=True)) | {"f": 1}, separators=(",", ":"))
+        for values in product(["x", 1], repeat=5)
+    ]
+    texts += [text.replace('"a":"x",', "").replace('"c":"x",', "") for text in texts]
+    decide = json_decider({"$schema": DIALECTS[2020], **schema})
+    laws.accepts_exactly(constraint, [text.encode() for text in texts], decide)
