@@ -78,7 +78,7 @@ def explore_blocks(nodes, after, states, search, row, start, end):  # type: igno
 
     after: int32[B, k], the nodes at which the blocks begin that may follow each, -1 for no more.
     states: uint64[S, W], the nodes of each state, plus 1, ascending, then 0. There must be room for
-    2 * C states more, and is used up. row: uint64[W], scratch.
+    2 * C states more; others are found as far as it lasts. row: uint64[W], scratch.
     Returns -1, or a node whose moves must be known first, or TOO_NARROW when a state has more than
     W nodes. States with nodes whose moves are not known are left for later, but for `start`.
     """

@@ -128,7 +128,7 @@ def whole_ends(rule, low, high):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def goes_on(rule, low, high):  # type: ignore[no-untyped-def]
+def takes_point(rule, low, high):  # type: ignore[no-untyped-def]
     """Whether a point may follow such whole digits."""
     if rule[POINT] == 0 or low > 0 or low < ~0:
         return False
@@ -141,7 +141,7 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
     """Read a character as part of a plain decimal."""
     phase, low, high = at[PLAIN], at[LOW], at[HIGH]
     if kind == DOT:
-        if (phase == WHOLE or phase == AFTER_ZERO) and goes_on(rule, low, high):
+        if (phase == WHOLE or phase == AFTER_ZERO) and takes_point(rule, low, high):
             free = rule[MULTIPLES] != 0
             to[PLAIN] = AFTER_POINT
             to[LOW] = 0 if low == ~0 and not free else FREE
@@ -169,7 +169,7 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
         if rule[WHOLE_LOW] > 0:
             return
         high = 0 if rule[WHOLE_HIGH] > 0 else high
-        if whole_ends(rule, low, high) or goes_on(rule, low, high):
+        if whole_ends(rule, low, high) or takes_point(rule, low, high):
             to[PLAIN], to[LOW], to[HIGH] = AFTER_ZERO, low, high
     elif phase == START or phase == WHOLE:
         bound = numba.int64(digits[OF_WHOLE_LOW, rule[WHOLE_LOW] - ~low]) if low < ~0 else 0

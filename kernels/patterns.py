@@ -149,7 +149,8 @@ def explore(follow, classes, states, search, rows, start, count):  # type: ignor
 
     follow: uint64[n + 1, W], for each position the bits of those that may come next. classes:
     uint64[n + 1], the bits of the classes that each position reads. states: uint64[S, W], what each
-    state is. There must be room for C more, and is used up. rows: uint64[C, W], scratch.
+    state is. There must be room for C more; others are found as far as it lasts. rows:
+    uint64[C, W], scratch.
     """
     width = states.shape[1]
     one = numba.uint64(1)
