@@ -13,15 +13,13 @@ from structgen.kernels.flags import inlined, lean
 from structgen.kernels.patterns import (
     BITS,
     KNOWN,
-    LISTED,
-    MADE,
     SEARCH,
     U64,
+    behind,
     dropped,
     goes_on,
-    met,
+    queue_from,
     queued,
-    slot_of,
 )
 from structgen.kernels.tables import GRID, I32, U8
 
@@ -82,14 +80,11 @@ def explore_blocks(nodes, after, states, search, row, start, end):  # type: igno
     Returns -1, or a node whose moves must be known first, or TOO_NARROW when a state has more than
     W nodes. States with nodes whose moves are not known are left for later, but for `start`.
     """
-    sizes = search.sizes
-    for s in range(sizes[LISTED], sizes[MADE]):
-        search.table[slot_of(states, search.table, states[s])] = s
     need = unknown(nodes.known, states[start])
     if need >= 0:
         return need
-    tail = sizes[KNOWN] + 1
-    search.order[sizes[KNOWN]] = start
+    sizes = search.sizes
+    tail = queue_from(states, search, start)
     while need == -1 and goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         if unknown(nodes.known, states[s]) >= 0:
@@ -113,15 +108,7 @@ def explore_blocks(nodes, after, states, search, row, start, end):  # type: igno
             if not fits:
                 need = TOO_NARROW
                 break
-            found = numba.int64(-1)
-            if row[0] != 0:
-                i = slot_of(states, search.table, row)
-                found = numba.int64(search.table[i])
-                if found < 0:
-                    found = met(search, s, k, i)
-                    for w in range(row.shape[0]):
-                        states[found, w] = row[w]
-            search.moves[s, k] = found
+            search.moves[s, k] = behind(states, search, row, s, k) if row[0] != 0 else -1
         if need == -1:
             tail = queued(search, s, tail)
     dropped(search, tail)

@@ -15,6 +15,8 @@ from structgen.kernels.numbers import (
     HIGH,
     LOW,
     MINUS,
+    N_POWER,
+    N_START,
     NOUGHT,
     OPEN_LOW,
     PART_LOW,
@@ -39,15 +41,13 @@ from structgen.kernels.numbers import (
 from structgen.kernels.patterns import (
     BITS,
     KNOWN,
-    LISTED,
-    MADE,
     SEARCH,
     U64,
+    behind,
     dropped,
     goes_on,
-    met,
+    queue_from,
     queued,
-    slot_of,
 )
 from structgen.kernels.tables import U8
 
@@ -73,7 +73,7 @@ def begun(rule, to):  # type: ignore[no-untyped-def]
         to[LOW] = 0
     to[HIGH] = ~rule[WHOLE_HIGH] if rule[WHOLE_HIGH] >= 0 else ANY_NUMBER
     to[TENS] = S_START if rule[SCIENTIFIC] != 0 else -1
-    to[NOUGHT] = 0 if rule[ZERO] != 0 else -1
+    to[NOUGHT] = N_START if rule[ZERO] != 0 else -1
 
 
 @inlined
@@ -140,27 +140,15 @@ def explore_numbers(rules, digits, kinds, room, row, states, search, start, coun
     kinds: int8[C], what the characters of each class are: digits, or `kernels.numbers.DOT` and
     those behind it. room, row: scratch, as in `first_state`. states: uint64[S, WIDTH].
     """
-    sizes = search.sizes
-    for s in range(sizes[LISTED], sizes[MADE]):
-        search.table[slot_of(states, search.table, states[s])] = s
-    end = sizes[KNOWN] + count
-    tail = sizes[KNOWN] + 1
-    search.order[sizes[KNOWN]] = start
+    end = search.sizes[KNOWN] + count
+    tail = queue_from(states, search, start)
     while goes_on(search, end, tail):
-        s = search.order[sizes[KNOWN]]
+        s = search.order[search.sizes[KNOWN]]
         taken(states[s], room[0])
         for k in range(kinds.shape[0]):
             after(rules, digits, room[0], numba.int64(kinds[k]), room[1])
-            target = numba.int64(-1)
-            if is_alive(room[1]):
-                written(room[1], row)
-                i = slot_of(states, search.table, row)
-                target = numba.int64(search.table[i])
-                if target < 0:
-                    target = met(search, s, k, i)
-                    for w in range(WIDTH):
-                        states[target, w] = row[w]
-            search.moves[s, k] = target
+            written(room[1], row)
+            search.moves[s, k] = behind(states, search, row, s, k) if is_alive(room[1]) else -1
         tail = queued(search, s, tail)
     dropped(search, tail)
 
@@ -172,5 +160,5 @@ def number_ends(rules, room, states, ends, begin):  # type: ignore[no-untyped-de
     for i in range(ends.shape[0]):
         taken(states[begin + i], at)
         rule = rules[max(at[SIDE], 1) - 1]
-        found = ends_plain(rule, at) or ends_exponent(at) or at[NOUGHT] == 6
+        found = ends_plain(rule, at) or ends_exponent(at) or at[NOUGHT] == N_POWER
         ends[i] = 1 if found else 0

@@ -34,16 +34,17 @@ FAR_LOW, DIGITS_LOW, FAR_HIGH, DIGITS_HIGH = 10, 11, 12, 13  #: power of ten of 
 SHIFT = 14  #: how far the point may be from the first digit before an exponent
 ZERO = 15  #: whether zero may have any exponent
 BEYOND_LOW, BEYOND_HIGH = 16, 17  #: whether digits as those of an end are not yet beyond it
+MOST_PLACES = 18  #: digits behind the first before an exponent, where these are counted
 
 # What stands in `digits` for each side.
 OF_WHOLE_LOW, OF_PART_LOW, OF_WHOLE_HIGH, OF_PART_HIGH, OF_LOW, OF_HIGH = range(6)
 
 START, PADDING, AFTER_ZERO, WHOLE, AFTER_POINT, FRACTION = range(6)  # phases of decimals
 S_START, S_ZERO, S_SMALL, S_WHOLE, S_POINT, S_FRACTION = range(6)  # of scientific notation
+N_START, N_ZERO, N_POINT, N_ZEROS, N_E, N_SIGN, N_POWER = range(7)  # of zero with an exponent
 FREE = -1  # in a fraction: above the lower end, or below the upper one, whatever follows
 BELOW, ABOVE = -2, -1  # how digits compare with those of an end
 ANY_NUMBER = 1 << 18  # of digits that may follow
-MAX_PLACES = 17  # see `number_exponents.MAX_FRACTION`
 PASSED = 1 << 19  # an upper end
 DOT, E, PLUS, MINUS = 10, 11, 12, 13  # kinds of characters beside the digits
 
@@ -69,7 +70,7 @@ def more_needed(digit, low, bound):  # type: ignore[no-untyped-def]
 
 @inlined
 def fewer_allowed(digit, high, bound):  # type: ignore[no-untyped-def]
-    """The same for an upper end, `high` digits may follow at most. FREE (as ~0) is the end itself.
+    """The same for an upper end: at least 0, how many more digits may follow; or else ~r.
 
     Returns PASSED where it is passed.
     """
@@ -181,23 +182,32 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def has_order(rule, behind, under, places, zeros):  # type: ignore[no-untyped-def]
+    """Whether there is a power of ten that the first of some digits may stand for."""
+    return first_order(rule, behind, places, zeros) <= last_order(rule, under)
+
+
+@inlined
+def first_order(rule, behind, places, zeros):  # type: ignore[no-untyped-def]
+    """The least such power. behind: whether the digits are too small for that of the lower end.
+
+    places: how many stand behind the first, the last `zeros` of which are 0.
+    """
+    first = rule[FAR_LOW] + (1 if behind else 0)
+    return max(first, places - zeros) if rule[MULTIPLES] != 0 else first
+
+
+@inlined
 def last_order(rule, under):  # type: ignore[no-untyped-def]
-    """The greatest power of ten that the first of some digits may stand for."""
+    """The greatest such power."""
     return rule[FAR_HIGH] - (1 if under == ABOVE else 0)
 
 
 @inlined
-def first_order(rule, places, zeros):  # type: ignore[no-untyped-def]
-    """The least one with which digits are a multiple, `places` behind the first, the last 0."""
-    return places - zeros if rule[MULTIPLES] != 0 else rule[FAR_LOW]
-
-
-@inlined
-def some_order(rule, over, under, places, zeros):  # type: ignore[no-untyped-def]
-    """Whether digits, and more of them, spell a wanted number with some exponent."""
-    first = rule[FAR_LOW] + (1 if over == BELOW else 0)
-    first = max(first, first_order(rule, places, zeros))
-    return first <= last_order(rule, under)
+def read_on(at, to):  # type: ignore[no-untyped-def]
+    """Go on with the digits of a number in scientific notation as they are."""
+    for column in range(TENS, ZEROS + 1):
+        to[column] = at[column]
 
 
 @inlined
@@ -210,7 +220,7 @@ def after_digit(rule, digits, at, digit, to):  # type: ignore[no-untyped-def]
     if rule[MULTIPLES] != 0:
         places = at[PLACES] + (1 if phase > S_SMALL else 0)
         zeros = at[ZEROS] + 1 if digit == 0 else numba.int64(0)
-    if not some_order(rule, over, under, places, zeros):
+    if not has_order(rule, over == BELOW, under, places, zeros):
         return False
     to[TENS] = S_WHOLE if phase == S_START or phase == S_WHOLE else S_FRACTION
     to[ORDER] = at[ORDER] + (1 if phase == S_WHOLE else 0)
@@ -224,33 +234,27 @@ def after_scientific(rule, digits, at, kind, to):  # type: ignore[no-untyped-def
     phase, order = at[TENS], at[ORDER]
     if phase == S_ZERO:
         if kind == DOT:
-            for column in range(TENS, ZEROS + 1):
-                to[column] = at[column]
+            read_on(at, to)
             to[TENS], to[ORDER] = S_SMALL, -1
     elif phase <= S_SMALL and kind == 0:
-        some = order > -rule[SHIFT]
         found = False
-        for digit in range(1, 10):
-            found = found or (some and after_digit(rule, digits, at, digit, to))
-        for column in range(TENS, ZEROS + 1):
-            to[column] = at[column] if found else 0
-        to[TENS] = -1
+        for digit in range(1, 10 if order > -rule[SHIFT] else 1):
+            found = found or after_digit(rule, digits, at, digit, to)
         if found:
+            read_on(at, to)
             to[TENS] = S_ZERO if phase == S_START else S_SMALL
             to[ORDER] = 0 if phase == S_START else order - 1
     elif phase <= S_SMALL:
         if kind <= 9:
             after_digit(rule, digits, at, kind, to)
     elif kind == E:
-        first = rule[FAR_LOW] + (1 if at[OVER] != ABOVE else 0)
-        first = max(first, first_order(rule, at[PLACES], at[ZEROS]))
+        first = first_order(rule, at[OVER] != ABOVE, at[PLACES], at[ZEROS])
         last = last_order(rule, at[UNDER])
         if phase != S_POINT and first <= last:
             to[EXPONENT], to[FIRST], to[LAST] = 0, first - order, last - order
-    elif rule[MULTIPLES] == 0 or at[PLACES] < MAX_PLACES:
+    elif at[PLACES] < rule[MOST_PLACES]:
         if kind == DOT and phase == S_WHOLE:
-            for column in range(TENS, ZEROS + 1):
-                to[column] = at[column]
+            read_on(at, to)
             to[TENS] = S_POINT
         elif kind <= 9 and (phase != S_WHOLE or order < rule[SHIFT]):
             after_digit(rule, digits, at, kind, to)
@@ -311,16 +315,16 @@ def after_exponent(at, kind, to):  # type: ignore[no-untyped-def]
 def after_zero(stage, kind):  # type: ignore[no-untyped-def]
     """Read a character as part of zero with some exponent."""
     after = numba.int64(-1)
-    if kind <= 9 and stage >= 4:
-        after = numba.int64(6)
-    elif kind == 0 and (stage == 0 or stage == 2 or stage == 3):
-        after = numba.int64(1 if stage == 0 else 3)
-    elif kind == DOT and stage == 1:
-        after = numba.int64(2)
-    elif kind == E and (stage == 1 or stage == 3):
-        after = numba.int64(4)
-    elif kind >= PLUS and stage == 4:
-        after = numba.int64(5)
+    if kind <= 9 and stage >= N_E:
+        after = numba.int64(N_POWER)
+    elif kind == 0 and stage != N_ZERO:
+        after = numba.int64(N_ZERO if stage == N_START else N_ZEROS)
+    elif kind == DOT and stage == N_ZERO:
+        after = numba.int64(N_POINT)
+    elif kind == E and (stage == N_ZERO or stage == N_ZEROS):
+        after = numba.int64(N_E)
+    elif kind >= PLUS and stage == N_E:
+        after = numba.int64(N_SIGN)
     return after
 
 

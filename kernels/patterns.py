@@ -115,6 +115,27 @@ def met(search, s, k, slot):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def queue_from(states, search, start):  # type: ignore[no-untyped-def]
+    """Enter all states in the table, and let state `start` wait for its moves; the queue's end."""
+    for s in range(search.sizes[LISTED], search.sizes[MADE]):
+        search.table[slot_of(states, search.table, states[s])] = s
+    search.order[search.sizes[KNOWN]] = start
+    return search.sizes[KNOWN] + 1
+
+
+@inlined
+def behind(states, search, row, s, k):  # type: ignore[no-untyped-def]
+    """The number of the state `row`, to which class k leads from state s; a new one if need be."""
+    i = slot_of(states, search.table, row)
+    found = numba.int64(search.table[i])
+    if found < 0:
+        found = met(search, s, k, i)
+        for w in range(row.shape[0]):
+            states[found, w] = row[w]
+    return found
+
+
+@inlined
 def goes_on(search, end, tail):  # type: ignore[no-untyped-def]
     """Whether a state waits whose moves are not known, and there is room for all behind it."""
     known, made = search.sizes[KNOWN], search.sizes[MADE]
@@ -154,14 +175,10 @@ def explore(follow, classes, states, search, rows, start, count):  # type: ignor
     """
     width = states.shape[1]
     one = numba.uint64(1)
-    sizes = search.sizes
-    for s in range(sizes[LISTED], sizes[MADE]):
-        search.table[slot_of(states, search.table, states[s])] = s
-    end = sizes[KNOWN] + count
-    tail = sizes[KNOWN] + 1
-    search.order[sizes[KNOWN]] = start
+    end = search.sizes[KNOWN] + count
+    tail = queue_from(states, search, start)
     while goes_on(search, end, tail):
-        s = search.order[sizes[KNOWN]]
+        s = search.order[search.sizes[KNOWN]]
         rows[:] = 0
         for p in range(1, follow.shape[0]):
             if (states[s, p >> 6] >> numba.uint64(p & 63)) & one:
@@ -174,15 +191,7 @@ def explore(follow, classes, states, search, rows, start, count):  # type: ignor
             some = False
             for w in range(width):
                 some = some or rows[k, w] != 0
-            target = numba.int64(-1)
-            if some:
-                i = slot_of(states, search.table, rows[k])
-                target = numba.int64(search.table[i])
-                if target < 0:
-                    target = met(search, s, k, i)
-                    for w in range(width):
-                        states[target, w] = rows[k, w]
-            search.moves[s, k] = target
+            search.moves[s, k] = behind(states, search, rows[k], s, k) if some else -1
         tail = queued(search, s, tail)
     dropped(search, tail)
 

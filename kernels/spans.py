@@ -160,7 +160,7 @@ def fill_text(t, q):  # type: ignore[no-untyped-def]
             elif quoted:
                 escapable = True
         escapable = escapable or (quoted and flags & ESCAPES != 0)
-    behind_whole, whole, width = numba.int64(-1), numba.int64(-1), 0  # as for the lead before
+    target, whole, width = numba.int64(-1), numba.int64(-1), 0  # of the last lead that is whole
     begin = first
     for lead in range(0xC2, 0xF5):
         more = 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
@@ -171,14 +171,14 @@ def fill_text(t, q):  # type: ignore[no-untyped-def]
         if begin == last:
             break
         inside = lo == base and t.spans[begin, 0] <= lo and t.spans[begin, 1] >= base + size - 1
-        if inside and more == width and t.spans[begin, 2] == behind_whole:
+        if inside and more == width and t.spans[begin, 2] == target:
             t.rows[q, lead] = whole
             continue
         used = block(t, begin, last, lo, base + size - 1, base, numba.int64(0))
         if used > 0:
             t.rows[q, lead] = shared(t, q, SPANS_DIGITS, more, used, lead)
             if inside:
-                behind_whole, whole, width = numba.int64(t.spans[begin, 2]), t.rows[q, lead], more
+                target, whole, width = numba.int64(t.spans[begin, 2]), t.rows[q, lead], more
     if escapable:
         t.rows[q, BACKSLASH] = added(t, q, SPANS_ESCAPE, 0, BACKSLASH)
     if label >= 0:

@@ -279,7 +279,7 @@ def joined(one: Facts, other: Facts) -> Facts | None:
 def _language(ends: Ends, modulus: int, scale: int, spelling: str) -> Regex:
     low, low_open, high, high_open = ends
     excluded = low_open or high_open
-    if not (modulus or low or high or excluded) and spelling in {"any", "natural"}:
+    if not (modulus or low or high or excluded) and is_scientific(spelling):
         return _signs(low, high)
     above, below = sides(Facts(ends, modulus, scale, spelling))
     return alt(_magnitudes(above, spelling), concat(literal("-"), _magnitudes(below, spelling)))

@@ -98,5 +98,6 @@ def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
         0 if rule.natural else MAX_SHIFT,
         scientific and some and rule.has(0),
         opened[0], not opened[1],
+        MAX_FRACTION,
     ]  # fmt: skip
     return numbers, [whole, part, whole_high, part_high, digits, digits_high]
