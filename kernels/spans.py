@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 from numba import types
 
-from structgen.kernels.flags import called, inlined, inner
+from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.names import (
     BACKSLASH,
     LETTER_U,
@@ -71,6 +71,29 @@ def added(t, q, kind, left, byte):  # type: ignore[no-untyped-def]
     return new
 
 
+@inlined
+def slot_of(t, kind, left, recorded, first, used):  # type: ignore[no-untyped-def]
+    """The slot of `alike` for states with the `used` spans from `first` on."""
+    h = kind * 40503 + left * 60493 + recorded * 48271
+    for k in range(first, first + used):
+        for column in range(3):
+            h = ((h * 31) ^ t.spans[k, column]) & 0xFFFFFFFF
+    return (h ^ (h >> 15)) & (t.alike.shape[0] - 1)
+
+
+@lean(types.void(TABLES))
+def find_again(t):  # type: ignore[no-untyped-def]
+    """Write all states that are shared into `alike`, which is empty."""
+    for q in range(t.sizes[6]):
+        kind = numba.int64(t.within[q, KIND])
+        if kind == SPANS_DIGITS or kind == SPANS_HEX or kind == SPANS_HIGH or kind == SPANS_U:
+            left, recorded = numba.int64(t.within[q, LEFT]), numba.int64(t.recorded[q])
+            first = numba.int64(t.within[q, FIRST])
+            slot = slot_of(t, kind, left, recorded, first, t.within[q, LAST] - first)
+            t.within[q, NEXT] = t.alike[slot]
+            t.alike[slot] = q
+
+
 @inner(types.int64(TABLES, *[types.int64] * 5))
 def shared(t, q, kind, left, used, byte):  # type: ignore[no-untyped-def]
     """The state with the spans written behind the last of `t.spans`, `used` of them.
@@ -79,11 +102,7 @@ def shared(t, q, kind, left, used, byte):  # type: ignore[no-untyped-def]
     """
     first = t.sizes[9]
     recorded = numba.int64(t.recorded[q])
-    h = kind * 40503 + left * 60493 + recorded * 48271
-    for k in range(first, first + used):
-        for column in range(3):
-            h = ((h * 31) ^ t.spans[k, column]) & 0xFFFFFFFF
-    slot = (h ^ (h >> 15)) & (t.alike.shape[0] - 1)
+    slot = slot_of(t, kind, left, recorded, first, used)
     at = numba.int64(t.alike[slot])
     while at >= 0:
         begin = t.within[at, FIRST]

@@ -24,7 +24,6 @@ from structgen.automaton.checked import (
 )
 from structgen.automaton.completion import Completions
 from structgen.automaton.kept import KeptValues
-from structgen.automaton.lexer import LexState
 from structgen.automaton.machine import (
     Check,
     Frame,
@@ -39,7 +38,7 @@ from structgen.automaton.machine import (
     Tick,
 )
 from structgen.automaton.numbering import Numbering
-from structgen.automaton.origins import FREE, OPEN, TEXT
+from structgen.automaton.origins import OPEN, TEXT
 from structgen.automaton.spelled_keys import TakenKeys
 from structgen.automaton.tables import foreign, frames_of, rehashed, with_contexts
 from structgen.errors import BudgetError
@@ -212,10 +211,6 @@ class Engine(Numbering, Automaton):
         else:
             self.tables = with_contexts(with_sets(self.tables))
 
-    def free_id(self, state: LexState, q: int) -> int:
-        """The number of a lexer state that is the free form of lexer state `q`."""
-        return self.state_id(state, (q << 9) | FREE)
-
     def _frame(self, frame: Frame, origin: tuple[int, int, int]) -> int:
         """The number of a frame that has been described."""
         number = self._frame_ids.get(frame)
@@ -265,6 +260,16 @@ class Engine(Numbering, Automaton):
         opens = self.frame(frame).opens
         if isinstance(move, Push) and opens is not None:
             self.pushes.setdefault(opens, {})[label] = numbers[0]
+        for other, then in self.machine.soon(move):
+            self._move_soon(other, then)
+
+    def _move_soon(self, frame: Frame, label: Hashable) -> None:
+        """Write down what a label does in a frame, where both have numbers and it is not known."""
+        at, number = self._frame_ids[frame], self._label_ids.get(label)
+        if number is not None:
+            key = at << 32 | number
+            if self._k.lookup(self.tables.moves, key) == self._k.UNKNOWN:
+                self.move(at, number)
 
     def _write(self, frame: int, label: int, code: int) -> None:
         """Write a move down."""

@@ -20,11 +20,15 @@ from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
 from structgen.spec.json_plans import ObjectPlan
 
+_FITS = "value", 1  #: the label of a value that fits
+
 
 class Names(Checklist):
     """The names of an object, and its frames as far as they have been needed.
 
-    values: those in which a value comes, by what that must fit; begun: the first of these.
+    open: the frame before the first key; it has the moves of those before other keys and after
+    values, and stands before all keys where some must come. values: those in which a value comes,
+    by what that must fit; begun: the first of these.
     """
 
     __slots__ = ("begun", "key", "open", "thread", "values")
@@ -99,9 +103,16 @@ class Checklists:
         if kind == ",":
             return Goto(self._next(names))
         if kind == "}":
-            ends = frame.stage == "after" or not names.required
-            return Pop(("value", 1 << names.thread.owner)) if ends else None
+            return Pop(("value", 1 << names.thread.owner))
         return self._check(names) if value & 1 else None
+
+    def soon(self, move: Move) -> list[tuple[JsonFrame, Hashable]]:
+        """See `Machine.soon`: a key without a name can be one of a token that goes on beyond."""
+        if isinstance(move, Once) and isinstance(move.frame, JsonFrame):
+            names = move.frame.checklist
+            if isinstance(names, Names):
+                return [(move.frame, _FITS), (names.open, ",")]
+        return []
 
     def _tick(self, names: Names, name: str) -> Tick | None:
         """The frame after a name. What has been read is not in it, but ticked off beside it."""
@@ -143,11 +154,14 @@ class Checklists:
     def _after(self, names: Names, more: bool, ends: bool) -> JsonFrame:
         """The frame after a value in which more may follow, or the end."""
         frame = names.frame("after")
+        frame.alike = names.open
         frame.lexeme = after_member(more, "}" if ends else None, self._layout)
         return frame
 
     def _next(self, names: Names) -> JsonFrame:
         """The frame after a comma: as that of the object just opened, but a key must come."""
+        if names.required:
+            return names.open
         if names.key is None:
             names.key, opened = names.frame("key"), names.open
             names.key.alike, names.key.entry = opened, opened.entry
@@ -181,6 +195,8 @@ def ticked(frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
     else:
         seen = frozenset(plan.names[i] for i in positions)
         progress = plan.start._replace(seen=seen)
+        if seen and frame.stage == "open":  # it is before later keys, too
+            found.stage = "key"
     found.threads = (thread._replace(progress=progress),)
     found.vector, found.others = frame.vector, frame.others
     found.lexeme, found.entry = frame.lexeme, frame.entry

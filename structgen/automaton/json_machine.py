@@ -137,6 +137,10 @@ class JsonMachine(Machine[JsonFrame]):
             return Pop(("value", owners)) if owners else None
         return None
 
+    def soon(self, move: Move) -> list[tuple[JsonFrame, Hashable]]:
+        """See `Machine.soon`."""
+        return self._checklists.soon(move)
+
     def recalled(self, frame: JsonFrame, _label: Hashable, kept: list[Kept]) -> JsonFrame | None:
         """See `Machine.recalled`."""
         if frame.stage == "next":

@@ -175,6 +175,10 @@ class Machine(ABC, Generic[FrameT]):
         move is a Goto then); b"" for others. The same arguments give the same frames.
         """
 
+    def soon(self, _move: Move) -> list[tuple[FrameT, Hashable]]:
+        """Frames and labels that are asked about next after a move, so that it is done at once."""
+        return []
+
     def recalled(self, _frame: FrameT, _label: Hashable, _kept: list[Kept]) -> FrameT | None:
         """The frame after a label that depends on the values kept beside `frame`, if it is allowed.
 

@@ -20,13 +20,19 @@ from structgen.automaton.lexer_joints import Either, Fork
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import Checklist, Frame, Machine
 from structgen.automaton.origins import BEFORE, FRAME, LABEL, LAST, STATE, Origins
-from structgen.automaton.tables import Written, foreign, fresh_tables, grown, larger_rows, with_room
+from structgen.automaton.tables import (
+    Written,
+    foreign,
+    fresh_tables,
+    grown,
+    with_room,
+    with_states,
+)
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.automaton.engine_store import Saved
 
-_OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 
 
@@ -268,16 +274,7 @@ class Numbering:
         t = self.tables
         if spans:
             t = self.tables = t._replace(spans=with_room(t.spans, int(t.sizes[9]) + spans))
-        wanted = int(t.sizes[6]) + count
-        if wanted > len(t.filled):
-            self.tables = t._replace(
-                rows=larger_rows(t, wanted),
-                filled=with_room(t.filled, wanted),
-                accept=with_room(t.accept, wanted, -1),
-                recorded=with_room(t.recorded, wanted),
-                guard=with_room(t.guard, wanted, -1),
-                within=with_room(t.within, wanted, _OUTSIDE),
-            )
+        self.tables = with_states(t, int(t.sizes[6]) + count)
 
     def targets(self, q: int) -> npt.NDArray[np.int32]:
         """What each byte does in lexer state q, int32[256] (see `kernels.tables`)."""

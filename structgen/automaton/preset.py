@@ -19,10 +19,10 @@ def preset_of(engine: Engine) -> Preset:
     for number in count():
         if number == engine.frames_made:
             break
-        row = engine.tables.frames[number]
-        for label in _labels_behind(engine, int(row[k.LEXEME])) if row[k.ALIKE] == number else ():
-            if k.lookup(engine.tables.moves, number << 32 | label) == k.UNKNOWN:
-                engine.move(number, label)
+        row = engine.tables.frames[number].tolist()
+        for label in _labels_behind(engine, row[k.LEXEME]):
+            if k.lookup(engine.tables.moves, row[k.ALIKE] << 32 | label) == k.UNKNOWN:
+                engine.move(row[k.ALIKE], label)
     frames = tuple(map(engine.frame, range(engine.frames_made)))
     lists = dict.fromkeys(f.checklist for f in frames if f.checklist is not None)
     return Preset(

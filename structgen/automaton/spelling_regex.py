@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structgen.automaton import byte_groups
-from structgen.automaton.lexer import QUOTE, End, Text, free_form, in_place, only_place
+from structgen.automaton.lexer import QUOTE, End, Role, Text, free_form, in_place, only_place
 from structgen.automaton.origins import BEFORE, FREE
 from structgen.automaton.regex import EPSILON, Regex
 from structgen.automaton.regex_automaton import automaton_of
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 class Entered:
     """The states of an automaton that have numbers among the lexer states of an engine.
 
-    place: that of this object in `Numbering.entered`. numbers: int32[n], the lexer states. counts:
-    whether nothing but the length of a text counts.
+    place: that of this object in `Numbering.entered`. numbers: int32[n], the lexer states.
     """
 
     def __init__(self, automaton: RegexAutomaton, text: Text, q: int, place: int) -> None:
         """`text`, lexer state q, is where the automaton starts."""
         self._automaton = automaton
-        self.counts = isinstance(automaton, LengthAutomaton)
         self._text = text
         self._place = place
         self._numbered = 1
@@ -46,6 +44,22 @@ class Entered:
         #: the same in all engines that have entered the same automaton in the same role
         self.kind = automaton, text.role, self._end
         self.numbers = np.array([q], np.int32)
+
+    @property
+    def role(self) -> Role:
+        """That of all these texts."""
+        return self._text.role
+
+    def left(self, state: int) -> tuple[int, int] | None:
+        """Fewest and most characters that follow in a state; None if not only that counts."""
+        found = self._automaton
+        return found.left(state) if isinstance(found, LengthAutomaton) else None
+
+    def free_id(self, numbers: Numbering) -> int:
+        """The number of the state in which any text may follow."""
+        if self._free < 0:
+            self._free = numbers.state_id(free_form(self._text), (int(self.numbers[0]) << 9) | FREE)
+        return self._free
 
     def go_on(self, numbers: Numbering, state: int) -> None:
         """Write down what leads on from a state, and from all others of which that is known."""
@@ -90,10 +104,8 @@ class Entered:
             self._text.role.recorded,
         )
         if free >= 0:
-            parent = int(self.numbers[automaton.came[free, 0]])
-            self._free = numbers.state_id(free_form(self._text), (parent << 9) | FREE)
             new = self.numbers[known:made]
-            new[new < 0] = self._free
+            new[new < 0] = self.free_id(numbers)
 
     def _find_label(self, numbers: Numbering, begin: int, end: int) -> None:
         """Number the label with which the text ends, where that is first possible."""
@@ -144,7 +156,7 @@ def enter(numbers: Numbering, q: int, text: Text) -> bool:
 
 def go_on(numbers: Numbering, q: int) -> bool:
     """Write down what leads on from lexer state `q`, if it was numbered before that was known."""
-    found = _entered(numbers, q)
+    found = entered_at(numbers, q)
     if found is None:
         return False
     entered, state = found
@@ -152,7 +164,7 @@ def go_on(numbers: Numbering, q: int) -> bool:
     return True
 
 
-def _entered(numbers: Numbering, q: int) -> tuple[Entered, int] | None:
+def entered_at(numbers: Numbering, q: int) -> tuple[Entered, int] | None:
     """Whose state a lexer state is, and which one; None in saved tables, and for other ones."""
     k, within = numbers.kernel_tables, numbers.tables.within
     place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
@@ -163,25 +175,13 @@ def _entered(numbers: Numbering, q: int) -> tuple[Entered, int] | None:
     return (entered, state) if mine else None
 
 
-def is_counting(numbers: Numbering, q: int) -> bool:
-    """Whether lexer state `q` was numbered here, of a text of which nothing but its length counts.
-
-    What follows such a state is soon said, so it is looked at as those that Python described are.
-    """
-    k, within = numbers.kernel_tables, numbers.tables.within
-    if within[q, k.KIND] not in {k.SPANS_TEXT, k.SPANS_LATER} or within[q, k.OWNER] < 0:
-        return False
-    place = int(within[q, k.HALF])
-    return 0 <= place < len(numbers.entered) and numbers.entered[place].counts
-
-
 def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
     """What a lexer state that was numbered here is in all engines, and the label it may end with.
 
     The number in the automaton, this, and the role; None for other lexer states.
     """
     k, within = numbers.kernel_tables, numbers.tables.within
-    found = _entered(numbers, q) if within[q, k.KIND] == k.SPANS_TEXT else None
+    found = entered_at(numbers, q) if within[q, k.KIND] == k.SPANS_TEXT else None
     return None if found is None else (found[1], *found[0].kind)
 
 

@@ -30,6 +30,8 @@ Int64s = npt.NDArray[np.int64]
 ASKED = 4  # words of the checklists that fresh tables have room for
 ROWS, SPANS = 1 << 17, 1 << 20  # room at first: memory that is not written to costs nothing
 CONTEXTS = 2048  # for which there is room at first
+MOST_ALIKE = 4  # lexer states for each slot of the table in which equal ones are found
+_OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
 STATES = 256  # lexer states that fresh tables have room for, apart from those of the lexicon
 
 
@@ -190,7 +192,25 @@ def foreign() -> ArtifactError:
     )
 
 
-def larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
+def with_states(t: Any, count: int) -> Any:
+    """Tables with room for so many lexer states."""
+    if count <= len(t.filled):
+        return t
+    t = t._replace(
+        rows=_larger_rows(t, count),
+        filled=with_room(t.filled, count),
+        accept=with_room(t.accept, count, -1),
+        recorded=with_room(t.recorded, count),
+        guard=with_room(t.guard, count, -1),
+        within=with_room(t.within, count, _OUTSIDE),
+    )
+    if count > MOST_ALIKE * len(t.alike):
+        t = t._replace(alike=np.full(1 << count.bit_length(), -1, np.int32))
+        kernels("spans").find_again(t)
+    return t
+
+
+def _larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
     """The table of rows, or a copy with room for at least `count`."""
     found: npt.NDArray[np.int32] = tables.rows
     if count <= len(found):

@@ -17,10 +17,9 @@ from structgen.automaton.byte_groups import quoted
 from structgen.automaton.charset import ALL
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Scalar
-from structgen.automaton.lexer import LexState, Text, free_form
+from structgen.automaton.lexer import LexState, Text
 from structgen.automaton.lexer_joints import Gap
 from structgen.automaton.regex import ANY, EMPTY, chars
-from structgen.automaton.regex_nodes import Repeat
 from structgen.jit import kernels
 from structgen.mask.common import Characters, Inside, common_of
 
@@ -46,17 +45,6 @@ def is_free(state: LexState) -> bool:
         and ANY in state.vector
         and all(language is ANY or language is EMPTY for language in state.vector)
     )
-
-
-def bounds_of(state: LexState) -> tuple[int, int] | None:
-    """Fewest and most characters that follow in a value of any characters; None if not so."""
-    if not isinstance(state, Text) or not isinstance(state.role, Scalar) or len(state.vector) != 1:
-        return None
-    language = state.vector[0]
-    if not isinstance(language, Repeat) or language.body is not _CHARACTER or language is ANY:
-        return None
-    plain = state.role.quoted and not state.role.recorded
-    return (language.low, language.high) if plain else None
 
 
 class Insides:
@@ -116,11 +104,13 @@ class Insides:
         """Walk the whole trie, or only where `q` differs from what is known."""
         engine, looping = self._engine, None
         letters, most = self._letters(q)
-        if self.is_described(q):
-            bounds = bounds_of(engine.state(q))
+        entered = spelling_regex.entered_at(engine, q)
+        if entered is not None:
+            bounds = self._bounds(*entered)
             if bounds is not None:
-                return self._bounded(q, *bounds)
-            looping = None if letters else self._looping(q)
+                return self._bounded(entered[0].free_id(engine), *bounds)
+        if not letters and self.is_described(q):
+            looping = self._looping(q)
         stack = np.zeros(self._depth + 6, np.int64)
         stack[0] = q
         if looping is None:
@@ -153,14 +143,26 @@ class Insides:
         return (letters, often) if counted else (0, most)
 
     def is_described(self, q: int) -> bool:
-        """Whether Python described a lexer state, or can do so soon."""
-        within, owner = self._engine.tables.within, self._engine.kernel_tables.OWNER
-        return bool(within[q, owner] < 0) or spelling_regex.is_counting(self._engine, q)
+        """Whether Python described a lexer state."""
+        return bool(self._engine.tables.within[q, self._engine.kernel_tables.OWNER] < 0)
 
-    def _bounded(self, q: int, low: int, high: int) -> Inside:
-        """The part of a free string in which `low` to `high` characters follow."""
-        state = self._engine.state(q)
-        free = self._engine.free_id(free_form(state), q)
+    def is_scalar(self, q: int) -> bool:
+        """Whether a lexer state is within the text of a string or number."""
+        if self.is_described(q):
+            state = self._engine.state(q)
+            return isinstance(state, Text) and isinstance(state.role, Scalar)
+        entered = spelling_regex.entered_at(self._engine, q)
+        return entered is not None and isinstance(entered[0].role, Scalar)
+
+    @staticmethod
+    def _bounds(entered: spelling_regex.Entered, state: int) -> tuple[int, int] | None:
+        """Fewest and most characters that follow in a value of any characters; None if not so."""
+        role = entered.role
+        plain = isinstance(role, Scalar) and role.quoted and not role.recorded
+        return entered.left(state) if plain else None
+
+    def _bounded(self, free: int, low: int, high: int) -> Inside:
+        """The part of the free string `free` in which `low` to `high` characters follow."""
         inside = self.of(free)
         if low <= 0 and high >= self._common.longest:
             return inside  # no token comes to where the length counts

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Masks, Row
 from structgen.automaton.engine import Engine
-from structgen.automaton.json_lexemes import Scalar
-from structgen.automaton.lexer import Text
 from structgen.automaton.lexer_joints import Fork
 from structgen.jit import kernels
 from structgen.mask.common import Inside, common_of
@@ -114,8 +112,7 @@ class Walker(Masks):
     def _kind(self, q: int) -> int:
         """What `kernels.known.Known` has of a lexer state."""
         k = kernels("known")
-        state = self._engine.state(q) if self._insides.is_described(q) else None
-        scalar = isinstance(state, Text) and isinstance(state.role, Scalar)
+        scalar = self._insides.is_scalar(q)
         enters = self._way_of(q) is Way.ENTRY
         return int(k.SAID | (k.SCALAR if scalar else 0) | (k.ENTERS if enters else 0))
 
