@@ -16,6 +16,7 @@ from numba import types
 from structgen.kernels.below import call_along, call_listed
 from structgen.kernels.beyond import BEYOND, EACH, call_beyond
 from structgen.kernels.changes import Changes, collect
+from structgen.kernels.contexts import context_of
 from structgen.kernels.flags import WORDS, inner, lean, loader, stored
 from structgen.kernels.loops import SUBTREES
 from structgen.kernels.provide import call_provide
@@ -24,7 +25,6 @@ from structgen.kernels.step import (
     call_ending,
     call_fire,
     call_run,
-    context_of,
     next_bytes,
     only_byte,
 )

@@ -6,6 +6,7 @@ import numba
 from numba import types
 
 from structgen.kernels.checklists import call_checked, is_ticked
+from structgen.kernels.contexts import context_of, is_vague, nothing_ticked, remember
 from structgen.kernels.flags import called, inlined, inner
 from structgen.kernels.names import is_escapable, letter_at
 from structgen.kernels.provide import call_provide
@@ -21,7 +22,6 @@ from structgen.kernels.tables import (
     BASE,
     BYTES,
     CHECK,
-    CHECKLIST,
     DEAD,
     DEPTH,
     END_LABEL,
@@ -32,6 +32,7 @@ from structgen.kernels.tables import (
     HIGH,
     IN_ESCAPE,
     IN_HEX,
+    INSTEAD,
     KEEPS,
     KIND,
     LEXEME,
@@ -40,16 +41,14 @@ from structgen.kernels.tables import (
     NEED_EVENT,
     NEED_EXACT,
     NEED_MOVE,
-    NEED_SPACE,
-    NOTHING,
     OF,
     ONCE,
-    OUTLOOK,
     PARENT,
     POP,
     PUSH,
     READ,
     RECALL,
+    SKETCH,
     SKIP_LABEL,
     SOME,
     TABLES,
@@ -58,65 +57,10 @@ from structgen.kernels.tables import (
     TICKED,
     UNKNOWN,
     find,
-    place_of,
-    slot_of,
 )
 from structgen.kernels.taken import call_is_taken
 
-
-@inlined
-def remember(t, ctx, byte):  # type: ignore[no-untyped-def]
-    """The context that remembers one more byte, or NEED_SPACE."""
-    key = (numba.int64(ctx) << 8) | byte
-    i = slot_of(t.remembered, key)
-    if t.remembered[i, 0] == key:
-        return t.remembered[i, 1]
-    new = t.sizes[0]
-    if new >= t.contexts.shape[0] or 2 * t.sizes[1] >= t.remembered.shape[0]:
-        return numba.int64(NEED_SPACE)
-    t.sizes[0] += 1
-    t.sizes[1] += 1
-    for column in range(7):
-        t.contexts[new, column] = t.contexts[ctx, column]
-    t.origin[new] = key
-    t.remembered[i, 0] = key
-    t.remembered[i, 1] = new
-    return new
-
-
 MAX_ENDS = 64  # lexemes that end before one byte: far more than any machine has, but an end
-
-
-@inlined
-def context_of(t, frame, parent, taken, ticked, kept):  # type: ignore[no-untyped-def]
-    """The context with that frame, that one below it, what was taken, ticked off and kept there.
-
-    Or NEED_SPACE.
-    """
-    i = place_of(t.contexts, t.interned, frame, parent, taken, ticked, kept)
-    if t.interned[i] >= 0:
-        return numba.int64(t.interned[i])
-    new = t.sizes[0]
-    if new >= t.contexts.shape[0] or 2 * t.sizes[3] >= t.interned.shape[0]:
-        return numba.int64(NEED_SPACE)
-    t.sizes[0] += 1
-    t.sizes[3] += 1
-    t.contexts[new, FRAME] = frame
-    t.contexts[new, PARENT] = parent
-    t.contexts[new, TAKEN] = taken
-    t.contexts[new, BASE] = new
-    t.contexts[new, TICKED] = ticked
-    t.contexts[new, OUTLOOK] = -1
-    t.contexts[new, READ] = kept
-    t.origin[new] = -1
-    t.interned[i] = new
-    return new
-
-
-@inlined
-def is_vague(t, ctx):  # type: ignore[no-untyped-def]
-    """Whether it is left open what was read in a context."""
-    return t.contexts[ctx, READ] == SOME or t.contexts[ctx, TAKEN] == SOME
 
 
 @inlined
@@ -154,8 +98,16 @@ def arrive(t, at, source, label, known, vague):  # type: ignore[no-untyped-def]
                 return waiting
         parent = waiting
         taken = kept = numba.int64(-1)
-        checklist = t.frames[first, CHECKLIST]
-        ticked = numba.int64(t.checklists[checklist, NOTHING] if checklist >= 0 else -1)
+        ticked = nothing_ticked(t, first)
+    elif kind == INSTEAD:
+        lexeme = numba.int64(t.frames[first, LEXEME])
+        if t.filled[lexeme] == 0:
+            code = call_provide(t, lexeme)
+            if code < 0:
+                return code
+        none, ticked = numba.int64(-1), nothing_ticked(t, first)
+        after = context_of(t, first, parent, none, ticked, none)
+        return (numba.int64(t.rows[lexeme, known & 0xFF]) << 32) | after if after >= 0 else after
     elif kind == ONCE:
         if vague:
             taken = numba.int64(SOME)
@@ -208,7 +160,11 @@ def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
         if known == UNKNOWN:
             t.need[0] = alike
             t.need[1] = label
-            return numba.int64(NEED_MOVE)
+            if t.asked[OF] >= 0:  # in a mask
+                t.need[1] = label | SKETCH
+                known = find(t.moves, (alike << 32) | t.need[1])
+            if known == UNKNOWN:
+                return numba.int64(NEED_MOVE)
         if known < 0:
             return numba.int64(DEAD)
         if known >> 56 != POP:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.changes import CHANGES, admit, has
+from structgen.kernels.contexts import remember
 from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.loops import (
     LOOPS,
@@ -27,7 +28,7 @@ from structgen.kernels.loops import (
 )
 from structgen.kernels.provide import call_provide
 from structgen.kernels.references import reference
-from structgen.kernels.step import move, read, remember
+from structgen.kernels.step import move, read
 from structgen.kernels.tables import (
     ALONE,
     AT_CROSSING,

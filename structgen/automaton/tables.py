@@ -14,6 +14,7 @@ from structgen.automaton.machine import (
     Check,
     Frame,
     Goto,
+    Instead,
     Machine,
     Move,
     Once,
@@ -228,7 +229,7 @@ def frames_of(move: Move | None) -> tuple[Frame, ...]:
     """
     if isinstance(move, Push):
         return (move.frame, move.waiting)
-    if isinstance(move, Goto | Once | Recall | Tick):
+    if isinstance(move, Goto | Once | Recall | Tick | Instead):
         return (move.frame,)
     if isinstance(move, Check):
         return tuple(frame for frame in move.checklist.after if frame is not None)
