@@ -25,6 +25,7 @@ from structgen.kernels.step import (
     call_ending,
     call_fire,
     call_run,
+    call_step,
     next_bytes,
     only_byte,
 )
@@ -105,6 +106,21 @@ def run(tables, pair, data, first):  # type: ignore[no-untyped-def]
     t.asked[OF] = -1
     t.need[4] = first
     return call_run(t, pair, data)
+
+
+@lean(types.int64(*[types.int64] * 4))
+def run_word(tables, pair, word, count):  # type: ignore[no-untyped-def]
+    """The same for the `count` lowest bytes of `word`, from the lowest on."""
+    t = tables_at(tables)
+    t.asked[OF] = -1
+    for i in range(count):
+        after = call_step(t, pair, (word >> (8 * i)) & 0xFF)
+        if after < 0:
+            t.need[4] = i
+            t.need[5] = pair
+            return after
+        pair = after
+    return pair
 
 
 @lean(types.int64(types.int64, types.int64))

@@ -73,7 +73,8 @@ class Constraint:
         room = int(ROWS * max_bytes)
         self._rows = MaskRows(vocabulary.words, room, self._row, self.lock, self._twin)
         self._pairs: list[int] = []
-        self._came: list[tuple[int, bytes, bool]] = []  # from which state, by what, is it special
+        self._from: list[int] = []  # the state that each came from, ~ of it by a special token,
+        self._by: list[bytes] = []  # and by what
         self._state_of: dict[int, int] = {}
         self._steps: dict[int, int] = {}
         self._ends: dict[int, bool] = {}
@@ -83,7 +84,7 @@ class Constraint:
         self._most_steps = int(STEPS * max_bytes) // STEP_BYTES
         known = common_of(vocabulary) if saved is None else saved
         self.writes_all_bytes = known.writes_all_bytes
-        self.start = self._intern((saved or self.automaton).start, (-1, b"", False))
+        self.start = self._intern((saved or self.automaton).start, DEAD, b"")
         self._spellable = None if self.writes_all_bytes else self._search()
         if self._spellable is not None and not self._spellable(self.start):
             error = BudgetError if self._spellable.gave_up else UnsatisfiableSchemaError
@@ -141,10 +142,8 @@ class Constraint:
             with self.lock:
                 self._stay_small()
                 pair = self.automaton.specials(self._pair(state)).get(data or b"", DEAD)
-                return DEAD if pair < 0 else self._intern(pair, (state, data or b"", True))
-        if not data:
-            return DEAD
-        after, _ = self.read(state, data)
+                return DEAD if pair < 0 else self._intern(pair, ~state, data or b"")
+        after = self.read(state, data)[0] if data else DEAD
         if self._spellable is not None and after >= 0 and not self._spellable(after):
             return DEAD
         return after
@@ -160,14 +159,15 @@ class Constraint:
         with self.lock:
             self._stay_small()
             pair, count = self.automaton.run(self._pair(state), data)
-            return (DEAD if pair < 0 else self._intern(pair, (state, data, False))), count
+            return (DEAD if pair < 0 else self._intern(pair, state, data)), count
 
-    def _intern(self, pair: int, came: tuple[int, bytes, bool]) -> int:
+    def _intern(self, pair: int, came_from: int, by: bytes) -> int:
         state = self._state_of.get(pair)
         if state is None:
             state = self._state_of[pair] = len(self._pairs)
             self._pairs.append(pair)
-            self._came.append(came)
+            self._from.append(came_from)
+            self._by.append(by)
         return state
 
     def _pair(self, state: int) -> int:
@@ -204,10 +204,10 @@ class Constraint:
         way = []
         while self._pairs[state] == UNKNOWN:
             way.append(state)
-            state = self._came[state][0]
+            state = max(self._from[state], ~self._from[state])
         pair = self._pairs[state]
         for state in reversed(way):
-            _, data, special = self._came[state]
+            data, special = self._by[state], self._from[state] < 0
             known = self.automaton.specials(pair) if special else {}
             pair = known[data] if special else self.automaton.run(pair, data)[0]
             self._pairs[state] = pair

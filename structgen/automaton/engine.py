@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
+WORD = 7  # bytes of a text that an integer of the kernels holds
 _NO_MOVES: dict[int, int] = {}
 _KINDS = {
     Goto: "GOTO", Once: "ONCE", Recall: "RECALL", Tick: "TICK", Push: "PUSH", Instead: "INSTEAD",
@@ -90,17 +91,17 @@ class Engine(Numbering, Automaton):
 
     def run(self, at: int, text: bytes) -> tuple[int, int]:
         """See `Automaton.run`."""
-        data = np.frombuffer(text, np.uint8)
-        first = 0
-        while True:
-            after = self._doors.run(self.tables_at, at, data, first)
-            if after >= 0:
-                return after, len(data)
-            first = int(self.tables.need[4])
-            if after == self._k.DEAD:
-                return after, first
-            at = int(self.tables.need[5])
+        if len(text) <= WORD:  # an array takes longer to hand over than its bytes take to read
+            word = int.from_bytes(text, "little")
+            after = self._doors.run_word(self.tables_at, at, word, len(text))
+        else:
+            after = self._doors.run(self.tables_at, at, np.frombuffer(text, np.uint8), 0)
+        while after < self._k.DEAD:
+            first, at = self.tables.need[4:6].tolist()
             self.serve(after)
+            data = np.frombuffer(text, np.uint8)
+            after = self._doors.run(self.tables_at, at, data, first)
+        return after, len(text) if after >= 0 else int(self.tables.need[4])
 
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel that takes the tables first, until it needs nothing more."""

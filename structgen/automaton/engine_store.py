@@ -140,8 +140,8 @@ class Saved:
             states, frames, labels, births = (self._arrays[name] for name in _ORIGINS)
             return Origins(
                 states.tolist(),
-                [(int(a), int(b), int(c)) for a, b, c in frames],
-                [(int(a), int(b)) for a, b in labels],
+                frames.reshape(-1, 3).ravel().tolist(),
+                labels.reshape(-1, 2).ravel().tolist(),
                 bytearray(births.tobytes()),
             )
         except (KeyError, TypeError, ValueError):

@@ -64,6 +64,14 @@ class Range:
         return self.low > self.high or self.low_open or self.high_open
 
     @property
+    def has_many(self) -> bool:
+        """Whether it is plain that some number above zero is wanted, of which all spellings are."""
+        if self.natural or self.modulus > 1 or self.scale:
+            return False
+        whole = self.high is None or self.greatest >= max(self.least, 1)
+        return whole if self.modulus else not self.empty and self.high != 0
+
+    @property
     def free_below(self) -> bool:
         """True when there is no lower end but zero."""
         return not self.low and not self.low_open

@@ -222,7 +222,7 @@ class Numbering:
             if frame.checklist is not None:
                 self._checklist_ids.setdefault(frame.checklist, len(self._checklist_ids))
             origins = self.origins
-            origins.frames.append(origin)
+            origins.frames += origin
             origins.births.append(FRAME)
         return number
 
@@ -353,7 +353,8 @@ class Numbering:
             self._labels += places
             known.update(zip(places, range(begin, end), strict=True))
             origins = self.origins
-            origins.labels += [(source, at) for at in places.values()]
+            for at in places.values():
+                origins.labels += source, at
             origins.births += bytes((LABEL,)) * len(places)
             needs = [*map(self.machine.needs_text, places)]
             if any(needs):

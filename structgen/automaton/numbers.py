@@ -329,11 +329,12 @@ def _magnitudes(rule: Range, spelling: str) -> Regex:
     """Texts without a sign whose value lies in a range."""
     if rule.empty:
         return EMPTY
-    plain = _begun(Decimal.start(rule))
+    some = spelling == "any" and rule.has_many
+    plain = _begun(Decimal.start(rule), some=some)
     if not is_scientific(spelling):
         return plain
     zero = concat(_ZERO, _EXPONENT) if rule.has(0) else EMPTY
-    return alt(plain, zero, _begun(Scientific.start(rule)))
+    return alt(plain, zero, _begun(Scientific.start(rule), some=some))
 
 
 def is_scientific(spelling: str) -> bool:
@@ -341,9 +342,9 @@ def is_scientific(spelling: str) -> bool:
     return spelling in {"any", "natural"}
 
 
-def _begun(start: LeafState | None) -> Regex:
-    """The language from a state on, which may be a dead one."""
+def _begun(start: LeafState | None, *, some: bool = False) -> Regex:
+    """The language from a state on, which may be a dead one if it is not known to have `some`."""
     if start is None:
         return EMPTY
     node = leaf(start)
-    return node if node.steps() else EMPTY
+    return node if some or node.steps() else EMPTY

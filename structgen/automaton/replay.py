@@ -45,8 +45,8 @@ def replay(numbers: Numbering, origins: Origins) -> None:
     try:
         todo: dict[int, Iterator[Any]] = {
             STATE: iter(origins.states),
-            FRAME: iter(origins.frames),
-            LABEL: iter(origins.labels),
+            FRAME: zip(*[iter(origins.frames)] * 3, strict=True),
+            LABEL: zip(*[iter(origins.labels)] * 2, strict=True),
         }
         for birth in origins.births:
             origin = next(todo[birth])
@@ -56,7 +56,7 @@ def replay(numbers: Numbering, origins: Origins) -> None:
                 numbers.label_id(_label_from(numbers, *origin), origin)
             else:
                 numbers.frame_id(_frame_from(numbers, kept, *origin), origin)
-    except (IndexError, KeyError, StopIteration, AttributeError, TypeError) as error:
+    except (LookupError, StopIteration, AttributeError, TypeError, ValueError) as error:
         raise foreign() from error
 
 
