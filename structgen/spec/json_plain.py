@@ -87,7 +87,7 @@ def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
 def is_possible(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
     """Whether it is plain that some value fits a schema that is not broken.
 
-    Of an object the members are looked at that must be there, and so are items.
+    Of an object the members are looked at that must be there.
     """
     if isinstance(schema, bool):
         return schema
@@ -97,13 +97,9 @@ def is_possible(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
     todo = [schema]
     for at in todo:
         said = {keyword for keyword in at if keyword in _CHECKS}
-        if at.get("type") == [] or not (
-            said <= _HARMLESS
-            or (said <= _LISTS and _lists_text(at))
-            or (said <= _BOUNDED and _have_room(at))
-        ):
+        if at.get("type") == [] or not (said <= _HARMLESS or (said <= _LISTS and _lists_text(at))):
             return False
-        for child in _needed(at):
+        for child in _needed(at) if "required" in said else ():
             if child is False or (child is not True and not _PLACED.isdisjoint(child)):
                 return False
             if child is not True and id(child) not in seen:
@@ -113,26 +109,12 @@ def is_possible(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
 
 
 def _needed(schema: dict[str, Any]) -> list[Any]:
-    """The subschemas of members and items that must be there; False for what cannot be."""
-    items = [schema.get("items", True)] if schema.get("minItems") else []
-    if "required" not in schema:
-        return items
+    """The subschemas of the members that must be there; False for what cannot be."""
     named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
     required = schema["required"]
     if not (_are_names(required) and _are_schemas(named) and _is_schema(rest)):
         return [False]
-    return items + [named.get(x, rest) if is_spellable(x) else False for x in required]
-
-
-def _have_room(schema: dict[str, Any]) -> bool:
-    """Whether values fit between all pairs of bounds, an integer among the numbers."""
-    if "format" in schema or not isinstance(schema.get("items", True), _SCHEMA):
-        return False
-    for low, high, gap in _BOUNDS:
-        bounds = [schema[x] for x in (low, high) if x in schema]
-        if not all(map(_is_number, bounds)) or (len(bounds) == 2 and bounds[1] - bounds[0] < gap):
-            return False
-    return True
+    return [named.get(name, rest) if is_spellable(name) else False for name in required]
 
 
 def _lists_text(schema: dict[str, Any]) -> bool:
@@ -228,8 +210,6 @@ _HARMLESS = frozenset((
     "type", "format", "properties", "items", "additionalProperties", "required",
 ))  # fmt: skip
 _LISTS = frozenset(("type", "enum"))
-_BOUNDS = ("minLength", "maxLength", 0), ("minItems", "maxItems", 0), ("minimum", "maximum", 1)
-_BOUNDED = _HARMLESS.union(*(pair[:2] for pair in _BOUNDS))
 _EASY = (_HARMLESS - {"required"}) | {"title", "description", "default", "examples", "$comment"}
 # Whether the value of a keyword is such that expanding it cannot fail.
 _CHECKS: dict[str, Check] = dict.fromkeys(KEYWORDS, _never) | {
