@@ -121,8 +121,11 @@ class JsonMachine(Machine[JsonFrame]):
         return frame.watched
 
     def sketch(self, frame: JsonFrame, label: Hashable) -> Push | None:
-        """See `Machine.sketch`: of an object that begins with a quote, or ends at once."""
-        if label != "{" or frame.watched or len(frame.vector) != 1:
+        """See `Machine.sketch`: of an object that begins with a quote, or ends at once.
+
+        Not of the outermost one, which is always read.
+        """
+        if label != "{" or frame.watched or len(frame.vector) != 1 or frame.kind == "root":
             return None
         plans = self._costs.objects(frame.vector[0])
         if len(plans) != 1 or not plans[0].begins_plainly:
