@@ -369,33 +369,11 @@ class JsonMachine(Machine[JsonFrame]):
 
     def expected(self, frame: JsonFrame) -> str:
         """See `Machine.expected`."""
-        from structgen.spec import json_words
+        from structgen.automaton.json_expected import expected
 
-        closing = bool(self._accepting(frame))
-        wanted: list[str] = []
-        if frame.kind == "end":
-            return "the end of the text"
-        if frame.stage == "value":
-            return self._wanted(frame)
-        if frame.stage in ("after", "read"):
-            if any(t.plan.may_go_on(t.progress) for t in frame.threads):
-                wanted.append("','")
-        elif frame.kind == "array":
-            pending = frame.item or self._item(frame)
-            wanted += [] if pending is None else [self._wanted(pending)]
-        else:
-            others = bool(next_others(frame))
-            wanted += json_words.keys(next_names(frame), others=others)
-        if closing and frame.stage not in ("key", "next"):
-            wanted.append("'}'" if frame.kind == "object" else "']'")
-        return " or ".join(wanted)
-
-    def _wanted(self, frame: JsonFrame) -> str:
-        """The pending value of a frame, in words."""
-        from structgen.spec import json_words
-
-        needed = dict.fromkeys(t.need for t in frame.threads) or (0,)
-        return (self._describe or json_words.plain)([frame.vector[need] for need in needed])
+        fresh = frame.kind == "array" and frame.stage in ("open", "next")
+        pending = (frame.item or self._item(frame)) if fresh else None
+        return expected(frame, pending, self._describe, closing=bool(self._accepting(frame)))
 
     def words(self, frame: JsonFrame) -> list[tuple[Hashable, bytes]] | None:
         """See `Machine.words`: where one of some names must come."""
@@ -407,12 +385,9 @@ class JsonMachine(Machine[JsonFrame]):
 
     def missing(self, frame: JsonFrame) -> str:
         """See `Machine.missing`."""
-        from structgen.spec import json_words
+        from structgen.automaton.json_expected import missing
 
-        if frame.kind != "object":
-            return ""
-        found = [t.plan.missing(t.progress) for t in frame.threads]
-        return json_words.required([k for k in found[0] if all(k in names for names in found)])
+        return missing(frame)
 
     # -- costs ----------------------------------------------------------------------------------
 

@@ -45,6 +45,7 @@ class ObjectPlan:
         self.names = tuple(dict.fromkeys((*named, *alt_.required)))
         self._index = {name: i for i, name in enumerate(self.names)}
         self._counts = alt_.least > 0 or alt_.most is not None
+        self._plain = type(self) is ObjectPlan and not self._counts
         self._children: dict[str, Expr] = {}
         self._sizes: dict[str, int] = {}
 
@@ -108,8 +109,7 @@ class ObjectPlan:
     @property
     def spans(self) -> bool:
         """Whether the names that may come next are always those in one range of `names`."""
-        plain = self.declared and not self._counts and type(self) is ObjectPlan
-        return plain and all(self.possible_names)
+        return self.declared and self._plain and all(self.possible_names)
 
     def span(self, at: Progress) -> tuple[int, int]:
         """The range of positions in `names`, the end not included, of those that may come next."""
@@ -155,8 +155,7 @@ class ObjectPlan:
     @found_once
     def is_checklist(self) -> bool:
         """Whether names may come in any order, and nothing depends on what else was read."""
-        plain = not self.declared and not self._counts and type(self) is ObjectPlan
-        return plain and all(endless(cell.loose) for cell in self.cells)
+        return not self.declared and self._plain and all(endless(c.loose) for c in self.cells)
 
     @found_once
     def checklist(self) -> tuple[list[int], list[int], bool]:
@@ -172,8 +171,7 @@ class ObjectPlan:
     @found_once
     def begins_plainly(self) -> bool:
         """Whether some key can come first, as far as little thought can tell."""
-        plain = type(self) is ObjectPlan and not self._counts
-        return plain and (bool(self.required) or any(self._possible(self.names[:1])))
+        return self._plain and (bool(self.required) or any(self._possible(self.names[:1])))
 
     def takes_of(self, at: Progress, cell: Cell, left: Regex) -> list[Take]:
         """The ways to go on with any of the keys `left` of a cell, where `is_by_cell`."""
@@ -302,10 +300,7 @@ class ObjectPlan:
         return not self.declared or at.taken + self._capacity(at) >= least
 
     def cost(self, at: Progress, opened: bool, least: int = 0) -> int:
-        """Fewest bytes from after a value (or the brace, if `opened`) past the closing brace.
-
-        `least` more members are written in any case.
-        """
+        """Fewest bytes from a value (the brace, if `opened`) past the end, `least` members in."""
         left = self._left(at, max(self.alt.least - at.taken, least))
         if left is None:
             members = self._members(at, self._costs.of, least) or []
@@ -361,9 +356,8 @@ class ObjectPlan:
 
     def _whole(self, members: list[int] | None) -> int | None:
         """Bytes of an object, braces included."""
-        if members is None:
-            return None
-        return 1 + closing(len(members), sum(members), True, self._costs.gap)
+        given = None if members is None else (len(members), sum(members), True, self._costs.gap)
+        return None if given is None else 1 + closing(*given)
 
     def _members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """The bytes of the cheapest members still to be written, None if there are too few."""
