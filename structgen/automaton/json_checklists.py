@@ -31,21 +31,26 @@ class Names(Checklist):
     by what that must fit; begun: the first of these.
     """
 
-    __slots__ = ("begun", "key", "open", "thread", "values")
+    __slots__ = ("begun", "key", "open", "threads", "values")
 
     def __init__(self, thread: Thread) -> None:
         plan: ObjectPlan = thread.plan
         super().__init__(len(plan.names), *plan.checklist)
-        self.thread = thread
+        self.threads = (thread,)
         self.open: JsonFrame = self.frame("open")
         self.key: JsonFrame | None = None
         self.values: dict[Node, JsonFrame] = {}
         self.begun: JsonFrame | None = None
 
+    @property
+    def thread(self) -> Thread:
+        """That with which the object was opened."""
+        return self.threads[0]
+
     def frame(self, stage: str) -> JsonFrame:
         """A fresh frame of the object."""
         frame = JsonFrame("object", stage)
-        frame.threads, frame.checklist = (self.thread,), self
+        frame.threads, frame.checklist = self.threads, self
         return frame
 
 

@@ -21,6 +21,7 @@ from structgen.automaton.regex import ANY, EMPTY, EPSILON
 from structgen.automaton.regex_nodes import Literal, Words
 from structgen.automaton.tables import with_room
 from structgen.automaton.words import WordRange, is_spellable
+from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering
@@ -115,10 +116,10 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
         labels = [met[i] for i in order]
     else:
         labels = [numbers.label_id(label_of(state, 0), (q, NAMED))] * len(order)
-    texts = [found.words[i] for i in order]
-    t, count = numbers.tables, len(order)
-    first, used = int(t.sizes[5]), int(t.sizes[7])
-    last = first + count
+    whole = order == range(len(found.words))
+    texts = found.words if whole else [found.words[i] for i in order]
+    t = numbers.tables
+    last, used = int(t.sizes[5]) + len(order), int(t.sizes[7])
     ends = [*accumulate(map(len, texts), initial=used)]
     if last > len(t.words) or ends[-1] > len(t.letters):
         t = numbers.tables = t._replace(
@@ -126,32 +127,22 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
             words=with_room(t.words, last),
             letters=with_room(t.letters, ends[-1]),
         )
-    said = np.array([*ends, *labels, *(found.positions[i] for i in order)], np.int32)
-    words = t.words[first:last]
-    words[:, k.BEGIN], words[:, k.END] = said[:count], said[1 : count + 1]
-    words[:, k.LABEL], t.order[first:last] = said[count + 1 : -count], said[-count:]
-    t.letters[used : ends[-1]] = _code_points("".join(texts))
-    t.sizes[5], t.sizes[7] = last, ends[-1]
-    row = t.within[q]
-    row[:] = 0
-    row[k.KIND], row[k.FIRST], row[k.LAST] = k.IN_WORD, first, last
-    row[k.REST], row[k.FLAGS], row[k.OWNER], row[k.CAME] = free, found.flags, -1, -1
-    if free < 0 and found.flags & k.GUARDED:
-        t.guard[q] = first, last
+    positions = found.positions if whole else [found.positions[i] for i in order]
+    said = np.array([*ends, *labels, *positions], np.int32)
+    letters = _code_points("".join(texts))
+    kernels("lists").list_words(numbers.tables_at, q, said, letters, free, found.flags)
     return True
 
 
-def _code_points(text: str) -> npt.NDArray[Any]:
-    """The letters of a text; those of most names take a byte each."""
-    if text.isascii():
-        return np.frombuffer(text.encode(), np.uint8)
+def _code_points(text: str) -> npt.NDArray[np.int32]:
+    """The letters of a text."""
     return np.frombuffer(text.encode("utf-32-le"), np.int32)
 
 
-def _in_order(words: Sequence[str]) -> list[int]:
+def _in_order(words: Sequence[str]) -> Sequence[int]:
     """The words that can be spelled, sorted by their UTF-16 code units. They come sorted."""
     text = "".join(words)
     if text.isascii() or max(text) < _FIRST_SURROGATE:
-        return list(range(len(words)))
+        return range(len(words))
     texts = {i: word.encode("utf-16-be") for i, word in enumerate(words) if is_spellable(word)}
     return sorted(texts, key=texts.__getitem__)

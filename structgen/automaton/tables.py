@@ -26,6 +26,7 @@ from structgen.errors import ArtifactError
 from structgen.jit import kernels
 from structgen.paged import paged
 
+_TO_ONE = Goto, Once, Recall, Tick, Instead  # moves that lead to one frame
 Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the checklists that fresh tables have room for
@@ -227,10 +228,10 @@ def frames_of(move: Move | None) -> tuple[Frame, ...]:
 
     Of a Check: those of which one is then open.
     """
+    if isinstance(move, _TO_ONE):
+        return (move.frame,)
     if isinstance(move, Push):
         return (move.frame, move.waiting)
-    if isinstance(move, Goto | Once | Recall | Tick | Instead):
-        return (move.frame,)
     if isinstance(move, Check):
         return tuple(frame for frame in move.checklist.after if frame is not None)
     raise foreign()
