@@ -135,7 +135,9 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
 
 
 def _code_points(text: str) -> npt.NDArray[np.int32]:
-    """The letters of a text."""
+    """The letters of a text. It takes a codec long to begin, and names are mostly ASCII."""
+    if text.isascii():
+        return np.frombuffer(text.encode(), np.uint8).astype(np.int32)
     return np.frombuffer(text.encode("utf-32-le"), np.int32)
 
 
