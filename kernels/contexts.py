@@ -10,10 +10,8 @@ import numba
 from structgen.kernels.flags import inlined
 from structgen.kernels.tables import (
     BASE,
-    CHECKLIST,
     FRAME,
     NEED_SPACE,
-    NOTHING,
     OUTLOOK,
     PARENT,
     READ,
@@ -75,10 +73,3 @@ def context_of(t, frame, parent, taken, ticked, kept):  # type: ignore[no-untype
 def is_vague(t, ctx):  # type: ignore[no-untyped-def]
     """Whether it is left open what was read in a context."""
     return t.contexts[ctx, READ] == SOME or t.contexts[ctx, TAKEN] == SOME
-
-
-@inlined
-def nothing_ticked(t, frame):  # type: ignore[no-untyped-def]
-    """The set of what is ticked off in a frame that opens: none, or -1 without a checklist."""
-    checklist = t.frames[frame, CHECKLIST]
-    return numba.int64(t.checklists[checklist, NOTHING] if checklist >= 0 else -1)

@@ -33,7 +33,6 @@ from structgen.kernels.tables import (
     GRID,
     HIGH,
     I32,
-    INSTEAD,
     KIND,
     LABEL,
     LAST,
@@ -46,6 +45,7 @@ from structgen.kernels.tables import (
     PLAIN,
     POP,
     READ,
+    RECALL,
     REST,
     SPANS_LATER,
     SPANS_TEXT,
@@ -86,7 +86,7 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         kind, first, second = code >> 56, (code >> 28) & 0xFFFFFFF, code & 0xFFFFFFF
         if code == DEAD:
             continue
-        if not GOTO <= kind <= INSTEAD or (kind != TICK and kind != INSTEAD and second >= frames):
+        if not GOTO <= kind <= RECALL or (kind != TICK and second >= frames):
             return numba.int64(15)
         if first >= (labels if kind == POP else t.sizes[12] if kind == CHECK else frames):
             return numba.int64(15)

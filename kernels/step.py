@@ -6,7 +6,7 @@ import numba
 from numba import types
 
 from structgen.kernels.checklists import call_checked, is_ticked
-from structgen.kernels.contexts import context_of, is_vague, nothing_ticked, remember
+from structgen.kernels.contexts import context_of, is_vague, remember
 from structgen.kernels.flags import called, inlined, inner
 from structgen.kernels.names import is_escapable, letter_at
 from structgen.kernels.provide import call_provide
@@ -22,6 +22,7 @@ from structgen.kernels.tables import (
     BASE,
     BYTES,
     CHECK,
+    CHECKLIST,
     DEAD,
     DEPTH,
     END_LABEL,
@@ -32,7 +33,6 @@ from structgen.kernels.tables import (
     HIGH,
     IN_ESCAPE,
     IN_HEX,
-    INSTEAD,
     KEEPS,
     KIND,
     LEXEME,
@@ -41,6 +41,7 @@ from structgen.kernels.tables import (
     NEED_EVENT,
     NEED_EXACT,
     NEED_MOVE,
+    NOTHING,
     OF,
     ONCE,
     PARENT,
@@ -48,7 +49,6 @@ from structgen.kernels.tables import (
     PUSH,
     READ,
     RECALL,
-    SKETCH,
     SKIP_LABEL,
     SOME,
     TABLES,
@@ -98,16 +98,8 @@ def arrive(t, at, source, label, known, vague):  # type: ignore[no-untyped-def]
                 return waiting
         parent = waiting
         taken = kept = numba.int64(-1)
-        ticked = nothing_ticked(t, first)
-    elif kind == INSTEAD:
-        lexeme = numba.int64(t.frames[first, LEXEME])
-        if t.filled[lexeme] == 0:
-            code = call_provide(t, lexeme)
-            if code < 0:
-                return code
-        none, ticked = numba.int64(-1), nothing_ticked(t, first)
-        after = context_of(t, first, parent, none, ticked, none)
-        return (numba.int64(t.rows[lexeme, known & 0xFF]) << 32) | after if after >= 0 else after
+        checklist = t.frames[first, CHECKLIST]
+        ticked = numba.int64(t.checklists[checklist, NOTHING] if checklist >= 0 else -1)
     elif kind == ONCE:
         if vague:
             taken = numba.int64(SOME)
@@ -160,11 +152,7 @@ def move(t, ctx, label, vague):  # type: ignore[no-untyped-def]
         if known == UNKNOWN:
             t.need[0] = alike
             t.need[1] = label
-            if t.asked[OF] >= 0:  # in a mask
-                t.need[1] = label | SKETCH
-                known = find(t.moves, (alike << 32) | t.need[1])
-            if known == UNKNOWN:
-                return numba.int64(NEED_MOVE)
+            return numba.int64(NEED_MOVE)
         if known < 0:
             return numba.int64(DEAD)
         if known >> 56 != POP:

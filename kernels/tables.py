@@ -43,10 +43,7 @@ ONCE = 3  #: as GOTO, and the text remembered must not have been taken before in
 TICK = 4  #: as GOTO, and position b of the checklist is ticked off, which it must not have been
 CHECK = 5  #: as GOTO, to the frame of checklist a for what has been ticked off
 RECALL = 6  #: as GOTO, and the same label happens there, which depends on what is kept
-INSTEAD = 7  #: the frame becomes frame a, just opened, in which byte b has been read
 KEEPS = 1  #: as b of GOTO, ONCE and RECALL: what has just been read is kept beside the frame
-
-SKETCH = 1 << 30  #: added to a label: what it does as far as masks mostly ask
 
 FRAME, PARENT, TAKEN, BASE, TICKED, OUTLOOK, READ = range(7)  # columns of `contexts`
 #: in columns TAKEN and READ, something that nobody asks for: a context made for masks only
@@ -126,8 +123,7 @@ class Tables(NamedTuple):
     begin (-1 when all in the range are allowed), the checklist that it begins, or -1, the frame
     whose moves it has, the one that will do in its place once a scalar has begun, and the second of
     these lexer states once more where nothing but a scalar can come, else 0.
-    moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there, or label |
-    SKETCH -> what stands for that in masks while nobody knows.
+    moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there.
     checklists: int32[K, 7], what is ticked off in some frames, see NOTHING and those behind it.
     sets: int64[n], sets of positions, each a word with its size in words (low half) and its hash,
     and then its bits; a set is named by where it begins. same: int32[H], hash table over them.

@@ -28,7 +28,6 @@ from structgen.automaton.machine import (
     Check,
     Frame,
     Goto,
-    Instead,
     Machine,
     Move,
     Once,
@@ -51,9 +50,7 @@ if TYPE_CHECKING:
 
 WORD = 7  # bytes of a text that an integer of the kernels holds
 _NO_MOVES: dict[int, int] = {}
-_KINDS = {
-    Goto: "GOTO", Once: "ONCE", Recall: "RECALL", Tick: "TICK", Push: "PUSH", Instead: "INSTEAD",
-}  # fmt: skip
+_KINDS = {Goto: "GOTO", Once: "ONCE", Recall: "RECALL", Tick: "TICK", Push: "PUSH"}
 
 
 class Engine(Numbering, Automaton):
@@ -249,13 +246,9 @@ class Engine(Numbering, Automaton):
                 self._write(number, label, self._k.PUSH << 56 | opened << 28 | begun)
 
     def move(self, frame: int, label: int) -> None:
-        """Write down what a label does in a frame, or a sketch of it where that is asked for."""
-        k, code, move = self._k, self._k.DEAD, None
-        if label & k.SKETCH:
-            move = self.machine.sketch(self.frame(frame), self.label(label & ~k.SKETCH))
-        if move is None:
-            label &= ~k.SKETCH
-            move = self._ask_machine(self.machine.event, frame, label, b"")
+        """Write down what a label does in a frame."""
+        move = self._ask_machine(self.machine.event, frame, label, b"")
+        k, code = self._k, self._k.DEAD
         if isinstance(move, Pop):
             code = k.POP << 56 | self.label_id(move.label, (-1 - frame, label)) << 28
         elif move is not None:
@@ -301,8 +294,6 @@ class Engine(Numbering, Automaton):
             second = move.position
         elif isinstance(move, Push):
             second = numbers[1]
-        elif isinstance(move, Instead):
-            second = move.byte
         elif not isinstance(move, Pop):
             second = k.KEEPS if move.keeps else 0
         return getattr(k, kind) << 56 | numbers[0] << 28 | second  # type: ignore[no-any-return]

@@ -32,8 +32,7 @@ class JsonFrame(Frame):
     """An open value and what comes next in it.
 
     kind: "root", "object", "array" or "end". stage: "open" (just opened), "key" (after a comma),
-    "sketch" (the same for masks, see `Machine.sketch`), "value" (a child comes next, and fits one
-    of `vector`), "after" (a child has just ended), "read"
+    "value" (a child comes next, and fits one of `vector`), "after" (a child has just ended), "read"
     (the same, and the plans are to note its value), "next" (after the comma of an array, before the
     plans have recalled what was read).
     kept: whether somebody will ask for the open value as a whole; key: the name of the pending

@@ -5,7 +5,7 @@ that it fits, ("item", mask) for one whose text the machine looks up, and ("once
 that must not have come before in the same place; `{ [ , } ]` as strings of
 one character; ("key", name) for a key of the table; ("other", mask) for another key, whose text the
 machine looks up, ("free", mask) if nobody needs the text but to refuse it when it comes again.
-SKETCHED where more is asked for than a sketch says. END_OF_TEXT and SKIP are the engine's.
+END_OF_TEXT and SKIP are the engine's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from structgen.automaton.lexer import End, Fixed, LexState, Target, Text, Vector
 from structgen.automaton.lexer_joints import Either, Fork, gap
-from structgen.automaton.machine import END_OF_TEXT, SKETCHED, SKIP
+from structgen.automaton.machine import END_OF_TEXT, SKIP
 from structgen.automaton.number_sets import number_intersection
 from structgen.automaton.numbers import spellings
 from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
@@ -191,13 +191,6 @@ def key_start(
         return _unnamed_start(others, layout, closing, takes)
     role = Key(bool(others), not layout.natural, layout, takes)
     return _start(names, others, role, "}" * closing)
-
-
-@lru_cache(maxsize=2)
-def object_sketch(*, closing: bool) -> LexState:
-    """At the start of a key, of which nothing more is said, or of `}` when `closing`."""
-    key = ord('"'), Fork((), SKETCHED)
-    return Fork((key, (ord("}"), End("}"))) if closing else (key,))
 
 
 def word_start(names: WordRange, layout: Layout, closing: bool) -> KeyStart:

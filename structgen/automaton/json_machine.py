@@ -31,7 +31,6 @@ from structgen.automaton.json_lexemes import (
     before_lexeme,
     before_member,
     key_start,
-    object_sketch,
     text_end,
     value_start,
     wanted,
@@ -44,10 +43,8 @@ from structgen.automaton.machine import (
     COMPARED,
     KEPT,
     LOOKED_AT,
-    SKETCHED,
     UNUSED,
     Goto,
-    Instead,
     Kept,
     Machine,
     Move,
@@ -120,23 +117,8 @@ class JsonMachine(Machine[JsonFrame]):
         """See `Machine.compares`: within arrays whose items differ or repeat."""
         return frame.watched
 
-    def sketch(self, frame: JsonFrame, label: Hashable) -> Push | None:
-        """See `Machine.sketch`: of an object that begins with a quote, or ends at once.
-
-        Not of the outermost one, which is always read.
-        """
-        if label != "{" or frame.watched or len(frame.vector) != 1 or frame.kind == "root":
-            return None
-        plans = self._costs.objects(frame.vector[0])
-        if len(plans) != 1 or not plans[0].begins_plainly:
-            return None
-        threads = (Thread(0, plans[0], plans[0].start),)
-        return Push(self._frame("object", "sketch", threads, frame.vector), frame.begun)
-
     def event(self, frame: JsonFrame, label: Hashable, text: bytes) -> Move | None:
         """See `Machine.event`."""
-        if label == SKETCHED:
-            return Instead(self._open(frame, "object").frame, ord('"'))
         if label in ("{", "["):
             return self._open(self._pending(frame), "object" if label == "{" else "array")
         if frame.checklist is not None:
@@ -304,9 +286,6 @@ class JsonMachine(Machine[JsonFrame]):
                 frame.entry = before_lexeme(layout.head if frame.kind == "root" else layout.inner)
             frame.lexeme = self._value_start(frame, closing=False)
             frame.opens = None if frame.watched else frame.vector
-        elif frame.stage == "sketch":
-            frame.entry = before_lexeme(layout.inner)
-            frame.lexeme = object_sketch(closing=self._accepting(frame) > 0)
         elif frame.stage == "next":
             frame.entry = before_lexeme(layout.inner) or AT_ONCE
             item = self._item(frame)

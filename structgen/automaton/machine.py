@@ -19,7 +19,6 @@ from structgen.automaton.regex import Regex
 END_OF_TEXT = "end"  #: the label with which the whole text may end
 UNUSED, LOOKED_AT, COMPARED, KEPT = 0, 1, 2, 3  #: what the text of a lexeme is needed for
 SKIP = "skip"  #: the label that leads from the entry of a frame to its lexeme
-SKETCHED = "sketched"  #: the label that leads from a sketch to the frame that it stands for
 
 
 _NOTHING = lexicon_of((), (END_OF_TEXT, SKIP))
@@ -124,13 +123,6 @@ class Push(NamedTuple):
     waiting: Frame
 
 
-class Instead(NamedTuple):
-    """A sketch becomes the frame that it stood for, just opened, in which `byte` has been read."""
-
-    frame: Frame
-    byte: int
-
-
 class Pop(NamedTuple):
     """The frame closes, and `label` happens in the one below."""
 
@@ -145,7 +137,7 @@ class Kept(NamedTuple):
     value: Any
 
 
-Move = Goto | Once | Recall | Tick | Check | Push | Instead | Pop
+Move = Goto | Once | Recall | Tick | Check | Push | Pop
 
 
 FrameT = TypeVar("FrameT", bound=Frame)
@@ -182,14 +174,6 @@ class Machine(ABC, Generic[FrameT]):
         text: the bytes that the lexeme's recorded states have read, for labels that need them (the
         move is a Goto then); b"" for others. The same arguments give the same frames.
         """
-
-    def sketch(self, _frame: FrameT, _label: Hashable) -> Push | None:
-        """What a label does, with a sketch of the frame that opens; None if there is none.
-
-        The sketch says all that can be read in the frame as long as a token is seldom longer, and
-        what it says leads to the frame itself by `Instead`. It takes less time to make.
-        """
-        return None
 
     def soon(self, _move: Move) -> list[tuple[FrameT, Hashable]]:
         """Frames and labels that are asked about next after a move, so that it is done at once."""

@@ -22,11 +22,10 @@ class Origins:
     REST: what reads other texts than the listed ones, MOVE: the first that a character leads to and
     that had no number, LAST: the last of those at whose starts the parent is), -1 - 2 * frame for
     the lexeme of a frame, -2 - 2 * frame for its entry. frames: three numbers for each, (OPEN or
-    WAITING, frame, label), the event that led to it, label | SKETCH where a sketch of it did;
-    (TEXT, context, label) for an event that needed the text of a context; a frame of -1 for the
-    start. labels: two for each, (lexer state, byte), or BEFORE for `accept`, NAMED + i for listed
-    word i; (-1 - frame, label) for one that an event in that frame popped. births: which of the
-    kinds was numbered, in order.
+    WAITING, frame, label), the event that led to it; (TEXT, context, label) for an event that
+    needed the text of a context; a frame of -1 for the start. labels: two for each, (lexer state,
+    byte), or BEFORE for `accept`, NAMED + i for listed word i; (-1 - frame, label) for one that an
+    event in that frame popped. births: which of the kinds was numbered, in order.
     """
 
     states: list[int] = field(default_factory=list)

@@ -66,10 +66,8 @@ def _frame_from(numbers: Numbering, kept: KeptValues, kind: int, source: int, la
         start: Frame = machine.start
         return start
     if kind != TEXT:
-        known = numbers.label(label & ~numbers.kernel_tables.SKETCH)
-        if label & numbers.kernel_tables.SKETCH:
-            return frames_of(machine.sketch(numbers.frame(source), known))[kind]
-        return frames_of(machine.event(numbers.frame(source), known, b""))[kind]
+        move = machine.event(numbers.frame(source), numbers.label(label), b"")
+        return frames_of(move)[kind]
     frame = numbers.frame(int(numbers.tables.contexts[source, numbers.kernel_tables.FRAME]))
     if machine.needs_text(numbers.label(label)) == LOOKED_AT:
         move = machine.event(frame, numbers.label(label), numbers.text(source))

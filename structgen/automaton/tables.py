@@ -14,7 +14,6 @@ from structgen.automaton.machine import (
     Check,
     Frame,
     Goto,
-    Instead,
     Machine,
     Move,
     Once,
@@ -26,7 +25,7 @@ from structgen.errors import ArtifactError
 from structgen.jit import kernels
 from structgen.paged import paged
 
-_TO_ONE = Goto, Once, Recall, Tick, Instead  # moves that lead to one frame
+_TO_ONE = Goto, Once, Recall, Tick  # moves that lead to one frame
 Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the checklists that fresh tables have room for

@@ -259,4 +259,4 @@ class CountingConstraint(Constraint):
             ):
                 return -1
             data = self.vocabulary.token_bytes(token_id)
-            return self._intern(self.automaton.number(inner, count + 1), (state, data, False))
+            return self._intern(self.automaton.number(inner, count + 1), state, data)

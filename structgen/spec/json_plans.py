@@ -168,11 +168,6 @@ class ObjectPlan:
         """The position of a name in `names`, behind all of them for another key."""
         return self._index.get(name, len(self.names))
 
-    @found_once
-    def begins_plainly(self) -> bool:
-        """Whether some key can come first, as far as little thought can tell."""
-        return self._plain and (bool(self.required) or any(self._possible(self.names[:1])))
-
     def takes_of(self, at: Progress, cell: Cell, left: Regex) -> list[Take]:
         """The ways to go on with any of the keys `left` of a cell, where `is_by_cell`."""
         key = shortest(left)

@@ -153,7 +153,6 @@ class Served:
         if code == self.k.NEED_ROW:
             self._fill(first)
         elif code == self.k.NEED_MOVE:
-            label &= ~self.k.SKETCH  # there are none
             self._enter("moves", 4, first, label, self._move(first, label))
         elif code == self.k.NEED_EVENT:
             self._enter("events", 2, first, label, self._event(first, label))
