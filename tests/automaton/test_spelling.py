@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
+from structgen.automaton import tables
 from structgen.automaton.engine import Engine
 from structgen.automaton.lexer import End, LexState
 
@@ -92,3 +93,24 @@ def test_states_that_kernels_made_can_be_described(
         row = engine.row_of(engine.state(q))
         for code, target in zip(engine.targets(q).tolist(), row.targets, strict=True):
             assert isinstance(target, LexState) if code >= 0 else same_end(engine, code, target)
+
+
+def test_equal_states_are_found_however_often_the_table_grows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No state is made twice, and rows are the same, where the table is made anew with each room."""
+    spec = sg.JsonSchema({"type": "string", "pattern": "^([a-zé-ÿ]+ ){3,9}$", "maxLength": 60})
+    made = []
+    for most in (tables.MOST_ALIKE, 0):
+        monkeypatch.setattr(tables, "MOST_ALIKE", most)
+        engine: Any = spec.automaton()
+        at, bytes_ = engine.start, []
+        for byte in '"né ab \\u00e9z zzzz '.encode():
+            bytes_.append(engine.next_bytes(at))
+            at, _ = engine.run(at, bytes((byte,)))
+            assert at >= 0
+        made.append((engine.states_made, len(engine.tables.alike), bytes_))
+    (states, slots, rows), (others, more, same) = made
+    assert states == others
+    assert rows == same
+    assert slots != more  # it was made anew
