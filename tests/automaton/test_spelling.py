@@ -98,7 +98,7 @@ def test_states_that_kernels_made_can_be_described(
 def test_equal_states_are_found_however_often_the_table_grows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No state is made twice, and rows are the same, where the table is made anew with each room."""
+    """No state is made twice, and rows are the same, where the table is often made anew."""
     spec = sg.JsonSchema({"type": "string", "pattern": "^([a-zé-ÿ]+ ){3,9}$", "maxLength": 60})
     made = []
     for most in (tables.MOST_ALIKE, 0):
