@@ -109,11 +109,11 @@ def run(tables, pair, data, first):  # type: ignore[no-untyped-def]
 
 
 @lean(types.int64(*[types.int64] * 4))
-def run_word(tables, pair, word, count):  # type: ignore[no-untyped-def]
-    """The same for the `count` lowest bytes of `word`, from the lowest on."""
+def run_word(tables, pair, word, first):  # type: ignore[no-untyped-def]
+    """The same for the bytes of `word` from the lowest on; the highest says how many there are."""
     t = tables_at(tables)
     t.asked[OF] = -1
-    for i in range(count):
+    for i in range(first, word >> 56):
         after = call_step(t, pair, (word >> (8 * i)) & 0xFF)
         if after < 0:
             t.need[4] = i

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
-WORD = 7  # bytes of a text that an integer of the kernels holds
+WORD = 7  # bytes of a text that an integer of the kernels holds, beside their number
 _NO_MOVES: dict[int, int] = {}
 _KINDS = {Goto: "GOTO", Once: "ONCE", Recall: "RECALL", Tick: "TICK", Push: "PUSH"}
 
@@ -88,17 +88,22 @@ class Engine(Numbering, Automaton):
 
     def run(self, at: int, text: bytes) -> tuple[int, int]:
         """See `Automaton.run`."""
+        data: Any
         if len(text) <= WORD:  # an array takes longer to hand over than its bytes take to read
-            word = int.from_bytes(text, "little")
-            after = self._doors.run_word(self.tables_at, at, word, len(text))
+            read = self._doors.run_word
+            data = int.from_bytes(text, "little") | len(text) << 8 * WORD
         else:
-            after = self._doors.run(self.tables_at, at, np.frombuffer(text, np.uint8), 0)
-        while after < self._k.DEAD:
-            first, at = self.tables.need[4:6].tolist()
+            read, data = self._doors.run, np.frombuffer(text, np.uint8)
+        first = 0
+        while True:
+            after = read(self.tables_at, at, data, first)
+            if after >= 0:
+                return after, len(text)
+            first = int(self.tables.need[4])
+            if after == self._k.DEAD:
+                return after, first
+            at = int(self.tables.need[5])
             self.serve(after)
-            data = np.frombuffer(text, np.uint8)
-            after = self._doors.run(self.tables_at, at, data, first)
-        return after, len(text) if after >= 0 else int(self.tables.need[4])
 
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel that takes the tables first, until it needs nothing more."""
@@ -262,15 +267,13 @@ class Engine(Numbering, Automaton):
         if isinstance(move, Push) and opens is not None:
             self.pushes.setdefault(opens, {})[label] = numbers[0]
         for other, then in self.machine.soon(move):
-            self._move_soon(other, then)
+            if then in self._label_ids:
+                self.ensure_move(self._frame_ids[other], self._label_ids[then])
 
-    def _move_soon(self, frame: Frame, label: Hashable) -> None:
-        """Write down what a label does in a frame, where both have numbers and it is not known."""
-        at, number = self._frame_ids[frame], self._label_ids.get(label)
-        if number is not None:
-            key = at << 32 | number
-            if self._k.lookup(self.tables.moves, key) == self._k.UNKNOWN:
-                self.move(at, number)
+    def ensure_move(self, frame: int, label: int) -> None:
+        """Write down what a label does in a frame, if that is not known."""
+        if self._k.lookup(self.tables.moves, frame << 32 | label) == self._k.UNKNOWN:
+            self.move(frame, label)
 
     def _write(self, frame: int, label: int, code: int) -> None:
         """Write a move down."""

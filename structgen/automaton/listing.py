@@ -116,8 +116,7 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
         labels = [met[i] for i in order]
     else:
         labels = [numbers.label_id(label_of(state, 0), (q, NAMED))] * len(order)
-    whole = order == range(len(found.words))
-    texts = found.words if whole else [found.words[i] for i in order]
+    texts = [found.words[i] for i in order]
     t = numbers.tables
     last, used = int(t.sizes[5]) + len(order), int(t.sizes[7])
     ends = [*accumulate(map(len, texts), initial=used)]
@@ -127,8 +126,7 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
             words=with_room(t.words, last),
             letters=with_room(t.letters, ends[-1]),
         )
-    positions = found.positions if whole else [found.positions[i] for i in order]
-    said = np.array([*ends, *labels, *positions], np.int32)
+    said = np.array([*ends, *labels, *(found.positions[i] for i in order)], np.int32)
     letters = _code_points("".join(texts))
     kernels("lists").list_words(numbers.tables_at, q, said, letters, free, found.flags)
     return True

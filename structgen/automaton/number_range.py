@@ -64,8 +64,8 @@ class Range:
         return self.low > self.high or self.low_open or self.high_open
 
     @property
-    def has_many(self) -> bool:
-        """Whether it is plain that some number above zero is wanted, of which all spellings are."""
+    def is_plainly_met(self) -> bool:
+        """Whether it is plain that some number above zero is wanted, in all its spellings."""
         if self.natural or self.modulus > 1 or self.scale:
             return False
         whole = self.high is None or self.greatest >= max(self.least, 1)

@@ -329,7 +329,7 @@ def _magnitudes(rule: Range, spelling: str) -> Regex:
     """Texts without a sign whose value lies in a range."""
     if rule.empty:
         return EMPTY
-    some = spelling == "any" and rule.has_many
+    some = spelling == "any" and rule.is_plainly_met
     plain = _begun(Decimal.start(rule), some=some)
     if not is_scientific(spelling):
         return plain

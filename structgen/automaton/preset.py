@@ -21,8 +21,7 @@ def preset_of(engine: Engine) -> Preset:
             break
         row = engine.tables.frames[number].tolist()
         for label in _labels_behind(engine, row[k.LEXEME]):
-            if k.lookup(engine.tables.moves, row[k.ALIKE] << 32 | label) == k.UNKNOWN:
-                engine.move(row[k.ALIKE], label)
+            engine.ensure_move(row[k.ALIKE], label)
     frames = tuple(map(engine.frame, range(engine.frames_made)))
     lists = dict.fromkeys(f.checklist for f in frames if f.checklist is not None)
     return Preset(

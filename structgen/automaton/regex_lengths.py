@@ -21,14 +21,14 @@ class LengthAutomaton(RegexAutomaton):
         """`span`: see `regex_nodes.is_span`."""
         super().__init__(ends=span.nullable)
         _, low, high = counted(span)
-        self._low, self._high = low, high
         endless = high == INFINITE
         self._last = low if endless else high
         self._bounds = np.array([low, -1 if endless else high], np.int64)
 
     def left(self, state: int) -> tuple[int, int]:
         """Fewest and most characters that follow in a state."""
-        return max(self._low - state, 0), self._high - (0 if self._high == INFINITE else state)
+        low, high = self._bounds.tolist()
+        return max(low - state, 0), INFINITE if high < 0 else high - state
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and those behind it."""

@@ -56,7 +56,7 @@ def replay(numbers: Numbering, origins: Origins) -> None:
                 numbers.label_id(_label_from(numbers, *origin), origin)
             else:
                 numbers.frame_id(_frame_from(numbers, kept, *origin), origin)
-    except (LookupError, StopIteration, AttributeError, TypeError, ValueError) as error:
+    except (IndexError, KeyError, StopIteration, AttributeError, TypeError) as error:
         raise foreign() from error
 
 

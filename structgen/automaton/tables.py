@@ -25,13 +25,13 @@ from structgen.errors import ArtifactError
 from structgen.jit import kernels
 from structgen.paged import paged
 
-_TO_ONE = Goto, Once, Recall, Tick  # moves that lead to one frame
 Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the checklists that fresh tables have room for
 ROWS, SPANS = 1 << 17, 1 << 20  # room at first: memory that is not written to costs nothing
 CONTEXTS = 2048  # for which there is room at first
 MOST_ALIKE = 4  # lexer states for each slot of the table in which equal ones are found
+_TO_ONE = Goto, Once, Recall, Tick  # moves that lead to one frame
 _OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
 STATES = 256  # lexer states that fresh tables have room for, apart from those of the lexicon
 

@@ -14,12 +14,11 @@ import numpy.typing as npt
 from structgen.automaton import spelling_regex
 from structgen.automaton.automaton import Row
 from structgen.automaton.byte_groups import quoted
-from structgen.automaton.charset import ALL
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.lexer import LexState, Text
 from structgen.automaton.lexer_joints import Gap
-from structgen.automaton.regex import ANY, EMPTY, chars
+from structgen.automaton.regex import ANY, EMPTY
 from structgen.jit import kernels
 from structgen.mask.common import Characters, Inside, common_of
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 AT_FIRST = 256  # crossings for which there is room at first
 MANY_GROUPS = 32  # of characters: then tokens of these alone are not walked again
 _ALL_BITS = (1 << 64) - 1
-_CHARACTER = chars(ALL)
 
 
 def is_string(state: LexState) -> bool:

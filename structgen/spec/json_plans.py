@@ -295,7 +295,10 @@ class ObjectPlan:
         return not self.declared or at.taken + self._capacity(at) >= least
 
     def cost(self, at: Progress, opened: bool, least: int = 0) -> int:
-        """Fewest bytes from a value (the brace, if `opened`) past the end, `least` members in."""
+        """Fewest bytes from after a value (or the brace, if `opened`) past the closing brace.
+
+        `least` more members are written in any case.
+        """
         left = self._left(at, max(self.alt.least - at.taken, least))
         if left is None:
             members = self._members(at, self._costs.of, least) or []
@@ -351,8 +354,9 @@ class ObjectPlan:
 
     def _whole(self, members: list[int] | None) -> int | None:
         """Bytes of an object, braces included."""
-        given = None if members is None else (len(members), sum(members), True, self._costs.gap)
-        return None if given is None else 1 + closing(*given)
+        if members is None:
+            return None
+        return 1 + closing(len(members), sum(members), True, self._costs.gap)
 
     def _members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """The bytes of the cheapest members still to be written, None if there are too few."""

@@ -20,8 +20,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from structgen.automaton.number_digits import Decimal as Digits
 from structgen.automaton.number_digits import State
-from structgen.automaton.number_exponents import MAX_SHIFT
+from structgen.automaton.number_exponents import MAX_SHIFT, Scientific
+from structgen.automaton.number_range import Range
 from structgen.automaton.number_sets import number_complement, number_intersection
 from structgen.automaton.numbers import (
     JSON_NUMBER,
@@ -43,6 +45,7 @@ from structgen.automaton.regex import (
     matches,
     shortest,
 )
+from structgen.automaton.regex_build import leaf
 from structgen.automaton.regex_nodes import Leaf
 from structgen.errors import BudgetError, SpecError
 
@@ -765,3 +768,33 @@ def test_what_cannot_meet_is_empty_at_once() -> None:
     whole = number_language(integer=True, minimum=2, spelling="natural")
     joint = number_intersection(whole, number_language(maximum=9, spelling="natural"))
     assert joint is number_language(integer=True, minimum=2, maximum=9, spelling="natural")
+
+
+ENDS = st.tuples(st.integers(0, 60), st.integers(0, 40)).map(lambda x: Fraction(x[0], 10) ** x[1])
+
+
+@given(ENDS, st.booleans(), st.none() | ENDS, st.booleans(), st.integers(0, 2), st.integers(0, 1))
+def test_what_is_plainly_met_has_numbers_in_both_spellings(
+    low: Fraction, low_open: bool, high: Fraction | None, high_open: bool, modulus: int, scale: int
+) -> None:
+    """As their first moves have it, which are otherwise looked at to know that."""
+    rule = Range(low, low_open, high, high_open, modulus, scale)
+    if rule.is_plainly_met:
+        begun = Digits.start(rule), Scientific.start(rule)
+        assert all(start is None or leaf(start).steps() for start in begun)
+        assert not rule.empty
+
+
+def test_most_ranges_are_plainly_met() -> None:
+    """Where a whole number is in one, or any fraction; not where it takes a look."""
+    half = Fraction(1, 2)
+    for rule in (Range(), Range(half, high=Fraction(2), modulus=1), Range(half, high=half)):
+        assert rule.is_plainly_met
+    for rule in (
+        Range(half, high=half, modulus=1),
+        Range(high=Fraction(1), high_open=True, modulus=1),
+        Range(high=Fraction(0)),
+        Range(modulus=3),
+        Range(natural=True),
+    ):
+        assert not rule.is_plainly_met
