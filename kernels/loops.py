@@ -35,7 +35,7 @@ class Subtrees(NamedTuple):
     IN_CHARACTER within one. whole: int64[n], bits of the groups of all characters that begin at the
     node or below, and of the broken ones where the node is within a character; groups: int64[n],
     the same for those below, with the broken ones also where a character goes on below. height:
-    uint8[n], how many characters begin at the node and below at most, 255 for more. first:
+    uint8[n], how many characters begin at the node and below at most, MANY for more. first:
     int32[n + 1], the place in `order` of the first token at it or below; order: int32[m], the
     tokens in the order of nodes.
     """
@@ -49,6 +49,7 @@ class Subtrees(NamedTuple):
 
 
 IN_CHARACTER = 255
+MANY = 255  #: characters: of more the same is said
 LOOPS = types.NamedTuple([I64, U8], Loops)
 SUBTREES = reference(types.NamedTuple([U8, I64, I64, U8, I32, I32], Subtrees))
 
@@ -59,6 +60,16 @@ def all_loop(subtrees, loops, q, i):  # type: ignore[no-untyped-def]
     return (
         q < loops.often.shape[0]
         and subtrees.whole[i] & ~loops.groups[q] == 0
+        and subtrees.height[i] <= loops.often[q]
+    )
+
+
+@inlined
+def below_loop(subtrees, loops, q, i):  # type: ignore[no-untyped-def]
+    """Whether lexer state `q`, behind node `i`, reads all below it and stays within the lexeme."""
+    return (
+        q < loops.often.shape[0]
+        and subtrees.groups[i] & ~loops.groups[q] == 0
         and subtrees.height[i] <= loops.often[q]
     )
 

@@ -6,7 +6,7 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.loops import IN_CHARACTER, SUBTREES, allow_below, is_other, permit
+from structgen.kernels.loops import IN_CHARACTER, MANY, SUBTREES, allow_below, is_other, permit
 from structgen.kernels.provide import call_provide
 from structgen.kernels.tables import BYTES, I32, I64, TABLES, U8
 from structgen.kernels.walk import NODES
@@ -74,7 +74,7 @@ def describe_subtrees(nodes, group, subtrees, left, stack):  # type: ignore[no-u
         own = numba.int64(subtrees.own[i])
         subtrees.whole[i] = found if own == IN_CHARACTER else found | one << own
         begins = 1 if own != IN_CHARACTER and left[i] != 255 else 0
-        subtrees.height[i] = min(height + begins, 255)
+        subtrees.height[i] = min(height + begins, MANY)
     for i in range(nodes.byte.shape[0]):
         if subtrees.own[i] == IN_CHARACTER:
             subtrees.whole[i] |= one

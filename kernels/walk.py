@@ -22,6 +22,7 @@ from structgen.kernels.loops import (
     all_loop,
     allow,
     allow_below,
+    below_loop,
     forbid,
     is_other,
     permit,
@@ -212,6 +213,12 @@ def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # t
         if target >= 0:
             if is_other(subtrees, letters, i):
                 other = numba.int64(1)
+            if below_loop(subtrees, loops, target, i):
+                other |= subtrees.groups[i] & ~letters
+                if other != 0 or depth - 1 + numba.int64(subtrees.height[i]) > most:
+                    allow_below(nodes, subtrees, row, i)
+                i = numba.int64(nodes.end[i])
+                continue
             stack[depth] = (other << 40) | (numba.int64(nodes.byte[i]) << 32) | target
             allow(nodes, row, i)
             i += 1

@@ -23,7 +23,7 @@ NAMES = (
     "references", "flags", "tables", "contexts", "checklists", "taken", "names", "lists", "spans",
     "provide", "loops", "changes", "patterns", "capped", "numbers", "number_states", "notes",
     "blocks", "step", "walk", "beyond", "subtrees", "rows", "below", "outlook", "doors", "known",
-    "twins", "saved", "scan",
+    "twins", "saved", "scan", "longer",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_guided", "grammar_layout",

@@ -43,6 +43,7 @@ SPECS: list[Spec] = [
     sg.JsonSchema(True),
     sg.JsonSchema({"uniqueItems": True, "items": {"properties": {"a": {"type": "string"}}}}),
     sg.JsonSchema({"type": "array", "uniqueItems": True, "items": {"enum": ["a", "ab", "é"]}}),
+    sg.JsonSchema({"type": "string", "pattern": r"^(?:\S+\s+){0,3}\S+$", "maxLength": 30}),
     sg.Regex("(a|b)*abb(12)?"),
     sg.Regex("(?:a{1,3}é|[^x]{0,4})\\d+"),
     sg.Choice(["true", "truth", "tr", "é12"]),

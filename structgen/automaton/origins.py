@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 STATE, FRAME, LABEL = 0, 1, 2  # kinds of births
 BEFORE, NAMED = 256, 512  # places that no byte stands for; those from NAMED on are of words
-LAST, MOVE, REST, FREE = range(508, 512)  # such places, too
+LAST, MOVE, REST, FREE, UNBOUNDED = range(507, 512)  # such places, too
 OPEN, WAITING, TEXT = 0, 1, -1  # how a frame was met: a move led to it, or left it waiting below
 
 
@@ -19,6 +19,7 @@ class Origins:
     """How each number was first met, from which Python's side of the tables can be made again.
 
     states: those that Python describes: parent << 9 | byte (FREE: the free form of the parent,
+    UNBOUNDED: the parent without the bounds of its length,
     REST: what reads other texts than the listed ones, MOVE: the first that a character leads to and
     that had no number, LAST: the last of those at whose starts the parent is), -1 - 2 * frame for
     the lexeme of a frame, -2 - 2 * frame for its entry. frames: three numbers for each, (OPEN or

@@ -19,13 +19,13 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.regex import ANY, INFINITE, Regex, intersect
+from structgen.automaton.regex import ANY, INFINITE, Regex
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_foreign import ForeignAutomaton
 from structgen.automaton.regex_leaves import LeavesAutomaton
-from structgen.automaton.regex_lengths import LengthAutomaton
+from structgen.automaton.regex_lengths import LengthAutomaton, apart
 from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_parts import Met
@@ -36,6 +36,7 @@ from structgen.automaton.regex_states import (
     RegexAutomaton,
     SteppedAutomaton,
     TableAutomaton,
+    Unbounded,
 )
 from structgen.jit import kernels
 
@@ -102,6 +103,15 @@ class CountedAutomaton(TableAutomaton):
         sizes = self._longer[: low + 1]
         wait = int((sizes - np.arange(low + 1)[:, None]).max())  # what is wanted at most to end
         self._free = -1 if most < 0 or low + wait > most else most - wait
+
+    def unbounded(self, state: int) -> Unbounded | None:
+        """See `RegexAutomaton.unbounded`."""
+        at, size = self.states[state].tolist()
+        low, most = self._bounds.tolist()
+        if size < low or 0 <= self._free < size or (most >= 0 and self._free < 0):
+            return None
+        free, left = (INFINITE, INFINITE) if most < 0 else (self._free - size, most - size)
+        return Unbounded(self._base, at, free, left, self._longer[0])
 
     def _find(self, state: int, count: int) -> None:
         kernels("patterns").explore_counted(
@@ -211,11 +221,12 @@ def _begun(regex: Regex) -> RegexAutomaton:
 
 def _bounded(regex: Regex) -> RegexAutomaton:
     """The states of an expression the lengths of whose texts have bounds. Raises TooLargeError."""
-    spans = [part for part in regex.parts if is_span(part)] if isinstance(regex, And) else []
-    if not isinstance(regex, And) or len(spans) != 1:
+    found = apart(regex)
+    if found is None:
         raise TooLargeError
-    _, low, high = counted(spans[0])
-    base = automaton_of(intersect(*(part for part in regex.parts if part is not spans[0])))
+    rest, span = found
+    _, low, high = counted(span)
+    base = automaton_of(rest)
     if isinstance(base, PositionAutomaton):
         with base.lock, contextlib.suppress(TooLargeError):
             return CountedAutomaton(base, low, high, ends=regex.nullable)

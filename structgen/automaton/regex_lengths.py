@@ -7,11 +7,21 @@ import numpy as np
 from structgen.automaton.charset import ALL
 from structgen.automaton.regex_base import INFINITE, Regex
 from structgen.automaton.regex_build import counted
+from structgen.automaton.regex_logic import intersect
+from structgen.automaton.regex_nodes import And, is_span
 from structgen.automaton.regex_states import RegexAutomaton
 from structgen.jit import kernels
 
 AT_ONCE = 16  # states whose moves are written down together: few tokens are longer
 _RANGES = np.array(ALL.ranges, np.int32)
+
+
+def apart(regex: Regex) -> tuple[Regex, Regex] | None:
+    """What a text must be, and how long, if that is all an expression says; None if not so."""
+    spans = [part for part in regex.parts if is_span(part)] if isinstance(regex, And) else []
+    if not isinstance(regex, And) or len(spans) != 1:
+        return None
+    return intersect(*(part for part in regex.parts if part is not spans[0])), spans[0]
 
 
 class LengthAutomaton(RegexAutomaton):

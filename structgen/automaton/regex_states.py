@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,20 @@ MOST_AT_ONCE = 512
 
 Array = npt.NDArray[Any]
 Numbers = Array | Sequence[Any]
+
+
+class Unbounded(NamedTuple):
+    """A state as it were if texts might have any length: one of another automaton.
+
+    free: so many characters may follow as they do there; most: so many may at all. wanted:
+    int32[S], fewest characters with which a text ends from each state of that automaton.
+    """
+
+    automaton: RegexAutomaton
+    state: int
+    free: int
+    most: int
+    wanted: Array
 
 
 class RegexAutomaton(ABC):
@@ -52,6 +66,10 @@ class RegexAutomaton(ABC):
     @abstractmethod
     def explore(self, state: int) -> None:
         """Find the moves of a state, and of others where that costs little."""
+
+    def unbounded(self, _state: int) -> Unbounded | None:
+        """The state without a bound above; None if it has none, or one below that counts."""
+        return None
 
     def _make(self, came: Numbers, ends: Numbers, endless: Numbers) -> None:
         """Number further states."""

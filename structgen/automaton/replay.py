@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structgen.automaton import listing, spelling
+from structgen.automaton import listing, spelling, spelling_regex
 from structgen.automaton.kept import KeptValues
 from structgen.automaton.lexer import End, LexState, free_form
 from structgen.automaton.machine import LOOKED_AT, Frame
@@ -26,6 +26,7 @@ from structgen.automaton.origins import (
     REST,
     STATE,
     TEXT,
+    UNBOUNDED,
     Origins,
 )
 from structgen.automaton.tables import foreign, frames_of
@@ -88,6 +89,8 @@ def _state_from(numbers: Numbering, origin: int) -> LexState:
         parent, place = numbers.state(origin >> 9), origin & 511
         if place == FREE:
             target = free_form(parent)
+        elif place == UNBOUNDED:
+            target = spelling_regex.unbounded_form(parent)
         elif place == LAST:
             target = parent.states[-1]  # type: ignore[attr-defined]
         elif place == MOVE:

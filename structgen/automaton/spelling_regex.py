@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structgen.automaton import byte_groups
-from structgen.automaton.lexer import QUOTE, End, Role, Text, free_form, in_place, only_place
-from structgen.automaton.origins import BEFORE, FREE
+from structgen.automaton.lexer import (
+    QUOTE,
+    End,
+    LexState,
+    Role,
+    Text,
+    free_form,
+    in_place,
+    only_place,
+)
+from structgen.automaton.origins import BEFORE, FREE, UNBOUNDED
 from structgen.automaton.regex import EPSILON, Regex
 from structgen.automaton.regex_automaton import automaton_of
-from structgen.automaton.regex_lengths import LengthAutomaton
-from structgen.automaton.regex_states import RegexAutomaton
+from structgen.automaton.regex_lengths import LengthAutomaton, apart
+from structgen.automaton.regex_states import RegexAutomaton, Unbounded
 from structgen.automaton.tables import foreign, with_room
 from structgen.jit import kernels
 
@@ -34,11 +43,12 @@ class Entered:
         """`text`, lexer state q, is where the automaton starts."""
         self._automaton = automaton
         self._text = text
-        self._place = place
+        self.place = place
         self._numbered = 1
         self._written = 0  # of how many states it is written down what leads on from them
         self._free = -1  # the number of those that any text may follow, described elsewhere
         self._label = -1
+        self._unbounded: tuple[Entered, int] | None = None  # the same without bounds of length
         found = text.role.end(_with(text, EPSILON).vector)
         self._end = found.label if isinstance(found, End) else None
         #: the same in all engines that have entered the same automaton in the same role
@@ -60,6 +70,21 @@ class Entered:
         if self._free < 0:
             self._free = numbers.state_id(free_form(self._text), (int(self.numbers[0]) << 9) | FREE)
         return self._free
+
+    def unbounded(self, numbers: Numbering, state: int) -> tuple[Unbounded, Entered] | None:
+        """A state without bounds of length, and those that it is one of; None if there is none."""
+        with self._automaton.lock:
+            found = self._automaton.unbounded(state)
+        if found is None:
+            return None
+        if self._unbounded is None:
+            origin = (int(self.numbers[0]) << 9) | UNBOUNDED
+            q = numbers.state_id(unbounded_form(self._text), origin)
+            numbers.targets(q)
+            self._unbounded = entered_at(numbers, q)
+        if self._unbounded is None or self._unbounded[0]._automaton is not found.automaton:
+            return None
+        return found, self._unbounded[0]
 
     def go_on(self, numbers: Numbering, state: int) -> None:
         """Write down what leads on from a state, and from all others of which that is known."""
@@ -100,7 +125,7 @@ class Entered:
             self.numbers,
             known,
             made,
-            self._place,
+            self.place,
             self._text.role.recorded,
         )
         if free >= 0:
@@ -202,6 +227,13 @@ def described(numbers: Numbering, q: int) -> Text:
     for letter in reversed(letters):
         language = language.after(letter)
     return _with(text, language)
+
+
+def unbounded_form(state: LexState) -> LexState:
+    """The text that `state` is, without the bounds of its length."""
+    language = _language(state) if isinstance(state, Text) else None
+    found = None if language is None else apart(language)
+    return state if found is None or not isinstance(state, Text) else _with(state, found[0])
 
 
 def _language(text: Text) -> Regex | None:

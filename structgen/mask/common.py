@@ -115,8 +115,9 @@ class Common:
         self.words = words
         self.nodes = trie.nodes
         self.subtrees = subtrees_of(self.nodes, trie.max_depth)
-        #: characters that a token has at most, 255 for more
-        self.longest = int(self.subtrees.height.max(initial=0))
+        highest, many = int(self.subtrees.height.max(initial=0)), kernels("loops").MANY
+        #: characters that a token has at most
+        self.longest = trie.max_depth if highest == many else highest
         self.rooms = Rooms(self.nodes, words, trie.max_depth)
         self._room, self._written = self.rooms.take(), Written(len(self.subtrees))
         self.nodes_at, self.subtrees_at = self._room.address, self._written.address

@@ -16,7 +16,7 @@ from structgen.automaton.automaton import Row
 from structgen.automaton.byte_groups import quoted
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Scalar
-from structgen.automaton.lexer import LexState, Text
+from structgen.automaton.lexer import LexState, Role, Text
 from structgen.automaton.lexer_joints import Gap
 from structgen.automaton.regex import ANY, EMPTY
 from structgen.jit import kernels
@@ -25,7 +25,11 @@ from structgen.mask.common import Characters, Inside, common_of
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
+Numbers = npt.NDArray[np.int32]
+
 AT_FIRST = 256  # crossings for which there is room at first
+NEAR = 12  # characters: where fewer may follow, many tokens are too long
+MOST_UNSURE = 64  # tokens that are read byte by byte
 MANY_GROUPS = 32  # of characters: then tokens of these alone are not walked again
 _ALL_BITS = (1 << 64) - 1
 
@@ -45,6 +49,11 @@ def is_free(state: LexState) -> bool:
     )
 
 
+def _is_value(role: Role) -> bool:
+    """Whether the text of a role is a string of which nothing is remembered."""
+    return isinstance(role, Scalar) and role.quoted and not role.recorded
+
+
 class Insides:
     """What lexer states allow, by number. nbytes: of all that is kept."""
 
@@ -53,7 +62,7 @@ class Insides:
         self._walk = kernels("walk")
         self._common = common_of(vocabulary)
         self._nodes = self._common.nodes
-        self._words = vocabulary.words
+        self._vocabulary = vocabulary
         self._depth = vocabulary.trie.max_depth
         self._shared = engine.shared_states
         self._inside: dict[int, Inside] = {}
@@ -107,6 +116,9 @@ class Insides:
             bounds = self._bounds(*entered)
             if bounds is not None:
                 return self._bounded(entered[0].free_id(engine), *bounds)
+            found = self._not_too_long(q, *entered)
+            if found is not None:
+                return found
         if not letters and self.is_described(q):
             looping = self._looping(q)
         stack = np.zeros(self._depth + 6, np.int64)
@@ -135,7 +147,7 @@ class Insides:
         letters, often = int(loops.groups[q]), int(loops.often[q])
         if (letters & _ALL_BITS).bit_count() < MANY_GROUPS:
             return 0, most
-        if often >= most:
+        if often >= min(most, kernels("loops").MANY):
             return letters, most
         counted = self._common.characters is not None and not letters & ~int(quoted())
         return (letters, often) if counted else (0, most)
@@ -155,29 +167,67 @@ class Insides:
     @staticmethod
     def _bounds(entered: spelling_regex.Entered, state: int) -> tuple[int, int] | None:
         """Fewest and most characters that follow in a value of any characters; None if not so."""
-        role = entered.role
-        plain = isinstance(role, Scalar) and role.quoted and not role.recorded
-        return entered.left(state) if plain else None
+        return entered.left(state) if _is_value(entered.role) else None
 
     def _bounded(self, free: int, low: int, high: int) -> Inside:
         """The part of the free string `free` in which `low` to `high` characters follow."""
         inside = self.of(free)
         if low <= 0 and high >= self._common.longest:
             return inside  # no token comes to where the length counts
-        started = self._started(free)
+        crossings = self._ending(inside, self._started(free), low, high)
+        return Inside(inside.row & self._common.short(high), crossings)
+
+    def _ending(self, inside: Inside, started: Numbers, low: int, high: int) -> Any:
+        """The crossings of a value where it has `low` to `high` characters."""
         found = inside.crossings
         count = started[found.node]
         kept = np.flatnonzero((count >= low) & (count <= high))
-        crossings = found._replace(
+        return found._replace(
             node=found.node[kept],
             label=found.label[kept],
             before=found.before[kept],
             start=np.zeros(len(kept) + 1, np.int32),
             text=np.zeros(0, np.uint8),  # a value's text is not remembered
         )
-        return Inside(inside.row & self._common.short(high), crossings)
 
-    def _started(self, free: int) -> npt.NDArray[np.int32]:
+    def _not_too_long(self, q: int, entered: spelling_regex.Entered, state: int) -> Inside | None:
+        """What is allowed without bounds of length, but for what is too long.
+
+        None where there are no such bounds, or where much of it is too long.
+        """
+        engine, found = self._engine, entered.unbounded(self._engine, state)
+        if found is None:
+            return None
+        same, base = found
+        unbounded = int(base.numbers[same.state])
+        if same.free >= self._common.longest:
+            return self.of(unbounded)
+        if same.free < NEAR or not _is_value(entered.role):
+            return None
+        inside, started = self.of(unbounded), self._started(entered.free_id(engine))
+        row, unsure = inside.row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
+        stack = np.zeros(self._depth + 4, np.int64)
+        stack[0] = unbounded
+        engine.ask(
+            kernels("longer").refuse_longer,
+            self._common.nodes_at,
+            self._common.subtrees_at,
+            started,
+            same.wanted,
+            np.array([base.place, same.free, same.most], np.int64),
+            row,
+            unsure,
+            stack,
+        )
+        if unsure[0] == MOST_UNSURE:
+            return None
+        for token in unsure[1 : unsure[0] + 1].tolist():
+            text = self._vocabulary.token_bytes(token)
+            if engine.run(q << 32 | engine.start & 0xFFFFFFFF, text)[0] < 0:
+                row[token >> 5] &= ~(1 << (token & 31))
+        return Inside(row, self._ending(inside, started, 0, same.most))
+
+    def _started(self, free: int) -> Numbers:
         """int32[nodes]: the characters that a free string has begun at each node of the trie."""
         found = self._common.characters
         if found is None:
@@ -187,7 +237,7 @@ class Insides:
             count = kernels("subtrees").count_characters
             self._engine.ask(count, self._common.nodes_at, started, stack)
             at = np.flatnonzero(self._nodes.token >= 0)
-            most = np.full(32 * self._words, np.iinfo(np.int32).max, np.int32)
+            most = np.full(32 * self._vocabulary.words, np.iinfo(np.int32).max, np.int32)
             most[self._nodes.token[at]] = started[at]
             found = self._common.characters = Characters(started, most)
         return found.started

@@ -17,7 +17,12 @@ PIECES = [
     for part in ("a", "Z", " ", ",", "~", '"', "\\", "\\n", "\u00e9", "\u4e2d", "\u3000")
 ] + [b"\xe4", b"\xb8", b"\n", "\U0001f600".encode()]
 WORDS = sorted({b"".join(parts) for n in (1, 2, 3) for parts in product(PIECES, repeat=n)})
-LONG = [b"a" * n for n in (6, 7, 8, 40)] + [b"a" * 6 + b",", b"a, a, a, a", b"a a a a a a"]
+LONG = [b"a" * n for n in (6, 7, 8, *range(12, 44), 300)]
+LONG += [b"a" * 6 + b",", b"a, a, a, a", b"a a a a a a", b"a" * 19 + b'"', b"a" * 20 + b'"}']
+LONG += [
+    ("\u4e2d" * n).encode() + end for n in (13, 25, 29) for end in (b"", b" ", b"\xe4", b"\xe4\xb8")
+]
+LONG += [b" " * n + b"a" * m for n in (1, 20) for m in (0, 1, 9)] + [b"a" * 25 + b"\\"]
 TOKENS = [b"<end>", *(bytes([byte]) for byte in range(256)), *WORDS, *LONG]
 SCHEMAS = [
     {"pattern": "a"},
@@ -25,12 +30,18 @@ SCHEMAS = [
     {"pattern": "^[^,]*$", "maxLength": 7},
     {"pattern": "^[^,]*$", "minLength": 4, "maxLength": 7},
     {"pattern": r"^(?:\S+\s+){0,2}\S+$", "maxLength": 9},
+    *({"pattern": r"^(?:\S+\s+){0,2}\S+$", "maxLength": n} for n in (30, 60, 280, 400)),
+    {"pattern": r"^(?:\S+\s+){0,2}\S+$", "minLength": 9, "maxLength": 60},
+    {"pattern": r"^(?:..)*$", "minLength": 2, "maxLength": 41},
+    {"pattern": r"^a*$", "maxLength": 270},
+    {"maxLength": 270},
     {"pattern": "^[a-z ]*$"},
     {"allOf": [{"pattern": "a"}, {"pattern": "Z"}]},
     {"not": {"pattern": "^a"}},
     {"format": "date"},
 ]
 TEXTS = [b"", b'"', b'"a', b'"Z,', b'"a a', b'"\xe4', b'"aaaaaa', b'"\\']
+TEXTS += [b'"' + b"a " * n + b"a" for n in (1, 2)] + [b'"' + b"a" * n for n in (9, 20, 30, 47, 250)]
 
 
 @pytest.fixture(scope="module")
