@@ -12,6 +12,7 @@ from numba import types
 from structgen.kernels.changes import CHANGES, admit, refuse
 from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.loops import allow
+from structgen.kernels.nodes import NODE_BYTE, NODE_DEPTH, NODE_END, NODE_TOKEN, NODES
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import call_fire, call_step, ending, lets_through, read
 from structgen.kernels.tables import (
@@ -24,7 +25,6 @@ from structgen.kernels.tables import (
     REST,
     TABLES,
 )
-from structgen.kernels.walk import NODES
 
 ENDS_FULL = -9  #: the array of ends is full
 
@@ -36,17 +36,17 @@ def walk_tree(t, nodes, top, row, ends, stack, read_byte, may_end):  # type: ign
     i = stack[place]
     count = stack[place + 1]
     base = numba.int64(0)
-    last = numba.int64(nodes.byte.shape[0])
+    last = numba.int64(nodes.at.shape[0])
     if top >= 0:
-        base = numba.int64(nodes.depth[top])
-        last = numba.int64(nodes.end[top])
+        base = numba.int64(nodes.at[top, NODE_DEPTH])
+        last = numba.int64(nodes.at[top, NODE_END])
     status = numba.int64(0)
     while i < last:
-        depth = nodes.depth[i] - base
+        depth = nodes.at[i, NODE_DEPTH] - base
         if stack[place + 2] == 0:
-            after = read_byte(t, stack[depth - 1], numba.int64(nodes.byte[i]))
+            after = read_byte(t, stack[depth - 1], numba.int64(nodes.at[i, NODE_BYTE]))
             if after == DEAD:
-                i = numba.int64(nodes.end[i])
+                i = numba.int64(nodes.at[i, NODE_END])
                 continue
             if after < 0:
                 status = after
@@ -94,7 +94,7 @@ def next_listed(t, nodes, q, rest, first):  # type: ignore[no-untyped-def]
         other = t.rows[rest, byte] if rest >= 0 else DEAD
         if t.rows[q, byte] != other and nodes.root_child[byte] >= 0:
             return numba.int64(nodes.root_child[byte])
-    return numba.int64(nodes.byte.shape[0])
+    return numba.int64(nodes.at.shape[0])
 
 
 @inner(types.int64(TABLES, NODES, CHANGES, I64))
@@ -111,12 +111,12 @@ def walk_listed(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
     half = stack.shape[0] // 2 - 2
     i = stack[place]
     code = numba.int64(0)
-    while i < nodes.byte.shape[0]:
-        depth = nodes.depth[i]
+    while i < nodes.at.shape[0]:
+        depth = nodes.at[i, NODE_DEPTH]
         pair = stack[depth - 1]
         stack[half + depth] = 0
         if stack[half + depth - 1] == 0:
-            pair = call_step(t, pair, numba.int64(nodes.byte[i]))
+            pair = call_step(t, pair, numba.int64(nodes.at[i, NODE_BYTE]))
         else:
             q = pair >> 32
             if t.filled[q] == 0:
@@ -129,17 +129,17 @@ def walk_listed(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
                 if code < 0:
                     break
             if depth == 1:
-                i = next_listed(t, nodes, q, rest, numba.int64(nodes.byte[i]))
-                if i >= nodes.byte.shape[0]:
+                i = next_listed(t, nodes, q, rest, numba.int64(nodes.at[i, NODE_BYTE]))
+                if i >= nodes.at.shape[0]:
                     break
-            byte = numba.int64(nodes.byte[i])
+            byte = numba.int64(nodes.at[i, NODE_BYTE])
             target = numba.int64(t.rows[q, byte])
             if target == (t.rows[rest, byte] if rest >= 0 else DEAD):
-                i = nodes.end[i]
+                i = nodes.at[i, NODE_END]
                 continue
             if target < 0:
-                for j in range(i, nodes.end[i]):
-                    refuse(changes, nodes.token[j])
+                for j in range(i, nodes.at[i, NODE_END]):
+                    refuse(changes, nodes.at[j, NODE_TOKEN])
                 pair = call_fire(t, pair & 0xFFFFFFFF, -target - 2)
             elif lets_through(t, pair & 0xFFFFFFFF, target):
                 stack[half + depth] = 1
@@ -148,10 +148,10 @@ def walk_listed(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
                 pair = numba.int64(DEAD)
         if pair >= 0:
             stack[depth] = pair
-            admit(changes, nodes.token[i])
+            admit(changes, nodes.at[i, NODE_TOKEN])
             i += 1
         elif pair == DEAD:
-            i = nodes.end[i]
+            i = nodes.at[i, NODE_END]
         else:
             code = pair
             break
@@ -176,7 +176,7 @@ def next_read(t, nodes, q, behind, first):  # type: ignore[no-untyped-def]
             or (behind >= 0 and t.rows[behind, byte] != DEAD)
         ):
             return numba.int64(nodes.root_child[byte])
-    return numba.int64(nodes.byte.shape[0])
+    return numba.int64(nodes.at.shape[0])
 
 
 @inner(types.int64(TABLES, NODES, CHANGES, I64))
@@ -206,19 +206,19 @@ def walk_along(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
             if t.accept[behind] > END_LABEL:
                 behind = numba.int64(DEAD - 1)
     i = stack[place]
-    while i < nodes.byte.shape[0]:
-        depth = nodes.depth[i]
+    while i < nodes.at.shape[0]:
+        depth = nodes.at[i, NODE_DEPTH]
         if depth == 1:
-            i = next_read(t, nodes, q, behind, numba.int64(nodes.byte[i]))
-            if i >= nodes.byte.shape[0]:
+            i = next_read(t, nodes, q, behind, numba.int64(nodes.at[i, NODE_BYTE]))
+            if i >= nodes.at.shape[0]:
                 break
-        pair = read(t, stack[depth - 1], numba.int64(nodes.byte[i]))
+        pair = read(t, stack[depth - 1], numba.int64(nodes.at[i, NODE_BYTE]))
         if pair >= 0:
             stack[depth] = pair
-            admit(changes, nodes.token[i])
+            admit(changes, nodes.at[i, NODE_TOKEN])
             i += 1
         elif pair == DEAD:
-            i = nodes.end[i]
+            i = nodes.at[i, NODE_END]
         else:
             stack[place] = i
             return pair

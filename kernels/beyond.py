@@ -15,6 +15,7 @@ from numba import types
 
 from structgen.kernels.changes import CHANGES, admit
 from structgen.kernels.flags import called, inlined, inner, lean
+from structgen.kernels.nodes import NODE_BYTE, NODE_DEPTH, NODE_END, NODE_TOKEN, NODES
 from structgen.kernels.provide import call_provide
 from structgen.kernels.references import reference
 from structgen.kernels.step import call_step, move
@@ -32,7 +33,7 @@ from structgen.kernels.tables import (
     TAKEN,
 )
 from structgen.kernels.taken import call_rests_of_taken
-from structgen.kernels.walk import CROSSINGS, NODES, RESTS, walk_behind
+from structgen.kernels.walk import CROSSINGS, RESTS, walk_behind
 
 EACH = 1  #: how a lexeme ends matters: its crossings must be looked at one by one
 
@@ -90,23 +91,23 @@ def arrange(nodes, crossings, out):  # type: ignore[no-untyped-def]
             i = top
             if crossings.before[k] == 0:
                 i = top + 1
-                if nodes.token[top] >= 0:
+                if nodes.at[top, NODE_TOKEN] >= 0:
                     if turn == 0:
                         out.ends[group + 1] += 1
                     else:
-                        out.ended[out.ends[group]] = nodes.token[top]
+                        out.ended[out.ends[group]] = nodes.at[top, NODE_TOKEN]
                         out.ends[group] += 1
-            while i < nodes.end[top]:
-                spot = 256 * group + numba.int64(nodes.byte[i])
+            while i < nodes.at[top, NODE_END]:
+                spot = 256 * group + numba.int64(nodes.at[i, NODE_BYTE])
                 if turn == 0:
                     out.first[spot + 1] += 1
                 else:
                     at = out.first[spot]
                     out.first[spot] += 1
                     out.node[at] = i
-                    out.end[at] = nodes.end[i]
-                    out.token[at] = nodes.token[i]
-                i = nodes.end[i]
+                    out.end[at] = nodes.at[i, NODE_END]
+                    out.token[at] = nodes.at[i, NODE_TOKEN]
+                i = nodes.at[i, NODE_END]
         if turn == 0:
             add_up(out.first)
             add_up(out.ends)
@@ -137,7 +138,7 @@ def walk_from(t, nodes, beyond, group, pair, deeper, changes, stack):  # type: i
             if deeper == 0 or i != nodes.root_child[byte]:
                 admit(changes, beyond.token[k])
                 if i + 1 < beyond.end[k]:
-                    stack[nodes.depth[i]] = after
+                    stack[nodes.at[i, NODE_DEPTH]] = after
                     code = walk_behind(t, nodes, changes, stack, i + 1, beyond.end[k])
                     if code < 0:
                         return code

@@ -18,7 +18,7 @@ from structgen.kernels.beyond import BEYOND, EACH, call_beyond
 from structgen.kernels.changes import Changes, collect
 from structgen.kernels.contexts import context_of
 from structgen.kernels.flags import WORDS, inner, lean, loader, stored
-from structgen.kernels.loops import SUBTREES
+from structgen.kernels.nodes import NODES, SUBTREES, Nodes
 from structgen.kernels.provide import call_provide
 from structgen.kernels.references import reference
 from structgen.kernels.step import (
@@ -30,15 +30,7 @@ from structgen.kernels.step import (
     only_byte,
 )
 from structgen.kernels.tables import ALONE, BYTES, I32, I64, INTS, OF, POSITIONS, TABLES, U8
-from structgen.kernels.walk import (
-    CROSSINGS,
-    NODES,
-    Crossings,
-    Nodes,
-    Rests,
-    admit_all,
-    call_crossing,
-)
+from structgen.kernels.walk import CROSSINGS, Crossings, Rests, admit_all, call_crossing
 
 tables_at, nodes_at = loader(TABLES), loader(NODES)
 crossings_at, beyond_at = loader(CROSSINGS), loader(BEYOND)

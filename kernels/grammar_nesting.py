@@ -23,8 +23,8 @@ from structgen.kernels.grammar_tables import (
     fixed,
     region,
 )
+from structgen.kernels.nodes import NODES
 from structgen.kernels.tables import DEAD, I32, I64
-from structgen.kernels.walk import NODES
 
 
 @inner(INT(GRAMMAR, INT))

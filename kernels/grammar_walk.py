@@ -8,8 +8,8 @@ from structgen.kernels.below import walk_tree
 from structgen.kernels.flags import lean
 from structgen.kernels.grammar_step import call_is_accepting, call_step
 from structgen.kernels.grammar_tables import GRAMMAR, INT
+from structgen.kernels.nodes import NODES
 from structgen.kernels.tables import I32, I64
-from structgen.kernels.walk import NODES
 
 
 @lean(INT(GRAMMAR, NODES, types.int64, I32, I32, I64))

@@ -9,7 +9,16 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.loops import MANY, SUBTREES
+from structgen.kernels.nodes import (
+    HEIGHT,
+    MANY,
+    NODE_BYTE,
+    NODE_DEPTH,
+    NODE_END,
+    NODE_TOKEN,
+    NODES,
+    SUBTREES,
+)
 from structgen.kernels.provide import call_provide
 from structgen.kernels.tables import (
     DEPTH,
@@ -22,7 +31,6 @@ from structgen.kernels.tables import (
     SPANS_TEXT,
     TABLES,
 )
-from structgen.kernels.walk import NODES
 
 UNSURE = -1
 
@@ -58,11 +66,11 @@ def refuse_longer(t, nodes, subtrees, started, wanted, told, row, unsure, stack)
     place, free, most = told[0], told[1], told[2]
     at = stack.shape[0] - 3
     i = stack[at]
-    while i < nodes.byte.shape[0]:
-        depth = nodes.depth[i]
-        height = numba.int64(subtrees.height[i])
+    while i < nodes.at.shape[0]:
+        depth = nodes.at[i, NODE_DEPTH]
+        height = numba.int64(subtrees.at[i, HEIGHT])
         if height < MANY and depth - 1 + height <= free:
-            i = numba.int64(nodes.end[i])
+            i = numba.int64(nodes.at[i, NODE_END])
             continue
         q = stack[depth - 1]
         if t.filled[q] == 0:
@@ -70,11 +78,11 @@ def refuse_longer(t, nodes, subtrees, started, wanted, told, row, unsure, stack)
             if code < 0:
                 stack[at] = i
                 return code
-        target = numba.int64(t.rows[q, nodes.byte[i]])
+        target = numba.int64(t.rows[q, nodes.at[i, NODE_BYTE]])
         if target < 0:
-            i = numba.int64(nodes.end[i])
+            i = numba.int64(nodes.at[i, NODE_END])
             continue
-        token = nodes.token[i]
+        token = nodes.at[i, NODE_TOKEN]
         if token >= 0 and started[i] > free:
             behind = least_behind(t, wanted, place, target)
             if started[i] > most or (behind != UNSURE and started[i] + behind > most):

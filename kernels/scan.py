@@ -10,8 +10,8 @@ from numba import types
 
 from structgen.kernels.flags import kernel
 from structgen.kernels.loops import allow
+from structgen.kernels.nodes import NODE_BYTE, NODE_DEPTH, NODE_END, NODES
 from structgen.kernels.tables import I32, U8
-from structgen.kernels.walk import NODES
 
 
 @kernel(types.int64(types.int32[:, ::1], U8, NODES, types.int64, I32, I32, I32))
@@ -24,22 +24,22 @@ def walk_scan(rows, filled, nodes, top, row, reach, stack):  # type: ignore[no-u
     nodes have been done. Returns a state whose row is missing (then call again), or -1.
     """
     base = 0
-    last = numba.int64(nodes.byte.shape[0])
+    last = numba.int64(nodes.at.shape[0])
     if top >= 0:
-        base = nodes.depth[top]
-        last = numba.int64(nodes.end[top])
+        base = nodes.at[top, NODE_DEPTH]
+        last = numba.int64(nodes.at[top, NODE_END])
     place = stack.shape[0] - 1
     i = top + 1 + stack[place]
     missing = numba.int64(-1)
     while i < last:
-        depth = nodes.depth[i] - base
+        depth = nodes.at[i, NODE_DEPTH] - base
         before = stack[depth - 1]
         if filled[before] == 0:
             missing = numba.int64(before)
             break
-        state = rows[before, nodes.byte[i]]
+        state = rows[before, nodes.at[i, NODE_BYTE]]
         if state < 0:
-            i = numba.int64(nodes.end[i])
+            i = numba.int64(nodes.at[i, NODE_END])
             continue
         stack[depth] = state
         reach[i - top - 1] = state

@@ -6,10 +6,23 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.loops import IN_CHARACTER, MANY, SUBTREES, allow_below, is_other, permit
+from structgen.kernels.loops import allow_below, is_other, permit
+from structgen.kernels.nodes import (
+    BELOW,
+    HEIGHT,
+    IN_CHARACTER,
+    MANY,
+    NODE_BYTE,
+    NODE_DEPTH,
+    NODE_END,
+    NODE_TOKEN,
+    NODES,
+    OWN,
+    SUBTREES,
+    WHOLE,
+)
 from structgen.kernels.provide import call_provide
 from structgen.kernels.tables import BYTES, I32, I64, TABLES, U8
-from structgen.kernels.walk import NODES
 
 
 @inlined
@@ -37,13 +50,13 @@ def describe_subtrees(nodes, group, subtrees, left, stack):  # type: ignore[no-u
     """
     count = 0
     stack[0] = 0
-    for i in range(nodes.byte.shape[0]):
+    for i in range(nodes.at.shape[0]):
         subtrees.first[i] = count
-        if nodes.token[i] >= 0:
-            subtrees.order[count] = nodes.token[i]
+        if nodes.at[i, NODE_TOKEN] >= 0:
+            subtrees.order[count] = nodes.at[i, NODE_TOKEN]
             count += 1
-        depth = nodes.depth[i]
-        byte = numba.int64(nodes.byte[i])
+        depth = nodes.at[i, NODE_DEPTH]
+        byte = numba.int64(nodes.at[i, NODE_BYTE])
         wanted = stack[depth - 1] & 0xFF
         after = 255
         own = numba.int64(0)
@@ -57,27 +70,27 @@ def describe_subtrees(nodes, group, subtrees, left, stack):  # type: ignore[no-u
             after = 0 if byte < 0x80 else 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
             own = numba.int64(group[byte])
         left[i] = after
-        subtrees.own[i] = own
+        subtrees.at[i, OWN] = own
         stack[depth] = byte << 8 | after
-    subtrees.first[nodes.byte.shape[0]] = count
+    subtrees.first[nodes.at.shape[0]] = count
     one = numba.int64(1)
-    for back in range(nodes.byte.shape[0]):
-        i = nodes.byte.shape[0] - 1 - back
+    for back in range(nodes.at.shape[0]):
+        i = nodes.at.shape[0] - 1 - back
         found = numba.int64(0)
         height = 0
         j = i + 1
-        while j < nodes.end[i]:
-            height = max(height, numba.int64(subtrees.height[j]))
-            found |= subtrees.whole[j]
-            j = nodes.end[j]
-        subtrees.groups[i] = found if left[i] == 0 else found | one
-        own = numba.int64(subtrees.own[i])
-        subtrees.whole[i] = found if own == IN_CHARACTER else found | one << own
+        while j < nodes.at[i, NODE_END]:
+            height = max(height, numba.int64(subtrees.at[j, HEIGHT]))
+            found |= subtrees.at[j, WHOLE]
+            j = nodes.at[j, NODE_END]
+        subtrees.at[i, BELOW] = found if left[i] == 0 else found | one
+        own = numba.int64(subtrees.at[i, OWN])
+        subtrees.at[i, WHOLE] = found if own == IN_CHARACTER else found | one << own
         begins = 1 if own != IN_CHARACTER and left[i] != 255 else 0
-        subtrees.height[i] = min(height + begins, MANY)
-    for i in range(nodes.byte.shape[0]):
-        if subtrees.own[i] == IN_CHARACTER:
-            subtrees.whole[i] |= one
+        subtrees.at[i, HEIGHT] = min(height + begins, MANY)
+    for i in range(nodes.at.shape[0]):
+        if subtrees.at[i, OWN] == IN_CHARACTER:
+            subtrees.at[i, WHOLE] |= one
 
 
 @lean(types.void(NODES, SUBTREES, types.int64, I32))
@@ -87,14 +100,14 @@ def allow_letters(nodes, subtrees, letters, row):  # type: ignore[no-untyped-def
     A character that goes on behind the token counts as any that begins so. row: int32[words].
     """
     i = numba.int64(0)
-    while i < nodes.byte.shape[0]:
-        if subtrees.whole[i] & ~letters == 0:
+    while i < nodes.at.shape[0]:
+        if subtrees.at[i, WHOLE] & ~letters == 0:
             allow_below(nodes, subtrees, row, i)
-            i = numba.int64(nodes.end[i])
+            i = numba.int64(nodes.at[i, NODE_END])
         elif is_other(subtrees, letters, i):
-            i = numba.int64(nodes.end[i])
+            i = numba.int64(nodes.at[i, NODE_END])
         else:
-            permit(row, nodes.token[i])
+            permit(row, nodes.at[i, NODE_TOKEN])
             i += 1
 
 
@@ -109,8 +122,8 @@ def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
     place = stack.shape[0] - 3
     looping = stack[place + 1]
     i = stack[place]
-    while i < nodes.byte.shape[0]:
-        depth = nodes.depth[i]
+    while i < nodes.at.shape[0]:
+        depth = nodes.at[i, NODE_DEPTH]
         q = stack[depth - 1] & 0xFFFFFFFF
         if t.filled[q] == 0:
             code = call_provide(t, q)
@@ -118,7 +131,7 @@ def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
                 stack[place] = i
                 return code
         before = stack[depth - 1] >> 32
-        target = t.rows[q, nodes.byte[i]]
+        target = t.rows[q, nodes.at[i, NODE_BYTE]]
         if target >= 0:
             if q == looping:
                 before += 1
@@ -127,5 +140,5 @@ def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
             i += 1
         else:
             started[i] = before
-            i = nodes.end[i]
+            i = nodes.at[i, NODE_END]
     return numba.int64(0)

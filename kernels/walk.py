@@ -1,7 +1,7 @@
 """In: tables, a vocabulary trie, a position. Out: tokens that stay in the lexeme, or cross its end.
 
-The trie lists all tokens depth-first (`byte`, `depth`, `end` of the subtree, `token` or -1), so a
-walk is one loop: keep one automaton state per depth, and jump to `end` where a byte is refused.
+The trie lists all tokens depth-first (see `kernels.nodes`), so a walk is one loop: keep one
+automaton state per depth, and jump to the end of the subtree where a byte is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from structgen.kernels.contexts import remember
 from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.loops import (
     LOOPS,
-    SUBTREES,
     all_loop,
     allow,
     allow_below,
@@ -27,18 +26,27 @@ from structgen.kernels.loops import (
     is_other,
     permit,
 )
+from structgen.kernels.nodes import (
+    BELOW,
+    HEIGHT,
+    NODE_BYTE,
+    NODE_DEPTH,
+    NODE_END,
+    NODE_TOKEN,
+    NODES,
+    SUBTREES,
+    WHOLE,
+)
 from structgen.kernels.provide import call_provide
 from structgen.kernels.references import reference
 from structgen.kernels.step import move, read
 from structgen.kernels.tables import (
     ALONE,
     AT_CROSSING,
-    BYTES,
     COMPARED,
     DEAD,
     I32,
     I64,
-    INTS,
     KEPT,
     NEED_EXACT,
     NEED_SPACE,
@@ -48,24 +56,6 @@ from structgen.kernels.tables import (
     UNUSED,
 )
 from structgen.kernels.taken import BACKSLASH, call_rests_of_taken
-
-
-class Nodes(NamedTuple):
-    """A trie's nodes in depth-first order, children by ascending byte.
-
-    byte: uint8[n]; depth: int32[n], 1 for first bytes; end: int32[n], one past the subtree;
-    token: int32[n], the id of the token that ends here, or -1.
-    extra_node, extra_token: int32[k], further ids for nodes whose bytes several tokens share.
-    root_child: int32[256], the node of depth 1 with each byte, or -1.
-    """
-
-    byte: npt.NDArray[np.uint8]
-    depth: npt.NDArray[np.int32]
-    end: npt.NDArray[np.int32]
-    token: npt.NDArray[np.int32]
-    extra_node: npt.NDArray[np.int32]
-    extra_token: npt.NDArray[np.int32]
-    root_child: npt.NDArray[np.int32]
 
 
 class Crossings(NamedTuple):
@@ -90,7 +80,6 @@ class Rests(NamedTuple):
     start: npt.NDArray[np.int64]
 
 
-NODES = reference(types.NamedTuple([BYTES, INTS, INTS, INTS, INTS, INTS, INTS], Nodes))
 CROSSINGS = reference(types.NamedTuple([I32, I32, U8, I32, U8], Crossings))
 RESTS = types.NamedTuple([U8, I64], Rests)
 
@@ -98,9 +87,9 @@ RESTS = types.NamedTuple([U8, I64], Rests)
 @inlined
 def cross(t, nodes, out, stack, i, count, used):  # type: ignore[no-untyped-def]
     """Write crossing number `count` at node `i`; returns the new length of the text."""
-    depth = nodes.depth[i]
+    depth = nodes.at[i, NODE_DEPTH]
     q = stack[depth - 1] & 0xFFFFFFFF
-    target = t.rows[q, nodes.byte[i]]
+    target = t.rows[q, nodes.at[i, NODE_BYTE]]
     out.node[count] = i
     out.before[count] = 1 if target == DEAD else 0
     label = t.accept[q] if target == DEAD else -target - 2
@@ -110,7 +99,7 @@ def cross(t, nodes, out, stack, i, count, used):  # type: ignore[no-untyped-def]
         for d in range(1, depth + 1):
             q = stack[d - 1] & 0xFFFFFFFF
             if t.recorded[q] != 0 and (d < depth or target != DEAD):
-                out.text[used] = (stack[d] >> 32) & 0xFF if d < depth else nodes.byte[i]
+                out.text[used] = (stack[d] >> 32) & 0xFF if d < depth else nodes.at[i, NODE_BYTE]
                 used += 1
     out.start[count + 1] = used
     return used
@@ -141,7 +130,7 @@ def enter(t, nodes, crossings, ctx, k, vague):  # type: ignore[no-untyped-def]
                 return at
     pair = move(t, at, numba.int64(crossings.label[k]), vague)
     if pair >= 0 and crossings.before[k] != 0:
-        pair = read(t, pair, numba.int64(nodes.byte[crossings.node[k]]))
+        pair = read(t, pair, numba.int64(nodes.at[crossings.node[k], NODE_BYTE]))
     return pair
 
 
@@ -172,7 +161,7 @@ def next_child(t, nodes, q, first):  # type: ignore[no-untyped-def]
     for byte in range(first, 256):
         if t.rows[q, byte] != DEAD and nodes.root_child[byte] >= 0:
             return numba.int64(nodes.root_child[byte])
-    return numba.int64(nodes.byte.shape[0])
+    return numba.int64(nodes.at.shape[0])
 
 
 _SIZES = [types.int64] * 2
@@ -194,32 +183,32 @@ def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # t
     count = stack[place + 1]
     used = stack[place + 2]
     status = numba.int64(0)
-    n = nodes.byte.shape[0]
+    n = nodes.at.shape[0]
     while i < n:
-        depth = nodes.depth[i]
+        depth = nodes.at[i, NODE_DEPTH]
         q = stack[depth - 1] & 0xFFFFFFFF
         other = stack[depth - 1] >> 40
         if all_loop(subtrees, loops, q, i):
-            other |= subtrees.whole[i] & ~letters
-            if other != 0 or depth - 1 + numba.int64(subtrees.height[i]) > most:
+            other |= subtrees.at[i, WHOLE] & ~letters
+            if other != 0 or depth - 1 + numba.int64(subtrees.at[i, HEIGHT]) > most:
                 allow_below(nodes, subtrees, row, i)
-            i = numba.int64(nodes.end[i])
+            i = numba.int64(nodes.at[i, NODE_END])
             continue
         if t.filled[q] == 0:
             status = call_provide(t, q)
             if status < 0:
                 break
-        target = t.rows[q, nodes.byte[i]]
+        target = t.rows[q, nodes.at[i, NODE_BYTE]]
         if target >= 0:
             if is_other(subtrees, letters, i):
                 other = numba.int64(1)
             if below_loop(subtrees, loops, target, i):
-                other |= subtrees.groups[i] & ~letters
-                if other != 0 or depth - 1 + numba.int64(subtrees.height[i]) > most:
+                other |= subtrees.at[i, BELOW] & ~letters
+                if other != 0 or depth - 1 + numba.int64(subtrees.at[i, HEIGHT]) > most:
                     allow_below(nodes, subtrees, row, i)
-                i = numba.int64(nodes.end[i])
+                i = numba.int64(nodes.at[i, NODE_END])
                 continue
-            stack[depth] = (other << 40) | (numba.int64(nodes.byte[i]) << 32) | target
+            stack[depth] = (other << 40) | (numba.int64(nodes.at[i, NODE_BYTE]) << 32) | target
             allow(nodes, row, i)
             i += 1
             continue
@@ -230,9 +219,9 @@ def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # t
             used = cross(t, nodes, out, stack, i, count, used)
             count += 1
         elif depth == 1:
-            i = next_child(t, nodes, q, numba.int64(nodes.byte[i]) + 1)
+            i = next_child(t, nodes, q, numba.int64(nodes.at[i, NODE_BYTE]) + 1)
             continue
-        i = numba.int64(nodes.end[i])
+        i = numba.int64(nodes.at[i, NODE_END])
     stack[place] = i
     stack[place + 1] = count
     stack[place + 2] = used
@@ -255,15 +244,15 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
     count = stack[place + 1]
     used = stack[place + 2]
     status = numba.int64(0)
-    while i < nodes.byte.shape[0]:
-        depth = nodes.depth[i]
+    while i < nodes.at.shape[0]:
+        depth = nodes.at[i, NODE_DEPTH]
         q = stack[depth - 1] & 0xFFFFFFFF
-        end = nodes.end[i]
+        end = nodes.at[i, NODE_END]
         if t.filled[q] == 0:
             status = call_provide(t, q)
             if status < 0:
                 break
-        target = t.rows[q, nodes.byte[i]]
+        target = t.rows[q, nodes.at[i, NODE_BYTE]]
         while k < common.node.shape[0] and common.node[k] < i:
             k += 1
         if target == looping:
@@ -280,7 +269,7 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
             i = end
             continue
         if target >= 0:
-            stack[depth] = (numba.int64(nodes.byte[i]) << 32) | target
+            stack[depth] = (numba.int64(nodes.at[i, NODE_BYTE]) << 32) | target
             allow(nodes, row, i)
             i += 1
             continue
@@ -303,14 +292,14 @@ def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-de
 def walk_behind(t, nodes, changes, stack, i, last):  # type: ignore[no-untyped-def]
     """Set bits of tokens at nodes `i` to `last` - 1 that can be read on. Returns 0 or a NEED_*."""
     while i < last:
-        depth = nodes.depth[i]
-        pair = read(t, stack[depth - 1], numba.int64(nodes.byte[i]))
+        depth = nodes.at[i, NODE_DEPTH]
+        pair = read(t, stack[depth - 1], numba.int64(nodes.at[i, NODE_BYTE]))
         if pair >= 0:
             stack[depth] = pair
-            admit(changes, nodes.token[i])
+            admit(changes, nodes.at[i, NODE_TOKEN])
             i += 1
         elif pair == DEAD:
-            i = nodes.end[i]
+            i = nodes.at[i, NODE_END]
         else:
             return pair
     return numba.int64(0)
@@ -360,12 +349,12 @@ def walk_crossing(t, nodes, crossings, rests, ctx, changes, stack):  # type: ign
                 stack[place] = k
                 stack[place + 1] = -1
                 return pair
-            i = nodes.end[first]
+            i = nodes.at[first, NODE_END]
             if pair >= 0:
-                admit(changes, nodes.token[first])
-                stack[nodes.depth[first]] = pair
+                admit(changes, nodes.at[first, NODE_TOKEN])
+                stack[nodes.at[first, NODE_DEPTH]] = pair
                 i = first + 1
-        code = walk_behind(t, nodes, changes, stack, i, nodes.end[first])
+        code = walk_behind(t, nodes, changes, stack, i, nodes.at[first, NODE_END])
         if code < 0 and code != NEED_EXACT:
             stack[place] = k
             stack[place + 1] = -1
@@ -386,7 +375,7 @@ call_crossing = called(walk_crossing, AT_CROSSING)
 def spread(nodes, row):  # type: ignore[no-untyped-def]
     """Give every token the bit of the token with the same bytes that the trie names."""
     for j in range(nodes.extra_node.shape[0]):
-        token = nodes.token[nodes.extra_node[j]]
+        token = nodes.at[nodes.extra_node[j], NODE_TOKEN]
         if (numba.uint32(row[token >> 5]) >> numba.uint32(token & 31)) & 1:
             permit(row, nodes.extra_token[j])
 
@@ -395,5 +384,5 @@ def spread(nodes, row):  # type: ignore[no-untyped-def]
 def admit_all(nodes, changes):  # type: ignore[no-untyped-def]
     """`spread` for changes of a row."""
     for j in range(nodes.extra_node.shape[0]):
-        if has(changes, nodes.token[nodes.extra_node[j]]):
+        if has(changes, nodes.at[nodes.extra_node[j], NODE_TOKEN]):
             admit(changes, nodes.extra_token[j])

@@ -20,10 +20,10 @@ from types import ModuleType
 from structgen.jit_ledger import HEAD, Ledger, compile_share, helpers
 
 NAMES = (
-    "references", "flags", "tables", "contexts", "checklists", "taken", "names", "lists", "spans",
-    "provide", "loops", "changes", "patterns", "capped", "numbers", "number_states", "notes",
-    "blocks", "step", "walk", "beyond", "subtrees", "rows", "below", "outlook", "doors", "known",
-    "twins", "saved", "scan", "longer",
+    "references", "flags", "tables", "nodes", "contexts", "checklists", "taken", "names", "lists",
+    "spans", "provide", "loops", "changes", "patterns", "capped", "numbers", "number_states",
+    "notes", "blocks", "step", "walk", "beyond", "subtrees", "rows", "below", "outlook", "doors",
+    "known", "twins", "saved", "scan", "longer",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_guided", "grammar_layout",

@@ -67,6 +67,10 @@ class RegexAutomaton(ABC):
     def explore(self, state: int) -> None:
         """Find the moves of a state, and of others where that costs little."""
 
+    def explore_near(self, _count: int) -> None:
+        """Find the moves of the start, and of about so many states behind it if that is cheap."""
+        self.explore(0)
+
     def unbounded(self, _state: int) -> Unbounded | None:
         """The state without a bound above; None if it has none, or one below that counts."""
         return None
@@ -171,12 +175,21 @@ class TableAutomaton(RegexAutomaton):
         self.search.table[:] = -1
         self.search.sizes[2] = 0
 
+    def explore_near(self, count: int) -> None:
+        """See `RegexAutomaton.explore_near`."""
+        while self.known < min(self.made, count):
+            self._go_on(self._next(), count - self.known)
+
     def explore_all(self, most: int) -> None:
         """Find the moves of all states. Raises TooLargeError when there are more than `most`."""
         while self.known < self.made <= most:
-            self._go_on(int(np.flatnonzero(self.search.queue[: self.made] != 1)[0]), most)
+            self._go_on(self._next(), most)
         if self.made > most:
             raise TooLargeError
+
+    def _next(self) -> int:
+        """The first state whose moves are not known."""
+        return int(np.flatnonzero(self.search.queue[: self.made] != 1)[0])
 
     @abstractmethod
     def _find(self, state: int, count: int) -> None:

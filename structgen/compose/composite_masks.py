@@ -109,7 +109,7 @@ class CompositeMasks(Masks):
         if len(nodes) > MANY:
             some = self._walk.candidates(ANY_BYTE, self._firsts_of(hub)).nodes
             nodes = np.intersect1d(nodes, some, assume_unique=True)
-        found: list[int] = nodes[self._walk.nodes.end[nodes] > nodes + 1].tolist()
+        found: list[int] = nodes[self._walk.trie.end[nodes] > nodes + 1].tolist()
         return found
 
     def _firsts_of(self, hub: Hub) -> frozenset[int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import Row
 from structgen.jit import kernels
+from structgen.mask.common import common_of
 from structgen.tokens.per_vocabulary import per_vocabulary
 
 if TYPE_CHECKING:
@@ -24,13 +25,13 @@ Rows = Callable[[], tuple[Ints, Filled]]
 class TrieWalk:
     """Walks the trie of one vocabulary.
 
-    words: int32 words of a row. nodes: the trie as kernels take it.
+    words: int32 words of a row. trie: that of the vocabulary; nodes: as kernels take it.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         trie = vocabulary.trie
         self.words = vocabulary.words
-        self.nodes: Any = trie.nodes
+        self.trie, self.nodes = trie, common_of(vocabulary).nodes
         self._spread = kernels("walk").spread
         self._scan = kernels("scan").walk_scan
         self._depth = trie.max_depth
@@ -41,10 +42,10 @@ class TrieWalk:
     def parents(self) -> Ints:
         """The node above each node, -1 for those below the root."""
         if self._parents is None:
-            parents = np.full(len(self.nodes.depth), -1, np.int32)
-            above = np.flatnonzero(self.nodes.depth == 1)
+            parents = np.full(len(self.trie), -1, np.int32)
+            above = np.flatnonzero(self.trie.depth == 1)
             for depth in range(2, self._depth + 1):
-                nodes = np.flatnonzero(self.nodes.depth == depth)
+                nodes = np.flatnonzero(self.trie.depth == depth)
                 parents[nodes] = above[np.searchsorted(above, nodes) - 1]
                 above = nodes
             self._parents = parents
@@ -54,7 +55,7 @@ class TrieWalk:
         """The bytes down to a node."""
         out = bytearray()
         while node >= 0:
-            out.append(int(self.nodes.byte[node]))
+            out.append(int(self.trie.byte[node]))
             node = int(self.parents[node])
         out.reverse()
         return bytes(out)
@@ -63,7 +64,7 @@ class TrieWalk:
         """The nodes with a byte of `lasts` and a child with one of `firsts`."""
         found = self._candidates.get((lasts, firsts))
         if found is None:
-            byte = self.nodes.byte
+            byte = self.trie.byte
             children = np.flatnonzero(_among(byte, firsts) & (self.parents >= 0))
             parents = np.unique(self.parents[children])
             nodes = parents[_among(byte[parents], lasts)].astype(np.int32)
@@ -76,7 +77,7 @@ class TrieWalk:
 
     def forbid(self, row: Row, node: int) -> None:
         """Clear the bit of the token that ends at a node, if one does."""
-        token = int(self.nodes.token[node])
+        token = int(self.trie.token[node])
         if token >= 0:
             row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
 
@@ -88,7 +89,7 @@ class TrieWalk:
         rows: the rows as they are now, and which of them are there; fill: makes a row. Returns the
         nodes below `node` that are reached (ascending), and the state after each.
         """
-        end = int(self.nodes.end[node]) if node >= 0 else len(self.nodes.byte)
+        end = int(self.trie.end[node]) if node >= 0 else len(self.trie)
         reach = np.full(end - node - 1, -1, np.int32)
         stack = np.zeros(self._depth + 2, np.int32)
         stack[0] = at
@@ -109,7 +110,7 @@ class Candidates:
     @property
     def few(self) -> bool:
         """Whether they are few enough for a walk of their own to pay."""
-        return 4 * len(self.nodes) <= len(self._walk.nodes.byte)
+        return 4 * len(self.nodes) <= len(self._walk.trie)
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -49,10 +49,10 @@ class GrammarMasks(Masks):
         common = common_of(vocabulary)
         self._nodes, self._subtrees = common.nodes, common.subtrees
         self._words = vocabulary.words
-        self._depth = vocabulary.trie.max_depth
+        self._trie, self._depth = vocabulary.trie, vocabulary.trie.max_depth
         self._begin()
         self._prepare()
-        if len(self._nodes.byte) >= LARGE_TRIE and not automaton.is_checked:
+        if len(self._trie) >= LARGE_TRIE and not automaton.is_checked:
             self._rehearse()
 
     @property
@@ -67,8 +67,8 @@ class GrammarMasks(Masks):
 
     def _begin(self) -> None:
         """Forget all parts."""
-        k, trie = self._tries_of, self._nodes
-        nodes = len(trie.byte)
+        k, trie = self._tries_of, self._trie
+        nodes = len(trie)
         large = nodes >= LARGE_TRIE
         sizes = np.zeros(k.SIZE_COUNT, np.int64)
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
@@ -83,7 +83,7 @@ class GrammarMasks(Masks):
             depth=trie.depth,
             end=trie.end,
             token=trie.token,
-            beneath=self._subtrees.groups,
+            beneath=self._subtrees.at[:, kernels("nodes").BELOW].copy(),
             before=self._subtrees.first,
             order=self._subtrees.order,
             group=groups(),

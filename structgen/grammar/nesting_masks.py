@@ -109,7 +109,7 @@ class NestingMasks(Masks):
         if len(nodes) > MANY:
             some = self._walk.candidates(ANY_BYTE, self._firsts_of(outer)).nodes
             nodes = np.intersect1d(nodes, some, assume_unique=True)
-        found: list[int] = nodes[self._walk.nodes.end[nodes] > nodes + 1].tolist()
+        found: list[int] = nodes[self._walk.trie.end[nodes] > nodes + 1].tolist()
         return found
 
     def _firsts_of(self, outer: int) -> frozenset[int]:
@@ -133,19 +133,19 @@ class NestingMasks(Masks):
 
     def _walked(self, at: int, top: int, row: Row, final: set[int] | None) -> None:
         """`_read` node by node: where a lexeme before the spec may still turn out longer."""
-        automaton, nodes = self._automaton, self._walk.nodes
-        end = int(nodes.end[top]) if top >= 0 else len(nodes.byte)
-        base = int(nodes.depth[top]) if top >= 0 else 0
+        automaton, trie = self._automaton, self._walk.trie
+        end = int(trie.end[top]) if top >= 0 else len(trie)
+        base = int(trie.depth[top]) if top >= 0 else 0
         stack = {0: at}
         node = top + 1
         while node < end:
-            depth = int(nodes.depth[node]) - base
-            after, _ = automaton.run(stack[depth - 1], bytes((int(nodes.byte[node]),)))
+            depth = int(trie.depth[node]) - base
+            after, _ = automaton.run(stack[depth - 1], bytes((int(trie.byte[node]),)))
             if after < 0:
-                node = int(nodes.end[node])
+                node = int(trie.end[node])
                 continue
             stack[depth] = after
-            token = int(nodes.token[node])
+            token = int(trie.token[node])
             if token >= 0:
                 row[token >> 5] |= np.uint32(1 << (token & 31)).view(np.int32)
             if final is not None and automaton.is_accepting(after):
@@ -169,16 +169,15 @@ class _EntranceFinder:
 
     def below(self, outer: int, node: int) -> Ends:
         """The nodes below a node at which some text may begin, and the positions there."""
-        some, nodes = self._some, self._walk.nodes
+        some, walk = self._some, self._walk
         if node != ROOT or not some.few:
-            above = len(self._walk.path(node))
-            found = [end for end in self._walked(nodes, outer, node) if nodes.end[end] > end + 1]
-            return [(end, self._read(outer, self._walk.path(end)[above:])) for end in found]
+            above, last = len(walk.path(node)), walk.trie.end
+            found = [end for end in self._walked(walk.nodes, outer, node) if last[end] > end + 1]
+            return [(end, self._read(outer, walk.path(end)[above:])) for end in found]
         if not len(some.nodes):
             return []
         small = some.vocabulary
-        trie = small.trie.nodes
-        tokens = trie.token[self._walked(trie, outer, ROOT)]
+        tokens = small.trie.token[self._walked(small.trie.nodes, outer, ROOT)]
         found = tokens[tokens >= 0].tolist()
         return [(int(some.nodes[t]), self._read(outer, small.token_bytes(t))) for t in found]
 
@@ -187,7 +186,7 @@ class _EntranceFinder:
 
     def _walked(self, nodes: Any, outer: int, top: int) -> Ints:
         """The nodes of a trie below one of them at which some text may begin."""
-        stack = np.zeros(int(nodes.depth.max()) + 4, np.int64)
+        stack = np.zeros(int(nodes.at[:, kernels("nodes").NODE_DEPTH].max()) + 4, np.int64)
         stack[0], stack[-3] = outer, top + 1
         row, ends = np.zeros(self._walk.words, np.int32), np.zeros(64, np.int32)
         while True:

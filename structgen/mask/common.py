@@ -53,10 +53,10 @@ class Inside:
 
     def sort(self, nodes: Any) -> None:
         """Sort what tokens read beyond the lexeme, where there is any. nodes: those of the trie."""
-        found = self.crossings
+        found, end = self.crossings, kernels("nodes").NODE_END
         if self.beyond is not None or not len(found.node):
             return
-        sizes = np.where(found.before, 1, nodes.end[found.node] - found.node)
+        sizes = np.where(found.before, 1, nodes.at[found.node, end] - found.node)
         room = int(sizes.sum())
         labels = np.unique(found.label)
         beyond = kernels("beyond").Beyond(
@@ -87,15 +87,12 @@ class Characters(NamedTuple):
 
 
 def subtrees_of(nodes: Any, max_depth: int) -> Any:
-    """What is at and below the nodes of a trie, `kernels.walk.Nodes`: `kernels.loops.Subtrees`."""
-    count = len(nodes.byte)
-    found = kernels("loops").Subtrees(
-        own=np.zeros(count, np.uint8),
-        whole=np.zeros(count, np.int64),
-        groups=np.zeros(count, np.int64),
-        height=np.zeros(count, np.uint8),
+    """What is at and below the nodes of a trie, `kernels.nodes.Nodes`: `Subtrees` there."""
+    count, k = len(nodes.at), kernels("nodes")
+    found = k.Subtrees(
+        at=np.zeros((count, 4), np.int64),
         first=np.zeros(count + 1, np.int32),
-        order=np.zeros(int((nodes.token >= 0).sum()), np.int32),
+        order=np.zeros(int((nodes.at[:, k.NODE_TOKEN] >= 0).sum()), np.int32),
     )
     stack = np.zeros(max_depth + 4, np.int64)
     left = np.zeros(count, np.uint8)
@@ -115,9 +112,10 @@ class Common:
         self.words = words
         self.nodes = trie.nodes
         self.subtrees = subtrees_of(self.nodes, trie.max_depth)
-        highest, many = int(self.subtrees.height.max(initial=0)), kernels("loops").MANY
+        k = kernels("nodes")
+        highest = int(self.subtrees.at[:, k.HEIGHT].max(initial=0))
         #: characters that a token has at most
-        self.longest = trie.max_depth if highest == many else highest
+        self.longest = trie.max_depth if highest == k.MANY else highest
         self.rooms = Rooms(self.nodes, words, trie.max_depth)
         self._room, self._written = self.rooms.take(), Written(len(self.subtrees))
         self.nodes_at, self.subtrees_at = self._room.address, self._written.address

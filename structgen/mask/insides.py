@@ -147,7 +147,7 @@ class Insides:
         letters, often = int(loops.groups[q]), int(loops.often[q])
         if (letters & _ALL_BITS).bit_count() < MANY_GROUPS:
             return 0, most
-        if often >= min(most, kernels("loops").MANY):
+        if often >= min(most, kernels("nodes").MANY):
             return letters, most
         counted = self._common.characters is not None and not letters & ~int(quoted())
         return (letters, often) if counted else (0, most)
@@ -231,14 +231,15 @@ class Insides:
         """int32[nodes]: the characters that a free string has begun at each node of the trie."""
         found = self._common.characters
         if found is None:
-            started = np.zeros(len(self._nodes.byte), np.int32)
+            trie = self._vocabulary.trie
+            started = np.zeros(len(trie), np.int32)
             stack = np.zeros(self._depth + 4, np.int64)
             stack[0] = stack[-2] = free
             count = kernels("subtrees").count_characters
             self._engine.ask(count, self._common.nodes_at, started, stack)
-            at = np.flatnonzero(self._nodes.token >= 0)
+            at = np.flatnonzero(trie.token >= 0)
             most = np.full(32 * self._vocabulary.words, np.iinfo(np.int32).max, np.int32)
-            most[self._nodes.token[at]] = started[at]
+            most[trie.token[at]] = started[at]
             found = self._common.characters = Characters(started, most)
         return found.started
 

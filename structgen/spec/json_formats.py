@@ -32,6 +32,7 @@ SPEC_FORMATS = frozenset(
     " iri iri-reference uuid uri-template json-pointer relative-json-pointer regex".split()
 )
 
+PREPARED = 512  # states of a format
 _OFTEN = (
     "date-time date time duration email hostname ipv4 ipv6 uri uri-reference uuid regex".split()
 )
@@ -263,4 +264,4 @@ def prepare_formats() -> None:
         automaton = automaton_of(format_built(name))
         if automaton is not None:
             with automaton.lock:
-                automaton.explore(0)
+                automaton.explore_near(PREPARED)

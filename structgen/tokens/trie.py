@@ -49,9 +49,10 @@ class Trie:
 
     @property
     def nodes(self) -> Any:
-        """The nodes as kernels take them, `kernels.walk.Nodes`."""
-        of = kernels("walk").Nodes
-        return of(*(getattr(self, name) for name in of._fields))
+        """The nodes as kernels take them, a `kernels.nodes.Nodes` of its own."""
+        at = np.stack([self.byte.astype(np.int32), self.depth, self.end, self.token], axis=1)
+        at.flags.writeable = False
+        return kernels("nodes").Nodes(at, self.extra_node, self.extra_token, self.root_child)
 
 
 def build_trie(tokens: Sequence[bytes | None], ids: Ints) -> Trie:

@@ -33,6 +33,7 @@ from structgen.automaton.regex_nodes import ANY_CHAR, Chars
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_states import RegexAutomaton
 from structgen.automaton.regex_syntax import parse
+from structgen.jit import kernels
 from structgen.mask.common import common_of
 from tests.laws import mask_is_advance, text_tokens
 
@@ -298,7 +299,7 @@ def test_groups_hold_whole_characters() -> None:
 def test_subtrees_say_what_is_below_a_node() -> None:
     """Heights, groups and tokens are those of the tokens one by one."""
     vocabulary = VOCABULARY
-    nodes, below = common_of(vocabulary).nodes, common_of(vocabulary).subtrees
+    nodes, below, k = vocabulary.trie, common_of(vocabulary).subtrees, kernels("nodes")
     groups = byte_groups.groups()
     paths: list[bytes] = [b""]
     for i in range(len(nodes.byte)):
@@ -314,12 +315,12 @@ def test_subtrees_say_what_is_below_a_node() -> None:
         ]
         for rest in rests:
             text = rest.decode(errors="replace")
-            assert len(text) <= below.height[i] or "\ufffd" in text
+            assert len(text) <= below.at[i, k.HEIGHT] or "\ufffd" in text
             wanted = {0 if c == "\ufffd" else int(groups[c.encode()[0]]) for c in text}
             if rest.decode(errors="ignore") != text.rstrip("\ufffd"):
-                assert below.groups[i] & 1
+                assert below.at[i, k.BELOW] & 1
             wanted.discard(0)
-            assert all(below.groups[i] >> group & 1 for group in wanted)
+            assert all(below.at[i, k.BELOW] >> group & 1 for group in wanted)
 
 
 @pytest.mark.parametrize(

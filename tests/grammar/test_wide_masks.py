@@ -14,6 +14,7 @@ import pytest
 
 import structgen as sg
 from structgen.automaton.byte_groups import BROKEN, groups
+from structgen.jit import kernels
 from structgen.mask.common import common_of
 
 PIECES = ["a", "for", "in", "x_", "10", " ", "\n", '"', "\\", "#", "(", "é", "Ã", "中", "😀"]
@@ -107,7 +108,7 @@ def test_rows_are_what_reading_each_token_says(name: str) -> None:
 
 def test_subtrees_hold_the_characters_below_their_nodes() -> None:
     """By the paths themselves: what begins there, what is no UTF-8, the tokens in order."""
-    nodes, found = common_of(VOCABULARY).nodes, common_of(VOCABULARY).subtrees
+    nodes, found = VOCABULARY.trie, common_of(VOCABULARY).subtrees
     assert found.order.tolist() == nodes.token[nodes.token >= 0].tolist()
     assert found.first.tolist() == [0, *np.cumsum(nodes.token >= 0).tolist()]
     path: list[int] = []
@@ -116,7 +117,8 @@ def test_subtrees_hold_the_characters_below_their_nodes() -> None:
         path = [*path[: depth - 1], byte]
         paths.append(bytes(path))
     for node in random.Random(1).sample(range(len(paths)), 2000):
-        assert found.groups[node] == _groups(paths[node], paths[node + 1 : nodes.end[node]])
+        below = found.at[node, kernels("nodes").BELOW]
+        assert below == _groups(paths[node], paths[node + 1 : nodes.end[node]])
 
 
 def _groups(above: bytes, below: list[bytes]) -> int:

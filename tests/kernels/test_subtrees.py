@@ -70,5 +70,5 @@ def test_a_subtree_is_as_high_as_the_most_characters_that_begin_in_it(seed: int)
     subtrees = subtrees_of(vocabulary.nodes, vocabulary.depth)
     for first in np.flatnonzero(vocabulary.nodes.root_child >= 0):
         found = [begun(word) for word in vocabulary.words if word[0] == first]
-        height = subtrees.height[vocabulary.nodes.root_child[first]]
+        height = subtrees.at[vocabulary.nodes.root_child[first], kernels("nodes").HEIGHT]
         assert height == max(len(one) for one in found if one is not None)

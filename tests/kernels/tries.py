@@ -27,10 +27,13 @@ class Vocabulary:
             for i, s in enumerate(self.starts)
         ]
         arrays: dict[str, Array] = {
-            "byte": np.array([s[-1] for s in self.starts], np.uint8),
-            "depth": np.array([len(s) for s in self.starts], np.int32),
-            "end": np.array([len(ends) if e is None else e for e in ends], np.int32),
-            "token": np.array([self.first.get(s, -1) for s in self.starts], np.int32),
+            "at": np.array(
+                [
+                    (s[-1], len(s), len(ends) if end is None else end, self.first.get(s, -1))
+                    for s, end in zip(self.starts, ends, strict=True)
+                ],
+                np.int32,
+            ),
             "extra_node": np.array([node for node, _ in extra], np.int32),
             "extra_token": np.array([token for _, token in extra], np.int32),
             "root_child": np.full(256, -1, np.int32),
@@ -40,7 +43,7 @@ class Vocabulary:
                 arrays["root_child"][start[0]] = node
         for array in arrays.values():
             array.flags.writeable = False
-        self.nodes = kernels("walk").Nodes(**arrays)
+        self.nodes = kernels("nodes").Nodes(**arrays)
         self.depth = max(map(len, words))
         nothing = kernels("loops").Loops(np.zeros(0, np.int64), np.zeros(0, np.uint8))
         self.fixed = self.nodes, subtrees_of(self.nodes, self.depth), nothing
