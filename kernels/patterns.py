@@ -164,13 +164,27 @@ def dropped(search, tail):  # type: ignore[no-untyped-def]
     search.sizes[LISTED] = search.sizes[MADE]
 
 
-@lean(types.void(BITS, U64, BITS, SEARCH, BITS, *[types.int64] * 2))
-def explore(follow, classes, states, search, rows, start, count):  # type: ignore[no-untyped-def]
+@inlined
+def absorb(row, universal):  # type: ignore[no-untyped-def]
+    """Leave in the bits of a state the first row of `universal`, if all of some row are there."""
+    for u in range(universal.shape[0]):
+        inside = True
+        for w in range(row.shape[0]):
+            inside = inside and universal[u, w] & ~row[w] == 0
+        if inside:
+            for w in range(row.shape[0]):
+                row[w] = universal[0, w]
+            break
+
+
+@lean(types.void(BITS, U64, BITS, BITS, SEARCH, BITS, *[types.int64] * 2))
+def explore(follow, classes, universal, states, search, rows, start, count):  # type: ignore[no-untyped-def]
     """Find the moves of state `start` and of others behind it, at most the nearest `count`.
 
     follow: uint64[n + 1, W], for each position the bits of those that may come next. classes:
-    uint64[n + 1], the bits of the classes that each position reads. states: uint64[S, W], what each
-    state is. There must be room for C more; others are found as far as it lasts. rows:
+    uint64[n + 1], the bits of the classes that each position reads. universal: uint64[u, W], sets
+    of positions that read any text, and so do all others with these. states: uint64[S, W], what
+    each state is. There must be room for C more; others are found as far as it lasts. rows:
     uint64[C, W], scratch.
     """
     width = states.shape[1]
@@ -188,6 +202,7 @@ def explore(follow, classes, states, search, rows, start, count):  # type: ignor
                         for w in range(width):
                             rows[k, w] |= follow[p, w]
         for k in range(rows.shape[0]):
+            absorb(rows[k], universal)
             some = False
             for w in range(width):
                 some = some or rows[k, w] != 0

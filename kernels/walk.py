@@ -22,7 +22,6 @@ from structgen.kernels.loops import (
     allow,
     allow_below,
     below_loop,
-    forbid,
     is_other,
     permit,
 )
@@ -101,20 +100,6 @@ def cross(t, nodes, out, stack, i, count, used):  # type: ignore[no-untyped-def]
             if t.recorded[q] != 0 and (d < depth or target != DEAD):
                 out.text[used] = (stack[d] >> 32) & 0xFF if d < depth else nodes.at[i, NODE_BYTE]
                 used += 1
-    out.start[count + 1] = used
-    return used
-
-
-@inlined
-def copy_crossing(source, out, k, count, used):  # type: ignore[no-untyped-def]
-    """Copy crossing `k` of `source` to place `count`; returns the new length of the text."""
-    out.node[count] = source.node[k]
-    out.label[count] = source.label[k]
-    out.before[count] = source.before[k]
-    out.start[count] = used
-    for j in range(source.start[k], source.start[k + 1]):
-        out.text[used] = source.text[j]
-        used += 1
     out.start[count + 1] = used
     return used
 
@@ -222,66 +207,6 @@ def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # t
             i = next_child(t, nodes, q, numba.int64(nodes.at[i, NODE_BYTE]) + 1)
             continue
         i = numba.int64(nodes.at[i, NODE_END])
-    stack[place] = i
-    stack[place + 1] = count
-    stack[place + 2] = used
-    return status
-
-
-@lean(types.int64(TABLES, NODES, CROSSINGS, CROSSINGS, types.int32[::1], I64))
-def walk_apart(t, nodes, common, out, row, stack):  # type: ignore[no-untyped-def]
-    """Walk only where lexer state `stack[0]` differs from a state that loops on all it reads.
-
-    `row` and `common` come in as the row and the crossings of that looping state, whose number is
-    `stack[-4]`. Where a byte leads to it, what lies below is the same from both states: the subtree
-    is skipped, and its crossings are copied. Everything else is as in `walk_inside`, but the stack
-    is one longer: int64[depth + 6], with the place in `common` in `stack[-5]`.
-    """
-    place = stack.shape[0] - 3
-    looping = stack[place - 1]
-    k = stack[place - 2]
-    i = stack[place]
-    count = stack[place + 1]
-    used = stack[place + 2]
-    status = numba.int64(0)
-    while i < nodes.at.shape[0]:
-        depth = nodes.at[i, NODE_DEPTH]
-        q = stack[depth - 1] & 0xFFFFFFFF
-        end = nodes.at[i, NODE_END]
-        if t.filled[q] == 0:
-            status = call_provide(t, q)
-            if status < 0:
-                break
-        target = t.rows[q, nodes.at[i, NODE_BYTE]]
-        while k < common.node.shape[0] and common.node[k] < i:
-            k += 1
-        if target == looping:
-            while k < common.node.shape[0] and common.node[k] < end:
-                size = common.start[k + 1] - common.start[k]
-                if count + 1 >= out.node.shape[0] or used + size > out.text.shape[0]:
-                    status = numba.int64(NEED_SPACE)
-                    break
-                used = copy_crossing(common, out, k, count, used)
-                count += 1
-                k += 1
-            if status != 0:
-                break
-            i = end
-            continue
-        if target >= 0:
-            stack[depth] = (numba.int64(nodes.at[i, NODE_BYTE]) << 32) | target
-            allow(nodes, row, i)
-            i += 1
-            continue
-        if target != DEAD or t.accept[q] > 0:
-            if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
-                status = numba.int64(NEED_SPACE)
-                break
-            used = cross(t, nodes, out, stack, i, count, used)
-            count += 1
-        forbid(nodes, row, i, end)
-        i = end
-    stack[place - 2] = k
     stack[place] = i
     stack[place + 1] = count
     stack[place + 2] = used

@@ -23,7 +23,7 @@ NAMES = (
     "references", "flags", "tables", "nodes", "contexts", "checklists", "taken", "names", "lists",
     "spans", "provide", "loops", "changes", "patterns", "capped", "numbers", "number_states",
     "notes", "blocks", "step", "walk", "beyond", "subtrees", "rows", "below", "outlook", "doors",
-    "known", "twins", "saved", "scan", "longer",
+    "known", "twins", "saved", "scan", "longer", "apart",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_guided", "grammar_layout",

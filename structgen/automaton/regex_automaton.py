@@ -55,11 +55,12 @@ class PositionAutomaton(TableAutomaton):
         positions = Positions(regex)
         classes = classes_of(positions.sets)
         width = len(positions.follow) // 64 + 1
-        bits = [*positions.follow, positions.start]
+        bits = [*positions.follow, positions.start, *positions.universal]
         data = b"".join(part.to_bytes(8 * width, "little") for part in bits)
         rows = np.frombuffer(data, np.uint64).reshape(-1, width).copy()
-        super().__init__(rows[-1], classes, ends=regex.nullable)
-        self._follow = rows[:-1]
+        count = len(positions.follow)
+        super().__init__(rows[count], classes, ends=regex.nullable)
+        self._follow, self._universal = rows[:count], rows[count + 1 :]
         self._scratch = np.zeros((len(classes.letters), width), np.uint64)
         self._open = isinstance(regex, Concat) and regex.head is ANY  # then nothing is ever fatal
 
@@ -67,6 +68,7 @@ class PositionAutomaton(TableAutomaton):
         kernels("patterns").explore(
             self._follow,
             self.classes.reads,
+            self._universal,
             self.states,
             self.search,
             self._scratch,

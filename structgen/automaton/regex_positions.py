@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton import byte_groups
-from structgen.automaton.charset import CharSet
+from structgen.automaton.charset import ALL, CharSet
 from structgen.automaton.regex_base import EPSILON, INFINITE, Regex
 from structgen.automaton.regex_nodes import ANY, Alt, Chars, Concat, Literal, Repeat, Words
 
@@ -50,6 +50,12 @@ class Positions:
         whole = self._part(regex, 0)
         self.start = whole.first | whole.empty
         self._link(whole.last, 1)
+        #: sets of positions that read any text: one that reads all characters again and again
+        self.universal = [
+            1 << place | 1
+            for place, chars in enumerate(self.sets)
+            if chars == ALL and self.follow[place] >> place & self.follow[place] & 1
+        ]
 
     def _part(self, node: Regex, depth: int) -> Part:
         if depth > MAX_DEPTH:

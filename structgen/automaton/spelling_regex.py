@@ -60,6 +60,11 @@ class Entered:
         """That of all these texts."""
         return self._text.role
 
+    @property
+    def known_free(self) -> int | None:
+        """The number of the state in which any text may follow, if it has been met."""
+        return self._free if self._free >= 0 else None
+
     def left(self, state: int) -> tuple[int, int] | None:
         """Fewest and most characters that follow in a state; None if not only that counts."""
         found = self._automaton

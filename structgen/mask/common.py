@@ -116,6 +116,10 @@ class Common:
         highest = int(self.subtrees.at[:, k.HEIGHT].max(initial=0))
         #: characters that a token has at most
         self.longest = trie.max_depth if highest == k.MANY else highest
+        #: int32[256]: nodes below each first byte
+        self.weights = np.zeros(256, np.int32)
+        tops = self.nodes.root_child[self.nodes.root_child >= 0]
+        self.weights[self.nodes.root_child >= 0] = self.nodes.at[tops, k.NODE_END] - tops
         self.rooms = Rooms(self.nodes, words, trie.max_depth)
         self._room, self._written = self.rooms.take(), Written(len(self.subtrees))
         self.nodes_at, self.subtrees_at = self._room.address, self._written.address

@@ -29,6 +29,7 @@ Numbers = npt.NDArray[np.int32]
 
 AT_FIRST = 256  # crossings for which there is room at first
 NEAR = 12  # characters: where fewer may follow, many tokens are too long
+RECENT = 32  # states that others are compared with
 MOST_UNSURE = 64  # tokens that are read byte by byte
 MANY_GROUPS = 32  # of characters: then tokens of these alone are not walked again
 _ALL_BITS = (1 << 64) - 1
@@ -59,13 +60,17 @@ class Insides:
 
     def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
-        self._walk = kernels("walk")
+        self._walk, self._apart = kernels("walk"), kernels("apart")
         self._common = common_of(vocabulary)
         self._nodes = self._common.nodes
         self._vocabulary = vocabulary
         self._depth = vocabulary.trie.max_depth
         self._shared = engine.shared_states
         self._inside: dict[int, Inside] = {}
+        self._recent, self._turn = (
+            np.full(RECENT + 1, -1, np.int32),
+            0,
+        )  # states that were walked last
         self._held: set[int] = set()  # ids of what is there
         self.nbytes = 0
 
@@ -109,7 +114,7 @@ class Insides:
 
     def _compute(self, q: int) -> Inside:
         """Walk the whole trie, or only where `q` differs from what is known."""
-        engine, looping = self._engine, None
+        engine = self._engine
         letters, most = self._letters(q)
         entered = spelling_regex.entered_at(engine, q)
         if entered is not None:
@@ -119,22 +124,37 @@ class Insides:
             found = self._not_too_long(q, *entered)
             if found is not None:
                 return found
-        if not letters and self.is_described(q):
-            looping = self._looping(q)
-        stack = np.zeros(self._depth + 6, np.int64)
+        engine.targets(q)
+        self._recent[0] = self._free_beside(q, entered)
+        near = int(self._apart.nearest(engine.tables_at, self._common.weights, self._recent, q))
+        stack = np.zeros(self._depth + 5, np.int64)
         stack[0] = q
-        if looping is None:
-            row = self._common.spelled(letters, most).copy()
-            return self._walked(
-                self._walk.walk_inside,
-                lambda: (self._common.subtrees_at, engine.loops, letters, most),
-                row,
+        if near >= 0:
+            other = self.of(near)
+            inside = self._walked(
+                self._apart.walk_apart,
+                lambda: (self._common.subtrees_at, engine.loops, other.address, near),
+                other.row.copy(),
                 stack,
             )
-        found = self.of(looping)
-        stack[-4] = looping
-        row = found.row.copy()
-        return self._walked(self._walk.walk_apart, lambda: (found.address,), row, stack)
+        else:
+            inside = self._walked(
+                self._walk.walk_inside,
+                lambda: (self._common.subtrees_at, engine.loops, letters, most),
+                self._common.spelled(letters, most).copy(),
+                stack,
+            )
+        self._turn = self._turn % RECENT + 1
+        self._recent[self._turn] = q
+        return inside
+
+    def _free_beside(self, q: int, entered: tuple[spelling_regex.Entered, int] | None) -> int:
+        """The free string that lexer state `q` may lead to, its row filled; -1 if there is none."""
+        free = self._looping(q) if entered is None else entered[0].known_free
+        if free is None:
+            return -1
+        self._engine.targets(free)
+        return free
 
     def _letters(self, q: int) -> tuple[int, int]:
         """Many groups of characters that lexer state `q` reads again and again, and how often.
@@ -246,7 +266,7 @@ class Insides:
     def _looping(self, q: int) -> int | None:
         """The free string that most bytes lead to from lexer state `q`, if any does."""
         engine = self._engine
-        if not is_string(engine.state(q)):
+        if not self.is_described(q) or not is_string(engine.state(q)):
             return None
         targets = engine.targets(q)
         others = [int(t) for t in np.unique(targets) if t >= 0 and t != q]

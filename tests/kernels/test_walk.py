@@ -104,12 +104,12 @@ def test_walking_apart_finds_what_walking_it_all_does(seed: int) -> None:
     machine, q, followed = beside(random_machine(seed), rng)
     served, vocabulary = Served(machine), random_vocabulary(rng)
     row, common = walk_inside(served, vocabulary, followed)
-    stack = vocabulary.stack(6)
-    stack[0], stack[-4] = q, followed
-    walk = kernels("walk").walk_apart
+    stack = vocabulary.stack(5)
+    stack[0] = q
+    walk = kernels("apart").walk_apart
 
     def apart(tables: Any, *rest: Any) -> Any:
-        return walk(tables, vocabulary.nodes, common, *rest)
+        return walk(tables, *vocabulary.fixed, common, followed, *rest)
 
     out = walked(served, vocabulary, apart, row, stack)
     assert unsigned(row) == vocabulary.bits(partial(machine.inside, q))
