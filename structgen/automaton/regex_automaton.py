@@ -161,7 +161,7 @@ def _low(step: tuple[int, int, Regex]) -> int:
 
 
 class Kept:
-    """The automata used last, together of at most about MAX_KEPT states."""
+    """The automata used last, together of at most about MAX_KEPT states, and some in any case."""
 
     def __init__(self) -> None:
         self.forget()
@@ -169,11 +169,15 @@ class Kept:
     def forget(self) -> None:
         """Begin anew, as a forked process must: another thread may have held a lock."""
         self._found: OrderedDict[Regex, RegexAutomaton] = OrderedDict()
+        self._held: dict[Regex, RegexAutomaton] = {}
         self._look_at = 0  # how many automata there are when their states are counted next
         self._lock = threading.Lock()
 
     def of(self, regex: Regex) -> RegexAutomaton:
         """The automaton of an expression."""
+        held = self._held.get(regex)
+        if held is not None and held.made <= MAX_STATES:
+            return held
         with self._lock:
             found = self._found.get(regex)
             if found is not None and found.made <= MAX_STATES:
@@ -188,6 +192,10 @@ class Kept:
                 self._look_at = len(self._found) + LOOK_EVERY
         return found
 
+    def hold(self, regex: Regex) -> RegexAutomaton:
+        """The same, which stays, whatever others come."""
+        return self._held.setdefault(regex, self.of(regex))
+
 
 _kept = Kept()
 os.register_at_fork(after_in_child=_kept.forget)
@@ -196,6 +204,21 @@ os.register_at_fork(after_in_child=_kept.forget)
 def automaton_of(regex: Regex) -> RegexAutomaton | None:
     """The states of an expression; None where nothing may follow, or anything."""
     return None if regex.longest == 0 or regex is ANY else _kept.of(regex)
+
+
+def prepare(regex: Regex, count: int, text: str) -> None:
+    """Find what leads on from the start of an expression and about `count` states, and in a text.
+
+    It stays, whatever other expressions come.
+    """
+    if regex.longest == 0 or regex is ANY:
+        return
+    automaton = _kept.hold(regex)
+    with automaton.lock:
+        automaton.explore_near(count)
+        state = 0
+        for letter in text:
+            state = automaton.after(state, letter)
 
 
 def table_of(regex: Regex) -> TableAutomaton:

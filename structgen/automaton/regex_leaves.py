@@ -72,24 +72,23 @@ class Leaves:
         Tokens have several digits, but a sign or a point mostly alone.
         """
         for _ in range(NEAR + 1):
-            new = [node for node in waiting if not self.nodes.known[node]]
-            waiting = {target for node in new for target in self._learn(node)}
+            rows = [self._learn(node) for node in waiting if not self.nodes.known[node]]
+            waiting = {row[digit] for row in rows for digit in self._digits if row[digit] >= 0}
 
-    def _learn(self, node: int) -> set[int]:
-        """Find what leads on from a part; the numbers of what digits lead to."""
+    def _learn(self, node: int) -> list[int]:
+        """Find what leads on from a part: the number of what each class does, -1 for nothing."""
         if not self.nodes.known[node]:
-            self.nodes.moves[node] = self._row(node)
+            row = self.nodes.moves[node] = self._row(node)
             self.nodes.known[node] = 1
-        return {target for target in self.nodes.moves[node, self._digits].tolist() if target >= 0}
+            return row
+        return self.nodes.moves[node].tolist()  # type: ignore[no-any-return]
 
     def _row(self, node: int) -> list[int]:
-        """The number of what each class leads to from a part, -1 for nothing."""
+        """What `_learn` writes down."""
         part = self._parts[node]
         if isinstance(part, frozenset):
-            members = [self._number(one) for one in part]
-            for member in members:
-                self._learn(member)
-            return [self._together(column) for column in self.nodes.moves[members].T.tolist()]
+            rows = [self._learn(self._number(one)) for one in part]
+            return [*map(self._together, zip(*rows, strict=True))]
         row = [-1] * len(self._letters)
         for chars, target in part.steps() if isinstance(part, Regex) else part.moves():
             after = _united(parts_of(target)) if isinstance(target, Regex) else target
@@ -98,7 +97,7 @@ class Leaves:
                 row[place] = number
         return row
 
-    def _together(self, numbers: list[int]) -> int:
+    def _together(self, numbers: Sequence[int]) -> int:
         """The number of one part in the place of some; -1 among them is nothing."""
         wanted = {number for number in numbers if number >= 0}
         if len(wanted) < 2:
@@ -118,8 +117,9 @@ class Leaves:
             if number >= len(self.nodes.known):
                 grown = (with_room(array, number + 1) for array in self.nodes)
                 self.nodes = type(self.nodes)(*grown)
-            each = part if isinstance(part, frozenset) else (part,)
-            self.nodes.ends[number] = any(one.nullable for one in each)
+            several = isinstance(part, frozenset)
+            ends = any(one.nullable for one in part) if several else part.nullable
+            self.nodes.ends[number] = ends
         return number
 
 
@@ -188,9 +188,10 @@ class LeavesAutomaton(TableAutomaton):
         return found
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        nodes = self.states[begin:end].astype(np.int64) - 1
         with self.leaves.lock:
-            flags = np.append(np.False_, self.leaves.nodes.ends != 0)
-        found: npt.NDArray[np.bool_] = flags[self.states[begin:end].astype(np.int64)].max(axis=1)
+            ends = self.leaves.nodes.ends[nodes] != 0
+        found: npt.NDArray[np.bool_] = (ends & (nodes >= 0)).any(axis=1)
         return found
 
 

@@ -71,6 +71,14 @@ class RegexAutomaton(ABC):
         """Find the moves of the start, and of about so many states behind it if that is cheap."""
         self.explore(0)
 
+    def after(self, state: int, letter: str) -> int:
+        """The state behind a character that may be read in `state`."""
+        self.explore(state)
+        (place,) = np.flatnonzero(self.order[: self.known] == state)
+        spans = self.spans[self.first[place] : self.first[place + 1]]
+        inside = (spans[:, 0] <= ord(letter)) & (spans[:, 1] >= ord(letter))
+        return int(spans[inside, 2][0])
+
     def unbounded(self, _state: int) -> Unbounded | None:
         """The state without a bound above; None if it has none, or one below that counts."""
         return None
@@ -138,6 +146,7 @@ class TableAutomaton(RegexAutomaton):
             classes.low, classes.high, classes.group, classes.letters, classes.needs
         )
         self.states = start[None]
+        self._looked = 0  # of how many states it was known, when their loops were looked for
         self.search = kernels("patterns").Search(
             moves=np.zeros((1, len(classes.letters)), np.int32),
             came=np.zeros((1, 2), np.int32),
@@ -209,8 +218,12 @@ class TableAutomaton(RegexAutomaton):
         self._make_room(now, done, (done - known) * len(self.classes.low))
         self.ends[made:now] = self._endings(made, now)
         order = self.search.order[known:done]
-        loops = not self._knows_loops(order, self.loops[known:done], self.often[known:done])
-        room = now if loops else 0
+        loops = room = 0
+        if not self._knows_loops(order, self.loops[known:done], self.often[known:done]):
+            many = 4 * done >= 5 * self._looked  # it takes a look at all
+            loops, room, self._looked = (
+                (k.LOOPS, now, done) if many else (k.OWN_LOOPS, 0, self._looked)
+            )
         bits = np.empty((2, room), np.uint64)
         work = k.Work(alive=bits[0], steady=bits[1], every=np.empty(room, np.uint8))
         told = np.array([made, known, self.classes.total, loops], np.int64)

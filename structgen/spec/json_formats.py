@@ -23,7 +23,7 @@ from structgen.automaton.regex import (
     literal,
     repeat,
 )
-from structgen.automaton.regex_automaton import automaton_of
+from structgen.automaton.regex_automaton import prepare
 from structgen.automaton.regex_syntax import parse
 from structgen.spec.json_leap_seconds import leap_seconds
 
@@ -32,10 +32,21 @@ SPEC_FORMATS = frozenset(
     " iri iri-reference uuid uri-template json-pointer relative-json-pointer regex".split()
 )
 
-PREPARED = 512  # states of a format
-_OFTEN = (
-    "date-time date time duration email hostname ipv4 ipv6 uri uri-reference uuid regex".split()
-)
+_NEAR = 256  # states of a format that are prepared besides those of its example
+_OFTEN = {
+    "date-time": "2024-02-29T10:30:59.999Z",
+    "date": "",
+    "time": "10:30:59.999Z",
+    "duration": "",
+    "email": "first.last@mail.example.org",
+    "hostname": "",
+    "ipv4": "",
+    "ipv6": "2001:db8::ff00:42:8329",
+    "uri": "https://www.example.org/a/b.html?c=d#e",
+    "uri-reference": "/a/b.html?c=d#e",
+    "uuid": "",
+    "regex": "",
+}
 
 
 def _whole(pattern: str, **parts: str) -> Regex:
@@ -259,9 +270,6 @@ def format_language(name: str) -> Regex | None:
 
 @cache
 def prepare_formats() -> None:
-    """Find what begins a string of each format that specs often have, once in a process."""
-    for name in _OFTEN:
-        automaton = automaton_of(format_built(name))
-        if automaton is not None:
-            with automaton.lock:
-                automaton.explore_near(PREPARED)
+    """Find most of what strings of formats are made of that specs often have, once in a process."""
+    for name, example in _OFTEN.items():
+        prepare(format_built(name), _NEAR, example)
