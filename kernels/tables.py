@@ -67,7 +67,9 @@ LEFT = 6  #: how many digits of the letter are still to be read
 HALF = 7  #: the first half of the letter, read as an escape before; or 0
 CHILD = 8  #: the state behind the letter of the first word; those of the others follow it
 CAME, BYTE = 9, 10  #: the state from which this one was met, and by which byte
-FLAGS = 11  #: of the list: QUOTED, ESCAPES, GUARDED, OPEN, KEYS
+FLAGS = (
+    11  #: of the list: QUOTED, ESCAPES, GUARDED, OPEN, KEYS; of a text: QUOTED, ESCAPES, SCALARS
+)
 DONE = 12  #: 1 when the row has been filled once
 NEXT = 13  #: another state with the same hash of its spans, made earlier; or -1
 COLUMNS = 14
@@ -98,6 +100,7 @@ ESCAPES = 2  #: with escapes that need not be
 GUARDED = 4  #: frames say which of the words they let through
 OPEN = 8  #: any other text may be read too
 KEYS = 16  #: the words are keys
+SCALARS = 32  #: a text that is a string or number by itself
 
 
 class Tables(NamedTuple):

@@ -62,6 +62,7 @@ from structgen.kernels.tables import (
     PLAIN,
     POSITIONS,
     REST,
+    SCALARS,
     SKIP_LABEL,
     SPANS_TEXT,
     TICKED,
@@ -188,6 +189,8 @@ def begin(t, known, rests, pair):  # type: ignore[no-untyped-def]
     if known.kinds[q] == 0 and is_listed(t, q):
         if t.within[q, FLAGS] & KEYS != 0 or t.within[q, OWNER] >= 0:
             known.kinds[q] = SAID
+    if known.kinds[q] == 0 and t.within[q, KIND] == SPANS_TEXT and t.within[q, OWNER] >= 0:
+        known.kinds[q] = SAID | SCALAR if t.within[q, FLAGS] & SCALARS != 0 else SAID
     if known.kinds[q] == 0:
         return numba.int64(NEED_SAID)
     begun = numba.int64(t.frames[frame, PLAIN])

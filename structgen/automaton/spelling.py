@@ -59,7 +59,7 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     row = t.within[q]
     row[[k.KIND, k.FIRST, k.LAST, k.LEFT, k.DONE]] = k.SPANS_TEXT, first, last, 0, 0
     row[[k.REST, k.NEXT, k.CHILD]] = -1, -1, label
-    row[k.FLAGS] = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
+    row[k.FLAGS] = spelling_regex.spelled_flags(role, k)
     return True
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structgen.automaton import byte_groups
+from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.lexer import (
     QUOTE,
     End,
@@ -103,7 +104,7 @@ class Entered:
             numbers.make_room(0, count)
             self._find_label(numbers, begin, end)
             k = numbers.kernel_tables
-            flags = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
+            flags = spelled_flags(role, k)
             told = [self._free, self._label, flags, _looping(quoted=role.quoted)]
             kernels("patterns").write_states(
                 numbers.tables_at,
@@ -146,6 +147,12 @@ class Entered:
         if len(ending):
             place = QUOTE if self._text.role.quoted else BEFORE
             self._label = numbers.label_id(self._end, (int(self.numbers[ending[0]]), place))
+
+
+def spelled_flags(role: Role, k: Any) -> int:
+    """What the kernels' tables say of all states of a text."""
+    flags: int = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
+    return flags | k.SCALARS * isinstance(role, Scalar)
 
 
 def _loops(numbers: Numbering) -> Any:

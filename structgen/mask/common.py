@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,23 @@ MAX_SHORT = 256  # rows of tokens with at most so many characters
 MAX_SPELLED = 64  # rows of tokens with no characters but certain ones
 
 
+def _written(crossings: Any) -> Written:
+    """Crossings written down, with room for what lies beyond them."""
+    written = Written(len(crossings) + len(kernels("beyond").Beyond._fields))
+    kernels("doors").keep_crossings(crossings, written.address)
+    return written
+
+
+@cache
+def _no_crossings() -> tuple[Any, Written]:
+    """Those of a text that ends with no token."""
+    sizes = {"before": np.uint8, "text": np.uint8}
+    names = kernels("walk").Crossings._fields
+    arrays = [np.zeros(int(name == "start"), sizes.get(name, np.int32)) for name in names]
+    none = kernels("walk").Crossings(*arrays)
+    return none, _written(none)
+
+
 class Inside:
     """What a lexer state allows by itself, and where tokens leave the lexeme.
 
@@ -41,15 +59,17 @@ class Inside:
     long as nobody has sorted what lies there. address: where kernels find the last two.
     """
 
-    def __init__(self, row: Row, crossings: Any) -> None:
+    def __init__(self, row: Row, crossings: Any | None = None) -> None:
         self.row = row
-        self.crossings = crossings
         self.beyond: Any = None
         self.is_common = False  #: whether it is that of a state of a lexicon
-        self._written = Written(len(crossings) + len(kernels("beyond").Beyond._fields))
+        self.nbytes = row.nbytes  #: bytes of all
+        if crossings is not None and len(crossings.node):
+            self.crossings, self._written = crossings, _written(crossings)
+            self.nbytes += sum(array.nbytes for array in crossings)
+        else:
+            self.crossings, self._written = _no_crossings()
         self.address = self._written.address
-        kernels("doors").keep_crossings(crossings, self.address)
-        self.nbytes = sum(array.nbytes for array in (row, *crossings))  #: bytes of all
 
     def sort(self, nodes: Any) -> None:
         """Sort what tokens read beyond the lexeme, where there is any. nodes: those of the trie."""

@@ -19,6 +19,7 @@ from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.lexer import LexState, Role, Text
 from structgen.automaton.lexer_joints import Gap
 from structgen.automaton.regex import ANY, EMPTY
+from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 from structgen.mask.common import Characters, Inside, common_of
 
@@ -67,10 +68,15 @@ class Insides:
         self._depth = vocabulary.trie.max_depth
         self._shared = engine.shared_states
         self._inside: dict[int, Inside] = {}
-        self._recent, self._turn = (
-            np.full(RECENT + 1, -1, np.int32),
-            0,
-        )  # states that were walked last
+        self._recent = np.full(RECENT + 1, -1, np.int32)  # a free string; states walked last
+        self._turn = 0
+        self._room = self._walk.Crossings(
+            node=np.empty(AT_FIRST, np.int32),
+            label=np.empty(AT_FIRST, np.int32),
+            before=np.empty(AT_FIRST, np.uint8),
+            start=np.zeros(AT_FIRST + 1, np.int32),
+            text=np.empty(AT_FIRST * max(self._depth, 1), np.uint8),
+        )
         self._held: set[int] = set()  # ids of what is there
         self.nbytes = 0
 
@@ -282,31 +288,20 @@ class Insides:
     ) -> Inside:
         """What a walk finds. given: what it takes beside the tables, the trie, and room."""
         engine = self._engine
-        out = self._crossings(AT_FIRST, AT_FIRST * self._depth)
         while True:
-            code = walk(engine.tables_at, self._common.nodes_at, *given(), out, row, stack)
+            room = self._room
+            code = walk(engine.tables_at, self._common.nodes_at, *given(), room, row, stack)
             if code == engine.NEED_SPACE:
-                larger = self._crossings(2 * len(out.node), 2 * len(out.text))
-                for old, new in zip(out, larger, strict=True):
-                    new[: len(old)] = old
-                out = larger
+                self._room = type(room)(*(with_room(array, len(array) + 1) for array in room))
             elif code != 0:
                 engine.serve(code)
             else:
                 break
         count, used = int(stack[-2]), int(stack[-1])
+        if not count:
+            return Inside(row)
         sizes = (count, count, count, count + 1, used)
-        out = type(out)(*(a[:n].copy() for a, n in zip(out, sizes, strict=True)))
-        return Inside(row, out)
-
-    def _crossings(self, count: int, text: int) -> Any:
-        return self._walk.Crossings(
-            node=np.empty(count, np.int32),
-            label=np.empty(count, np.int32),
-            before=np.empty(count, np.uint8),
-            start=np.zeros(count + 1, np.int32),
-            text=np.empty(text, np.uint8),
-        )
+        return Inside(row, type(room)(*(a[:n].copy() for a, n in zip(room, sizes, strict=True))))
 
     def is_gap(self, q: int) -> bool:
         """Whether a lexer state is within white space."""
