@@ -6,6 +6,7 @@ and next is read off the expression once (Glushkov 1961), with counted repetitio
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -89,12 +90,17 @@ class Positions:
         return place
 
     def _text(self, text: str) -> Part:
-        begin = len(self.follow)
-        for letter in text:
-            place = self._position(CharSet.chars(letter))
-            self.follow[place] = 2 << place
-        self.follow[-1] = 0
-        return Part(1 << begin, 1 << (len(self.follow) - 1), False)
+        return self._chain([*map(_letter, text)])
+
+    def _chain(self, sets: list[CharSet]) -> Part:
+        """A position for each of some characters in a row."""
+        begin, end = len(self.follow), len(self.follow) + len(sets)
+        if end - 1 > MAX_POSITIONS:
+            raise TooLargeError
+        self.follow += [2 << place for place in range(begin, end - 1)]
+        self.follow.append(0)
+        self.sets += sets
+        return Part(1 << begin, 1 << (end - 1), False)
 
     def _words(self, texts: list[str]) -> Part:
         """A position for each beginning of a word."""
@@ -106,7 +112,7 @@ class Positions:
                 begin = text[:size]
                 place = places.get(begin)
                 if place is None:
-                    place = places[begin] = self._position(CharSet.chars(text[size - 1]))
+                    place = places[begin] = self._position(_letter(text[size - 1]))
                     if before:
                         self.follow[before] |= 1 << place
                     else:
@@ -148,6 +154,8 @@ class Positions:
         count = max(node.low, 1) if endless else node.high
         if count * max(node.body.shortest, 1) > MAX_POSITIONS:
             raise TooLargeError
+        if isinstance(node.body, Chars):
+            return self._characters(node, node.body.chars, count, endless=endless)
         whole = Part(0, 0, True)
         last = 0
         for number in range(1, count + 1):
@@ -158,6 +166,15 @@ class Positions:
         if endless:
             self._link(body.last, body.first)
         return Part(whole.first, last | whole.last, node.low == 0 or whole.empty)
+
+    def _characters(self, node: Repeat, chars: CharSet, count: int, *, endless: bool) -> Part:
+        """`_repetition` of a character."""
+        chain = self._chain([chars] * count)
+        if endless:
+            self._link(chain.last, chain.last)
+        least = max(node.low, 1)
+        last = (chain.last << 1) - (chain.first << (least - 1))  # the bits from that one on
+        return Part(chain.first, last, node.low == 0)
 
     def _link(self, last: int, first: int) -> None:
         """Let the positions `first` come after those in `last`."""
@@ -170,6 +187,12 @@ class Positions:
             self._links += 1
         if self._links > MAX_LINKS:
             raise TooLargeError
+
+
+@lru_cache(maxsize=4096)
+def _letter(letter: str) -> CharSet:
+    """The set of one character."""
+    return CharSet.chars(letter)
 
 
 def _either(parts: list[Part]) -> Part:
