@@ -279,6 +279,50 @@ def test_expressions_share_their_states_and_forget_the_oldest(
     assert kept.of(regex) is not first
 
 
+def test_what_is_prepared_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many others come, with all that was found along a text; nothing else does."""
+    monkeypatch.setattr(regex_automaton, "MAX_KEPT", 10)
+    monkeypatch.setattr(regex_automaton, "_kept", regex_automaton.Kept())
+    regex, text = parse("^[a-c]{300}(?:x|y)*$"), "abc" * 100 + "xy"
+    regex_automaton.prepare(regex, 5, text)
+    automaton = automaton_of(regex)
+    assert automaton is not None
+    known = automaton.known
+    assert known >= 300
+    state = 0
+    for letter in text:
+        state = automaton.after(state, letter)
+    assert automaton.ends[state]
+    assert automaton.known == known
+    other = parse("^other$")
+    first = automaton_of(other)
+    for number in range(3 * regex_automaton.LOOK_EVERY):
+        automaton_of(parse(f"^{number}aaaa$"))
+    assert automaton_of(regex) is automaton
+    assert automaton_of(other) is not first
+
+
+@pytest.mark.parametrize(
+    ("pattern", "begun"), [("^[a-z]+", "a"), ("x", "ax"), ("^(?:a.)+b?[c-e]*", "a1")]
+)
+def test_behind_what_no_text_can_undo_any_text_follows(pattern: str, begun: str) -> None:
+    """Whatever else the expression might read there: it is one state, and the same as of ANY."""
+    automaton = automaton_of(parse(pattern))
+    assert automaton is not None
+    state = 0
+    for letter in begun:
+        state = automaton.after(state, letter)
+    assert automaton.endless[state]
+    for letter in "abz1 ":
+        assert automaton.after(state, letter) == state
+    constraint = sg.compile(sg.JsonSchema({"pattern": pattern, "type": "string"}), VOCABULARY)
+    engine = constraint.automaton
+    assert isinstance(engine, Engine)
+    free = sg.compile(sg.JsonSchema({"type": "string"}), VOCABULARY).automaton
+    here, there = (e.run(e.start, b'"' + begun.encode())[0] >> 32 for e in (engine, free))
+    assert here == there  # a state of the lexicon
+
+
 def test_groups_hold_whole_characters() -> None:
     """A group is named only when all its characters are in the ranges."""
     groups = byte_groups.groups()

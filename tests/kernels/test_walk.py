@@ -116,6 +116,34 @@ def test_walking_apart_finds_what_walking_it_all_does(seed: int) -> None:
     assert by_start(vocabulary, out) == machine.crossings(q, vocabulary.starts)
 
 
+@given(SEEDS)
+def test_the_nearest_state_agrees_by_most_nodes(seed: int) -> None:
+    """As counted in plain Python: what is alike counts, what only the other leads on by costs."""
+    rng = Random(seed)
+    machine = random_machine(seed)
+    served, states = Served(machine), range(len(machine.rows))
+    q = rng.choice(states)
+    for state in states:
+        if state == q or rng.random() < 0.8:
+            served.tables.need[0] = state
+            served.serve(served.k.NEED_ROW)
+    weights = np.array([rng.randrange(2, 50) for _ in range(256)], np.int32)
+    others = [rng.choice([-1, *states]) for _ in range(5)]
+    rows, recorded = served.tables.rows, served.tables.recorded
+    most, best = 0, -1
+    for other in others:
+        if other < 0 or not served.tables.filled[other] or recorded[other] != recorded[q]:
+            continue
+        of = np.where(rows[other] == rows[q], weights, -(weights >> 1))
+        score = int(of[rows[other] >= 0].sum())
+        if score > most:
+            most, best = score, other
+    if 2 * most < int(weights[rows[q] >= 0].sum()):
+        best = -1
+    found = kernels("apart").nearest(served.tables, weights, np.array(others, np.int32), q)
+    assert found == best
+
+
 def tokens_at(machine: TwinMachine, place: Place, vocabulary: Vocabulary) -> list[int]:
     """All tokens that the twin can read."""
     words = enumerate(vocabulary.words)
