@@ -215,7 +215,7 @@ class Engine(Numbering, Automaton):
         elif code == k.NEED_EXACT:  # of no position that a text leads to
             raise foreign()
         else:
-            self.tables = with_contexts(with_sets(self.tables))
+            self.use(with_contexts(with_sets(self.tables)))
 
     def _frame(self, frame: Frame, origin: tuple[int, int, int]) -> int:
         """The number of a frame that has been described."""
@@ -236,7 +236,7 @@ class Engine(Numbering, Automaton):
         if frame.checklist is not None:
             checklist = self._checklist_ids[frame.checklist]
             if checklist >= self.tables.sizes[12]:
-                self.tables = with_checklist(self.tables, checklist, frame.checklist)
+                self.use(with_checklist(self.tables, checklist, frame.checklist))
                 keep_checklist(self.tables_at, checklist, frame.checklist)
         alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
         plain = lexeme if frame.is_scalar else 0
@@ -280,7 +280,7 @@ class Engine(Numbering, Automaton):
         while not self._k.keep_move(
             self.tables.moves, self.tables.sizes, frame << 32 | label, code
         ):
-            self.tables = self.tables._replace(moves=rehashed(self.tables.moves))
+            self.use(self.tables._replace(moves=rehashed(self.tables.moves)))
 
     def _code(self, move: Move, numbers: list[int]) -> int:
         """How the tables write a move to frames with these numbers."""
@@ -310,7 +310,7 @@ class Engine(Numbering, Automaton):
             pair = self._asked(ctx, at, label)
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):
-            self.tables = t = t._replace(events=rehashed(t.events))
+            t = self.use(t._replace(events=rehashed(t.events)))
         k.insert(t.events, (ctx << 32) | label, pair)
         t.sizes[2] += 1
 

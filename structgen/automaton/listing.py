@@ -121,11 +121,12 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     last, used = int(t.sizes[5]) + len(order), int(t.sizes[7])
     ends = [*accumulate(map(len, texts), initial=used)]
     if last > len(t.words) or ends[-1] > len(t.letters):
-        t = numbers.tables = t._replace(
+        grown = t._replace(
             order=with_room(t.order, last),
             words=with_room(t.words, last),
             letters=with_room(t.letters, ends[-1]),
         )
+        t = numbers.use(grown)
     said = np.array([*ends, *labels, *(found.positions[i] for i in order)], np.int32)
     letters = _code_points("".join(texts))
     kernels("lists").list_words(numbers.tables_at, q, said, letters, free, found.flags)

@@ -45,8 +45,8 @@ class Numbering:
         self.kernel_tables = self._k = kernels("tables")  #: with the names of all columns
         self.is_new = saved is None  #: whether nothing of it was saved
         self.tables: Any = None  #: what kernels read (see `kernels.tables`)
-        self._noted: Any = None  # those that are written down
-        self._written: Written
+        self.tables_at = 0  #: the address at which kernels find the tables
+        self._written: Written  # there
         self._common: tuple[LexState, ...] = ()  # the states of the lexicon, and their numbers
         self._common_ids: dict[LexState, int] = {}
         self._states: list[LexState | None] = []  # those behind
@@ -69,21 +69,19 @@ class Numbering:
         if saved is None:
             lexicon = self.machine.lexicon
             self._shared = len(lexicon.states)
-            self.tables = fresh_tables(self.machine)
+            self.use(fresh_tables(self.machine))
             self._begin(lexicon)
         else:
-            self.tables = saved.tables
+            self.use(saved.tables)
 
-    @property
-    def tables_at(self) -> int:
-        """The address of the tables, good until they are replaced."""
-        tables = self.tables
-        if tables is not self._noted:
-            if not all(map(is_, tables, self._noted or (None,))):  # writing them down takes long
-                self._written = Written(len(tables))
-                kernels("doors").keep_tables(tables, self._written.address)
-            self._noted = tables
-        return self._written.address
+    def use(self, tables: Any) -> Any:
+        """Put tables in the place of those in use; they are returned."""
+        if not all(map(is_, tables, self.tables or (None,))):  # writing them down takes long
+            self._written = Written(len(tables))
+            self.tables_at = self._written.address
+            kernels("doors").keep_tables(tables, self.tables_at)
+            self.tables = tables
+        return self.tables
 
     @property
     def machine(self) -> Machine[Any]:
@@ -216,7 +214,7 @@ class Numbering:
             number = len(self._frames)
             t = self.tables
             if number >= len(t.frames):
-                self.tables = t._replace(frames=grown(t.frames, -1))
+                self.use(t._replace(frames=grown(t.frames, -1)))
             self._frames.append(frame)
             self._frame_ids[frame] = number
             if frame.checklist is not None:
@@ -273,8 +271,8 @@ class Numbering:
         """See to it that so many more lexer states and spans fit into the tables."""
         t = self.tables
         if spans:
-            t = self.tables = t._replace(spans=with_room(t.spans, int(t.sizes[9]) + spans))
-        self.tables = with_states(t, int(t.sizes[6]) + count)
+            t = t._replace(spans=with_room(t.spans, int(t.sizes[9]) + spans))
+        self.use(with_states(t, int(t.sizes[6]) + count))
 
     def targets(self, q: int) -> npt.NDArray[np.int32]:
         """What each byte does in lexer state q, int32[256] (see `kernels.tables`)."""
@@ -349,7 +347,7 @@ class Numbering:
             places = {label: place + i for i, label in enumerate(labels) if numbers[i] is None}
             end = begin + len(places)
             if end > len(t.needs_text):
-                self.tables = t = t._replace(needs_text=with_room(t.needs_text, end))
+                t = self.use(t._replace(needs_text=with_room(t.needs_text, end)))
             self._labels += places
             known.update(zip(places, range(begin, end), strict=True))
             origins = self.origins
@@ -368,7 +366,7 @@ class Numbering:
         if at is None:
             t = self.tables
             at = self._bits[bits] = int(t.sizes[8])
-            t = self.tables = t._replace(allowed=with_room(t.allowed, at + len(bits)))
+            t = self.use(t._replace(allowed=with_room(t.allowed, at + len(bits))))
             t.allowed[at : at + len(bits)] = np.frombuffer(bits, np.uint8)
             t.sizes[8] += len(bits)
         return at

@@ -49,7 +49,7 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     t = numbers.tables
     first = int(t.sizes[9])
     last = first + len(spans)
-    t = numbers.tables = t._replace(spans=with_room(t.spans, last))
+    t = numbers.use(t._replace(spans=with_room(t.spans, last)))
     if spans:
         t.spans[first:last] = spans
     t.sizes[9] = last

@@ -151,8 +151,9 @@ class Entered:
 
 def spelled_flags(role: Role, k: Any) -> int:
     """What the kernels' tables say of all states of a text."""
-    flags: int = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
-    return flags | k.SCALARS * isinstance(role, Scalar)
+    spelled: int = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
+    scalars: int = k.SCALARS * isinstance(role, Scalar)
+    return spelled | scalars
 
 
 def _loops(numbers: Numbering) -> Any:
