@@ -59,6 +59,22 @@ def copy_crossing(source, out, k, count, used):  # type: ignore[no-untyped-def]
     return used
 
 
+@inlined
+def led_to(t, beside, byte):  # type: ignore[no-untyped-def]
+    """What a byte leads to from the state `beside` - 1, as `walk_apart` has it beside states."""
+    if beside == 0 or beside == UNKNOWN:
+        return beside
+    if t.filled[beside - 1] == 0 and call_provide(t, beside - 1) < 0:
+        return numba.int64(UNKNOWN)
+    return max(numba.int64(t.rows[beside - 1, byte]), DEAD) + 1
+
+
+@inlined
+def is_full(out, count, used, size):  # type: ignore[no-untyped-def]
+    """Whether there is no room for crossing number `count`, which remembers up to `size` bytes."""
+    return count + 1 >= out.node.shape[0] or used + size > out.text.shape[0]
+
+
 @lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, CROSSINGS, types.int64, CROSSINGS, I32, I64))
 def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk from lexer state `stack[0]` where it differs from `other`.
@@ -70,10 +86,8 @@ def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # ty
     it leads to none, or leaves the lexeme; UNKNOWN where its row is not there.
     """
     place = stack.shape[0] - 3
-    k = stack[place - 1]
-    i = stack[place]
-    count = stack[place + 1]
-    used = stack[place + 2]
+    k, i = stack[place - 1], stack[place]
+    count, used = stack[place + 1], stack[place + 2]
     status = numba.int64(0)
     if i == 0:
         stack[0] = (stack[0] & 0xFFFFFFFF) | (other + 1) << 40
@@ -86,17 +100,12 @@ def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # ty
                 break
         byte = numba.int64(nodes.at[i, NODE_BYTE])
         target = t.rows[q, byte]
-        if beside != 0 and beside != UNKNOWN:
-            if t.filled[beside - 1] == 0 and call_provide(t, beside - 1) < 0:
-                beside = numba.int64(UNKNOWN)
-            else:
-                beside = max(numba.int64(t.rows[beside - 1, byte]), DEAD) + 1
+        beside = led_to(t, beside, byte)
         while k < common.node.shape[0] and common.node[k] < i:
             k += 1
         if target >= 0 and target + 1 == beside:
             while k < common.node.shape[0] and common.node[k] < end:
-                size = common.start[k + 1] - common.start[k]
-                if count + 1 >= out.node.shape[0] or used + size > out.text.shape[0]:
+                if is_full(out, count, used, common.start[k + 1] - common.start[k]):
                     status = numba.int64(NEED_SPACE)
                     break
                 used = copy_crossing(common, out, k, count, used)
@@ -113,7 +122,7 @@ def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # ty
             allow_below(nodes, subtrees, row, i)
         else:
             if target != DEAD or t.accept[q] > 0:
-                if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
+                if is_full(out, count, used, depth):
                     status = numba.int64(NEED_SPACE)
                     break
                 used = cross(t, nodes, out, stack, i, count, used)
@@ -121,8 +130,6 @@ def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # ty
             if beside != 0:
                 forbid(nodes, row, i, end)
         i = numba.int64(end)
-    stack[place - 1] = k
-    stack[place] = i
-    stack[place + 1] = count
-    stack[place + 2] = used
+    stack[place - 1], stack[place] = k, i
+    stack[place + 1], stack[place + 2] = count, used
     return status
