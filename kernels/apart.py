@@ -60,10 +60,15 @@ def copy_crossing(source, out, k, count, used):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def led_to(t, beside, byte):  # type: ignore[no-untyped-def]
-    """What a byte leads to from the state `beside` - 1, as `walk_apart` has it beside states."""
+def led_to(t, q, beside, byte):  # type: ignore[no-untyped-def]
+    """What a byte leads to from the state `beside` - 1, as `walk_apart` has it beside states.
+
+    Where one of this state and `q` is remembered and the other is not, nothing can be taken over.
+    """
     if beside == 0 or beside == UNKNOWN:
         return beside
+    if t.recorded[q] != t.recorded[beside - 1]:
+        return numba.int64(UNKNOWN)
     if t.filled[beside - 1] == 0 and call_provide(t, beside - 1) < 0:
         return numba.int64(UNKNOWN)
     return max(numba.int64(t.rows[beside - 1, byte]), DEAD) + 1
@@ -100,7 +105,7 @@ def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # ty
                 break
         byte = numba.int64(nodes.at[i, NODE_BYTE])
         target = t.rows[q, byte]
-        beside = led_to(t, beside, byte)
+        beside = led_to(t, q, beside, byte)
         while k < common.node.shape[0] and common.node[k] < i:
             k += 1
         if target >= 0 and target + 1 == beside:

@@ -15,6 +15,7 @@ from structgen.automaton.automaton import Masks, Row
 from structgen.compose.end_finder import ANY_BYTE, EndFinder
 from structgen.compose.trie_walk import Ints, trie_walk
 from structgen.jit import kernels
+from structgen.mask.common import common_of
 
 if TYPE_CHECKING:
     from structgen.grammar.nested_reading import Inlet
@@ -177,7 +178,7 @@ class _EntranceFinder:
         if not len(some.nodes):
             return []
         small = some.vocabulary
-        tokens = small.trie.token[self._walked(small.trie.nodes, outer, ROOT)]
+        tokens = small.trie.token[self._walked(common_of(small).nodes, outer, ROOT)]
         found = tokens[tokens >= 0].tolist()
         return [(int(some.nodes[t]), self._read(outer, small.token_bytes(t))) for t in found]
 

@@ -21,6 +21,7 @@ from structgen.automaton.lexer_joints import Gap
 from structgen.automaton.regex import ANY, EMPTY
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
+from structgen.mask.bitmask import forbid
 from structgen.mask.common import Characters, Inside, common_of
 
 if TYPE_CHECKING:
@@ -247,10 +248,9 @@ class Insides:
         )
         if unsure[0] == MOST_UNSURE:
             return None
-        for token in unsure[1 : unsure[0] + 1].tolist():
-            text = self._vocabulary.token_bytes(token)
-            if engine.run(q << 32 | engine.start & 0xFFFFFFFF, text)[0] < 0:
-                row[token >> 5] &= ~(1 << (token & 31))
+        at, text_of = q << 32 | engine.start & 0xFFFFFFFF, self._vocabulary.token_bytes
+        tokens = unsure[1 : unsure[0] + 1].tolist()
+        forbid(row, [token for token in tokens if engine.run(at, text_of(token))[0] < 0])
         return Inside(row, self._ending(inside, started, 0, same.most))
 
     def _started(self, free: int) -> Numbers:
