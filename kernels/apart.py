@@ -10,11 +10,11 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.loops import LOOPS, allow, allow_below, below_loop, forbid
-from structgen.kernels.nodes import NODE_BYTE, NODE_DEPTH, NODE_END, NODES, SUBTREES
+from structgen.kernels.loops import LOOPS, all_loop, allow, allow_below, forbid
+from structgen.kernels.nodes import BELOW, NODE_BYTE, NODE_DEPTH, NODE_END, NODES, SUBTREES
 from structgen.kernels.provide import call_provide
 from structgen.kernels.tables import DEAD, I32, I64, INTS, NEED_SPACE, TABLES
-from structgen.kernels.walk import CROSSINGS, cross
+from structgen.kernels.walk import CROSSINGS, cross, is_full
 
 UNKNOWN = (1 << 23) - 1  # in the place of a state, plus 1, of which it is not known what it allows
 NONE = -1
@@ -74,12 +74,6 @@ def led_to(t, q, beside, byte):  # type: ignore[no-untyped-def]
     return max(numba.int64(t.rows[beside - 1, byte]), DEAD) + 1
 
 
-@inlined
-def is_full(out, count, used, size):  # type: ignore[no-untyped-def]
-    """Whether there is no room for crossing number `count`, which remembers up to `size` bytes."""
-    return count + 1 >= out.node.shape[0] or used + size > out.text.shape[0]
-
-
 @lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, CROSSINGS, types.int64, CROSSINGS, I32, I64))
 def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk from lexer state `stack[0]` where it differs from `other`.
@@ -119,7 +113,7 @@ def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # ty
             if status != 0:
                 break
         elif target >= 0:
-            if not below_loop(subtrees, loops, target, i):
+            if not all_loop(subtrees, loops, target, i, BELOW):
                 stack[depth] = beside << 40 | byte << 32 | target
                 allow(nodes, row, i)
                 i += 1

@@ -9,6 +9,7 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
+from structgen.kernels.loops import prohibit
 from structgen.kernels.nodes import (
     HEIGHT,
     MANY,
@@ -42,12 +43,6 @@ def least_behind(t, wanted, place, q):  # type: ignore[no-untyped-def]
     if (kind == SPANS_TEXT or kind == SPANS_LATER) and t.within[q, HALF] == place:
         return numba.int64(wanted[t.within[q, DEPTH]])
     return numba.int64(UNSURE)
-
-
-@inlined
-def refuse(row, token):  # type: ignore[no-untyped-def]
-    """Clear the bit of a token."""
-    row[token >> 5] &= ~numba.int32(numba.uint32(1) << numba.uint32(token & 31))
 
 
 @lean(types.int64(TABLES, NODES, SUBTREES, INTS, INTS, I64, I32, I32, I64))
@@ -86,7 +81,7 @@ def refuse_longer(t, nodes, subtrees, started, wanted, told, row, unsure, stack)
         if token >= 0 and started[i] > free:
             behind = least_behind(t, wanted, place, target)
             if started[i] > most or (behind != UNSURE and started[i] + behind > most):
-                refuse(row, token)
+                prohibit(row, token)
             elif behind == UNSURE and unsure[0] + 1 < unsure.shape[0]:
                 unsure[0] += 1
                 unsure[unsure[0]] = token

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import inlined
-from structgen.kernels.nodes import BELOW, HEIGHT, IN_CHARACTER, NODE_END, NODE_TOKEN, OWN, WHOLE
+from structgen.kernels.nodes import HEIGHT, IN_CHARACTER, NODE_END, NODE_TOKEN, OWN
 from structgen.kernels.tables import I64, U8
 
 
@@ -32,21 +32,14 @@ LOOPS = types.NamedTuple([I64, U8], Loops)
 
 
 @inlined
-def all_loop(subtrees, loops, q, i):  # type: ignore[no-untyped-def]
-    """Whether lexer state `q` reads node `i` and all below it and stays within the lexeme."""
+def all_loop(subtrees, loops, q, i, part):  # type: ignore[no-untyped-def]
+    """Whether lexer state `q` reads a subtree and stays within the lexeme.
+
+    part: WHOLE if it is before node `i` and reads that as well, BELOW if it is behind it.
+    """
     return (
         q < loops.often.shape[0]
-        and subtrees.at[i, WHOLE] & ~loops.groups[q] == 0
-        and subtrees.at[i, HEIGHT] <= loops.often[q]
-    )
-
-
-@inlined
-def below_loop(subtrees, loops, q, i):  # type: ignore[no-untyped-def]
-    """Whether lexer state `q`, behind node `i`, reads all below it and stays within the lexeme."""
-    return (
-        q < loops.often.shape[0]
-        and subtrees.at[i, BELOW] & ~loops.groups[q] == 0
+        and subtrees.at[i, part] & ~loops.groups[q] == 0
         and subtrees.at[i, HEIGHT] <= loops.often[q]
     )
 
@@ -80,9 +73,14 @@ def allow(nodes, row, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def prohibit(row, token):  # type: ignore[no-untyped-def]
+    """Clear the bit of a token, unless it is -1."""
+    if token >= 0:
+        row[token >> 5] &= ~numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+
+
+@inlined
 def forbid(nodes, row, first, last):  # type: ignore[no-untyped-def]
     """Clear the bits of all tokens that end at nodes `first` to `last` - 1."""
     for j in range(first, last):
-        token = nodes.at[j, NODE_TOKEN]
-        if token >= 0:
-            row[token >> 5] &= ~numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+        prohibit(row, nodes.at[j, NODE_TOKEN])

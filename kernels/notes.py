@@ -19,7 +19,6 @@ from structgen.kernels.tables import GRID, I32, I64, U8
 
 FAR = 32  # characters: more are seldom in one token
 LETTER_A = 0x61
-LOOPS, OWN_LOOPS = 1, 2  # how `note` goes about it
 
 
 class Classes(NamedTuple):
@@ -118,16 +117,6 @@ def reach(search, steady, often):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def groups_in(classes, bits):  # type: ignore[no-untyped-def]
-    """Bits of the groups of bytes all whose characters are in the classes with these bits."""
-    found = numba.int64(0)
-    for group in range(classes.needs.shape[0]):
-        if classes.needs[group] & ~bits == 0:
-            found |= numba.int64(1) << group
-    return found
-
-
-@inlined
 def loop_on(search, classes, work, out):  # type: ignore[no-untyped-def]
     """Find what the states whose moves are known read again and again: `loops` and `often`.
 
@@ -146,11 +135,16 @@ def loop_on(search, classes, work, out):  # type: ignore[no-untyped-def]
     for i in range(search.sizes[KNOWN]):
         s = numba.int64(search.order[i])
         bits = bits_of(search.moves, s, s)
-        out.often[i] = 255
+        often = numba.int64(255)
         if bits == 0 or work.every[s] >= FAR:
             bits = work.steady[s]
-            out.often[i] = work.every[s]
-        out.loops[i] = groups_in(classes, bits)
+            often = numba.int64(work.every[s])
+        found = numba.int64(0)
+        for group in range(classes.needs.shape[0]):
+            if classes.needs[group] & ~bits == 0:
+                found |= numba.int64(1) << group
+        out.loops[i] = found
+        out.often[i] = often
 
 
 @inlined
@@ -181,8 +175,7 @@ def note(search, classes, work, out, told):  # type: ignore[no-untyped-def]
     """Write down in `out` what has been found, of which there is room for all; `ends` is known.
 
     told: int64[4], how many states were made before, and known; whether each character is in a
-    class; LOOPS if it is to be found out what the states read again and again, OWN_LOOPS if only
-    for those that are new, and as far as it leads back to the state itself.
+    class; whether it is to be found out what the states read again and again.
     """
     made, known, total, loops = told[0], told[1], told[2], told[3]
     for s in range(made, search.sizes[MADE]):
@@ -197,13 +190,8 @@ def note(search, classes, work, out, told):  # type: ignore[no-untyped-def]
             for k in range(search.moves.shape[1]):
                 stays = stays and search.moves[s, k] == s
             out.endless[s] = stays
-    if loops == LOOPS:
+    if loops:
         loop_on(search, classes, work, out)
-    elif loops == OWN_LOOPS:
-        for i in range(known, search.sizes[KNOWN]):
-            s = numba.int64(search.order[i])
-            out.loops[i] = groups_in(classes, bits_of(search.moves, s, s))
-            out.often[i] = 255
 
 
 @lean(types.void(EXPLORED, GRID, I64, *[types.int64] * 2))

@@ -21,7 +21,6 @@ from structgen.kernels.loops import (
     all_loop,
     allow,
     allow_below,
-    below_loop,
     is_other,
     permit,
 )
@@ -81,6 +80,12 @@ class Rests(NamedTuple):
 
 CROSSINGS = reference(types.NamedTuple([I32, I32, U8, I32, U8], Crossings))
 RESTS = types.NamedTuple([U8, I64], Rests)
+
+
+@inlined
+def is_full(out, count, used, size):  # type: ignore[no-untyped-def]
+    """Whether there is no room for crossing number `count`, which remembers up to `size` bytes."""
+    return count + 1 >= out.node.shape[0] or used + size > out.text.shape[0]
 
 
 @inlined
@@ -149,6 +154,16 @@ def next_child(t, nodes, q, first):  # type: ignore[no-untyped-def]
     return numba.int64(nodes.at.shape[0])
 
 
+@inlined
+def allow_rest(nodes, subtrees, row, i, other, most):  # type: ignore[no-untyped-def]
+    """Set the bits of all tokens that end at node `i` or below, unless the row has them anyway.
+
+    It has those of at most `most` characters where `other` is 0: see `walk_inside`.
+    """
+    if other != 0 or nodes.at[i, NODE_DEPTH] - 1 + subtrees.at[i, HEIGHT] > most:
+        allow_below(nodes, subtrees, row, i)
+
+
 _SIZES = [types.int64] * 2
 
 
@@ -173,10 +188,9 @@ def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # t
         depth = nodes.at[i, NODE_DEPTH]
         q = stack[depth - 1] & 0xFFFFFFFF
         other = stack[depth - 1] >> 40
-        if all_loop(subtrees, loops, q, i):
+        if all_loop(subtrees, loops, q, i, WHOLE):
             other |= subtrees.at[i, WHOLE] & ~letters
-            if other != 0 or depth - 1 + numba.int64(subtrees.at[i, HEIGHT]) > most:
-                allow_below(nodes, subtrees, row, i)
+            allow_rest(nodes, subtrees, row, i, other, most)
             i = numba.int64(nodes.at[i, NODE_END])
             continue
         if t.filled[q] == 0:
@@ -187,10 +201,9 @@ def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # t
         if target >= 0:
             if is_other(subtrees, letters, i):
                 other = numba.int64(1)
-            if below_loop(subtrees, loops, target, i):
+            if all_loop(subtrees, loops, target, i, BELOW):
                 other |= subtrees.at[i, BELOW] & ~letters
-                if other != 0 or depth - 1 + numba.int64(subtrees.at[i, HEIGHT]) > most:
-                    allow_below(nodes, subtrees, row, i)
+                allow_rest(nodes, subtrees, row, i, other, most)
                 i = numba.int64(nodes.at[i, NODE_END])
                 continue
             stack[depth] = (other << 40) | (numba.int64(nodes.at[i, NODE_BYTE]) << 32) | target
@@ -198,7 +211,7 @@ def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # t
             i += 1
             continue
         if target != DEAD or t.accept[q] > 0:
-            if count + 1 >= out.node.shape[0] or used + depth > out.text.shape[0]:
+            if is_full(out, count, used, depth):
                 status = numba.int64(NEED_SPACE)
                 break
             used = cross(t, nodes, out, stack, i, count, used)

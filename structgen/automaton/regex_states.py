@@ -146,7 +146,6 @@ class TableAutomaton(RegexAutomaton):
             classes.low, classes.high, classes.group, classes.letters, classes.needs
         )
         self.states = start[None]
-        self._looked = 0  # of how many states it was known, when their loops were looked for
         self.search = kernels("patterns").Search(
             moves=np.zeros((1, len(classes.letters)), np.int32),
             came=np.zeros((1, 2), np.int32),
@@ -218,12 +217,8 @@ class TableAutomaton(RegexAutomaton):
         self._make_room(now, done, (done - known) * len(self.classes.low))
         self.ends[made:now] = self._endings(made, now)
         order = self.search.order[known:done]
-        loops = room = 0
-        if not self._knows_loops(order, self.loops[known:done], self.often[known:done]):
-            many = 4 * done >= 5 * self._looked  # it takes a look at all
-            loops, room, self._looked = (
-                (k.LOOPS, now, done) if many else (k.OWN_LOOPS, 0, self._looked)
-            )
+        loops = not self._knows_loops(order, self.loops[known:done], self.often[known:done])
+        room = now if loops else 0
         bits = np.empty((2, room), np.uint64)
         work = k.Work(alive=bits[0], steady=bits[1], every=np.empty(room, np.uint8))
         told = np.array([made, known, self.classes.total, loops], np.int64)

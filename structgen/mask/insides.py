@@ -188,8 +188,9 @@ class Insides:
         if self.is_described(q):
             state = self._engine.state(q)
             return isinstance(state, Text) and isinstance(state.role, Scalar)
-        entered = spelling_regex.entered_at(self._engine, q)
-        return entered is not None and isinstance(entered[0].role, Scalar)
+        self._engine.targets(q)
+        k, within = self._engine.kernel_tables, self._engine.tables.within[q]
+        return bool(within[k.KIND] == k.SPANS_TEXT and within[k.FLAGS] & k.SCALARS)
 
     @staticmethod
     def _bounds(entered: spelling_regex.Entered, state: int) -> tuple[int, int] | None:
