@@ -4,9 +4,10 @@
     python -m jsonschemabench device --batches 1,32,256 --dtype bfloat16 --out device.json
 
 Rows are on the device already, as after the first steps of a text; a step sends row numbers. With a
-GPU the times include all of Python and end when the GPU has finished. The decode step beside them
-is that of an 8B-shaped model with random weights. Without a GPU the torch path is measured on the
-CPU, and there is no model.
+GPU the times include all of Python and end when the GPU has finished. They are taken alone, and
+behind a decode step of an 8B-shaped model with random weights: what the GPU then has to do, the
+host having prepared it meanwhile, and how long it takes until the tokens are on the host. Without a
+GPU the torch path is measured on the CPU, and there is no model.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 from jsonschemabench.errors import BenchError
 
 PACKAGES = ("torch", "triton", "xgrammar")
-MODEL_STEPS = 20
+MODEL_STEPS = 30
 
 
 def add_parser(commands: Any) -> None:
@@ -90,29 +91,34 @@ def _measure(args: argparse.Namespace, batch: int, cuda: bool) -> dict[str, Any]
     rng = np.random.default_rng(batch)
     states = rng.integers(device_steps.POOL, size=(64, batch))
     found: dict[str, Any] = {"batch": batch, "ways": {}, "model": None}
-    for name, step in device_steps.ways(pool, logits, logits.clone(), states).items():
-        times = device_steps.microseconds(step, args.steps, cuda=cuda)
+    ways = device_steps.ways(pool, logits, logits.clone(), states)
+    for name, way in ways.items():
+        times = device_steps.microseconds(way.step, args.steps, cuda=cuda)
         p50, p99 = np.quantile(times, [0.5, 0.99])
         found["ways"][name] = {"p50": float(p50), "p99": float(p99), "mean": float(times.mean())}
     if cuda and not args.no_model:
-        found["model"] = _model_step(args, batch)
+        _beside_model(args, found, ways)
     return found
 
 
-def _model_step(args: argparse.Namespace, batch: int) -> float | None:
-    """Median microseconds of a decode step, None where it does not fit into the GPU's memory."""
+def _beside_model(args: argparse.Namespace, found: dict[str, Any], ways: dict[str, Any]) -> None:
+    """Add a decode step's time, unless it does not fit into the GPU, and what ways add to it."""
     import torch
 
     from jsonschemabench.device_model import DecodeStep, Shape
-    from jsonschemabench.device_steps import microseconds
+    from jsonschemabench.device_steps import microseconds, microseconds_behind
 
     try:
         shape = Shape(vocab=args.vocab_size)
-        step = DecodeStep(shape, batch, args.context, "cuda", torch.bfloat16).captured()
-        times = microseconds(lambda _: step(), MODEL_STEPS, cuda=True)
-        return float(np.median(times))
+        model = DecodeStep(shape, found["batch"], args.context, "cuda", torch.bfloat16).captured()
+        alone = microseconds(lambda _: model(), MODEL_STEPS, cuda=True)
+        found["model"] = float(np.median(alone))
+        for name, way in ways.items():
+            times = found["ways"][name]
+            times["gpu"] = microseconds_behind(model, way.launch, MODEL_STEPS)
+            times["host"] = microseconds_behind(model, way.step, MODEL_STEPS)
     except torch.cuda.OutOfMemoryError:
-        return None
+        return
     finally:
         torch.cuda.empty_cache()
 
@@ -129,11 +135,15 @@ def _tables(found: dict[str, Any]) -> str:
     for part in found["batches"]:
         model = part["model"]
         lines += ["", f"batch {part['batch']}" + _beside(model, options["context"]), ""]
-        lines += ["| | p50 | p99 | mean | of the model's step |", "|---|---|---|---|---|"]
+        lines += ["| | p50 | p99 | mean | GPU behind the model | of its step | until on the host |"]
+        lines += ["|---|---|---|---|---|---|---|"]
         for name, times in part["ways"].items():
-            share = "" if model is None else f"{100 * times['p50'] / model:.2f} %"
             cells = " | ".join(f"{times[key]:.1f}" for key in ("p50", "p99", "mean"))
-            lines.append(f"| {name} | {cells} | {share} |")
+            behind = " | | "
+            if model is not None:
+                share = f"{100 * times['gpu'] / model:.2f} %"
+                behind = f"{times['gpu']:.1f} | {share} | {times['host']:.1f}"
+            lines.append(f"| {name} | {cells} | {behind} |")
     return "\n".join(lines)
 
 

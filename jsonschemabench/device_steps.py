@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,21 @@ import torch
 
 from structgen import device
 from structgen.decode.sampling import Sampler
+from structgen.device import sheet, triton_path
 from structgen.mask import bitmask
 
 Step = Callable[[int], object]
+
+
+class Way(NamedTuple):
+    """What a step does: `step` until its results are on the host, `launch` without waiting for it.
+
+    What `launch` returns is to be kept until the device has finished.
+    """
+
+    step: Step
+    launch: Step
+
 
 POOL = 512  # distinct rows that the states of a run share
 WARMUP = 20  # steps before the clock runs; in them the rows travel and kernels are compiled
@@ -43,7 +55,7 @@ class Pool:
 
 def ways(
     pool: Pool, logits: torch.Tensor, masked: torch.Tensor, states: npt.NDArray[np.int64]
-) -> dict[str, Step]:
+) -> dict[str, Way]:
     """By name: what step i does with the masks of states[i % len(states)], int64[steps, n].
 
     Drawing reads the logits [n, V]; masking changes `masked`, another tensor like it.
@@ -58,20 +70,35 @@ def ways(
     def masks(i: int) -> device.DeviceMasks:
         return table.masks(constraints, chosen[i % len(chosen)])
 
-    def drawing(sampler: Sampler) -> Step:
+    def drawing(sampler: Sampler) -> Way:
         samplers = [sampler] * n
-        return lambda i: device.draw(logits, masks(i), samplers, uniforms[i % len(states)].tolist())
+
+        def launch(i: int) -> torch.Tensor:
+            those, numbers = masks(i), uniforms[i % len(states)].tolist()
+            lines = sheet.write_sheet(samplers, numbers, those.ids, pinned=True)
+            triton_path.draw(logits, those, lines)
+            return lines
+
+        return Way(
+            lambda i: device.draw(logits, masks(i), samplers, uniforms[i % len(states)].tolist()),
+            launch,
+        )
+
+    def both(step: Step) -> Way:
+        return Way(step, step)
 
     return {
-        "mask by row numbers": lambda i: device.apply(masked, masks(i)),
-        "mask by row numbers, temperature": lambda i: device.apply(masked, masks(i), temperatures),
+        "mask by row numbers": both(lambda i: device.apply(masked, masks(i))),
+        "mask by row numbers, temperature": both(
+            lambda i: device.apply(masked, masks(i), temperatures)
+        ),
         "mask and argmax": drawing(Sampler(0.0)),
         "mask and draw": drawing(Sampler(0.7)),
         "mask and draw, top-k 50, top-p 0.9": drawing(Sampler(0.7, 50, 0.9)),
-        "copy rows, mask by torch or the CPU's kernel": lambda i: bitmask.apply(
-            masked, pool.rows[states[i % len(states)]]
+        "copy rows, mask by torch or the CPU's kernel": both(
+            lambda i: bitmask.apply(masked, pool.rows[states[i % len(states)]])
         ),
-    } | _xgrammar(pool, masked, states)
+    } | {name: both(step) for name, step in _xgrammar(pool, masked, states).items()}
 
 
 def _xgrammar(pool: Pool, logits: torch.Tensor, states: npt.NDArray[np.int64]) -> dict[str, Step]:
@@ -94,6 +121,24 @@ def _xgrammar(pool: Pool, logits: torch.Tensor, states: npt.NDArray[np.int64]) -
         xgrammar.apply_token_bitmask_inplace(logits, there, backend=backend)
 
     return {f"xgrammar: copy rows, mask ({backend})": step}
+
+
+def microseconds_behind(model: Callable[[], object], step: Step, steps: int) -> float:
+    """The median time from the end of the model's step on a GPU until `step` behind it is done.
+
+    The host prepares the step and launches its kernels while the GPU is busy with the model.
+    """
+    event: Any = torch.cuda.Event
+    begin, end = event(enable_timing=True), event(enable_timing=True)
+    times = []
+    for i in range(steps):
+        model()
+        begin.record()
+        _kept = step(i)
+        end.record()
+        end.synchronize()
+        times.append(1000.0 * begin.elapsed_time(end))
+    return float(np.median(times))
 
 
 def microseconds(step: Step, steps: int, *, cuda: bool) -> npt.NDArray[np.float64]:

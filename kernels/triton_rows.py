@@ -6,49 +6,46 @@ logits never leave the GPU and their many passes become one and a bit:
     summarize   one program per row and block of logits: sums of exponentials, and maxima
     choose      one program per row: from these sums the token, or the block that holds it
 
-With top-k, top-p or min-p, `choose` looks only into the LEADS groups with the largest maxima. What
-it would keep beyond them it cannot see, but it sees whether there is any: then it writes UNDECIDED.
-The law is that of `structgen.decode.sampling`, and the arithmetic float64 as there.
+The law is that of `structgen.decode.sampling`, and so is the arithmetic, float64, that decides what
+is drawn. Sums that are only reported (all of a greedy row, and those without the temperature where
+there is one) are of float32 exponentials, with relative errors about 1e-7.
 """
 
 import triton
 import triton.language as tl
 
-from structgen.device import sheet as sheets
+from structgen.kernels.triton_best import allowed_tokens, draw_of_best, edge_index
+from structgen.kernels.triton_layout import (
+    BASE,
+    BEHIND,
+    COLUMNS,
+    FIRST,
+    GROUP,
+    LOG_MASKED,
+    LOG_MIN_P,
+    LOG_RAW,
+    LOGIT,
+    NOTHING,
+    PEAKS,
+    RAW_SUM,
+    RAW_TOP,
+    ROW,
+    SCALED_SUM,
+    SUM,
+    TEMPERATURE,
+    TOKEN,
+    TOP,
+    TOP_K,
+    TOP_P,
+    UNIFORM,
+)
 
-# The columns of a sheet float64[n, COLUMNS], and the tokens that are none.
-TEMPERATURE = tl.constexpr(sheets.TEMPERATURE)
-TOP_K = tl.constexpr(sheets.TOP_K)
-TOP_P = tl.constexpr(sheets.TOP_P)
-LOG_MIN_P = tl.constexpr(sheets.LOG_MIN_P)
-UNIFORM = tl.constexpr(sheets.UNIFORM)
-TOKEN = tl.constexpr(sheets.TOKEN)
-LOGIT = tl.constexpr(sheets.LOGIT)
-LOG_RAW = tl.constexpr(sheets.LOG_RAW)
-LOG_MASKED = tl.constexpr(sheets.LOG_MASKED)
-COLUMNS = tl.constexpr(sheets.COLUMNS)
-NOTHING = tl.constexpr(sheets.NOTHING)
-UNDECIDED = tl.constexpr(sheets.UNDECIDED)
-
-# A record float64[RECORD] of `summarize`: numbers about a block, and the maxima of its groups.
-RAW_TOP = tl.constexpr(0)
-RAW_SUM = tl.constexpr(1)  # of exp(logit - RAW_TOP)
-TOP = tl.constexpr(2)  # the largest allowed logit
-SUM = tl.constexpr(3)  # of exp(logit - TOP), allowed ones
-SCALED_SUM = tl.constexpr(4)  # of exp((logit - TOP) / temperature), allowed ones
-FIRST = tl.constexpr(5)  # the smallest token with the logit TOP
-PEAKS = tl.constexpr(6)
-GROUPS = tl.constexpr(128)  # in a block
-RECORD = tl.constexpr(134)  # PEAKS + GROUPS
-LEADS = tl.constexpr(128)  # groups that `choose` looks into: as many as make up a block
+LOG2_E = tl.constexpr(1.4426950408889634)
 
 
-@triton.jit
-def allowed_tokens(row, tokens, size):  # type: ignore[no-untyped-def]
-    """Whether the mask row int32[words] at `row` allows the tokens; none from `size` on."""
-    held = tokens < size
-    word = tl.load(row + (tokens >> 5), mask=held, other=0)
-    return held & (((word >> (tokens & 31)) & 1) != 0)
+def record_size(blocks: int, block: int) -> int:
+    """How many float64 a record takes."""
+    return int(blocks * (PEAKS.value + block // GROUP.value) + BEHIND.value)
 
 
 @triton.jit
@@ -76,88 +73,156 @@ def apply_rows(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def summarize(  # type: ignore[no-untyped-def]
-    logits, table, ids, sheet, records, width, stride, size, BLOCK: tl.constexpr
-):
-    """Write the record of one block of one row of logits. Grid (n, blocks), as many as in `choose`.
+def exponentials(values, base, temperature):  # type: ignore[no-untyped-def]
+    """exp((values - base) / temperature) in float64, for float32 values up to `base`.
 
-    records: float64[n, blocks * RECORD + LEADS]; the rest as in `apply_rows`.
+    0 below exp(-690). `exp` of the math library takes twice as long, being good for all numbers.
+    The polynomial is the Chebyshev approximation of 2 ** x between -1/2 and 1/2, with a relative
+    error of 2.2e-16.
+    """
+    base = base.to(tl.float64)
+    rate = tl.full((), LOG2_E, tl.float64) / temperature
+    least = (base - 690.0 * temperature).to(tl.float32)
+    tiny = values < least
+    wide = tl.fma(tl.where(tiny, least, values).to(tl.float64), rate, -base * rate)
+    # The last bits of a number of this size are the nearest integer, plus the bias of exponents.
+    shift = tl.full((), 6755399441055744.0 + 1023.0, tl.float64)
+    moved = wide + shift
+    x = wide - (moved - shift)
+    power = (moved.to(tl.int64, bitcast=True) << 52).to(tl.float64, bitcast=True)
+    found = tl.full((), 7.072585949269223e-09, tl.float64)
+    found = tl.fma(found, x, tl.full((), 1.0208690299958306e-07, tl.float64))
+    found = tl.fma(found, x, tl.full((), 1.321544258792169e-06, tl.float64))
+    found = tl.fma(found, x, tl.full((), 1.5252657260200837e-05, tl.float64))
+    found = tl.fma(found, x, tl.full((), 0.0001540353044173605, tl.float64))
+    found = tl.fma(found, x, tl.full((), 0.0013333558230164974, tl.float64))
+    found = tl.fma(found, x, tl.full((), 0.009618129107606888, tl.float64))
+    found = tl.fma(found, x, tl.full((), 0.05550410866444772, tl.float64))
+    found = tl.fma(found, x, tl.full((), 0.24022650695910097, tl.float64))
+    found = tl.fma(found, x, tl.full((), 0.69314718055995, tl.float64))
+    found = tl.fma(found, x, tl.full((), 1.0, tl.float64))
+    return tl.where(tiny, 0.0, found * power)
+
+
+@triton.jit
+def allowed_block(row, block, size, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """The tokens int32[BLOCK / 32, 32] of a block, a word of the mask row each, and if allowed."""
+    words = block * (BLOCK // 32) + tl.arange(0, BLOCK // 32)
+    bits = tl.arange(0, 32)[None, :]
+    tokens = words[:, None] * 32 + bits
+    word = tl.load(row + words, mask=words * 32 < size, other=0)
+    return tokens, (((word[:, None] >> bits) & 1) != 0) & (tokens < size)
+
+
+@triton.jit
+def summarize(  # type: ignore[no-untyped-def]
+    logits, table, sheet, records, width, stride, size, BLOCK: tl.constexpr, BLOCKS: tl.constexpr
+):
+    """Write into a row's record what it says of one block. Grid (n, BLOCKS).
+
+    sheet: float64[n, COLUMNS]; records: float64[n, record_size]; the rest as in `apply_rows`.
     """
     i = tl.program_id(0).to(tl.int64)
     block = tl.program_id(1)
-    at = tl.load(ids + i).to(tl.int64)
-    temperature = tl.load(sheet + i * COLUMNS + TEMPERATURE)
-    record = records + i * (tl.num_programs(1) * RECORD + LEADS) + block * RECORD
-    tokens = block * BLOCK + tl.arange(0, BLOCK)
+    line = sheet + i * COLUMNS
+    at = tl.load(line + ROW).to(tl.int64)
+    temperature = tl.load(line + TEMPERATURE)
     row = table + at * ((size + 31) // 32)
+    tokens, allowed = allowed_block(row, block, tl.where(at >= 0, size, 0), BLOCK)
     places = logits + i * stride + tokens
     values = tl.load(places, mask=tokens < width, other=float("-inf")).to(tl.float32)
-    allowed = allowed_tokens(row, tokens, tl.where(at >= 0, size, 0)) & (values > float("-inf"))
-    wide = values.to(tl.float64)
+    allowed = allowed & (values > float("-inf"))
+    kept = tl.where(allowed, values, float("-inf"))
+    peaks = tl.max(kept, axis=1)
 
-    raw_top = tl.max(wide, axis=0)
+    raw_top = tl.max(values)
+    top = tl.max(peaks, axis=0)
     raw_base = tl.where(raw_top > float("-inf"), raw_top, 0.0)
-    exponentials = tl.exp(wide - raw_base)
-    kept = tl.where(allowed, wide, float("-inf"))
-    top = tl.max(kept, axis=0)
-    total = tl.full((), 0.0, tl.float64)
-    scaled = tl.full((), 0.0, tl.float64)
-    if top > float("-inf"):
-        if raw_base - top < 300.0:  # far from underflow: the exponentials are good for both sums
-            total = tl.sum(tl.where(allowed, exponentials, 0.0), axis=0) * tl.exp(raw_base - top)
+    top_base = tl.where(top > float("-inf"), top, 0.0)
+    near = raw_base - top < 60.0  # far from underflow: the exponentials are good for both sums
+    base = tl.where(near, raw_base, top_base)
+    if temperature == 1.0:  # then the token is drawn by these sums
+        weights = exponentials(values, raw_base, 1.0)
+        raw_sum = tl.sum(weights)
+        if near:
+            total = tl.sum(tl.where(allowed, weights, 0.0))
         else:
-            total = tl.sum(tl.exp(kept - top), axis=0)
+            total = tl.sum(exponentials(kept, top_base, 1.0))
         scaled = total
-        if (temperature != 1.0) & (temperature > 0.0):
-            scaled = tl.sum(tl.exp((kept - top) / temperature), axis=0)
+    else:
+        rounded = tl.exp(values - raw_base)
+        raw_sum = tl.sum(rounded).to(tl.float64)
+        if near:
+            total = tl.sum(tl.where(allowed, rounded, 0.0)).to(tl.float64)
+        else:
+            total = tl.sum(tl.exp(kept - top_base)).to(tl.float64)
+        scaled = total
+        if temperature > 0.0:
+            scaled = tl.sum(exponentials(kept, top_base, temperature))
 
-    tl.store(record + RAW_TOP, raw_top)
-    tl.store(record + RAW_SUM, tl.sum(exponentials, axis=0))
-    tl.store(record + TOP, top)
-    tl.store(record + SUM, total)
-    tl.store(record + SCALED_SUM, scaled)
-    first = tl.min(tl.where(allowed & (kept == top), tokens, 0x7FFFFFFF), axis=0)
-    tl.store(record + FIRST, first.to(tl.float64))
-    peaks = tl.max(tl.reshape(kept, (GROUPS, BLOCK // GROUPS)), axis=1)
-    tl.store(record + PEAKS + tl.arange(0, GROUPS), peaks)
+    summary = records + i * (BLOCKS * (PEAKS + BLOCK // GROUP) + BEHIND)
+    record = summary + block
+    tl.store(record + RAW_TOP * BLOCKS, raw_top.to(tl.float64))
+    tl.store(record + RAW_SUM * BLOCKS, raw_sum)
+    tl.store(record + TOP * BLOCKS, top.to(tl.float64))
+    base = tl.where(top > float("-inf"), base, float("-inf"))
+    tl.store(record + BASE * BLOCKS, base.to(tl.float64))
+    tl.store(record + SUM * BLOCKS, total)
+    tl.store(record + SCALED_SUM * BLOCKS, scaled)
+    if temperature == 0.0:
+        first = tl.min(tl.where(allowed & (kept == top), tokens, 0x7FFFFFFF))
+        tl.store(record + FIRST * BLOCKS, first.to(tl.float64))
+    elif is_limited(line):
+        groups = block * (BLOCK // GROUP) + tl.arange(0, BLOCK // GROUP)
+        tl.store(summary + PEAKS * BLOCKS + groups, peaks.to(tl.float64))
+
+
+@triton.jit
+def is_limited(line):  # type: ignore[no-untyped-def]
+    """Whether the line of a sheet asks for top-k, top-p or min-p."""
+    limited = (tl.load(line + TOP_K) > 0.0) | (tl.load(line + TOP_P) < 1.0)
+    return limited | (tl.load(line + LOG_MIN_P) > float("-inf"))
 
 
 @triton.jit
 def choose(  # type: ignore[no-untyped-def]
-    logits, table, ids, sheet, records, stride, size, BLOCK: tl.constexpr, BLOCKS: tl.constexpr
+    logits, table, sheet, records, found, stride, size, BLOCK: tl.constexpr, BLOCKS: tl.constexpr
 ):
-    """Fill the last columns of a row of the sheet: a token and its numbers. Grid (n,).
+    """Fill the last columns of a row of `found`: a token and its numbers. Grid (n,).
 
-    After `summarize` with the same arguments and BLOCKS blocks, a power of two.
+    After `summarize` with the same arguments and BLOCKS, a power of two. found: float64[n, COLUMNS]
+    like the sheet, and it may be in pinned memory of the host.
     """
     i = tl.program_id(0).to(tl.int64)
     line = sheet + i * COLUMNS
-    summary = records + i * (BLOCKS * RECORD + LEADS)
-    row = table + tl.load(ids + i).to(tl.int64) * ((size + 31) // 32)
+    record = records + i * (BLOCKS * (PEAKS + BLOCK // GROUP) + BEHIND)
+    row = table + tl.load(line + ROW).to(tl.int64) * ((size + 31) // 32)
     values = logits + i * stride
-    each = summary + tl.arange(0, BLOCKS) * RECORD
-    tops = tl.load(each + TOP)
+    each = record + tl.arange(0, BLOCKS)
+    tops = tl.load(each + TOP * BLOCKS)
+    bases = tl.load(each + BASE * BLOCKS)
     top = tl.max(tops, axis=0)
     temperature = tl.load(line + TEMPERATURE)
     token = tl.full((), NOTHING, tl.int32)
     if top > float("-inf"):
         if temperature == 0.0:
-            first = tl.load(each + FIRST)
+            first = tl.load(each + FIRST * BLOCKS)
             token = tl.min(tl.where(tops == top, first, float("inf")), axis=0).to(tl.int32)
         else:
-            sums = tl.load(each + SCALED_SUM) * tl.exp((tops - top) / temperature)
-            untouched = (tl.load(line + TOP_K) <= 0.0) & (tl.load(line + TOP_P) >= 1.0)
-            if untouched & (tl.load(line + LOG_MIN_P) == float("-inf")):
-                token = draw_of_all(values, row, line, sums, top, size, BLOCK, BLOCKS)
-            else:
+            lift = tl.exp((tl.where(temperature == 1.0, bases, tops) - top) / temperature)
+            sums = tl.load(each + SCALED_SUM * BLOCKS) * lift
+            if is_limited(line):
                 total = tl.sum(sums, axis=0)
-                token = draw_of_best(values, row, line, summary, top, total, size, BLOCK, BLOCKS)
-    tl.store(line + TOKEN, token.to(tl.float64))
+                token = draw_of_best(values, row, line, record, top, total, size, BLOCK, BLOCKS)
+            else:
+                token = draw_of_all(values, row, line, sums, top, size, BLOCK, BLOCKS)
+    out = found + i * COLUMNS
+    tl.store(out + TOKEN, token.to(tl.float64))
     logit = tl.load(values + token, mask=token >= 0, other=float("-inf"))
-    tl.store(line + LOGIT, logit.to(tl.float32).to(tl.float64))
-    raw = log_sum(tl.load(each + RAW_TOP), tl.load(each + RAW_SUM))
-    tl.store(line + LOG_RAW, raw)
-    tl.store(line + LOG_MASKED, log_sum(tops, tl.load(each + SUM)))
+    tl.store(out + LOGIT, logit.to(tl.float32).to(tl.float64))
+    raw = log_sum(tl.load(each + RAW_TOP * BLOCKS), tl.load(each + RAW_SUM * BLOCKS))
+    tl.store(out + LOG_RAW, raw)
+    tl.store(out + LOG_MASKED, log_sum(bases, tl.load(each + SUM * BLOCKS)))
 
 
 @triton.jit
@@ -168,18 +233,6 @@ def log_sum(tops, sums):  # type: ignore[no-untyped-def]
     total = tl.sum(sums * tl.exp(tops - base), axis=0)
     log = tl.log(tl.where(total == 0.0, 1.0, total))
     return tl.where(total == 0.0, float("-inf"), base + log)
-
-
-@triton.jit
-def edge_index(weights, wanted, COUNT: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The index of the first edge of the cumulative sum above `wanted`, never of a weight of 0.
-
-    A parallel sum may rise by rounding where the weight is 0, so that is asked for as well.
-    """
-    places = tl.arange(0, COUNT)
-    last = tl.max(tl.where(weights > 0.0, places, 0), axis=0)
-    above = (tl.cumsum(weights, axis=0) > wanted) & (weights > 0.0)
-    return tl.min(tl.where(above, places, last), axis=0)
 
 
 @triton.jit
@@ -195,95 +248,3 @@ def draw_of_all(  # type: ignore[no-untyped-def]
     logits = tl.load(values + tokens, mask=allowed, other=float("-inf")).to(tl.float32)
     scaled = (logits.to(tl.float64) - top) / tl.load(line + TEMPERATURE)
     return block * BLOCK + edge_index(tl.exp(scaled), wanted - before, BLOCK)
-
-
-@triton.jit
-def order_keys(values):  # type: ignore[no-untyped-def]
-    """uint32 keys in the order of float32 values, equal for equal ones; 0 is below all of them."""
-    bits = tl.where(values == 0.0, 0.0, values).to(tl.uint32, bitcast=True)
-    return tl.where((bits >> 31) != 0, bits ^ 0xFFFFFFFF, bits | 0x80000000)
-
-
-@triton.jit
-def key_reaching(keys, weights, target):  # type: ignore[no-untyped-def]
-    """The largest key from which on the weights sum up to `target`; 0 where none does."""
-    edge = tl.full((), 0, tl.uint32)
-    step = tl.full((), 0x80000000, tl.uint32)
-    for _ in range(32):
-        trial = edge | step
-        reached = tl.sum(tl.where(keys >= trial, weights, 0), axis=0) >= target
-        edge = tl.where(reached, trial, edge)
-        step = step >> 1
-    return edge
-
-
-@triton.jit
-def leading_groups(summary, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """List the groups with the largest maxima, at most LEADS, behind the records.
-
-    Returns their number, and the value that nothing outside of these groups exceeds, with its key.
-    """
-    groups = tl.arange(0, BLOCKS * GROUPS)
-    peaks = tl.load(summary + groups // GROUPS * RECORD + PEAKS + groups % GROUPS)
-    keys = tl.where(peaks > float("-inf"), order_keys(peaks.to(tl.float32)), 0)
-    floor = key_reaching(keys, tl.full((BLOCKS * GROUPS,), 1, tl.int32), LEADS + 1)
-    leads = keys > floor
-    position = tl.cumsum(leads.to(tl.int32), axis=0) - 1
-    tl.store(summary + BLOCKS * RECORD + position, groups.to(tl.float64), mask=leads)
-    tl.debug_barrier()  # every thread reads what others have listed
-    left_out = tl.max(tl.where(leads, float("-inf"), peaks), axis=0)
-    return tl.sum(leads.to(tl.int32), axis=0), left_out, floor
-
-
-@triton.jit
-def draw_of_best(  # type: ignore[no-untyped-def]
-    values, row, line, summary, top, total, size, BLOCK: tl.constexpr, BLOCKS: tl.constexpr
-):
-    """A token of those that top-k, top-p and min-p keep, in this order; or UNDECIDED.
-
-    total: the sum of the weights exp((logit - top) / temperature) of all allowed tokens.
-    """
-    count, left_out, floor = leading_groups(summary, BLOCKS)
-    places = tl.arange(0, BLOCK)
-    group = places // (BLOCK // GROUPS)
-    listed = group < count
-    lead = tl.load(summary + BLOCKS * RECORD + group, mask=listed, other=0.0).to(tl.int32)
-    tokens = lead * (BLOCK // GROUPS) + places % (BLOCK // GROUPS)
-    allowed = allowed_tokens(row, tokens, size) & listed
-    logits = tl.load(values + tokens, mask=allowed, other=float("-inf")).to(tl.float32)
-    keys = tl.where(logits > float("-inf"), order_keys(logits), 0)
-    scaled = (logits.to(tl.float64) - top) / tl.load(line + TEMPERATURE)
-    kept = keys > floor
-    weights = tl.where(kept, tl.exp(scaled), 0.0)
-
-    top_k = tl.load(line + TOP_K).to(tl.int32)
-    top_p = tl.load(line + TOP_P)
-    log_min_p = tl.load(line + LOG_MIN_P)
-    decided = floor == 0
-    if top_k > 0:
-        ones = kept.to(tl.int32)
-        decided = decided | (tl.sum(ones, axis=0) >= top_k)
-        edge = key_reaching(keys, ones, top_k)
-        above = tl.sum(tl.where(keys > edge, ones, 0), axis=0)
-        tied = kept & (keys == edge)
-        room = tl.cumsum(tied.to(tl.int32), axis=0) <= top_k - above
-        kept = kept & ((keys > edge) | (tied & room))
-        weights = tl.where(kept, weights, 0.0)
-        total = tl.sum(weights, axis=0)
-    elif top_p < 1.0:
-        decided = decided | (tl.sum(weights, axis=0) >= top_p * total)
-    else:  # what is left out is dropped by min-p in any case
-        decided = decided | ((left_out - top) / tl.load(line + TEMPERATURE) < log_min_p)
-    if top_p < 1.0:
-        target = top_p * total
-        edge = key_reaching(keys, weights, target)
-        above = tl.sum(tl.where(keys > edge, weights, 0.0), axis=0)
-        tied = kept & (keys == edge)
-        one = tl.max(tl.where(tied, weights, 0.0), axis=0)
-        before = (tl.cumsum(tied.to(tl.int32), axis=0) - 1).to(tl.float64) * one
-        kept = kept & ((keys > edge) | (tied & (above + before < target)))
-    weights = tl.where(kept & (scaled >= log_min_p), weights, 0.0)
-    wanted = tl.load(line + UNIFORM) * tl.sum(weights, axis=0)
-    index = edge_index(weights, wanted, BLOCK)
-    token = tl.sum(tl.where(places == index, tokens, 0), axis=0)
-    return tl.where(decided, token, UNDECIDED)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from structgen.decode.sampling import Sampler
@@ -50,30 +49,25 @@ def draw(
     _check(logits, masks)
     if logits.device.type == "mps":  # which has no doubles; its memory is the CPU's
         logits = logits.cpu()
-        masks = DeviceMasks(masks.table.cpu(), masks.ids.cpu(), masks.vocab_size)
-    sheet = torch.from_numpy(columns.write_sheet(samplers, uniforms))
-    if logits.is_cuda:
-        sheet = sheet.pin_memory()
-    there = sheet.to(logits.device, non_blocking=True)
+        masks = DeviceMasks(masks.table.cpu(), masks.ids, masks.vocab_size)
+    sheet = columns.write_sheet(samplers, uniforms, masks.ids, pinned=logits.is_cuda)
     path = triton_path if triton_path.serves(logits) else torch_path
-    path.draw(logits, masks, there)
-    found: npt.NDArray[np.float64] = there.cpu().numpy()
-    rest = np.flatnonzero(found[:, columns.TOKEN] == columns.UNDECIDED)
-    if len(rest):
-        found[rest] = _draw_rest(logits, masks, there, rest)
-    return columns.read_sheet(found)
+    path.draw(logits, masks, sheet)
+    if logits.is_cuda:
+        torch.cuda.current_stream(logits.device).synchronize()
+    if columns.UNDECIDED in sheet.numpy()[:, columns.TOKEN].tolist():
+        _draw_rest(logits, masks, sheet)
+    return columns.read_sheet(sheet)
 
 
-def _draw_rest(
-    logits: torch.Tensor, masks: DeviceMasks, sheet: torch.Tensor, rest: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """The lines of the sheet for the rows `rest`, by the path that can always tell."""
-    index = torch.from_numpy(rest).to(logits.device)
+def _draw_rest(logits: torch.Tensor, masks: DeviceMasks, sheet: torch.Tensor) -> None:
+    """Fill the lines of undecided rows, by the path that can always tell."""
+    rest = np.flatnonzero(sheet.numpy()[:, columns.TOKEN] == columns.UNDECIDED)
+    index = torch.from_numpy(rest)
     lines = sheet[index]
-    torch_path.draw(
-        logits[index], DeviceMasks(masks.table, masks.ids[index], masks.vocab_size), lines
-    )
-    return lines.cpu().numpy()
+    those = DeviceMasks(masks.table, masks.ids[rest], masks.vocab_size)
+    torch_path.draw(logits[index.to(logits.device)], those, lines)
+    sheet[index] = lines
 
 
 def _check(logits: torch.Tensor, masks: DeviceMasks) -> None:

@@ -42,13 +42,17 @@ class NamesMasks(FillsMasks, Protocol):
 class DeviceMasks:
     """The masks of n sequences: row ids[i] of the table is sequence i's.
 
-    table: int32[rows, words]; ids: int32[n] on the same device, a negative one for a row that
+    table: int32[rows, words] on a device; ids: int32[n] on the host, a negative one for a row that
     allows nothing. Bit t % 32 of word t // 32: may token t < vocab_size come next?
     """
 
     table: torch.Tensor
-    ids: torch.Tensor
+    ids: npt.NDArray[np.int32]
     vocab_size: int
+
+    def ids_there(self) -> torch.Tensor:
+        """The row numbers int32[n] on the table's device."""
+        return send(self.ids, self.table.device)
 
 
 class RowTable:
@@ -88,8 +92,7 @@ class RowTable:
         with self._lock:
             places = self._places(constraints, states)
             self._upload()
-            ids = self._send(np.array(places, np.int32))
-            return DeviceMasks(self._table, ids, self.vocab_size)
+            return DeviceMasks(self._table, np.array(places, np.int32), self.vocab_size)
 
     def _places(self, constraints: Sequence[FillsMasks], states: Sequence[int]) -> list[int]:
         """Row numbers; the rows that are new wait for `_upload`."""
@@ -142,15 +145,8 @@ class RowTable:
             larger = self._empty(max(room, self._count))
             larger[:there] = self._table[:there]
             self._table = larger
-        self._table[there : self._count] = self._send(np.stack(self._waiting))
+        self._table[there : self._count] = send(np.stack(self._waiting), self.device)
         self._waiting = []
-
-    def _send(self, array: npt.NDArray[np.int32]) -> torch.Tensor:
-        """A copy on the device, which does not wait for what the device is doing."""
-        found = torch.from_numpy(array)
-        if self.device.type == "cuda":
-            found = found.pin_memory()  # of torch's cache, which keeps it until it is copied
-        return found.to(self.device, non_blocking=True)
 
     def _empty(self, rows: int) -> torch.Tensor:
         return torch.empty((rows, self._words), dtype=torch.int32, device=self.device)
@@ -162,3 +158,11 @@ class RowTable:
         self._known = {}
         self._states = WeakKeyDictionary()
         self._remembered = 0
+
+
+def send(array: npt.NDArray[np.int32], device: torch.device) -> torch.Tensor:
+    """A copy on the device, which does not wait for what the device is doing."""
+    found = torch.from_numpy(array)
+    if device.type == "cuda":
+        found = found.pin_memory()  # of torch's cache, which keeps it until it is copied
+    return found.to(device, non_blocking=True)

@@ -15,7 +15,7 @@ from structgen.mask import bitmask
 
 def allowed_tokens(masks: DeviceMasks, width: int) -> torch.Tensor:
     """bool[n, width]: what the masks allow; nothing from the end of the vocabulary on."""
-    ids = masks.ids[:, None]
+    ids = masks.ids_there()[:, None]
     rows = torch.where(ids >= 0, masks.table[ids[:, 0].clamp(min=0).long()], 0)
     allowed = bitmask.unpack_tensor(rows, masks.vocab_size)
     return torch.nn.functional.pad(allowed, (0, width - masks.vocab_size))
@@ -32,6 +32,12 @@ def apply(logits: torch.Tensor, masks: DeviceMasks, temperatures: torch.Tensor |
 
 def draw(logits: torch.Tensor, masks: DeviceMasks, sheet: torch.Tensor) -> None:
     """Fill the last columns of sheet float64[n, COLUMNS]; see `structgen.device.sheet`."""
+    there = sheet.to(logits.device)
+    _draw(logits, masks, there)
+    sheet.copy_(there)
+
+
+def _draw(logits: torch.Tensor, masks: DeviceMasks, sheet: torch.Tensor) -> None:
     values = logits.double()
     masked = values.masked_fill(~allowed_tokens(masks, logits.shape[1]), -torch.inf)
     sheet[:, columns.LOG_RAW] = torch.logsumexp(values, 1)

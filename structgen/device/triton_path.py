@@ -11,8 +11,10 @@ import torch
 
 from structgen.device.table import DeviceMasks
 
-BLOCK = 4096  # logits that one program takes
+BLOCK = 1024  # logits that one program takes; larger ones need registers that fewer programs get
+FEW = 100  # rows that are drawn from at once, each by a multiprocessor of its own
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+_compiled: dict[Any, Any] = {}  # by name, device and what the arguments are like
 
 
 @cache
@@ -37,30 +39,42 @@ def apply(
     block: int = BLOCK,
 ) -> None:
     """See `structgen.device.apply`."""
-    width = logits.shape[1]
-    grid = len(logits), -(-width // block)
-    _launch("apply_rows", grid, logits, masks.table, masks.ids,
-            masks.ids if temperatures is None else temperatures.float(),  # ids: not looked at
+    n, width = logits.shape
+    ids = masks.ids_there()
+    _launch("apply_rows", (n, -(-width // block)), 8, logits, masks.table, ids,
+            ids if temperatures is None else temperatures.float(),  # ids: not looked at
             width, logits.stride(0), masks.vocab_size, temperatures is not None, block)  # fmt: skip
 
 
 def draw(logits: torch.Tensor, masks: DeviceMasks, sheet: torch.Tensor, block: int = BLOCK) -> None:
-    """Fill the last columns of the sheet, with UNDECIDED for rows that need the other path."""
+    """Fill the last columns of the sheet, with UNDECIDED for rows that need the other path.
+
+    The sheet is in pinned memory, and to be kept until the GPU has finished: this does not wait.
+    """
     n, width = logits.shape
     k: Any = _kernels()
+    there = sheet.to(logits.device, non_blocking=True)
     blocks = 1 << (-(-width // block) - 1).bit_length()
-    size = blocks * k.RECORD.value + k.LEADS.value
-    records = torch.empty((n, size), dtype=torch.float64, device=logits.device)
-    given = logits, masks.table, masks.ids, sheet, records
-    stride = logits.stride(0)
-    _launch("summarize", (n, blocks), *given, width, stride, masks.vocab_size, block)
-    _launch("choose", (n,), *given, stride, masks.vocab_size, block, blocks)
+    size = n, k.record_size(blocks, block)
+    records = torch.empty(size, dtype=torch.float64, device=logits.device)
+    given = logits, masks.table, there, records
+    stride, vocab_size = logits.stride(0), masks.vocab_size
+    _launch("summarize", (n, blocks), 4, *given, width, stride, vocab_size, block, blocks)
+    warps = 8 if n <= FEW else 4
+    _launch("choose", (n, 1), warps, *given, sheet, stride, vocab_size, block, blocks)
 
 
-def _launch(name: str, grid: tuple[int, ...], *arguments: Any) -> None:
+def _launch(name: str, grid: tuple[int, int], warps: int, *arguments: Any) -> None:
     """Run a kernel on the device of its first argument, which need not be the current one."""
-    kernel = getattr(_kernels(), name)[grid]
-    logits = arguments[0]
-    # Fusing products into sums would round otherwise than the other path does.
-    with torch.cuda.device_of(logits):  # type: ignore[no-untyped-call]
-        kernel(*arguments, num_warps=8, enable_fp_fusion=False)
+    # What Triton compiles for: types, numbers (one or divisible by 16), and whether memory begins
+    # at a multiple of 16 bytes. To find that out again takes it longer than all else in a step.
+    like = [(a.dtype, a.data_ptr() % 16) if isinstance(a, torch.Tensor) else a for a in arguments]
+    key = name, warps, arguments[0].device, *like
+    found = _compiled.get(key)
+    kernel = (getattr(_kernels(), name) if found is None else found)[*grid, 1]
+    with torch.cuda.device_of(arguments[0]):  # type: ignore[no-untyped-call]
+        if found is None:
+            # Fusing products into sums would round otherwise than the other path does.
+            _compiled[key] = kernel(*arguments, num_warps=warps, enable_fp_fusion=False)
+        else:
+            kernel(*arguments)

@@ -27,6 +27,7 @@ AT_FIRST = 1 << 27  # bytes that a table has room for at first: that not used is
 LEAST = 32  # rows that every store has room for
 BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
 THREAD_FROM = 3 << 16  # words from which a thread of its own pays
+THREADS = 4  # more gain nothing: of 16, each call wakes others, on cores that sleep
 HEAD_START = 1 << 16  # words that are copied before another thread has begun
 
 
@@ -218,7 +219,7 @@ def _copy(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> 
 
 def _parts(count: int, rows: npt.NDArray[Any]) -> list[slice]:
     """A batch cut into parts for as many threads as pay; the first one is for who calls."""
-    threads = min(usable_cores(), max(1, rows.size // THREAD_FROM))
+    threads = min(usable_cores(), THREADS, max(1, rows.size // THREAD_FROM))
     early = min(count, HEAD_START * count // max(1, rows.size)) if threads > 1 else 0
     cuts = [early * (i > 0) + (count - early) * i // threads for i in range(threads + 1)]
     return [slice(a, b) for a, b in pairwise(cuts)]
@@ -236,7 +237,7 @@ def _copied_elsewhere(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArr
         with _queue_lock:
             if pid not in _queues:  # a forked child gets threads of its own
                 queue = SimpleQueue[tuple[Any, Any, Any, _Done]]()
-                for _ in range(max(1, usable_cores() - 1)):
+                for _ in range(max(1, min(usable_cores(), THREADS) - 1)):
                     threading.Thread(target=_serve, args=(queue,), daemon=True).start()
                 _queues.clear()
                 _queues[pid] = queue

@@ -19,14 +19,14 @@ from triton.compiler import ASTSource
 from structgen.kernels import triton_rows as k
 
 TYPES = {"table": "*i32", "ids": "*i32", "temperatures": "*fp32", "sheet": "*fp64",
-         "records": "*fp64", "width": "i32", "stride": "i32", "size": "i32"}
+         "records": "*fp64", "found": "*fp64", "width": "i32", "stride": "i32", "size": "i32"}
 target = GPUTarget("cuda", 90, 32)
 for logits in ("*fp32", "*bf16", "*fp16"):
     for kernel, constants in [
-        (k.apply_rows, {"SCALED": False, "BLOCK": 4096}),
-        (k.apply_rows, {"SCALED": True, "BLOCK": 4096}),
-        (k.summarize, {"BLOCK": 4096}),
-        (k.choose, {"BLOCK": 4096, "BLOCKS": 32}),
+        (k.apply_rows, {"SCALED": False, "BLOCK": 1024}),
+        (k.apply_rows, {"SCALED": True, "BLOCK": 1024}),
+        (k.summarize, {"BLOCK": 1024, "BLOCKS": 128}),
+        (k.choose, {"BLOCK": 1024, "BLOCKS": 128}),
     ]:
         if logits != "*bf16" and kernel is not k.apply_rows:
             continue  # differs in one load, and takes long

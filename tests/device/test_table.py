@@ -19,7 +19,7 @@ from tests.device.kernels import WHERE, Table
 
 def allowed_by(masks: device.DeviceMasks) -> npt.NDArray[np.bool_]:
     """bool[n, V]: what the masks allow."""
-    rows = masks.table[masks.ids.long()].cpu().numpy()
+    rows = masks.table[masks.ids_there().long()].cpu().numpy()
     return bitmask.unpack(rows, masks.vocab_size)
 
 
@@ -104,6 +104,6 @@ def test_states_of_a_compiled_constraint() -> None:
     table = device.RowTable(vocab.size, WHERE)
     masks = table.masks([c] * len(states), states)
     assert np.array_equal(allowed_by(masks), bitmask.unpack(rows, vocab.size))
-    assert masks.ids.dtype == torch.int32
+    assert masks.ids_there().dtype == torch.int32
     equal = Table(bitmask.unpack(rows, vocab.size))  # rows without ids
     assert table.masks([equal] * len(states), range(len(states))).ids.tolist() == masks.ids.tolist()

@@ -51,8 +51,8 @@ def test_all_ways_to_mask_agree() -> None:
     expected = logits.clone()
     bitmask.apply(expected, pool.rows[states[0]])
     masking = {
-        name: step
-        for name, step in ways(pool, logits, masked, states).items()
+        name: way.step
+        for name, way in ways(pool, logits, masked, states).items()
         if "draw" not in name and "argmax" not in name
     }
     assert len(masking) >= 3
