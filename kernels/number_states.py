@@ -1,6 +1,6 @@
 """In: the ends of ranges of numbers. Out: the states of an automaton over the texts of these.
 
-Which sign was read says which range the rest of a state, see `kernels.numbers`, is about.
+Which sign was read says which range the rest of a state, see `kernels.number_columns`, is about.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.numbers import (
+from structgen.kernels.number_columns import (
     ANY_NUMBER,
     EXPONENT,
     HIGH,
@@ -31,6 +31,8 @@ from structgen.kernels.numbers import (
     WHOLE_LOW,
     WIDTH,
     ZERO,
+)
+from structgen.kernels.numbers import (
     after_exponent,
     after_plain,
     after_scientific,
@@ -124,7 +126,7 @@ def after(rules, digits, at, kind, to):  # type: ignore[no-untyped-def]
 def first_state(rules, room, row):  # type: ignore[no-untyped-def]
     """Write the state before any character into `row`, uint64[WIDTH].
 
-    rules: int64[2, n], see `kernels.numbers.SOME`. room: int64[2, WIDTH], scratch.
+    rules: int64[2, n], see `kernels.number_columns.SOME`. room: int64[2, WIDTH], scratch.
     """
     to = room[0]
     cleared(to)
@@ -135,10 +137,10 @@ def first_state(rules, room, row):  # type: ignore[no-untyped-def]
 
 @lean(types.void(RULES, DIGITS, types.int8[::1], ROOM, U64, BITS, SEARCH, *[types.int64] * 2))
 def explore_numbers(rules, digits, kinds, room, row, states, search, start, count):  # type: ignore[no-untyped-def]
-    """`patterns.explore` for numbers. digits: uint8[2, 6, n], see `kernels.numbers.OF_WHOLE_LOW`.
+    """`patterns.explore` for numbers. digits: uint8[2, 6, n], see `number_columns.OF_WHOLE_LOW`.
 
-    kinds: int8[C], what the characters of each class are: digits, or `kernels.numbers.DOT` and
-    those behind it. room, row: scratch, as in `first_state`. states: uint64[S, WIDTH].
+    kinds: int8[C], what the characters of each class are: digits, or `number_columns.DOT` and those
+    behind it. room, row: scratch, as in `first_state`. states: uint64[S, WIDTH].
     """
     end = search.sizes[KNOWN] + count
     tail = queue_from(states, search, start)

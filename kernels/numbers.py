@@ -3,8 +3,8 @@
 A state is a row of small numbers: which sign was read, and how far three readings of the text have
 come that go on side by side, as a plain decimal, in scientific notation, and as zero with some
 exponent. It says the same as a set of states of `automaton.number_digits` and
-`automaton.number_exponents`, whose names for phases and comparisons it has, of ranges whose numbers
-are either all multiples of 1 or any.
+`automaton.number_exponents`, whose names for phases and comparisons it has. Multiples other than
+integers are what `kernels.multiples` is about.
 """
 
 from __future__ import annotations
@@ -13,104 +13,108 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import inlined, inner
+from structgen.kernels.multiples import (
+    after_core_digit,
+    after_whole_digit,
+    least_order,
+    lives_at,
+    power_of_ten,
+    reaches_in_part,
+    reaches_multiple,
+)
+from structgen.kernels.number_columns import (
+    ABOVE,
+    AFTER_POINT,
+    AFTER_ZERO,
+    ANY_NUMBER,
+    BELOW,
+    BEYOND_HIGH,
+    BEYOND_LOW,
+    CORE,
+    CORE_REST,
+    DIGITS_HIGH,
+    DIGITS_LOW,
+    DOT,
+    EXPONENT,
+    FAR_HIGH,
+    FAR_LOW,
+    FIRST,
+    FRACTION,
+    FREE,
+    HIGH,
+    LAST,
+    LESS,
+    LOW,
+    MINUS,
+    MODULUS,
+    MORE,
+    MOST_PLACES,
+    MULTIPLES,
+    N_E,
+    N_POINT,
+    N_POWER,
+    N_SIGN,
+    N_START,
+    N_ZERO,
+    N_ZEROS,
+    NEED,
+    OF_HIGH,
+    OF_LOW,
+    OF_PART_HIGH,
+    OF_PART_LOW,
+    OF_WHOLE_HIGH,
+    OF_WHOLE_LOW,
+    OPEN_HIGH,
+    OPEN_LOW,
+    ORDER,
+    OTHERS,
+    OVER,
+    PADDING,
+    PART_HIGH,
+    PART_LOW,
+    PASSED,
+    PLACES,
+    PLAIN,
+    PLUS,
+    POINT,
+    POWER,
+    REST,
+    S_FRACTION,
+    S_POINT,
+    S_SMALL,
+    S_START,
+    S_WHOLE,
+    S_ZERO,
+    SCALE,
+    SHIFT,
+    START,
+    TENS,
+    UNDER,
+    WHOLE,
+    WHOLE_HIGH,
+    WHOLE_LOW,
+    ZEROS,
+    E,
+)
+from structgen.kernels.number_ends import compared, fewer_allowed, more_needed
 from structgen.kernels.tables import I64
-
-# Columns of a state. SIDE: 0 before a sign, then the row of `rules`, 1 for numbers without one.
-SIDE = 0
-PLAIN, LOW, HIGH = 1, 2, 3  #: as a decimal: the phase (-1: it is none), and both comparisons
-TENS, ORDER, OVER, UNDER, PLACES, ZEROS = range(4, 10)  #: the same in scientific notation
-NOUGHT = 10  #: how much of a zero with an exponent has been read, -1 if it is none
-EXPONENT, FIRST, LAST, POWER, MORE, LESS = range(11, 17)  #: an exponent from FIRST to LAST
-WIDTH = 17
-
-# Columns of `rules`, for both sides. Lengths are those of the digits in `digits`.
-SOME = 0  #: whether some number is wanted
-WHOLE_LOW, PART_LOW, OPEN_LOW = 1, 2, 3  #: digits before and after the point; whether excluded
-WHOLE_HIGH, PART_HIGH, OPEN_HIGH = 4, 5, 6  #: the first is -1 where there is no upper end
-MULTIPLES = 7  #: 1 if only multiples of 1 are wanted: then ends are included, without a point
-POINT = 8  #: whether a fraction may follow
-SCIENTIFIC = 9  #: whether scientific notation may be used
-FAR_LOW, DIGITS_LOW, FAR_HIGH, DIGITS_HIGH = 10, 11, 12, 13  #: power of ten of the first digit, ...
-SHIFT = 14  #: how far the point may be from the first digit before an exponent
-ZERO = 15  #: whether zero may have any exponent
-BEYOND_LOW, BEYOND_HIGH = 16, 17  #: whether digits as those of an end are not yet beyond it
-MOST_PLACES = 18  #: digits behind the first before an exponent, where these are counted
-
-# What stands in `digits` for each side.
-OF_WHOLE_LOW, OF_PART_LOW, OF_WHOLE_HIGH, OF_PART_HIGH, OF_LOW, OF_HIGH = range(6)
-
-START, PADDING, AFTER_ZERO, WHOLE, AFTER_POINT, FRACTION = range(6)  # phases of decimals
-S_START, S_ZERO, S_SMALL, S_WHOLE, S_POINT, S_FRACTION = range(6)  # of scientific notation
-N_START, N_ZERO, N_POINT, N_ZEROS, N_E, N_SIGN, N_POWER = range(7)  # of zero with an exponent
-FREE = -1  # in a fraction: above the lower end, or below the upper one, whatever follows
-BELOW, ABOVE = -2, -1  # how digits compare with those of an end
-ANY_NUMBER = 1 << 18  # of digits that may follow
-PASSED = 1 << 19  # an upper end
-DOT, E, PLUS, MINUS = 10, 11, 12, 13  # kinds of characters beside the digits
 
 DIGITS = types.uint8[:, ::1]
 
 
 @inlined
-def more_needed(digit, low, bound):  # type: ignore[no-untyped-def]
-    """How a whole number compares with a lower end after one more digit.
-
-    low: at least 0, how many more digits it needs; or else ~r, where it is as the end so far, of
-    which r digits are left. bound: the next digit of the end.
-    """
-    if low >= 0:
-        return max(low - 1, 0)
-    left = ~low
-    if left == 0:
-        return numba.int64(0)
-    if digit == bound:
-        return ~(left - 1)
-    return left - 1 if digit > bound else left
-
-
-@inlined
-def fewer_allowed(digit, high, bound):  # type: ignore[no-untyped-def]
-    """The same for an upper end: at least 0, how many more digits may follow; or else ~r.
-
-    Returns PASSED where it is passed.
-    """
-    if high >= ANY_NUMBER:
-        return high
-    if high >= 0:
-        return high - 1 if high > 0 else numba.int64(PASSED)
-    left = ~high
-    if left == 0:
-        return numba.int64(PASSED)
-    if digit == bound:
-        return ~(left - 1)
-    after = left - 1 - (1 if digit > bound else 0)
-    return after if after >= 0 else numba.int64(PASSED)
-
-
-@inlined
-def compared(before, digit, ends, count, over):  # type: ignore[no-untyped-def]
-    """How digits compare with those of an end after one more: see `number_exponents._compared`."""
-    if before < 0:
-        return before
-    expected = numba.int64(ends[before]) if before < count else numba.int64(0)
-    if digit != expected:
-        return numba.int64(BELOW if digit < expected else ABOVE)
-    if before + 1 >= count:
-        return count if over else numba.int64(ABOVE)
-    return before + 1
-
-
-@inlined
-def reaches(rule, digits, low, high):  # type: ignore[no-untyped-def]
+def reaches(rule, digits, low, high, need, rest):  # type: ignore[no-untyped-def]
     """Whether some wanted number begins with such whole digits."""
     if high >= ANY_NUMBER:
         return True
-    need = low if low >= 0 else ~low
+    if rule[MULTIPLES] == OTHERS:
+        return reaches_multiple(rule, low, high, need, rest)
+    least = low if low >= 0 else ~low
     most = high if high >= 0 else ~high
     if rule[MULTIPLES] != 0 or high >= 0:
-        return need <= most
-    for size in (most, most - 1, need):
-        if size < 0 or not need <= size <= most:
+        return least <= most
+    for size in (most, most - 1, least):
+        if size < 0 or not least <= size <= most:
             continue
         if low == ~size or size != most or rule[OPEN_HIGH] == 0 or rule[PART_HIGH] > 0:
             return True
@@ -129,10 +133,13 @@ def whole_ends(rule, low, high):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def takes_point(rule, low, high):  # type: ignore[no-untyped-def]
+def takes_point(rule, low, high, need, rest):  # type: ignore[no-untyped-def]
     """Whether a point may follow such whole digits."""
     if rule[POINT] == 0 or low > 0 or low < ~0:
         return False
+    if rule[MULTIPLES] == OTHERS:
+        at_low, at_high = 0 if low == ~0 else FREE, 0 if high == ~0 else FREE
+        return need == 0 and reaches_in_part(rule, at_low, at_high, rule[SCALE], rest)
     passed = high == ~0 and rule[PART_HIGH] == 0 and rule[OPEN_HIGH] != 0
     return rule[MULTIPLES] != 0 or not passed
 
@@ -140,18 +147,18 @@ def takes_point(rule, low, high):  # type: ignore[no-untyped-def]
 @inner(types.void(I64, DIGITS, I64, types.int64, I64))
 def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
     """Read a character as part of a plain decimal."""
-    phase, low, high = at[PLAIN], at[LOW], at[HIGH]
+    phase, low, high, need, rest = at[PLAIN], at[LOW], at[HIGH], at[NEED], at[REST]
     if kind == DOT:
-        if (phase == WHOLE or phase == AFTER_ZERO) and takes_point(rule, low, high):
-            free = rule[MULTIPLES] != 0
-            to[PLAIN] = AFTER_POINT
+        if (phase == WHOLE or phase == AFTER_ZERO) and takes_point(rule, low, high, need, rest):
+            free = rule[MULTIPLES] != 0 and rule[SCALE] == 0
+            to[PLAIN], to[NEED], to[REST] = AFTER_POINT, rule[SCALE], rest
             to[LOW] = 0 if low == ~0 and not free else FREE
             to[HIGH] = 0 if high == ~0 and not free else FREE
         return
     if kind > 9:
         return
     if phase == AFTER_POINT or phase == FRACTION:
-        if rule[MULTIPLES] != 0 and kind > 0:
+        if rule[MULTIPLES] != 0 and need == 0 and kind > 0:
             return
         if low != FREE:
             bound = numba.int64(digits[OF_PART_LOW, low]) if low < rule[PART_LOW] else 0
@@ -165,36 +172,55 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
             high = FREE if kind < bound else min(high + 1, rule[PART_HIGH])
             if high == rule[PART_HIGH] and rule[OPEN_HIGH] != 0:
                 return
-        to[PLAIN], to[LOW], to[HIGH] = FRACTION, low, high
+        if need > 0:
+            need -= 1
+            rest = (rest - kind * power_of_ten(need)) % rule[MODULUS]
+            if not reaches_in_part(rule, low, high, need, rest):
+                return
+            if need == 0:
+                low = high = numba.int64(FREE)
+        to[PLAIN], to[LOW], to[HIGH], to[NEED], to[REST] = FRACTION, low, high, need, rest
     elif phase == START and kind == 0:
         if rule[WHOLE_LOW] > 0:
             return
         high = 0 if rule[WHOLE_HIGH] > 0 else high
-        if whole_ends(rule, low, high) or takes_point(rule, low, high):
+        if whole_ends(rule, low, high) or takes_point(rule, low, high, need, rest):
             to[PLAIN], to[LOW], to[HIGH] = AFTER_ZERO, low, high
     elif phase == START or phase == WHOLE:
         bound = numba.int64(digits[OF_WHOLE_LOW, rule[WHOLE_LOW] - ~low]) if low < ~0 else 0
         low = more_needed(kind, low, bound)
         bound = numba.int64(digits[OF_WHOLE_HIGH, rule[WHOLE_HIGH] - ~high]) if high < ~0 else 0
         high = fewer_allowed(kind, high, bound)
-        if high != PASSED and reaches(rule, digits, low, high):
-            to[PLAIN], to[LOW], to[HIGH] = WHOLE, low, high
+        if rule[MULTIPLES] == OTHERS:
+            need, rest = after_whole_digit(rule, kind, need, rest)
+        if high != PASSED and reaches(rule, digits, low, high, need, rest):
+            to[PLAIN], to[LOW], to[HIGH], to[NEED], to[REST] = WHOLE, low, high, need, rest
 
 
 @inlined
-def has_order(rule, behind, under, places, zeros):  # type: ignore[no-untyped-def]
-    """Whether there is a power of ten that the first of some digits may stand for."""
-    return first_order(rule, behind, places, zeros) <= last_order(rule, under)
+def has_order(rule, digits, over, under, places, zeros, rest):  # type: ignore[no-untyped-def]
+    """Whether some wanted number has such digits, and more of them, for some power of ten.
+
+    If one has, the next power suits the same digits until the upper end is reached: so only the
+    greatest two need a look.
+    """
+    most = rule[FAR_HIGH]
+    if rule[CORE] < 2:
+        return first_order(rule, over == BELOW, places, zeros, rest) <= last_order(rule, under)
+    return lives_at(rule, digits, most, over, under, places, zeros, rest) or lives_at(
+        rule, digits, most - 1, over, under, places, zeros, rest
+    )
 
 
 @inlined
-def first_order(rule, behind, places, zeros):  # type: ignore[no-untyped-def]
-    """The least such power. behind: whether the digits are too small for that of the lower end.
+def first_order(rule, behind, places, zeros, rest):  # type: ignore[no-untyped-def]
+    """The least power of ten that the first of some digits, as they are, may stand for.
 
-    places: how many stand behind the first, the last `zeros` of which are 0.
+    behind: whether they are too small for that of the lower end. places: how many stand behind the
+    first, the last `zeros` of which are 0. rest: see CORE_REST.
     """
     first = rule[FAR_LOW] + (1 if behind else 0)
-    return max(first, places - zeros) if rule[MULTIPLES] != 0 else first
+    return max(first, least_order(rule, places, zeros, rest)) if rule[MULTIPLES] != 0 else first
 
 
 @inlined
@@ -208,6 +234,7 @@ def read_on(at, to):  # type: ignore[no-untyped-def]
     """Go on with the digits of a number in scientific notation as they are."""
     for column in range(TENS, ZEROS + 1):
         to[column] = at[column]
+    to[CORE_REST] = at[CORE_REST]
 
 
 @inlined
@@ -216,15 +243,19 @@ def after_digit(rule, digits, at, digit, to):  # type: ignore[no-untyped-def]
     phase = at[TENS]
     over = compared(at[OVER], digit, digits[OF_LOW], rule[DIGITS_LOW], rule[BEYOND_LOW] != 0)
     under = compared(at[UNDER], digit, digits[OF_HIGH], rule[DIGITS_HIGH], rule[BEYOND_HIGH] != 0)
-    places, zeros = numba.int64(0), numba.int64(0)
+    places, zeros, rest = numba.int64(0), numba.int64(0), numba.int64(0)
     if rule[MULTIPLES] != 0:
         places = at[PLACES] + (1 if phase > S_SMALL else 0)
         zeros = at[ZEROS] + 1 if digit == 0 else numba.int64(0)
-    if not has_order(rule, over == BELOW, under, places, zeros):
+        rest = at[CORE_REST]
+        if rule[CORE] > 1 and digit > 0:
+            rest = after_core_digit(rule, digit, at[ZEROS], rest)
+    if not has_order(rule, digits, over, under, places, zeros, rest):
         return False
     to[TENS] = S_WHOLE if phase == S_START or phase == S_WHOLE else S_FRACTION
     to[ORDER] = at[ORDER] + (1 if phase == S_WHOLE else 0)
     to[OVER], to[UNDER], to[PLACES], to[ZEROS] = over, under, places, zeros
+    to[CORE_REST] = rest
     return True
 
 
@@ -248,7 +279,7 @@ def after_scientific(rule, digits, at, kind, to):  # type: ignore[no-untyped-def
         if kind <= 9:
             after_digit(rule, digits, at, kind, to)
     elif kind == E:
-        first = first_order(rule, at[OVER] != ABOVE, at[PLACES], at[ZEROS])
+        first = first_order(rule, at[OVER] != ABOVE, at[PLACES], at[ZEROS], at[CORE_REST])
         last = last_order(rule, at[UNDER])
         if phase != S_POINT and first <= last:
             to[EXPONENT], to[FIRST], to[LAST] = 0, first - order, last - order
@@ -333,8 +364,8 @@ def ends_plain(rule, at):  # type: ignore[no-untyped-def]
     """Whether a plain decimal may end."""
     phase, low, high = at[PLAIN], at[LOW], at[HIGH]
     if phase == AFTER_ZERO or phase == WHOLE:
-        return whole_ends(rule, low, high)
-    if phase != FRACTION:
+        return at[NEED] == 0 and at[REST] == 0 and whole_ends(rule, low, high)
+    if phase != FRACTION or at[REST] != 0:
         return False
     if low != FREE and (rule[OPEN_LOW] != 0 or low < rule[PART_LOW]):
         return False

@@ -21,7 +21,8 @@ from structgen.jit_ledger import HEAD, Ledger, compile_share, helpers
 
 NAMES = (
     "references", "flags", "tables", "nodes", "contexts", "checklists", "taken", "names", "lists",
-    "spans", "provide", "loops", "changes", "patterns", "capped", "numbers", "number_states",
+    "spans", "provide", "loops", "changes", "patterns", "capped", "number_columns", "number_ends",
+    "multiples", "numbers", "number_states",
     "notes", "blocks", "step", "walk", "beyond", "subtrees", "rows", "below", "outlook", "doors",
     "known", "twins", "saved", "scan", "longer", "apart",
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """In: a language of numbers as it was asked for. Out: its states, which kernels find.
 
-Those are the numbers between two ends, and the integers among them: nearly all that schemas ask
-for. `regex_leaves` finds the states of any other such language from those of its parts.
+Those are the numbers between two ends, and multiples among them: nearly all that schemas ask for.
+`regex_leaves` finds the states of any other such language from those of its parts.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from structgen.automaton.number_exponents import (
     MAX_SHIFT,
     leading,
 )
-from structgen.automaton.number_range import Range, digits_of
+from structgen.automaton.number_range import Range, digits_of, split_off
 from structgen.automaton.numbers import facts_of, is_scientific, sides
 from structgen.automaton.regex import Regex
 from structgen.automaton.regex_positions import TooLargeError, classes_of
 from structgen.automaton.regex_states import TableAutomaton
 from structgen.jit import kernels
 
+MAX_MODULUS = 10**8  # of multiples, as whole numbers of the unit that MAX_SCALE bounds:
+MAX_SCALE = 8  # places behind the point, so that kernels can compute with 64 bits
 _CLASSES = classes_of([None, *READS])
 _KINDS = np.array(["0123456789.e+-".index(chr(x).lower()) for x in _CLASSES.letters], np.int8)
 
@@ -36,7 +38,7 @@ class NumberAutomaton(TableAutomaton):
     def __init__(self, regex: Regex) -> None:
         """Raises TooLargeError for other languages."""
         facts = facts_of(regex)
-        if facts is None or (facts.modulus, facts.scale) not in {(0, 0), (1, 0)}:
+        if facts is None or facts.modulus >= MAX_MODULUS or facts.scale > MAX_SCALE:
             raise TooLargeError
         scientific = is_scientific(facts.spelling)
         found = [_told(rule, scientific=scientific) for rule in sides(facts)]
@@ -70,34 +72,52 @@ class NumberAutomaton(TableAutomaton):
 
 
 def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
-    """The row of `kernels.numbers` for a range, and the digits of its ends.
+    """The row of `kernels.number_columns` for a range, and the digits of its ends.
 
-    Of multiples of 1 the ends are such multiples themselves. Raises TooLargeError.
+    Of multiples the ends are such multiples themselves. Raises TooLargeError.
     """
+    unit = Fraction(rule.modulus, 10**rule.scale)
     low, low_open, high, high_open = rule.low, rule.low_open, rule.high, rule.high_open
-    if rule.modulus:
-        low, low_open = Fraction(rule.least), False
-        high, high_open = (None if high is None else Fraction(rule.greatest)), False
+    if unit:
+        low, low_open = -(-rule.least // rule.modulus) * unit, False
+        high, high_open = (None if high is None else rule.greatest // rule.modulus * unit), False
     some = not rule.empty and (high is None or low <= high)
     whole, part = digits_of(low)
     whole_high, part_high = digits_of(high or Fraction(0))
-    least = max(low, Fraction(1) if rule.modulus else LEAST)
+    least = max(low, unit or LEAST)
     greatest = GREATEST if high is None else min(high, GREATEST)
     opened = (low_open and least == low, high_open and greatest == high)
     far = least < greatest or (least == greatest and not any(opened))
     digits, power = leading(*digits_of(least)) if far else ("", 0)
     digits_high, power_high = leading(*digits_of(greatest)) if far else ("", 0)
-    if rule.modulus and max(len(digits), len(digits_high)) > MAX_FRACTION + 1:
+    if unit and max(len(digits), len(digits_high)) > MAX_FRACTION + 1:
         raise TooLargeError
     numbers = [
         some,
         len(whole), len(part), low_open,
         -1 if high is None else len(whole_high), len(part_high), high_open,
-        rule.modulus, rule.point, scientific and some and far,
+        0 if not unit else 1 if unit == 1 else 2, rule.point, scientific and some and far,
         power, len(digits), power_high, len(digits_high),
         0 if rule.natural else MAX_SHIFT,
         scientific and some and rule.has(0),
         opened[0], not opened[1],
         MAX_FRACTION,
     ]  # fmt: skip
+    numbers += _multiples(rule, low, high, digits, digits_high)
     return numbers, [whole, part, whole_high, part_high, digits, digits_high]
+
+
+def _multiples(
+    rule: Range, low: Fraction, high: Fraction | None, digits: str, digits_high: str
+) -> list[int]:
+    """The last columns of a rule. Raises TooLargeError."""
+    units = [0, 0]
+    if rule.modulus > 1 or rule.scale:
+        units = [int(end * 10**rule.scale) for end in (low, high or Fraction(0))]
+        if max(units) >= 10 ** (MAX_FRACTION + 1):
+            raise TooLargeError
+    tens, core = split_off(rule.modulus, 10) if rule.modulus else (0, 0)
+    far = [
+        int(end[: MAX_FRACTION + 1].ljust(MAX_FRACTION + 1, "0")) for end in (digits, digits_high)
+    ]
+    return [rule.modulus, rule.scale, *units, core, tens - rule.scale, *far]

@@ -129,7 +129,7 @@ def test_numbers_are_read_by_tables(
         minimum=low, maximum=high, multiple_of=[] if multiple is None else [multiple]
     )
     automaton = _begun(regex)
-    assert isinstance(automaton, NumberAutomaton if multiple in {None, 1} else LeavesAutomaton)
+    assert isinstance(automaton, NumberAutomaton)
     for text in NUMBERS:
         value = value_of(text)
         fits = (

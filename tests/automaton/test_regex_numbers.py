@@ -29,6 +29,10 @@ ENDS = st.one_of(
     st.builds(lambda s, k: Fraction(s * 10**k), st.sampled_from((1, -1)), st.integers(0, 14)),
     st.sampled_from((255, 65535, 2**31 - 1, -(2**31), 2**53)).map(Fraction),
 )
+MULTIPLES = st.one_of(
+    st.sampled_from((2, 3, 5, 7, 8, 10, 12, 16, 25, 40, 100, 1000)).map(Fraction),
+    st.sampled_from(("0.1", "0.01", "0.25", "0.5", "1.5", "0.003", "0.07", "2.5")).map(Fraction),
+)
 
 
 def explored(automaton: TableAutomaton) -> bool:
@@ -74,6 +78,7 @@ def compare(regex: Regex) -> bool:
     high=st.none() | ENDS,
     closed=st.tuples(st.booleans(), st.booleans()),
     integer=st.booleans(),
+    multiple=st.none() | MULTIPLES,
     spelling=st.sampled_from(("any", "natural", "decimal", "integer")),
 )
 def test_kernels_find_what_parts_say(
@@ -81,6 +86,7 @@ def test_kernels_find_what_parts_say(
     high: Fraction | None,
     closed: tuple[bool, bool],
     integer: bool,
+    multiple: Fraction | None,
     spelling: Any,
 ) -> None:
     """The automata of a range are the same, whoever finds them."""
@@ -88,27 +94,39 @@ def test_kernels_find_what_parts_say(
         ("minimum" if closed[0] else "exclusive_minimum"): low,
         ("maximum" if closed[1] else "exclusive_maximum"): high,
     }
-    regex = number_language(**ends, integer=integer, spelling=spelling)  # type: ignore[arg-type]
+    multiples = [] if multiple is None else [multiple]
+    regex = number_language(
+        **ends,  # type: ignore[arg-type]
+        integer=integer,
+        multiple_of=multiples,
+        spelling=spelling,
+    )
     if regex is not EMPTY and not regex.plain:
         compare(regex)
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize(
-    ("low", "high", "integer"),
-    [(1, 9, True), (0, 100, True), (-5, 23, True), (Fraction(1, 4), 12, False), (-90, 90, False),
-     (3, 3, True), (Fraction(-7, 2), Fraction(-1, 8), False)],
+    ("low", "high", "multiple"),
+    [(1, 9, 1), (0, 100, 1), (-5, 23, 1), (Fraction(1, 4), 12, None), (-90, 90, None), (3, 3, 1),
+     (Fraction(-7, 2), Fraction(-1, 8), None), (-32, 47, 16), (0, 3, Fraction(1, 4)),
+     (5, 900, 100), (Fraction(1, 10), Fraction(1, 2), Fraction(3, 100))],
 )  # fmt: skip
-def test_some_ranges(low: Fraction, high: Fraction, integer: bool) -> None:
+def test_some_ranges(low: Fraction, high: Fraction, multiple: Fraction | None) -> None:
     """The same of ranges whose automata are small, and as the kernels are written."""
-    assert compare(number_language(minimum=low, maximum=high, integer=integer, spelling="natural"))
+    multiples = [] if multiple is None else [multiple]
+    regex = number_language(
+        minimum=low, maximum=high, multiple_of=multiples, spelling="natural", integer=multiple == 1
+    )
+    assert compare(regex)
 
 
 def test_what_is_left_to_others() -> None:
-    """Multiples other than integers, and integers with more digits than exponents go with."""
+    """What takes more than 64 bits to compute with."""
     for regex in (
-        number_language(multiple_of=[Fraction(2)]),
-        number_language(multiple_of=[Fraction(1, 100)], minimum=0),
+        number_language(multiple_of=[Fraction(10**8 + 1)]),
+        number_language(multiple_of=[Fraction(1, 10**9)], minimum=0),
+        number_language(multiple_of=[Fraction(1, 100)], minimum=10**17),
         number_language(integer=True, minimum=10**20 + 1),
     ):
         with pytest.raises(TooLargeError):
