@@ -21,7 +21,8 @@ from structgen.automaton.regex_nodes import Alt, And, Chars, Literal, Not, Words
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.errors import BudgetError
 
-FEW = 30  # states of a language, looked at one by one to see that it never runs out of words
+FEW = 5  # states of a language, looked at one by one to see that it never runs out of words
+MANY = 30  # looked at one by one where there is no table of them
 MAX_STATES = 1000  # looked at together
 
 
@@ -58,8 +59,9 @@ def endless(language: Regex) -> bool:
         if state in seen or state is ANY:
             continue
         seen.add(state)
-        if len(seen) > FEW:
-            return _goes_on(language)
+        known = _goes_on(language) if len(seen) == FEW else None
+        if known is not None or len(seen) > MANY:
+            return bool(known)
         after = {target for _, target in state.moves()}
         if not after or state.longest < INFINITE:
             return False  # from a state with finitely many words one comes to the last
@@ -67,15 +69,15 @@ def endless(language: Regex) -> bool:
     return True
 
 
-def _goes_on(language: Regex) -> bool:
-    """Whether each state of a language is known to lead on, as its table has it."""
+def _goes_on(language: Regex) -> bool | None:
+    """Whether each state of a language leads on, as its table has it; None where that is large."""
     with contextlib.suppress(TooLargeError, BudgetError):
         table = table_of(language)
         with table.lock:
             table.explore_all(MAX_STATES)
             moves = table.search.moves[: table.made]
             return bool((moves >= 0).any(axis=1).all())
-    return False
+    return None
 
 
 def _without_few(language: Regex) -> Regex:

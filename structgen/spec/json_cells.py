@@ -62,7 +62,12 @@ class Cell:
     @found_once
     def is_empty(self) -> bool:
         """Whether there are none."""
-        word = shortest(self.loose)
+        loose, known = self.loose, max(map(len, self.without), default=-1)
+        if loose is EMPTY or (loose.plain and loose.longest > known):
+            return loose is EMPTY  # to look for a key may take long
+        if not self.without:
+            return loose.is_empty()
+        word = shortest(loose)
         return word is None or (word in self.without and self.keys.is_empty())
 
     def split(self, language: Regex) -> list[Cell]:
