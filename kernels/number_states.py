@@ -10,23 +10,31 @@ from numba import types
 
 from structgen.kernels.flags import inlined, lean
 from structgen.kernels.number_columns import (
+    AFTER_POINT,
     ANY_NUMBER,
     EXPONENT,
+    FREE,
     HIGH,
+    LESS,
     LOW,
     MINUS,
+    MORE,
+    MULTIPLES,
     N_POWER,
     N_START,
     NOUGHT,
     OPEN_LOW,
+    OTHERS,
     PART_LOW,
     PLAIN,
+    POWER,
     S_START,
     SCIENTIFIC,
     SIDE,
     SOME,
     START,
     TENS,
+    WHOLE,
     WHOLE_HIGH,
     WHOLE_LOW,
     WIDTH,
@@ -51,7 +59,7 @@ from structgen.kernels.patterns import (
     queue_from,
     queued,
 )
-from structgen.kernels.tables import U8
+from structgen.kernels.tables import I32, I64, U8
 
 BIAS = 1 << 20  # what is added to each number of a state, so that none is negative
 RULES = types.int64[:, ::1]
@@ -164,3 +172,29 @@ def number_ends(rules, room, states, ends, begin):  # type: ignore[no-untyped-de
         rule = rules[max(at[SIDE], 1) - 1]
         found = ends_plain(rule, at) or ends_exponent(at) or at[NOUGHT] == N_POWER
         ends[i] = 1 if found else 0
+
+
+@inlined
+def free_digits(rule, at):  # type: ignore[no-untyped-def]
+    """How many digits, whichever they are, may surely follow; 255 for any number."""
+    whole = at[PLAIN] == WHOLE and at[LOW] >= 0
+    if whole and at[HIGH] >= ANY_NUMBER:
+        return numba.int64(255)
+    if rule[MULTIPLES] == 0 and at[PLAIN] >= AFTER_POINT and at[LOW] == at[HIGH] == FREE:
+        return numba.int64(255)
+    found = numba.int64(0)
+    if whole and at[HIGH] >= 0 and rule[MULTIPLES] != OTHERS:
+        found = min(at[HIGH], 254)
+    if at[EXPONENT] == 1 and at[POWER] == WHOLE and at[MORE] >= 0 and at[LESS] >= 0:
+        found = max(found, min(at[LESS], 254))
+    return found
+
+
+@lean(types.void(RULES, ROOM, BITS, I32, I64, U8, types.int64))
+def loop_on_digits(rules, room, states, order, loops, often, digits):  # type: ignore[no-untyped-def]
+    """Write down what states order[i] read again and again: `digits`, and how often."""
+    at = room[0]
+    for i in range(order.shape[0]):
+        taken(states[order[i]], at)
+        often[i] = free_digits(rules[max(at[SIDE], 1) - 1], at)
+        loops[i] = digits if often[i] > 0 else 0

@@ -26,7 +26,7 @@ from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_foreign import ForeignAutomaton
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart
-from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, is_span
+from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, Words, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_parts import Met
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
@@ -63,6 +63,14 @@ class PositionAutomaton(TableAutomaton):
         self._follow, self._universal = rows[:count], rows[count + 1 :]
         self._scratch = np.zeros((len(classes.letters), width), np.uint64)
         self._open = isinstance(regex, Concat) and regex.head is ANY  # then nothing is ever fatal
+        self._listed = isinstance(regex, Words)  # then nothing is read again and again
+
+    def explore(self, state: int) -> None:
+        """See `RegexAutomaton.explore`: all states of listed words, as each look has its cost."""
+        if self._listed and not self.known:
+            self.explore_near(MAX_STATES)
+        else:
+            super().explore(state)
 
     def _find(self, state: int, count: int) -> None:
         kernels("patterns").explore(
@@ -82,7 +90,7 @@ class PositionAutomaton(TableAutomaton):
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
         if self._open:
             loops[:], often[:] = -1, 255
-        return self._open
+        return self._open or self._listed
 
 
 class CountedAutomaton(TableAutomaton):

@@ -23,13 +23,15 @@ from structgen.automaton.number_range import Range, digits_of, split_off
 from structgen.automaton.numbers import facts_of, is_scientific, sides
 from structgen.automaton.regex import Regex
 from structgen.automaton.regex_positions import TooLargeError, classes_of
-from structgen.automaton.regex_states import TableAutomaton
+from structgen.automaton.regex_states import Array, Numbers, TableAutomaton
 from structgen.jit import kernels
 
 MAX_MODULUS = 10**8  # of multiples, as whole numbers of the unit that MAX_SCALE bounds:
 MAX_SCALE = 8  # places behind the point, so that kernels can compute with 64 bits
 _CLASSES = classes_of([None, *READS])
 _KINDS = np.array(["0123456789.e+-".index(chr(x).lower()) for x in _CLASSES.letters], np.int8)
+_NO_DIGITS = ~np.bitwise_or.reduce(np.uint64(1) << np.flatnonzero(_KINDS < 10).astype(np.uint64))
+_DIGITS = sum(1 << g for g, need in enumerate(_CLASSES.needs) if not need & _NO_DIGITS)
 
 
 class NumberAutomaton(TableAutomaton):
@@ -69,6 +71,11 @@ class NumberAutomaton(TableAutomaton):
         ends = np.empty(end - begin, np.uint8)
         self._k.number_ends(self._rules, self._room, self.states, ends, begin)
         return ends.astype(np.bool_)
+
+    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
+        given = self._rules, self._room, self.states, order, loops, often
+        self._k.loop_on_digits(*given, _DIGITS)
+        return True
 
 
 def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:

@@ -26,12 +26,15 @@ from structgen.automaton.origins import BEFORE, FREE, UNBOUNDED
 from structgen.automaton.regex import EPSILON, Regex
 from structgen.automaton.regex_automaton import automaton_of
 from structgen.automaton.regex_lengths import LengthAutomaton, apart
+from structgen.automaton.regex_nodes import Words
 from structgen.automaton.regex_states import RegexAutomaton, Unbounded
 from structgen.automaton.tables import foreign, with_room
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering
+
+MANY = 10  # words, for which an automaton takes less than one look at each of their letters
 
 
 class Entered:
@@ -259,7 +262,9 @@ def _language(text: Text) -> Regex | None:
     language = None if place is None else text.vector[place]
     if not isinstance(language, Regex):
         return None
-    return None if len(text.vector) > 1 and (text.narrow or not language.plain) else language
+    if len(text.vector) == 1 or (isinstance(language, Words) and len(language.members()) >= MANY):
+        return language
+    return None if text.narrow or not language.plain else language
 
 
 def _with(text: Text, language: Regex) -> Text:

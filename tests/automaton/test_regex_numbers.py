@@ -63,12 +63,26 @@ def difference(one: TableAutomaton, other: TableAutomaton) -> str | None:
     return None
 
 
+def check_free_digits(automaton: TableAutomaton) -> None:
+    """Check that so many digits may follow each state as it is said, in any order."""
+    digits = [i for i, x in enumerate(automaton.classes.letters.tolist()) if chr(x).isdigit()]
+    moves = automaton.search.moves[: automaton.made][:, digits]
+    some = np.append(moves.min(axis=1) >= 0, False)
+    free = np.zeros(automaton.made + 1, np.int64)  # digits, up to 20; none behind state -1
+    for _ in range(20):
+        free[:-1] = np.where(some[:-1], free[moves].min(axis=1) + 1, 0)
+    order, said = automaton.order[: automaton.known], automaton.often[: automaton.known]
+    assert (np.minimum(said, 20) <= free[order]).all()
+    assert ((automaton.loops[: automaton.known] != 0) == (said > 0)).all()
+
+
 def compare(regex: Regex) -> bool:
     """Check that both ways lead to the same texts; False where there are too many states."""
     one, other = NumberAutomaton(regex), LeavesAutomaton(regex)
     assert np.array_equal(one.classes.letters, other.classes.letters)
     if not (explored(one) and explored(other)):
         return False
+    check_free_digits(one)
     assert difference(one, other) is None
     return True
 
