@@ -73,16 +73,23 @@ class PositionAutomaton(TableAutomaton):
             super().explore(state)
 
     def _find(self, state: int, count: int) -> None:
-        kernels("patterns").explore(
-            self._follow,
-            self.classes.reads,
-            self._universal,
-            self.states,
-            self.search,
-            self._scratch,
-            state,
-            count,
-        )
+        known, now, end = -1, self.known, self.known + count
+        while known < now < end:
+            known = now
+            kernels("patterns").explore(
+                self._follow,
+                self.classes.reads,
+                self._universal,
+                self.states,
+                self.search,
+                self._scratch,
+                state,
+                end - now,
+            )
+            made, now, _ = self.search.sizes.tolist()
+            if now == made:
+                return
+            state = self._next(made)  # walks along words turn to the next word soon
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         return (self.states[begin:end, 0] & np.uint64(1)).astype(np.bool_)

@@ -191,7 +191,7 @@ def intersect(*parts: Regex) -> Regex:
         elif part is not ANY:
             found.add(part)
     if barred:
-        other = alt(*barred)
+        other = alt(*_that_meet(found, barred))
         if other in found or other is ANY or not found.isdisjoint(barred):
             return EMPTY
         opposite = complement(other)
@@ -210,6 +210,26 @@ def intersect(*parts: Regex) -> Regex:
     if longest == 0:
         return EPSILON if all(part.nullable for part in ordered) else EMPTY
     return intern(And, tuple(ordered))
+
+
+def _that_meet(found: set[Regex], barred: list[Regex]) -> list[Regex]:
+    """The alternatives of `barred` that do not plainly begin otherwise than all of `found` do."""
+    begun = max(map(beginning, found), key=len, default="")
+    if not begun:
+        return barred
+    each = [part for body in barred for part in (body.parts if isinstance(body, Alt) else (body,))]
+    return [part for part in each if begun.startswith(beginning(part)[: len(begun)])]
+
+
+def beginning(regex: Regex) -> str:
+    """What all texts plainly begin with."""
+    text = ""
+    while isinstance(regex, Concat):
+        head = text_of(regex.head)
+        if not head:
+            break
+        text, regex = text + head, regex.tail
+    return text + (text_of(regex) or "")
 
 
 def _merge_conjuncts(found: set[Regex]) -> set[Regex]:

@@ -186,18 +186,18 @@ class TableAutomaton(RegexAutomaton):
     def explore_near(self, count: int) -> None:
         """See `RegexAutomaton.explore_near`."""
         while self.known < min(self.made, count):
-            self._go_on(self._next(), count - self.known)
+            self._go_on(self._next(self.made), count - self.known)
 
     def explore_all(self, most: int) -> None:
         """Find the moves of all states. Raises TooLargeError when there are more than `most`."""
         while self.known < self.made <= most:
-            self._go_on(self._next(), most)
+            self._go_on(self._next(self.made), most)
         if self.made > most:
             raise TooLargeError
 
-    def _next(self) -> int:
-        """The first state whose moves are not known."""
-        return int(np.flatnonzero(self.search.queue[: self.made] != 1)[0])
+    def _next(self, made: int) -> int:
+        """The first state, of those that were made, whose moves are not known."""
+        return int((self.search.queue[:made] != 1).argmax())
 
     @abstractmethod
     def _find(self, state: int, count: int) -> None:
