@@ -61,6 +61,7 @@ from structgen.kernels.patterns import (
 )
 from structgen.kernels.tables import I32, I64, U8
 
+MANY = numba.int64(254)  # digits: more are counted as this
 BIAS = 1 << 20  # what is added to each number of a state, so that none is negative
 RULES = types.int64[:, ::1]
 DIGITS = types.uint8[:, :, ::1]
@@ -184,9 +185,9 @@ def free_digits(rule, at):  # type: ignore[no-untyped-def]
         return numba.int64(255)
     found = numba.int64(0)
     if whole and at[HIGH] >= 0 and rule[MULTIPLES] != OTHERS:
-        found = min(at[HIGH], 254)
+        found = min(at[HIGH], MANY)
     if at[EXPONENT] == 1 and at[POWER] == WHOLE and at[MORE] >= 0 and at[LESS] >= 0:
-        found = max(found, min(at[LESS], 254))
+        found = max(found, min(at[LESS], MANY))
     return found
 
 
