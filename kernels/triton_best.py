@@ -154,7 +154,8 @@ def draw_of_best(  # type: ignore[no-untyped-def]
     weights = tl.where(filled, tl.exp(scaled), 0.0)
     tl.store(leads + WEIGHTS + slots, weights)
     tl.debug_barrier()
-    order_listed(leads, tl.minimum(listed, LIMIT))
+    if listed <= LIMIT:  # else what follows is not used
+        order_listed(leads, listed)
     rank = tl.load(leads + RANKS + slots, mask=filled, other=0.0)
     before = tl.load(leads + SUMS + slots, mask=filled, other=0.0)
 

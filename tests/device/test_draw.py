@@ -113,7 +113,7 @@ def case(n: int, size: int, dtype: torch.dtype, spread: float = 3.0) -> tuple[to
 @pytest.mark.parametrize("path", PATHS)
 def test_a_draw_is_that_of_the_sampler(path: str, dtype: torch.dtype) -> None:
     """Token and numbers, for every kind of sampler, with many equal logits in 16 bits."""
-    logits, allowed = case(2 * len(SAMPLERS), 1000, dtype)
+    logits, allowed = case(2 * len(SAMPLERS), 600, dtype)
     uniforms = np.random.default_rng(1).random(2 * len(SAMPLERS))
     undecided = check(path, logits, allowed, SAMPLERS * 2, uniforms)
     assert undecided <= (0 if path == "torch" else 2)  # top-k 300 is beyond the leading groups
@@ -223,7 +223,7 @@ def test_broken_logits_show_in_the_normalizer(path: str) -> None:
     assert not np.isfinite(found[:, sheet.LOG_RAW - sheet.TOKEN]).any()
 
 
-@pytest.mark.parametrize("size", [2000, 9000], ids=["tokens", "groups"])
+@pytest.mark.parametrize("size", [2000, 4500], ids=["tokens", "groups"])
 def test_what_the_kernels_leave_undecided_is_drawn_all_the_same(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
