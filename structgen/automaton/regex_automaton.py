@@ -43,6 +43,7 @@ from structgen.jit import kernels
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
 LOOK_EVERY = 32  # automata that become known between two looks at how many states there are
+MAX_LISTED = 1000  # positions: with so many, states are found that nobody has asked for yet
 MAX_COUNTED = 1500  # states of an expression whose texts' lengths are bounded
 MAX_LENGTHS = 3_000_000  # moves looked at to find out which lengths its texts have
 
@@ -66,8 +67,8 @@ class PositionAutomaton(TableAutomaton):
         self._listed = isinstance(regex, Words)  # then nothing is read again and again
 
     def explore(self, state: int) -> None:
-        """See `RegexAutomaton.explore`: all states of listed words, as each look has its cost."""
-        if self._listed and not self.known:
+        """See `RegexAutomaton.explore`: all states of a few words, as each look has its cost."""
+        if self._listed and not self.known and len(self._follow) <= MAX_LISTED:
             self.explore_near(MAX_STATES)
         else:
             super().explore(state)
@@ -87,7 +88,7 @@ class PositionAutomaton(TableAutomaton):
                 end - now,
             )
             made, now, _ = self.search.sizes.tolist()
-            if now == made:
+            if now == made or len(self._follow) > MAX_LISTED:
                 return
             state = self._next(made)  # walks along words turn to the next word soon
 

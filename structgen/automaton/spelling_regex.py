@@ -34,7 +34,7 @@ from structgen.jit import kernels
 if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering
 
-MANY = 10  # words, for which an automaton takes less than one look at each of their letters
+FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look at each letter
 
 
 class Entered:
@@ -262,7 +262,8 @@ def _language(text: Text) -> Regex | None:
     language = None if place is None else text.vector[place]
     if not isinstance(language, Regex):
         return None
-    if len(text.vector) == 1 or (isinstance(language, Words) and len(language.members()) >= MANY):
+    words = language.high - language.low if isinstance(language, Words) else 0
+    if len(text.vector) == 1 or FEWEST <= words <= MOST:
         return language
     return None if text.narrow or not language.plain else language
 
