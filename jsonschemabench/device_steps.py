@@ -63,7 +63,7 @@ def ways(
     n, vocab_size = logits.shape
     table = device.RowTable(vocab_size, logits.device)
     constraints = [pool] * n
-    uniforms = np.random.default_rng(1).random((len(states), n))
+    numbers = np.random.default_rng(1).random((len(states), n)).tolist()
     temperatures = torch.full((n,), 0.7, device=logits.device)
     chosen = states.tolist()
 
@@ -73,16 +73,16 @@ def ways(
     def drawing(sampler: Sampler) -> Way:
         samplers = [sampler] * n
 
+        def step(i: int) -> device.Draws:
+            return device.draw(logits, masks(i), samplers, numbers[i % len(numbers)])
+
         def launch(i: int) -> torch.Tensor:
-            those, numbers = masks(i), uniforms[i % len(states)].tolist()
-            lines = sheet.write_sheet(samplers, numbers, those.ids, pinned=True)
+            those, drawn_by = masks(i), numbers[i % len(numbers)]
+            lines = sheet.write_sheet(samplers, drawn_by, those.ids, pinned=True)
             triton_path.draw(logits, those, lines)
             return lines
 
-        return Way(
-            lambda i: device.draw(logits, masks(i), samplers, uniforms[i % len(states)].tolist()),
-            launch,
-        )
+        return Way(step, launch)
 
     def both(step: Step) -> Way:
         return Way(step, step)

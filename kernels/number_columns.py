@@ -16,9 +16,7 @@ WIDTH = 20
 SOME = 0  #: whether some number is wanted
 WHOLE_LOW, PART_LOW, OPEN_LOW = 1, 2, 3  #: digits before and after the point; whether excluded
 WHOLE_HIGH, PART_HIGH, OPEN_HIGH = 4, 5, 6  #: the first is -1 where there is no upper end
-MULTIPLES = (
-    7  #: 0, 1 if only multiples of 1 are wanted, OTHERS; then the ends are such, and included
-)
+MULTIPLES = 7  #: 0, 1 for those of 1 alone, or OTHERS; then the ends are such, and included
 POINT = 8  #: whether a fraction may follow
 SCIENTIFIC = 9  #: whether scientific notation may be used
 FAR_LOW, DIGITS_LOW, FAR_HIGH, DIGITS_HIGH = 10, 11, 12, 13  #: power of ten of the first digit, ...
@@ -42,4 +40,4 @@ BELOW, ABOVE = -2, -1  # how digits compare with those of an end
 ANY_NUMBER = 1 << 18  # of digits that may follow
 PASSED = 1 << 19  # an upper end
 DOT, E, PLUS, MINUS = 10, 11, 12, 13  # kinds of characters beside the digits
-OTHERS = 2  # multiples of MODULUS / 10 ** SCALE
+OTHERS = 2  # only multiples of MODULUS / 10 ** SCALE are wanted

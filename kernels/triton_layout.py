@@ -33,9 +33,11 @@ GROUP = tl.constexpr(32)  # tokens, those of a word
 LEADS = tl.constexpr(128)  # groups that `choose` looks into
 LIMIT = tl.constexpr(1024)  # tokens of these groups that it can compare
 STEP = tl.constexpr(256)  # tokens that are compared with all at a time
-BEHIND = tl.constexpr(128 + 5 * 1024)  # leading groups; of tokens the parts that follow
-TOKENS = tl.constexpr(128)
-LOGITS = tl.constexpr(128 + 1024)
-WEIGHTS = tl.constexpr(128 + 2 * 1024)
-RANKS = tl.constexpr(128 + 3 * 1024)  # how many come before, in the order of logits and ids
-SUMS = tl.constexpr(128 + 4 * 1024)  # of the weights of these
+
+# Where the parts begin of what `choose` notes: the leading groups, and of their tokens these.
+TOKENS = tl.constexpr(LEADS.value)
+LOGITS = tl.constexpr(TOKENS.value + LIMIT.value)
+WEIGHTS = tl.constexpr(LOGITS.value + LIMIT.value)
+RANKS = tl.constexpr(WEIGHTS.value + LIMIT.value)  # how many come before, by logits and ids
+SUMS = tl.constexpr(RANKS.value + LIMIT.value)  # of the weights of these
+BEHIND = tl.constexpr(SUMS.value + LIMIT.value)  # all of it

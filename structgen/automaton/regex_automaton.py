@@ -43,7 +43,7 @@ from structgen.jit import kernels
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
 LOOK_EVERY = 32  # automata that become known between two looks at how many states there are
-MAX_LISTED = 1000  # positions: with so many, states are found that nobody has asked for yet
+FEW_POSITIONS = 1000  # up to so many, states are found that nobody has asked for yet
 MAX_COUNTED = 1500  # states of an expression whose texts' lengths are bounded
 MAX_LENGTHS = 3_000_000  # moves looked at to find out which lengths its texts have
 
@@ -65,10 +65,11 @@ class PositionAutomaton(TableAutomaton):
         self._scratch = np.zeros((len(classes.letters), width), np.uint64)
         self._open = isinstance(regex, Concat) and regex.head is ANY  # then nothing is ever fatal
         self._listed = isinstance(regex, Words)  # then nothing is read again and again
+        self._small = count <= FEW_POSITIONS
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: all states of a few words, as each look has its cost."""
-        if self._listed and not self.known and len(self._follow) <= MAX_LISTED:
+        if self._listed and self._small and not self.known:
             self.explore_near(MAX_STATES)
         else:
             super().explore(state)
@@ -88,7 +89,7 @@ class PositionAutomaton(TableAutomaton):
                 end - now,
             )
             made, now, _ = self.search.sizes.tolist()
-            if now == made or len(self._follow) > MAX_LISTED:
+            if now == made or not self._small:
                 return
             state = self._next(made)  # walks along words turn to the next word soon
 

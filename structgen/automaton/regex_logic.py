@@ -214,22 +214,22 @@ def intersect(*parts: Regex) -> Regex:
 
 def _that_meet(found: set[Regex], barred: list[Regex]) -> list[Regex]:
     """The alternatives of `barred` that do not plainly begin otherwise than all of `found` do."""
-    begun = max(map(beginning, found), key=len, default="")
+    begun = max(map(_first_text, found), key=len, default="")
     if not begun:
         return barred
     each = [part for body in barred for part in (body.parts if isinstance(body, Alt) else (body,))]
-    return [part for part in each if begun.startswith(beginning(part)[: len(begun)])]
+    return [part for part in each if begun.startswith(_first_text(part)[: len(begun)])]
 
 
-def beginning(regex: Regex) -> str:
-    """What all texts plainly begin with."""
+def _first_text(regex: Regex) -> str:
+    """What all members plainly begin with."""
     text = ""
     while isinstance(regex, Concat):
         head = text_of(regex.head)
         if not head:
             break
         text, regex = text + head, regex.tail
-    return text + (text_of(regex) or "")
+    return text + text_of(regex)
 
 
 def _merge_conjuncts(found: set[Regex]) -> set[Regex]:

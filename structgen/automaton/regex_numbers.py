@@ -84,6 +84,7 @@ def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
     Of multiples the ends are such multiples themselves. Raises TooLargeError.
     """
     unit = Fraction(rule.modulus, 10**rule.scale)
+    others = unit not in {0, 1}  # multiples of another number
     low, low_open, high, high_open = rule.low, rule.low_open, rule.high, rule.high_open
     if unit:
         low, low_open = -(-rule.least // rule.modulus) * unit, False
@@ -103,28 +104,26 @@ def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
         some,
         len(whole), len(part), low_open,
         -1 if high is None else len(whole_high), len(part_high), high_open,
-        0 if not unit else 1 if unit == 1 else 2, rule.point, scientific and some and far,
+        bool(unit) + others, rule.point, scientific and some and far,
         power, len(digits), power_high, len(digits_high),
         0 if rule.natural else MAX_SHIFT,
         scientific and some and rule.has(0),
         opened[0], not opened[1],
         MAX_FRACTION,
     ]  # fmt: skip
-    numbers += _multiples(rule, low, high, digits, digits_high)
+    units = [int(end * 10**rule.scale) for end in (low, high or Fraction(0))] if others else [0, 0]
+    numbers += _multiples(rule, units, [digits, digits_high])
     return numbers, [whole, part, whole_high, part_high, digits, digits_high]
 
 
-def _multiples(
-    rule: Range, low: Fraction, high: Fraction | None, digits: str, digits_high: str
-) -> list[int]:
-    """The last columns of a rule. Raises TooLargeError."""
-    units = [0, 0]
-    if rule.modulus > 1 or rule.scale:
-        units = [int(end * 10**rule.scale) for end in (low, high or Fraction(0))]
-        if max(units) >= 10 ** (MAX_FRACTION + 1):
-            raise TooLargeError
+def _multiples(rule: Range, units: list[int], digits: list[str]) -> list[int]:
+    """The last columns of a rule, from both ends in its units, and their digits as texts.
+
+    Raises TooLargeError.
+    """
+    size = MAX_FRACTION + 1
+    if max(units) >= 10**size:
+        raise TooLargeError
     tens, core = split_off(rule.modulus, 10) if rule.modulus else (0, 0)
-    far = [
-        int(end[: MAX_FRACTION + 1].ljust(MAX_FRACTION + 1, "0")) for end in (digits, digits_high)
-    ]
+    far = [int(text[:size].ljust(size, "0")) for text in digits]
     return [rule.modulus, rule.scale, *units, core, tens - rule.scale, *far]

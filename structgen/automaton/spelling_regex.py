@@ -256,7 +256,7 @@ def _language(text: Text) -> Regex | None:
     """The expression that a text is in, if nothing else may follow.
 
     Not what is left of several alternatives if that is narrow, or not plain: less of it is read
-    than it takes to begin an automaton.
+    than it takes to begin an automaton, but for words as many as FEWEST to MOST.
     """
     place = only_place(text.vector)
     language = None if place is None else text.vector[place]

@@ -219,10 +219,15 @@ def _copy(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> 
 
 def _parts(count: int, rows: npt.NDArray[Any]) -> list[slice]:
     """A batch cut into parts for as many threads as pay; the first one is for who calls."""
-    threads = min(usable_cores(), THREADS, max(1, rows.size // THREAD_FROM))
+    threads = min(_threads(), max(1, rows.size // THREAD_FROM))
     early = min(count, HEAD_START * count // max(1, rows.size)) if threads > 1 else 0
     cuts = [early * (i > 0) + (count - early) * i // threads for i in range(threads + 1)]
     return [slice(a, b) for a, b in pairwise(cuts)]
+
+
+def _threads() -> int:
+    """How many threads may copy at once, who calls included."""
+    return min(usable_cores(), THREADS)
 
 
 _Done = SimpleQueue[None]
@@ -237,7 +242,7 @@ def _copied_elsewhere(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArr
         with _queue_lock:
             if pid not in _queues:  # a forked child gets threads of its own
                 queue = SimpleQueue[tuple[Any, Any, Any, _Done]]()
-                for _ in range(max(1, min(usable_cores(), THREADS) - 1)):
+                for _ in range(max(1, _threads() - 1)):
                     threading.Thread(target=_serve, args=(queue,), daemon=True).start()
                 _queues.clear()
                 _queues[pid] = queue

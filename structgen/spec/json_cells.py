@@ -62,9 +62,11 @@ class Cell:
     @found_once
     def is_empty(self) -> bool:
         """Whether there are none."""
-        loose, known = self.loose, max(map(len, self.without), default=-1)
-        if loose is EMPTY or (loose.plain and loose.longest > known):
-            return loose is EMPTY  # to look for a key may take long
+        loose = self.loose
+        if loose is EMPTY:
+            return True
+        if loose.plain and loose.longest > max(map(len, self.without), default=-1):
+            return False  # to look for a key may take long
         if not self.without:
             return loose.is_empty()
         word = shortest(loose)

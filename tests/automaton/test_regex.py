@@ -220,6 +220,15 @@ def test_lengths_alone_decide_without_any_walk() -> None:
     assert not intersect(repeat(AB, 0, None), repeat(ANY_CHAR, 10**6, None)).is_empty()
 
 
+def test_what_begins_otherwise_is_not_excluded() -> None:
+    """Of what must not match only that is kept which may begin as the rest does."""
+    tail = repeat(ANY_CHAR, 2)
+    one, apart_from, meets = (concat(literal(text), tail) for text in ("abc_", "abd_", "ab"))
+    assert intersect(one, complement(apart_from)) is one
+    assert intersect(one, complement(alt(apart_from, meets))) is intersect(one, complement(meets))
+    assert intersect(one, complement(concat(literal("abc_x"), tail))) is not one
+
+
 def test_counts_out_of_order_are_refused() -> None:
     """A repetition from five to two is an error, not the empty language."""
     with pytest.raises(SpecError, match="5 and 2"):

@@ -39,6 +39,7 @@ SCHEMAS = [
     {"allOf": [{"pattern": "a"}, {"pattern": "Z"}]},
     {"not": {"pattern": "^a"}},
     {"format": "date"},
+    {"enum": [f"a{i}" for i in range(0, 300, 7)]},
 ]
 TEXTS = [b"", b'"', b'"a', b'"Z,', b'"a a', b'"\xe4', b'"aaaaaa', b'"\\']
 TEXTS += [b'"' + b"a " * n + b"a" for n in (1, 2)] + [b'"' + b"a" * n for n in (9, 20, 30, 47, 250)]
