@@ -1,8 +1,9 @@
 """In: logits, and what `summarize` found of them. Out: a token of those that top-k, top-p keep.
 
 Only the LEADS groups with the largest maxima are looked into, and of these the tokens above all
-that is left out: each is compared with each, which takes fewer steps than to sort them. What would
-be kept beyond them cannot be seen, but it is seen whether there is any: that is UNDECIDED.
+that is left out, at most LIMIT: each is compared with each, which takes fewer steps than to sort
+them. What would be kept beyond them cannot be seen, but it is seen whether there is any: that is
+UNDECIDED.
 """
 
 import triton
@@ -15,9 +16,6 @@ from structgen.kernels.triton_layout import (
     LOG_MIN_P,
     LOGITS,
     PEAKS,
-    RANKS,
-    STEP,
-    SUMS,
     TEMPERATURE,
     TOKENS,
     TOP_K,
@@ -56,8 +54,8 @@ def order_keys(values):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def edge_of_leads(keys):  # type: ignore[no-untyped-def]
-    """The largest key of 16 bits from which on there are more than LEADS keys; 0 where none is.
+def edge_of_leads(keys, most):  # type: ignore[no-untyped-def]
+    """The largest key of 16 bits from which on there are more than `most` keys; 0 where none is.
 
     Two bits at a time: the counts for three of them share one sum.
     """
@@ -70,9 +68,15 @@ def edge_of_leads(keys):  # type: ignore[no-untyped-def]
         reached += tl.where(keys >= trial + 2 * step, 1, 0).to(tl.int64) << 40
         counts = tl.sum(reached, axis=0)
         for place in tl.static_range(0, 60, 20):
-            edge += tl.where(((counts >> place) & 0xFFFFF) > LEADS, step, 0)
+            edge += tl.where(((counts >> place) & 0xFFFFF) > most, step, 0)
         step = step >> 2
     return edge
+
+
+@triton.jit
+def floor_of(edge):  # type: ignore[no-untyped-def]
+    """The largest key whose first 16 bits are `edge`; 0 for 0, which no key has."""
+    return tl.where(edge > 0, (edge.to(tl.uint32) << 16) | 0xFFFF, 0)
 
 
 @triton.jit
@@ -85,8 +89,7 @@ def leading_groups(peaks, GROUPS: tl.constexpr):  # type: ignore[no-untyped-def]
     groups = tl.arange(0, GROUPS)
     tops = tl.load(peaks + groups)
     keys = tl.where(tops > float("-inf"), order_keys(tops.to(tl.float32)), 0)
-    edge = edge_of_leads((keys >> 16).to(tl.int32))
-    floor = tl.where(edge > 0, (edge.to(tl.uint32) << 16) | 0xFFFF, 0)
+    floor = floor_of(edge_of_leads((keys >> 16).to(tl.int32), LEADS))
     leads = keys > floor
     position = tl.cumsum(leads.to(tl.int32), axis=0) - 1
     tl.store(peaks + GROUPS + position, groups.to(tl.float64), mask=leads)
@@ -96,10 +99,11 @@ def leading_groups(peaks, GROUPS: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def list_leading(values, row, leads, count, floor, size):  # type: ignore[no-untyped-def]
+def list_leading(values, row, leads, count, left_out, floor, size):  # type: ignore[no-untyped-def]
     """List the tokens above `floor` in the groups leads[: count], with their logits.
 
-    At most LIMIT are written down. Returns their number.
+    Where they are more than LIMIT, the floor is raised. Returns their number, and as
+    `leading_groups` what is above all others.
     """
     places = tl.arange(0, LEADS * GROUP)
     listed = places // GROUP < count
@@ -107,31 +111,34 @@ def list_leading(values, row, leads, count, floor, size):  # type: ignore[no-unt
     tokens = group * GROUP + places % GROUP
     allowed = allowed_tokens(row, tokens, size) & listed
     logits = tl.load(values + tokens, mask=allowed, other=float("-inf")).to(tl.float32)
-    above = (logits > float("-inf")) & (order_keys(logits) > floor)
+    keys = tl.where(logits > float("-inf"), order_keys(logits), 0)
+    above = keys > floor
+    found = tl.sum(above.to(tl.int32), axis=0)
+    if found > LIMIT:
+        floor = floor_of(edge_of_leads((keys >> 16).to(tl.int32), LIMIT))
+        above = keys > floor
+        found = tl.sum(above.to(tl.int32), axis=0)
+        under = tl.max(tl.where(above, float("-inf"), logits), axis=0)
+        left_out = tl.maximum(left_out, under.to(tl.float64))
     position = tl.cumsum(above.to(tl.int32), axis=0) - 1
-    fits = above & (position < LIMIT)
-    tl.store(leads + TOKENS + position, tokens.to(tl.float64), mask=fits)
-    tl.store(leads + LOGITS + position, logits.to(tl.float64), mask=fits)
+    tl.store(leads + TOKENS + position, tokens.to(tl.float64), mask=above)
+    tl.store(leads + LOGITS + position, logits.to(tl.float64), mask=above)
     tl.debug_barrier()
-    return tl.sum(above.to(tl.int32), axis=0)
+    return found, left_out, floor
 
 
 @triton.jit
-def order_listed(leads, listed):  # type: ignore[no-untyped-def]
-    """Write down the ranks of the listed tokens, and the sums of the weights before them."""
-    for start in range(0, listed, STEP):
-        slots = start + tl.arange(0, STEP)
-        logits = tl.load(leads + LOGITS + slots, mask=slots < listed, other=0.0).to(tl.float32)
-        rank = tl.full((STEP,), 0, tl.int32)
-        before = tl.full((STEP,), 0.0, tl.float64)
-        for other in range(listed):
-            its = tl.load(leads + LOGITS + other).to(tl.float32)
-            ahead = (its > logits) | ((its == logits) & (other < slots))
-            rank += ahead.to(tl.int32)
-            before += tl.where(ahead, tl.load(leads + WEIGHTS + other), 0.0)
-        tl.store(leads + RANKS + slots, rank.to(tl.float64))
-        tl.store(leads + SUMS + slots, before)
-    tl.debug_barrier()
+def what_is_before(leads, listed, logits):  # type: ignore[no-untyped-def]
+    """How many of the listed tokens come before each, and the sum of their weights."""
+    slots = tl.arange(0, LIMIT)
+    rank = tl.full((LIMIT,), 0, tl.int32)
+    before = tl.full((LIMIT,), 0.0, tl.float64)
+    for other in range(listed):
+        its = tl.load(leads + LOGITS + other).to(tl.float32)
+        ahead = (its > logits) | ((its == logits) & (other < slots))
+        rank += ahead.to(tl.int32)
+        before += tl.where(ahead, tl.load(leads + WEIGHTS + other), 0.0)
+    return rank, before
 
 
 @triton.jit
@@ -146,7 +153,7 @@ def draw_of_best(  # type: ignore[no-untyped-def]
     peaks = record + PEAKS * BLOCKS
     leads = peaks + GROUPS
     count, left_out, floor = leading_groups(peaks, GROUPS)
-    listed = list_leading(values, row, leads, count, floor, size)
+    listed, left_out, floor = list_leading(values, row, leads, count, left_out, floor, size)
     slots = tl.arange(0, LIMIT)
     filled = slots < listed
     logits = tl.load(leads + LOGITS + slots, mask=filled, other=float("-inf"))
@@ -154,10 +161,7 @@ def draw_of_best(  # type: ignore[no-untyped-def]
     weights = tl.where(filled, tl.exp(scaled), 0.0)
     tl.store(leads + WEIGHTS + slots, weights)
     tl.debug_barrier()
-    if listed <= LIMIT:  # else what follows is not used
-        order_listed(leads, listed)
-    rank = tl.load(leads + RANKS + slots, mask=filled, other=0.0)
-    before = tl.load(leads + SUMS + slots, mask=filled, other=0.0)
+    rank, before = what_is_before(leads, listed, logits.to(tl.float32))
 
     top_k = tl.load(line + TOP_K)
     top_p = tl.load(line + TOP_P)
@@ -177,4 +181,4 @@ def draw_of_best(  # type: ignore[no-untyped-def]
     wanted = tl.load(line + UNIFORM) * tl.sum(weights, axis=0)
     index = edge_index(weights, wanted, LIMIT)
     token = tl.load(leads + TOKENS + index).to(tl.int32)
-    return tl.where(decided & (listed <= LIMIT), token, UNDECIDED)
+    return tl.where(decided, token, UNDECIDED)

@@ -31,13 +31,10 @@ FIRST = tl.constexpr(6)  # the smallest token with the logit TOP; for greedy row
 PEAKS = tl.constexpr(7)  # of each group the largest allowed logit; for top-k, top-p, min-p
 GROUP = tl.constexpr(32)  # tokens, those of a word
 LEADS = tl.constexpr(128)  # groups that `choose` looks into
-LIMIT = tl.constexpr(1024)  # tokens of these groups that it can compare
-STEP = tl.constexpr(256)  # tokens that are compared with all at a time
+LIMIT = tl.constexpr(512)  # tokens of these groups that it can compare
 
 # Where the parts begin of what `choose` notes: the leading groups, and of their tokens these.
 TOKENS = tl.constexpr(LEADS.value)
 LOGITS = tl.constexpr(TOKENS.value + LIMIT.value)
 WEIGHTS = tl.constexpr(LOGITS.value + LIMIT.value)
-RANKS = tl.constexpr(WEIGHTS.value + LIMIT.value)  # how many come before, by logits and ids
-SUMS = tl.constexpr(RANKS.value + LIMIT.value)  # of the weights of these
-BEHIND = tl.constexpr(SUMS.value + LIMIT.value)  # all of it
+BEHIND = tl.constexpr(WEIGHTS.value + LIMIT.value)  # all of it

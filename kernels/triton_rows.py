@@ -157,7 +157,7 @@ def summarize(  # type: ignore[no-untyped-def]
         else:
             total = tl.sum(tl.exp(kept - top_base)).to(tl.float64)
         scaled = total
-        if temperature > 0.0:
+        if (temperature > 0.0) & (top > float("-inf")):
             scaled = tl.sum(exponentials(kept, top_base, temperature))
 
     summary = records + i * (BLOCKS * (PEAKS + BLOCK // GROUP) + BEHIND)

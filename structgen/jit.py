@@ -89,8 +89,8 @@ def _ledger() -> Ledger | None:
     """What has been compiled of the kernels as they are now; what is stale is removed.
 
     Kernels are compiled into each other across files, while numba looks only at the file of the
-    outermost one; so the ledger begins anew with a digest of all sources. None where nothing is
-    compiled, or nothing can be written.
+    outermost one; so the ledger begins anew with a digest of all sources, except Triton's. None
+    where nothing is compiled, or nothing can be written.
     """
     from numba import config
 
@@ -99,7 +99,8 @@ def _ledger() -> Ledger | None:
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or _SOURCES / "__pycache__")
     digest = hashlib.blake2b(digest_size=HEAD // 2)
     for source in sorted(_SOURCES.glob("*.py")):
-        digest.update(source.read_bytes())
+        if not source.name.startswith("triton_"):
+            digest.update(source.read_bytes())
     names = NAMES + GRAMMAR_NAMES
     try:
         ledger = Ledger(folder / "structgen-kernels", digest.hexdigest(), names)

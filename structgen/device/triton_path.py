@@ -11,8 +11,11 @@ import torch
 
 from structgen.device.table import DeviceMasks
 
-BLOCK = 1024  # logits that one program takes; larger ones need registers that fewer programs get
-FEW = 100  # rows that are drawn from at once, each by a multiprocessor of its own
+BLOCK = 1024  # logits that one program takes
+# What a program of each kernel gets: warps, and registers per thread at most where they can be
+# limited (0: as many as it asks for). Found by trying on an H200; with fewer registers more
+# programs run at once, and with fewer warps less time goes into waiting for each other.
+SHARES = {"apply_rows": (8, 0), "summarize": (2, 56), "choose": (8, 128)}
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 _compiled: dict[Any, Any] = {}  # by name, device and what the arguments are like
 
@@ -41,7 +44,7 @@ def apply(
     """See `structgen.device.apply`."""
     n, width = logits.shape
     ids = masks.ids_there()
-    _launch("apply_rows", (n, -(-width // block)), 8, logits, masks.table, ids,
+    _launch("apply_rows", (n, -(-width // block)), logits, masks.table, ids,
             ids if temperatures is None else temperatures.float(),  # ids: not looked at
             width, logits.stride(0), masks.vocab_size, temperatures is not None, block)  # fmt: skip
 
@@ -59,22 +62,29 @@ def draw(logits: torch.Tensor, masks: DeviceMasks, sheet: torch.Tensor, block: i
     records = torch.empty(size, dtype=torch.float64, device=logits.device)
     given = logits, masks.table, there, records
     stride, vocab_size = logits.stride(0), masks.vocab_size
-    _launch("summarize", (n, blocks), 4, *given, width, stride, vocab_size, block, blocks)
-    warps = 8 if n <= FEW else 4
-    _launch("choose", (n, 1), warps, *given, sheet, stride, vocab_size, block, blocks)
+    _launch("summarize", (n, blocks), *given, width, stride, vocab_size, block, blocks)
+    _launch("choose", (n, 1), *given, sheet, stride, vocab_size, block, blocks)
 
 
-def _launch(name: str, grid: tuple[int, int], warps: int, *arguments: Any) -> None:
+def options(name: str, *, limited: bool) -> dict[str, Any]:
+    """What Triton is asked for when it compiles a kernel; limited: whether registers can be."""
+    warps, registers = SHARES[name]
+    # Fusing products into sums would round otherwise than the other path does.
+    asked = {"num_warps": warps, "enable_fp_fusion": False}
+    return asked | {"maxnreg": registers} if registers and limited else asked
+
+
+def _launch(name: str, grid: tuple[int, int], *arguments: Any) -> None:
     """Run a kernel on the device of its first argument, which need not be the current one."""
     # What Triton compiles for: types, numbers (one or divisible by 16), and whether memory begins
     # at a multiple of 16 bytes. To find that out again takes it longer than all else in a step.
     like = [(a.dtype, a.data_ptr() % 16) if isinstance(a, torch.Tensor) else a for a in arguments]
-    key = name, warps, arguments[0].device, *like
+    key = name, arguments[0].device, *like
     found = _compiled.get(key)
     kernel = (getattr(_kernels(), name) if found is None else found)[*grid, 1]
     with torch.cuda.device_of(arguments[0]):  # type: ignore[no-untyped-call]
         if found is None:
-            # Fusing products into sums would round otherwise than the other path does.
-            _compiled[key] = kernel(*arguments, num_warps=warps, enable_fp_fusion=False)
+            asked = options(name, limited=torch.version.cuda is not None)
+            _compiled[key] = kernel(*arguments, **asked)
         else:
             kernel(*arguments)

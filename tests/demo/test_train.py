@@ -27,32 +27,42 @@ def tokenizer() -> Any:
 
 
 def short_run(folder: Path, seed: int = 0) -> list[dict[str, str]]:
-    """Train the draft shape for three small steps; the rows of its loss.csv."""
+    """Train the draft shape for two small steps; the rows of its loss.csv."""
     settings = Settings(
-        folder, 3, None, draft=True, seed=seed, tokens=1024, tokenizer_from=model_path()
+        folder, 2, None, draft=True, seed=seed, tokens=512, tokenizer_from=model_path()
     )
     train(settings, report=lambda _: None)
     with (folder / "loss.csv").open() as file:
         return list(csv.DictReader(file))
 
 
-def test_a_run_of_given_steps_is_reproducible(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, str]]]:
+    """The folder and the rows of a run."""
+    folder = tmp_path_factory.mktemp("train") / "first"
+    return folder, short_run(folder)
+
+
+def test_a_run_of_given_steps_is_reproducible(
+    first: tuple[Path, list[dict[str, str]]], tmp_path: Path
+) -> None:
     """The same seed gives the same losses and weights, another seed gives others."""
-    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
-    rows = short_run(first)
+    folder, rows = first
+    again, other = (tmp_path / name for name in ("again", "other"))
     repeated = short_run(again)
     for row in (rows[-1], repeated[-1]):
         row.pop("minutes")
     assert rows == repeated
-    weights = [(f / "model.safetensors").read_bytes() for f in (first, again)]
+    weights = [(f / "model.safetensors").read_bytes() for f in (folder, again)]
     assert weights[0] == weights[1]
     assert short_run(other, seed=1)[-1]["loss"] != rows[-1]["loss"]
 
 
-def test_a_run_leaves_a_loadable_model_and_no_state(tmp_path: Path) -> None:
+def test_a_run_leaves_a_loadable_model_and_no_state(
+    first: tuple[Path, list[dict[str, str]]],
+) -> None:
     """After the last step the folder has the five model files and loss.csv."""
-    short_run(tmp_path)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
+    assert sorted(p.name for p in first[0].iterdir()) == [
         "config.json",
         "generation_config.json",
         "loss.csv",

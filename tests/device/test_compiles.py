@@ -16,6 +16,7 @@ import sys
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from structgen.device import triton_path
 from structgen.kernels import triton_rows as k
 
 TYPES = {"table": "*i32", "ids": "*i32", "temperatures": "*fp32", "sheet": "*fp64",
@@ -33,7 +34,7 @@ for logits in ("*fp32", "*bf16", "*fp16"):
         types = {n: "constexpr" if n in constants else TYPES.get(n, logits)
                  for n in kernel.arg_names}
         places = {(kernel.arg_names.index(n),): value for n, value in constants.items()}
-        options = {"num_warps": 8, "enable_fp_fusion": False}
+        options = triton_path.options(kernel.__name__, limited=True)
         found = compile(ASTSource(kernel, types, places), target=target, options=options)
         assert found.asm["cubin"]
         print(kernel.__name__)

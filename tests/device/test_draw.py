@@ -113,9 +113,9 @@ def case(n: int, size: int, dtype: torch.dtype, spread: float = 3.0) -> tuple[to
 @pytest.mark.parametrize("path", PATHS)
 def test_a_draw_is_that_of_the_sampler(path: str, dtype: torch.dtype) -> None:
     """Token and numbers, for every kind of sampler, with many equal logits in 16 bits."""
-    logits, allowed = case(2 * len(SAMPLERS), 600, dtype)
-    uniforms = np.random.default_rng(1).random(2 * len(SAMPLERS))
-    assert check(path, logits, allowed, SAMPLERS * 2, uniforms) == 0
+    logits, allowed = case(len(SAMPLERS), 600, dtype)
+    uniforms = np.random.default_rng(1).random(len(SAMPLERS))
+    assert check(path, logits, allowed, SAMPLERS, uniforms) == 0
 
 
 @pytest.mark.parametrize("size", [1, 31, 255, 256, 257, 700])
@@ -144,10 +144,10 @@ def test_a_vocabulary_of_real_size() -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_batches(path: str) -> None:
-    """256 sequences with different samplers and numbers in one step."""
-    logits, allowed = case(256, 60, torch.bfloat16)
-    samplers = [SAMPLERS[i % (len(SAMPLERS) if i > 240 else 3)] for i in range(256)]
-    assert check(path, logits, allowed, samplers, np.random.default_rng(2).random(256)) == 0
+    """Many sequences with different samplers and numbers in one step."""
+    logits, allowed = case(96, 60, torch.bfloat16)
+    samplers = [SAMPLERS[i % (len(SAMPLERS) if i > 80 else 3)] for i in range(96)]
+    assert check(path, logits, allowed, samplers, np.random.default_rng(2).random(96)) == 0
 
 
 weights = st.lists(st.integers(0, 8), min_size=1, max_size=40).filter(any)
@@ -231,10 +231,10 @@ def test_what_the_kernels_leave_undecided_is_drawn_all_the_same(
     """
     need_kernels()
     used: Any = triton_path.draw
-    logits, allowed = case(5, size, torch.float32, spread=0.1)
+    logits, allowed = case(3, size, torch.float32, spread=0.1)
     allowed[:, :size] |= np.arange(size) < 1100
-    samplers = [Sampler(1.0, None, p) for p in (0.9, 1.0, 0.001, 0.8, 0.99)]
-    uniforms = [0.1, 0.3, 0.5, 0.7, 0.9]
+    samplers = [Sampler(1.0, None, p) for p in (0.9, 1.0, 0.001)]
+    uniforms = [0.1, 0.3, 0.5]
     assert check("triton", logits, allowed, samplers, uniforms) > 0
     monkeypatch.setattr(triton_path, "serves", lambda logits: True)
     monkeypatch.setattr(triton_path, "draw", lambda *given: used(*given, BLOCK))
@@ -242,6 +242,15 @@ def test_what_the_kernels_leave_undecided_is_drawn_all_the_same(
     for i, line in enumerate(zip(*found, strict=True)):
         expected = expected_line(logits[i].double().numpy(), allowed[i], samplers[i], uniforms[i])
         check_line(i, line, expected, exact=True)
+
+
+def test_tokens_next_to_each_other_are_decided_by_the_kernels() -> None:
+    """As those of numbers are in large vocabularies: more are in the leading groups than fit."""
+    need_kernels()
+    logits, allowed = case(3, 1500, torch.float32)
+    allowed[:, :1400] = True
+    samplers = [Sampler(1.0, 50), Sampler(0.7, 300, 0.9), Sampler(1.0, None, 1.0, 0.01)]
+    assert check("triton", logits, allowed, samplers, [0.2, 0.5, 0.8]) == 0
 
 
 def test_drawing_leaves_the_logits_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from random import Random
 from typing import NamedTuple
@@ -49,6 +50,7 @@ def cases(digits: str) -> list[bytes]:
     return ["".join(p).encode() for p in product(*({d, d.upper()} for d in digits))]
 
 
+@cache
 def spellings(letter: str, flags: int) -> list[bytes]:
     """All spellings of a letter, that which the rest is followed by first."""
     if not flags & 1:
@@ -153,6 +155,7 @@ def machine_of(seed: int) -> TwinMachine:
 def pairs(served: Served, root: int, expected: Expected) -> list[tuple[int, Place]]:
     """The states within words with the places that they stand for, their rows compared."""
     found, k = [(root, Place("", b""))], kernels("tables")
+    seen = set(found)
     for q, place in found:
         if not served.tables.filled[q]:
             provided(served, q)
@@ -161,7 +164,8 @@ def pairs(served: Served, root: int, expected: Expected) -> list[tuple[int, Plac
             if isinstance(after, Place):
                 assert target >= 0
                 assert served.tables.within[target, k.KIND]
-                if (target, after) not in found:
+                if (target, after) not in seen:
+                    seen.add((target, after))
                     found.append((target, after))
             else:
                 assert target == after
