@@ -32,7 +32,11 @@ class Classes(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room to work, for all S states that were made: alive, steady: uint64[S], every: uint8[S]."""
+    """What was found of the S states that were made, to find out more.
+
+    alive: uint64[S], bits of the classes that lead on from each, 0 where that is not known; steady:
+    uint64[S], those of `steady_bits`; every: uint8[S], how often these may follow, as `often`.
+    """
 
     alive: npt.NDArray[np.uint64]
     steady: npt.NDArray[np.uint64]
@@ -57,8 +61,7 @@ def bits_of(moves, s, to):  # type: ignore[no-untyped-def]
 def steady_bits(search, alive, s):  # type: ignore[no-untyped-def]
     """Bits of classes that lead on from state `s`, each to where all of these lead on; many if so.
 
-    All that lead on, where there are none. alive: uint64[S], bits of the classes that lead on from
-    each state, 0 where that is not known.
+    All that lead on, where there are none. alive: see `Work`.
     """
     most = 0
     wanted = numba.uint64(0)
@@ -82,22 +85,21 @@ def steady_bits(search, alive, s):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def reach(search, steady, often):  # type: ignore[no-untyped-def]
-    """How many characters of its `steady` classes may follow each state, in any order.
+def reach(search, steady, often, begin):  # type: ignore[no-untyped-def]
+    """How many characters of its `steady` classes may follow states order[begin:], in any order.
 
-    steady: uint64[S], bits of classes that lead on from each state; often: uint8[S], written for
-    the states whose moves are known: 255 for any number. What is less is found from 255 downwards;
-    where that takes too long, nothing is.
+    often: uint8[S], 255 for any number; it is known of those before. What is less is found from 255
+    downwards; where that takes too long, nothing is.
     """
     changed = True
     rounds = 0
     known = search.sizes[KNOWN]
-    for i in range(known):
+    for i in range(begin, known):
         often[search.order[i]] = 255
     while changed and rounds < 300:
         changed = False
         rounds += 1
-        for back in range(known):
+        for back in range(known - begin):
             s = search.order[known - 1 - back]
             least = 255
             for k in range(search.moves.shape[1]):
@@ -112,27 +114,28 @@ def reach(search, steady, often):  # type: ignore[no-untyped-def]
                 often[s] = found
                 changed = True
     if changed:
-        for i in range(known):
+        for i in range(begin, known):
             often[search.order[i]] = 0
 
 
 @inlined
-def loop_on(search, classes, work, out):  # type: ignore[no-untyped-def]
-    """Find what the states whose moves are known read again and again: `loops` and `often`.
+def loop_on(search, classes, work, out, made, known, begin):  # type: ignore[no-untyped-def]
+    """Find what states order[begin:] read again and again: `loops` and `often`.
 
-    Either what leads back to the state, or what leads on from it while that goes well. Of those
-    that were known before more is found as what lies behind becomes known.
+    Either what leads back to the state, or what leads on from it while that goes well. Of states
+    that were known before more is found as what lies behind becomes known. States up to `made` were
+    made before, and of the first `known` that are known it has been found what is alive.
     """
-    for s in range(search.sizes[MADE]):
+    for s in range(made, search.sizes[MADE]):
         work.alive[s] = work.steady[s] = 0
-    for i in range(search.sizes[KNOWN]):
+    for i in range(known, search.sizes[KNOWN]):
         s = search.order[i]
         work.alive[s] = bits_of(search.moves, s, numba.int64(-1))
-    for i in range(search.sizes[KNOWN]):
+    for i in range(begin, search.sizes[KNOWN]):
         s = search.order[i]
         work.steady[s] = steady_bits(search, work.alive, s)
-    reach(search, work.steady, work.every)
-    for i in range(search.sizes[KNOWN]):
+    reach(search, work.steady, work.every, begin)
+    for i in range(begin, search.sizes[KNOWN]):
         s = numba.int64(search.order[i])
         bits = bits_of(search.moves, s, s)
         often = numba.int64(255)
@@ -175,9 +178,10 @@ def note(search, classes, work, out, told):  # type: ignore[no-untyped-def]
     """Write down in `out` what has been found, of which there is room for all; `ends` is known.
 
     told: int64[4], how many states were made before, and known; whether each character is in a
-    class; whether it is to be found out what the states read again and again.
+    class; from which place in `order` on it is to be found out what states read again and again, or
+    -1.
     """
-    made, known, total, loops = told[0], told[1], told[2], told[3]
+    made, known, total, begin = told[0], told[1], told[2], told[3]
     for s in range(made, search.sizes[MADE]):
         out.came[s, 0] = search.came[s, 0]
         out.came[s, 1] = classes.letters[search.came[s, 1]]
@@ -190,8 +194,8 @@ def note(search, classes, work, out, told):  # type: ignore[no-untyped-def]
             for k in range(search.moves.shape[1]):
                 stays = stays and search.moves[s, k] == s
             out.endless[s] = stays
-    if loops:
-        loop_on(search, classes, work, out)
+    if begin >= 0:
+        loop_on(search, classes, work, out, made, known, begin)
 
 
 @lean(types.void(EXPLORED, GRID, I64, *[types.int64] * 2))

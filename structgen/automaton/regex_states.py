@@ -18,6 +18,7 @@ from structgen.jit import kernels
 
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 512
+LOOK_AGAIN = 1.25  # times as many states known: then all are looked at again
 
 Array = npt.NDArray[Any]
 Numbers = Array | Sequence[Any]
@@ -154,6 +155,10 @@ class TableAutomaton(RegexAutomaton):
             queue=np.zeros(1, np.uint8),
             sizes=np.array([1, 0, 0], np.int64),
         )
+        self._work = kernels("notes").Work(
+            alive=np.zeros(1, np.uint64), steady=np.zeros(1, np.uint64), every=np.zeros(1, np.uint8)
+        )
+        self._looked = 0  # how many states were known when all were looked at for loops
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""
@@ -217,13 +222,24 @@ class TableAutomaton(RegexAutomaton):
         self._make_room(now, done, (done - known) * len(self.classes.low))
         self.ends[made:now] = self._endings(made, now)
         order = self.search.order[known:done]
-        loops = not self._knows_loops(order, self.loops[known:done], self.often[known:done])
-        room = now if loops else 0
-        bits = np.empty((2, room), np.uint64)
-        work = k.Work(alive=bits[0], steady=bits[1], every=np.empty(room, np.uint8))
-        told = np.array([made, known, self.classes.total, loops], np.int64)
-        k.note(self.search, self._given, work, self.explored(), told)
+        begin = -1
+        if not self._knows_loops(order, self.loops[known:done], self.often[known:done]):
+            begin = self._unlooked(known, done)
+        told = np.array([made, known, self.classes.total, begin], np.int64)
+        k.note(self.search, self._given, self._work, self.explored(), told)
         self.made, self.known = now, done
+
+    def _unlooked(self, known: int, done: int) -> int:
+        """From which of the `done` states that are known now on to look for loops.
+
+        To look at all of them again pays only where many are new.
+        """
+        if len(self._work.every) < len(self.states):
+            self._work = type(self._work)(*(with_room(x, len(self.states)) for x in self._work))
+        if done < LOOK_AGAIN * self._looked:
+            return known
+        self._looked = done
+        return 0
 
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
         """Write down what states read again and again and how often, if that is known already."""
