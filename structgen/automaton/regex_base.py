@@ -65,13 +65,14 @@ class Regex:
     `nullable`: does the empty string belong? `id`: a small int, never used twice in a process.
     `shortest`, `longest`: bounds on the length of members in characters (`longest` may be
     `INFINITE`); exact when `plain`, which says that no intersection, complement or foreign leaf
-    occurs inside. `dense`: non-empty, and each length within the bounds occurs. `witness`: some
-    member is at most that long; `INFINITE` when none is known.
+    occurs inside. `pace`: of so many neighbouring lengths within the bounds one occurs, and both
+    bounds do; `INFINITE` when that is not known. `witness`: some member is at most that long;
+    `INFINITE` when none is known.
     """
 
     __slots__ = (
         "__weakref__", "_distance", "_live", "_moves", "_steps",
-        "dense", "id", "longest", "nullable", "plain", "shortest", "witness",
+        "id", "longest", "nullable", "pace", "plain", "shortest", "witness",
     )  # fmt: skip
 
     derive: ClassVar[Callable[[Any], Iterable[tuple[CharSet, Regex]]]]  # set by module `regex`
@@ -80,7 +81,7 @@ class Regex:
     shortest: int
     longest: int
     plain: bool
-    dense: bool
+    pace: int
     witness: int
     _live: bool | None
     _distance: int
@@ -94,14 +95,14 @@ class Regex:
         longest: int,
         *,
         plain: bool = True,
-        dense: bool = False,
+        pace: int = INFINITE,
     ) -> None:
         self.id = next(_ids)
         self.nullable = nullable
         self.shortest = shortest
         self.longest = longest
         self.plain = plain
-        self.dense = dense
+        self.pace = pace
         self.witness = 0 if nullable else shortest if plain else INFINITE
         self._live = True if plain or nullable else None
         self._distance = -1
@@ -185,7 +186,7 @@ class _Nothing(Regex):
     __slots__ = ()
 
     def __init__(self, *, nullable: bool) -> None:
-        self._describe(nullable, 0, 0, dense=nullable)
+        self._describe(nullable, 0, 0, pace=1 if nullable else INFINITE)
         self._live = nullable
         self.witness = 0 if nullable else INFINITE
 

@@ -56,7 +56,7 @@ class Chars(Regex):
 
     def __init__(self, chars: CharSet) -> None:
         self.chars = chars
-        self._describe(False, 1, 1, dense=True)
+        self._describe(False, 1, 1, pace=1)
 
 
 class Literal(Regex):
@@ -66,7 +66,7 @@ class Literal(Regex):
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._describe(False, len(text), len(text), dense=True)
+        self._describe(False, len(text), len(text), pace=1)
 
 
 class WordTable:
@@ -95,7 +95,8 @@ class Words(Regex):
     def __init__(self, table: WordTable, low: int, high: int, depth: int) -> None:
         self.table, self.low, self.high, self.depth = table, low, high, depth
         lengths = table.lengths[low:high]
-        self._describe(lengths[0] == depth, min(lengths) - depth, max(lengths) - depth)
+        few, most = min(lengths), max(lengths)
+        self._describe(lengths[0] == depth, few - depth, most - depth, pace=max(most - few, 1))
 
     def members(self) -> list[str]:
         """All words of this language, sorted."""
@@ -158,7 +159,7 @@ class Concat(Regex):
             head.shortest + tail.shortest,
             min(head.longest + tail.longest, INFINITE),
             plain=head.plain and tail.plain,
-            dense=head.dense and tail.dense,
+            pace=max(head.pace, tail.pace),
         )
         self.witness = min(head.witness + tail.witness, INFINITE)
 
@@ -200,17 +201,16 @@ class Repeat(Regex):
 
     def __init__(self, body: Regex, low: int, high: int) -> None:
         self.body, self.low, self.high = body, low, high
-        shortest, longest = body.shortest, body.longest
-        gapless = body.dense and (
-            (low == high or max(low, 1) * (longest - shortest) >= shortest - 1)
-            and (low > 0 or shortest <= 1)
-        )
+        shortest, longest, pace = body.shortest, body.longest, body.pace
+        if low < high:
+            gap = shortest - max(low, 1) * (longest - shortest)
+            pace = max(pace, gap, 0 if low else shortest)
         self._describe(
             low == 0 or body.nullable,
             low * shortest,
             min(high * longest, INFINITE),
             plain=body.plain,
-            dense=gapless,
+            pace=pace,
         )
         if low > 0 and not body.nullable:
             self.witness = min(low * body.witness, INFINITE)
@@ -233,13 +233,13 @@ class Alt(Regex):
         self.parts = parts
         bounds = sorted((part.shortest, part.longest) for part in parts)
         longest = bounds[0][1]
-        dense = all(part.dense for part in parts)
+        pace = max(part.pace for part in parts)
         for low, high in bounds:
-            dense = dense and low <= longest + 1
+            pace = max(pace, low - longest)
             longest = max(longest, high)
         nullable = any(part.nullable for part in parts)
         plain = all(part.plain for part in parts)
-        self._describe(nullable, bounds[0][0], longest, plain=plain, dense=dense)
+        self._describe(nullable, bounds[0][0], longest, plain=plain, pace=pace)
         self.witness = min(part.witness for part in parts)
 
     def verdict(self) -> bool | None:  # noqa: D102
@@ -268,8 +268,11 @@ class And(Regex):
         self._describe(nullable, shortest, longest, plain=False)
         if len(parts) == 2 and is_span(parts[0]) != is_span(parts[1]):
             span, other = parts if is_span(parts[0]) else parts[::-1]
-            if other.dense:
-                self._live = shortest <= longest
+            if shortest > longest:
+                self._live = False
+            elif other.pace < INFINITE and longest - shortest + 1 >= other.pace:
+                self._live = True
+                self.witness = shortest + other.pace - 1
             elif other.shortest >= span.shortest and other.witness <= span.longest:
                 self._live = True
                 self.witness = other.witness

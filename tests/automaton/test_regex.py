@@ -155,16 +155,20 @@ def test_the_shortest_member_is_a_shortest_and_first(pair: Pair) -> None:
 
 @given(PAIRS)
 def test_length_bounds_hold(pair: Pair) -> None:
-    """Bounds on lengths hold, `dense` leaves no gap, a `witness` exists."""
+    """Bounds on lengths hold, no gap is wider than `pace`, a `witness` exists."""
     lengths = {len(text) for text in pair.members}
     assert all(pair.regex.shortest <= n <= pair.regex.longest for n in lengths)
     if pair.regex.witness < INFINITE:
         least = min_length(pair.regex)
         assert least is not None
         assert least <= pair.regex.witness
-    if pair.regex.dense:
-        for n in range(pair.regex.shortest, min(pair.regex.longest, 12) + 1):
-            assert not intersect(pair.regex, repeat(ANY_CHAR, n, n)).is_empty()
+    regex, pace = pair.regex, pair.regex.pace
+    if pace < INFINITE:
+        for n in range(regex.shortest, min(regex.longest, 12) - pace + 2):
+            one_by_one = [intersect(regex, repeat(ANY_CHAR, k, k)) for k in range(n, n + pace)]
+            assert not all(one.is_empty() for one in one_by_one)
+            window = intersect(regex, repeat(ANY_CHAR, n, n + pace - 1))
+            assert window.verdict() or window.plain
 
 
 @given(PAIRS, PAIRS, PAIRS)
