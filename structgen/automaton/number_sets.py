@@ -5,7 +5,12 @@ Unions need no function of their own: `regex.alt` is right for these languages a
 
 from __future__ import annotations
 
-from structgen.automaton.number_digits import Decimal
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from structgen.automaton.number_digits import Decimal as DecimalState
 from structgen.automaton.number_exponents import Scientific
 from structgen.automaton.number_range import Range
 from structgen.automaton.numbers import (
@@ -61,6 +66,31 @@ def number_complement(language: Regex) -> Regex:
         return EMPTY if language is JSON_NUMBER else JSON_NUMBER
     widened = _widened(language)
     return intersect(spelled(_strictness(widened)), complement(widened))
+
+
+def is_endless(language: Regex) -> bool:
+    """Whether it is plain that infinitely many values have texts in a language."""
+    facts = facts_of(language)
+    if facts is None:
+        return False
+    low, _, high, _ = facts.ends
+    return low is None or high is None or (not facts.modulus and low < high)
+
+
+def multiples(language: Regex) -> Iterator[Decimal] | None:
+    """The values of a language, ascending, if it is that of the multiples between two ends."""
+    facts = facts_of(language)
+    if facts is None or not facts.modulus:
+        return None
+    low, low_open, high, high_open = facts.ends
+    if low is None or high is None:
+        return None
+    step = Fraction(facts.modulus, 10**facts.scale)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    first += low_open and first * step == low
+    last -= high_open and last * step == high
+    places = range(first, last + 1)
+    return (Decimal(f"{place * facts.modulus}E-{facts.scale}") for place in places)
 
 
 def _is_spelling(node: Regex) -> bool:
@@ -120,4 +150,4 @@ def _rule_of(node: Regex) -> Range | None:
     state = node.state if isinstance(node, Leaf) else None
     if isinstance(state, Scientific):
         return state.rule.rule
-    return state.rule if isinstance(state, Decimal) else None
+    return state.rule if isinstance(state, DecimalState) else None

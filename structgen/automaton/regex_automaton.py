@@ -23,7 +23,7 @@ from structgen.automaton.regex import ANY, INFINITE, Regex
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
-from structgen.automaton.regex_foreign import ForeignAutomaton
+from structgen.automaton.regex_foreign import ForeignAutomaton, Within
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart
 from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, Words, is_span
@@ -105,7 +105,7 @@ class PositionAutomaton(TableAutomaton):
 class CountedAutomaton(TableAutomaton):
     """States as those of another expression, with the number of characters that were read."""
 
-    def __init__(self, base: PositionAutomaton, low: int, high: int, *, ends: bool) -> None:
+    def __init__(self, base: TableAutomaton, low: int, high: int, *, ends: bool) -> None:
         """Texts of `base` with `low` to `high` characters. Raises TooLargeError."""
         most = high if high < INFINITE else -1
         base.explore_all(MAX_COUNTED)
@@ -269,10 +269,15 @@ def _bounded(regex: Regex) -> RegexAutomaton:
     rest, span = found
     _, low, high = counted(span)
     base = automaton_of(rest)
-    if isinstance(base, PositionAutomaton):
+    capped = low == 0 and high < INFINITE
+    if isinstance(rest, Leaf) and isinstance(base, ForeignAutomaton) and capped:
+        return ForeignAutomaton(Within(rest.state, high))
+    if not isinstance(base, TableAutomaton):
+        raise TooLargeError
+    if isinstance(base, PositionAutomaton) or not capped:
         with base.lock, contextlib.suppress(TooLargeError):
             return CountedAutomaton(base, low, high, ends=regex.nullable)
-    if low or high == INFINITE or not isinstance(base, TableAutomaton):
+    if not capped:
         raise TooLargeError
     return CappedAutomaton(base, high, ends=regex.nullable)
 

@@ -3,16 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.charset import CharSet, Ranges
+from structgen.automaton.regex_base import INFINITE
 from structgen.automaton.regex_build import leaf
 from structgen.automaton.regex_nodes import LeafState
 from structgen.automaton.regex_search import live
 from structgen.automaton.regex_states import Numbers, SteppedAutomaton
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A state of a foreign automaton of whose texts at most `most` characters may follow."""
+
+    state: Any
+    most: int
+
+    @property
+    def nullable(self) -> bool:
+        """As the state itself."""
+        return bool(self.state.nullable)
+
+    @property
+    def witness(self) -> int:
+        """As the state itself."""
+        return int(getattr(self.state, "witness", INFINITE))
+
+    @property
+    def live(self) -> bool:
+        """Whether a text is known that is short enough."""
+        return self.nullable or (self.witness <= self.most and getattr(self.state, "live", False))
+
+    @property
+    def again(self) -> tuple[CharSet, int] | None:
+        """As the state itself, while so many may follow, if a text may end behind each of them."""
+        found = self.state.again if getattr(self.state, "may_end", False) else None
+        return None if found is None else (found[0], min(found[1], self.most))
+
+    def moves(self) -> list[tuple[CharSet, Within]]:
+        """Those of the state; what they lead to may be a dead end."""
+        if not self.most:
+            return []
+        return [(chars, Within(after, self.most - 1)) for chars, after in self.state.moves()]
+
 
 MOST = 254  # characters of which it matters how many may follow
 

@@ -22,8 +22,9 @@ class LeafState(Protocol):
     it is known to accept something, and then `witness`, the length of something that it accepts.
     `reads`: disjoint sets of characters, if each move of it and of all states behind it is a union
     of these, and all these states are live. `again`: characters of which any may follow in any
-    order, and how many of them. `base` and `own`: a state with the same moves, except for those of
-    certain characters, and these; None for characters that do not follow.
+    order, and how many of them; `may_end`, whether the text may end behind each. `base` and `own`:
+    a state with the same moves, except for those of certain characters, and these; None for
+    characters that do not follow.
     """
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.numbers import equal_to, to_fraction
 from structgen.automaton.regex import Regex, alt, words
-from structgen.spec.json_exprs import FALSE
+from structgen.spec.json_exprs import FALSE, OneOf
 from structgen.spec.json_nodes import ArrayAlt, Group, Node, ObjectAlt
 from structgen.spec.json_values import Value, value_of
 
@@ -63,6 +63,8 @@ def listed(schema: dict[str, Any], draft: int) -> frozenset[Value] | None:
 
 def is_listing(value: Any) -> bool:
     """Whether `enum` or `const` say all that a subschema says."""
+    if isinstance(value, OneOf):
+        return True
     if not isinstance(value, dict):
         return False
     says = value.keys() - ANNOTATIONS

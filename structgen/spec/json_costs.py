@@ -89,7 +89,8 @@ class Costs:
             self._arrays[ANY_ARRAY] = free._array(ANY_ARRAY)
         self._some_objects: dict[Node, list[ObjectPlan]] = {}
         self._some_arrays: dict[Node, list[ArrayPlan]] = {}
-        self._domains: dict[tuple[Expr, int], list[Value] | None] = {}
+        #: all values of an expression, None if they are at least as many as the number beside
+        self._domains: dict[Expr, tuple[int, list[Value] | None]] = {}
         self._many: dict[Node, bool] = {}
         self._looked_at: set[Node] = set()  # nodes of which it is being seen whether something fits
         self._listing: set[Expr] = set()  # expressions whose values are being listed
@@ -162,14 +163,15 @@ class Costs:
         """
         if expr in self._listing:
             return None
-        key = (expr, wanted)
-        if key not in self._domains:
+        asked, found = self._domains.get(expr, (0, None))
+        if found is None and wanted > asked:
             self._listing.add(expr)
             try:
-                self._domains[key] = distinct_values(self, expr, wanted)
+                found = distinct_values(self, expr, wanted)
             finally:
                 self._listing.discard(expr)
-        return self._domains[key]
+            self._domains[expr] = wanted, found
+        return found if found is not None and len(found) < wanted else None
 
     def has_many(self, node: Node) -> bool:
         """Whether infinitely many values plainly fit a node."""

@@ -10,8 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from structgen.automaton.number_sets import number_complement, number_intersection
-from structgen.automaton.numbers import JSON_NUMBER, equal_to, to_fraction
+from structgen.automaton.number_sets import (
+    is_endless,
+    multiples,
+    number_complement,
+    number_intersection,
+)
+from structgen.automaton.numbers import equal_to, to_fraction
 from structgen.automaton.regex import (
     EMPTY,
     complement,
@@ -20,10 +25,12 @@ from structgen.automaton.regex import (
     words,
 )
 from structgen.automaton.regex_endless import is_infinite
+from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
-from structgen.spec.json_exprs import Expr, conjoin
+from structgen.spec.json_constants import is_listing
+from structgen.spec.json_exprs import Expr, allowed, conjoin
 from structgen.spec.json_nodes import Node
-from structgen.spec.json_values import Boolean, Value, data_of, scalar, value_of
+from structgen.spec.json_values import Boolean, Members, Value, data_of, scalar, value_of
 
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
@@ -38,8 +45,12 @@ def distinct_values(costs: Costs, expr: Expr, wanted: int) -> list[Value] | None
             f"more than {MAX_VALUES} different items are asked for",
             hint="lower minItems, or give the items more room",
         )
-    if costs.has_many(costs.node_of(expr)):
+    node = costs.node_of(expr)
+    if costs.has_many(node):
         return None
+    constants = _constants(expr, node)
+    if constants is not None:
+        return constants if len(constants) < wanted else None
     found: list[Value] = []
     for value in _values(costs, expr):
         found.append(value)
@@ -55,7 +66,7 @@ def has_many(costs: Costs, node: Node, within: frozenset[Node] = frozenset()) ->
     """
     if costs.of_node(node) is None:
         return False
-    if node in within or node.number is JSON_NUMBER or is_infinite(node.string):
+    if node in within or is_endless(node.number) or is_infinite(node.string):
         return True
     inside = within | {node}
 
@@ -66,6 +77,28 @@ def has_many(costs: Costs, node: Node, within: frozenset[Node] = frozenset()) ->
     return any(a.has_many(many) for a in arrays) or any(o.has_many(many) for o in objects)
 
 
+def _constants(expr: Expr, node: Node) -> list[Value] | None:
+    """All values that fit, if constants say that and none is an array or object."""
+    for atom in expr:
+        if not atom.denied and (atom.allowed is None or not is_listing(atom.value)):
+            return None
+    values = allowed(expr)
+    if values is None or any(isinstance(value, tuple | Members) for value in values):
+        return None
+    return [value for value in values if _fits(node, value)]
+
+
+def _fits(node: Node, value: Value) -> bool:
+    """Whether a scalar that constants allow has a text."""
+    if value is None:
+        return node.null
+    if isinstance(value, Boolean):
+        return node.true if value.value else node.false
+    if isinstance(value, str):
+        return node.string is not EMPTY and is_spellable(value)
+    return node.number is not EMPTY
+
+
 def _values(costs: Costs, expr: Expr) -> Iterator[Value]:
     node = costs.node_of(expr)
     if node.null:
@@ -73,7 +106,10 @@ def _values(costs: Costs, expr: Expr) -> Iterator[Value]:
     for literal in (False, True):
         if node.true if literal else node.false:
             yield Boolean(literal)
-    number = node.number
+    number, listed = node.number, multiples(node.number)
+    if listed is not None:
+        yield from map(value_of, listed)
+        number = EMPTY
     while (text := shortest(number)) is not None:
         value = scalar(text.encode())
         yield value

@@ -6,7 +6,7 @@ An expression names what a child must fit without expanding it, so recursive sch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.spec.json_values import Value
 
@@ -37,6 +37,12 @@ class Atom:
 
 Expr = tuple[Atom, ...]  # all must hold; left to right as the document has them, no duplicates
 TRUE: Expr = ()
+
+
+class OneOf(NamedTuple):
+    """JSON values of which a child must equal one (from `enum`, `const`, or items read)."""
+
+    values: tuple[Any, ...]
 
 
 class Refused:

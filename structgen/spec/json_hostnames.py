@@ -47,6 +47,7 @@ class _Label:
     room: int = MAX_LABEL
     begun: str = ""
     live: ClassVar[bool] = True
+    may_end: ClassVar[bool] = True
 
     @property
     def nullable(self) -> bool:

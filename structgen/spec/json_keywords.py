@@ -22,7 +22,7 @@ from structgen.spec.json_array_keywords import array, contains, unique_items
 from structgen.spec.json_clauses import clauses_of
 from structgen.spec.json_constants import constants
 from structgen.spec.json_exprs import FALSE, TRUE, Atom
-from structgen.spec.json_logic import disjoint
+from structgen.spec.json_logic import overlapping
 from structgen.spec.json_nodes import (
     ANYTHING,
     Clause,
@@ -115,15 +115,10 @@ def any_of(s: Subschema) -> None:
 def one_of(s: Subschema) -> None:
     """Exactly one: each branch together with the opposites of those that it may overlap with."""
     nodes = [s.node(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
-    overlapping = [
-        [x for x in nodes if x is not node and not disjoint(node, x, s.schemas.peek)]
-        + [x for j, x in enumerate(nodes) if x is node and j != i]
-        for i, node in enumerate(nodes)
-    ]
     cases = []
-    for node, others in zip(nodes, overlapping, strict=True):
+    for node, others in zip(nodes, overlapping(nodes, s.schemas.peek), strict=True):
         for other in others:
-            node = both(node, s.opposite(other, "oneOf"), s.at("oneOf"))
+            node = both(node, s.opposite(nodes[other], "oneOf"), s.at("oneOf"))
         cases.append(node)
     s.require(either(cases, s.at("oneOf")))
 

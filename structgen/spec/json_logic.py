@@ -7,13 +7,15 @@ of the duals, and the complement of a union their conjunction (De Morgan).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import combinations, islice
+from typing import Any
 
 from structgen.automaton.number_sets import number_complement, number_intersection
 from structgen.automaton.regex import (
     ANY,
+    EMPTY,
     Regex,
     alt,
     complement,
@@ -21,7 +23,7 @@ from structgen.automaton.regex import (
     matches,
     words,
 )
-from structgen.spec.json_exprs import FALSE, TRUE, Expr, conjoin, contradictory
+from structgen.spec.json_exprs import FALSE, TRUE, Expr, allowed, conjoin, contradictory
 from structgen.spec.json_nodes import (
     ANYTHING,
     NOTHING,
@@ -138,6 +140,37 @@ def _not_group(group: Group, negate: Negate) -> Iterator[Literal]:
 # -- plain exclusion ----------------------------------------------------------------------------
 
 Peek = Callable[[Expr], Node | None]  # the node of an expression, None while it is being made
+
+
+def overlapping(nodes: Sequence[Node], peek: Peek) -> list[list[int]]:
+    """For each of some nodes, the places of the others that it may have a value in common with."""
+    found: list[list[int]] = [[] for _ in nodes]
+    if _are_tagged(nodes):
+        return found
+    for i, j in combinations(range(len(nodes)), 2):
+        if nodes[i] is nodes[j] or not disjoint(nodes[i], nodes[j], peek):
+            found[i].append(j)
+            found[j].append(i)
+    return found
+
+
+def _are_tagged(nodes: Sequence[Node]) -> bool:
+    """Whether some key that objects of each node must have has constants of its own in each."""
+    objects = [node.objects[0] for node in nodes if len(node.objects) == 1]
+    if len(objects) < max(2, len(nodes)) or any(map(_has_more, nodes)):
+        return False
+    for key in objects[0].required:
+        tags: list[Any] = [allowed(object_child(o, key)) for o in objects if key in o.required]
+        whole = len(tags) == len(nodes) and None not in tags
+        if whole and sum(map(len, tags)) == len(frozenset().union(*tags)):
+            return True
+    return False
+
+
+def _has_more(node: Node) -> bool:
+    """Whether anything but an object may fit."""
+    scalars = node.number is not EMPTY or node.string is not EMPTY
+    return bool(node.null or node.true or node.false or scalars or node.arrays)
 
 
 def disjoint(a: Node, b: Node, peek: Peek, depth: int = MAX_DEPTH) -> bool:

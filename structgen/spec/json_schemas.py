@@ -24,7 +24,7 @@ from structgen.errors import (
 from structgen.spec import json_keywords, json_plain
 from structgen.spec.json_constants import constants, is_listing, listed, plain_text
 from structgen.spec.json_costs import Costs
-from structgen.spec.json_exprs import FALSE, TRUE, Atom, Children, Expr, Refused
+from structgen.spec.json_exprs import FALSE, TRUE, Atom, Children, Expr, OneOf, Refused
 from structgen.spec.json_free import free_costs
 from structgen.spec.json_logic import negated
 from structgen.spec.json_nodes import ANYTHING, NOTHING, Node, both, children_of, either
@@ -268,7 +268,7 @@ class Schemas:
         if opposite is None:
             opposite = Atom(Negation(expr), expr[0].location)
             opposite.opposite = expr[0]
-            if isinstance(expr[0].value, OneOf) or is_listing(expr[0].value):
+            if is_listing(expr[0].value):
                 opposite.denied = expr[0].allowed or frozenset()
             if key is not None:
                 self._plain[key] = opposite
@@ -377,12 +377,6 @@ def _mentions(schema: Any) -> bool:
             elif isinstance(value, list):
                 todo.append(value)
     return False
-
-
-class OneOf(NamedTuple):
-    """JSON values of which a child must equal one (from `enum`, `const`, or items read)."""
-
-    values: tuple[Any, ...]
 
 
 class Negation(NamedTuple):

@@ -13,9 +13,9 @@ from typing import Any
 from structgen.automaton.regex import EMPTY
 from structgen.errors import StructgenError
 from structgen.spec.json_cases import Cases, Members, Side, tightest
-from structgen.spec.json_exprs import Expr, allowed
+from structgen.spec.json_exprs import Expr, OneOf, allowed
 from structgen.spec.json_nodes import Node
-from structgen.spec.json_schemas import Negation, OneOf, Schemas
+from structgen.spec.json_schemas import Negation, Schemas
 from structgen.spec.json_values import value_of
 
 MAX_SHOWN = 12  # keys, values or phrases listed in a message
