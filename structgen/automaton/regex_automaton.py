@@ -19,14 +19,14 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.regex import ANY, INFINITE, Regex
+from structgen.automaton.regex import ANY, INFINITE, Regex, repeat
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_foreign import ForeignAutomaton, Within
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart
-from structgen.automaton.regex_nodes import And, Concat, Leaf, Not, Words, is_span
+from structgen.automaton.regex_nodes import And, Chars, Concat, Leaf, Not, Repeat, Words, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_parts import Met
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
@@ -252,13 +252,21 @@ def table_of(regex: Regex) -> TableAutomaton:
 def _begun(regex: Regex) -> RegexAutomaton:
     if is_span(regex):
         return LengthAutomaton(regex)
-    ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton,)
+    ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton, _repeated)
     if not regex.plain:
         ways = (_bounded, NumberAutomaton, LeavesAutomaton, _of_blocks)
     for way in ways:
         with contextlib.suppress(TooLargeError):
             return way(regex)
     return ForeignAutomaton(regex.state) if isinstance(regex, Leaf) else DerivedAutomaton(regex)
+
+
+def _repeated(regex: Regex) -> RegexAutomaton:
+    """The states of characters of one kind, by how many have been read. Raises TooLargeError."""
+    if not (isinstance(regex, Repeat) and isinstance(regex.body, Chars)):
+        raise TooLargeError
+    base = PositionAutomaton(repeat(regex.body, 0))
+    return CountedAutomaton(base, regex.low, regex.high, ends=regex.nullable)
 
 
 def _bounded(regex: Regex) -> RegexAutomaton:

@@ -194,12 +194,13 @@ def foreign() -> ArtifactError:
 
 
 def with_states(t: Any, count: int) -> Any:
-    """Tables with room for so many lexer states."""
+    """Tables with room for so many lexer states; kernels take what `filled` has room for."""
     if count <= len(t.filled):
         return t
+    filled = with_room(t.filled, count)
     t = t._replace(
-        rows=_larger_rows(t, count),
-        filled=with_room(t.filled, count),
+        rows=_larger_rows(t, len(filled)),
+        filled=filled,
         accept=with_room(t.accept, count, -1),
         recorded=with_room(t.recorded, count),
         guard=with_room(t.guard, count, -1),
@@ -216,7 +217,7 @@ def _larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
     found: npt.NDArray[np.int32] = tables.rows
     if count <= len(found):
         return found
-    rows = paged(max(2 * count, ROWS), 256)
+    rows = paged(max(count, ROWS), 256)
     filled = np.flatnonzero(tables.filled)  # nobody reads the others before they are written
     rows[filled] = tables.rows[filled]
     return rows

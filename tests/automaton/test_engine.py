@@ -15,6 +15,7 @@ import structgen as sg
 from structgen.automaton import lexer_paths
 from structgen.automaton.engine import Engine
 from structgen.automaton.lexer_paths import ends
+from structgen.automaton.tables import ROWS, with_states
 from structgen.errors import BudgetError
 from structgen.spec.json_plans import ObjectPlan
 from tests.oracle import json_decider, texts_over
@@ -267,3 +268,14 @@ def test_a_completion_compares_keys_with_the_colons_behind_them() -> None:
     engine = engine_of(schema)
     at, _ = engine.run(engine.start, b'{"":"y","x":1,')
     assert engine.completions().shortest(at) == b'"x!":1}'
+
+
+def test_all_tables_have_room_for_as_many_states() -> None:
+    """Kernels take the states for which `filled` has room without asking, so all must have that."""
+    tables = engine_of({"type": "string"}).tables
+    for count in (ROWS // 2 + 1, ROWS // 2 + ROWS // 4, ROWS - 5, ROWS + 9, 2 * ROWS):
+        tables = with_states(tables, count)
+        room = len(tables.filled)
+        assert room >= count
+        for name in ("rows", "accept", "recorded", "guard", "within"):
+            assert len(getattr(tables, name)) >= room, (count, name)
