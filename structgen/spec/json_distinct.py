@@ -14,7 +14,7 @@ from structgen.automaton.regex_endless import endless, members
 from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
 from structgen.once import found_once
-from structgen.spec.json_domains import matched
+from structgen.spec.json_domains import MAX_VALUES, matched
 from structgen.spec.json_exprs import Expr, conjoin
 from structgen.spec.json_items import Items, ItemsPlan
 from structgen.spec.json_nodes import ArrayAlt, Node
@@ -35,6 +35,7 @@ class UniquePlan(ItemsPlan):
     def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
         super().__init__(alt_, costs)
         self._met: dict[Value, int] = {}  # arrays and objects, numbered as they were met
+        self._finishes: dict[Items, bool] = {}
 
     def notes(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.notes`."""
@@ -107,9 +108,29 @@ class UniquePlan(ItemsPlan):
             easy = self._plenty or (at.apart and self._only_texts)
             kept = at.values if easy else at.values | self._reserved(after)
             take = Take(self._without(child, kept), after)
-            if self._plenty or self.offers(take):
+            if self._plenty or (self._leaves(child, kept, take) and self._may_finish(after)):
                 found.append(take)
         return found
+
+    def _leaves(self, child: Expr, kept: frozenset[Value], take: Take) -> bool:
+        """Whether some value fits `child` that is none of those `kept`; `take` says the same."""
+        if len(kept) >= MAX_VALUES:
+            return self._costs.of(take.child) is not None
+        values = self._costs.domain(child, len(kept) + 1)
+        return values is None or not kept.issuperset(values)
+
+    def _may_finish(self, at: Items) -> bool:
+        """Whether `rest` is one, without finding the cheapest values."""
+        if at not in self._finishes:
+            self._finishes[at] = self._is_possible(at) and (
+                bool(at.values) or self.rest(at) is not None
+            )
+        return self._finishes[at]
+
+    def _is_possible(self, at: Items) -> bool:
+        """Whether there are enough values for the items still to come."""
+        simple = not at.values and all(len(found) < 2 for found in self._sequences(at))
+        return simple or any(_fit(domains, at.values) for domains in self._domains(at))
 
     def _without(self, child: Expr, values: frozenset[Value]) -> Expr:
         """What an item must fit that is none of `values`.
@@ -134,8 +155,7 @@ class UniquePlan(ItemsPlan):
     def rest(self, at: Items) -> int | None:
         """See `ItemsPlan.rest`."""
         if at not in self._known:
-            simple = not at.values and all(len(found) < 2 for found in self._sequences(at))
-            possible = simple or any(_fit(domains, at.values) for domains in self._domains(at))
+            possible = self._is_possible(at)
             self._known[at] = self.search(at, self._costs.of) if possible else None
         return self._known[at]
 
