@@ -209,6 +209,10 @@ class Kept:
                 self._look_at = len(self._found) + LOOK_EVERY
         return found
 
+    def holds(self, regex: Regex) -> bool:
+        """Whether the automaton of an expression stays."""
+        return regex in self._held
+
     def hold(self, regex: Regex) -> RegexAutomaton:
         """The same, which stays, whatever others come."""
         return self._held.setdefault(regex, self.of(regex))
@@ -221,6 +225,11 @@ os.register_at_fork(after_in_child=_kept.forget)
 def automaton_of(regex: Regex) -> RegexAutomaton | None:
     """The states of an expression; None where nothing may follow, or anything."""
     return None if regex.longest == 0 or regex is ANY else _kept.of(regex)
+
+
+def is_held(regex: Regex) -> bool:
+    """Whether the automaton of an expression was prepared."""
+    return _kept.holds(regex)
 
 
 def prepare(regex: Regex, count: int, text: str) -> None:

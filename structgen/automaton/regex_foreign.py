@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from structgen.automaton.charset import CharSet, Ranges
 from structgen.automaton.regex_base import INFINITE
-from structgen.automaton.regex_build import leaf
-from structgen.automaton.regex_nodes import LeafState
+from structgen.automaton.regex_build import leaf, repeat
+from structgen.automaton.regex_logic import intersect
+from structgen.automaton.regex_nodes import ANY_CHAR, LeafState
 from structgen.automaton.regex_search import live
 from structgen.automaton.regex_states import Numbers, SteppedAutomaton
 
@@ -30,14 +31,12 @@ class Within:
         return bool(self.state.nullable)
 
     @property
-    def witness(self) -> int:
-        """As the state itself."""
-        return int(getattr(self.state, "witness", INFINITE))
-
-    @property
     def live(self) -> bool:
-        """Whether a text is known that is short enough."""
-        return self.nullable or (self.witness <= self.most and getattr(self.state, "live", False))
+        """Whether a text follows that is short enough."""
+        known = getattr(self.state, "live", False)
+        if self.nullable or (known and getattr(self.state, "witness", INFINITE) <= self.most):
+            return True
+        return live(intersect(leaf(self.state), repeat(ANY_CHAR, 0, self.most)))
 
     @property
     def again(self) -> tuple[CharSet, int] | None:
@@ -46,10 +45,11 @@ class Within:
         return None if found is None else (found[0], min(found[1], self.most))
 
     def moves(self) -> list[tuple[CharSet, Within]]:
-        """Those of the state; what they lead to may be a dead end."""
+        """Those of the state that lead to a text that is short enough."""
         if not self.most:
             return []
-        return [(chars, Within(after, self.most - 1)) for chars, after in self.state.moves()]
+        found = ((chars, Within(after, self.most - 1)) for chars, after in self.state.moves())
+        return [(chars, after) for chars, after in found if after.live]
 
 
 MOST = 254  # characters of which it matters how many may follow

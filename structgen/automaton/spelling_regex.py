@@ -24,7 +24,7 @@ from structgen.automaton.lexer import (
 )
 from structgen.automaton.origins import BEFORE, FREE, UNBOUNDED
 from structgen.automaton.regex import EPSILON, Regex
-from structgen.automaton.regex_automaton import automaton_of
+from structgen.automaton.regex_automaton import automaton_of, is_held
 from structgen.automaton.regex_lengths import LengthAutomaton, apart
 from structgen.automaton.regex_nodes import Words
 from structgen.automaton.regex_states import RegexAutomaton, Unbounded
@@ -181,7 +181,7 @@ def loop_on_all(numbers: Numbering, q: int, *, quoted: bool) -> None:
 
 def enter(numbers: Numbering, q: int, text: Text) -> bool:
     """Number what lexer state `q` leads to; False if it is no text in one expression."""
-    language = _language(text)
+    language = _worth_entering(text)
     if language is None:
         return False
     automaton = automaton_of(language)
@@ -253,17 +253,24 @@ def unbounded_form(state: LexState) -> LexState:
 
 
 def _language(text: Text) -> Regex | None:
-    """The expression that a text is in, if nothing else may follow.
-
-    Not what is left of several alternatives if that is narrow, or not plain: less of it is read
-    than it takes to begin an automaton, but for words as many as FEWEST to MOST.
-    """
+    """The expression that a text is in, if nothing else may follow."""
     place = only_place(text.vector)
     language = None if place is None else text.vector[place]
-    if not isinstance(language, Regex):
+    return language if isinstance(language, Regex) else None
+
+
+def _worth_entering(text: Text) -> Regex | None:
+    """The expression that a text is in, if its states are found sooner by an automaton.
+
+    Not what is left of several alternatives if that is narrow, or not plain: less of it is read
+    than it takes to begin an automaton, but for words as many as FEWEST to MOST, and for formats,
+    whose automata are there.
+    """
+    language = _language(text)
+    if language is None:
         return None
     words = language.high - language.low if isinstance(language, Words) else 0
-    if len(text.vector) == 1 or FEWEST <= words <= MOST:
+    if len(text.vector) == 1 or FEWEST <= words <= MOST or is_held(language):
         return language
     return None if text.narrow or not language.plain else language
 
