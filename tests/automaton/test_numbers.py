@@ -24,7 +24,12 @@ from structgen.automaton.number_digits import Decimal as Digits
 from structgen.automaton.number_digits import State
 from structgen.automaton.number_exponents import MAX_SHIFT, Scientific
 from structgen.automaton.number_range import Range
-from structgen.automaton.number_sets import number_complement, number_intersection
+from structgen.automaton.number_sets import (
+    is_endless,
+    multiples,
+    number_complement,
+    number_intersection,
+)
 from structgen.automaton.numbers import (
     JSON_NUMBER,
     MAX_DIGITS,
@@ -798,3 +803,33 @@ def test_most_ranges_are_plainly_met() -> None:
         Range(natural=True),
     ):
         assert not rule.is_plainly_met
+
+
+@given(
+    st.integers(-30, 30),
+    st.integers(-30, 30),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([Fraction(1), Fraction(3), Fraction(1, 4), Fraction(5, 2)]),
+)
+def test_multiples_between_two_ends_are_listed(
+    low: int, high: int, above: bool, below: bool, step: Fraction
+) -> None:
+    """All of them in order; without one of the ends, or without multiples, there is no end."""
+    ends: dict[str, Any] = {
+        "exclusive_minimum" if above else "minimum": Fraction(low, 4),
+        "exclusive_maximum" if below else "maximum": Fraction(high, 4),
+    }
+    wanted = [
+        Fraction(n, 4)
+        for n in range(low + above, high - below + 1)
+        if (Fraction(n, 4) / step).denominator == 1
+    ]
+    language = number_language(multiple_of=[step], **ends)
+    listed = multiples(language)
+    assert [*map(Fraction, listed or ())] == wanted
+    assert (listed is None) == (not wanted)
+    assert not is_endless(language)
+    for name, end in ends.items():
+        assert is_endless(number_language(multiple_of=[step], **{name: end}))
+    assert is_endless(number_language(**ends)) == (low < high)

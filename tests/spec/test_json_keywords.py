@@ -58,6 +58,10 @@ SCHEMAS: list[Any] = [
     {"anyOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"},
     {"anyOf": [{"minItems": 2}, {"items": {"type": "array"}}]},
     {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+    {"oneOf": [{"type": "object", "required": ["a"], "properties": {"a": {"enum": [tag]}}}
+               for tag in (1, "1", True)]},
+    {"oneOf": [{"type": "object", "required": ["a"], "properties": {"a": {"enum": tags}}}
+               for tags in ([1, 2], [1.0, 3], ["a"])]},
     {"oneOf": [{"properties": {"a": {"enum": [1]}}, "required": ["a"], "type": "object"},
                {"properties": {"a": {"enum": ["x"]}}, "required": ["a"], "type": "object"}]},
     {"$ref": "#/definitions/x", "definitions": {"x": {"type": "integer"}}},

@@ -74,6 +74,18 @@ MORE: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+HALVES = {"type": "number", "multipleOf": 0.5, "exclusiveMinimum": 0, "maximum": 1}
+SCARCE: list[dict[str, Any]] = [  # as few values as items, or hardly more
+    {"type": "array", "uniqueItems": True, "items": HALVES, "minItems": 2},
+    {"type": "array", "uniqueItems": True, "items": HALVES | {"not": {"const": 1}}, "minItems": 1},
+    {"type": "array", "uniqueItems": True, "items": {"enum": [0, 1, "a", "b"]}, "minItems": 3},
+    {"type": "array", "uniqueItems": True, "minItems": 4, "maxItems": 4,
+     "items": {"type": "integer", "minimum": 0, "maximum": 4}},
+    {"type": "array", "uniqueItems": True, "minItems": 2, "prefixItems": [{"const": 1}],
+     "items": {"enum": [1, "a"]}},
+]  # fmt: skip
+
+
 def schemas() -> Iterator[dict[str, Any]]:
     """Arrays of each kind of item, each with some more conditions, and inside of others."""
     for i, item in enumerate(ITEMS):
@@ -82,6 +94,7 @@ def schemas() -> Iterator[dict[str, Any]]:
         yield array
         yield {"type": "object", "properties": {"a": more, "b": array}, "required": ["a"]}
     yield from KEYS
+    yield from SCARCE
     yield from ({"type": "array", "not": {"uniqueItems": True}, "items": i} for i in ({}, PAIR))
 
 
