@@ -221,8 +221,16 @@ def _that_meet(found: set[Regex], barred: list[Regex]) -> list[Regex]:
     return [part for part in each if begun.startswith(_first_text(part)[: len(begun)])]
 
 
+def begin_apart(one: Regex, other: Regex) -> bool:
+    """Whether members of two languages plainly begin with different texts, so none is in both."""
+    first, second = _first_text(one), _first_text(other)
+    return not (first.startswith(second) or second.startswith(first))
+
+
 def _first_text(regex: Regex) -> str:
     """What all members plainly begin with."""
+    if isinstance(regex, And):
+        return max(map(_first_text, regex.parts), key=len)
     text = ""
     while isinstance(regex, Concat):
         head = text_of(regex.head)

@@ -11,6 +11,7 @@ from typing import Any
 
 from structgen.automaton.regex import EMPTY, Regex, complement, intersect, shortest, words
 from structgen.automaton.regex_endless import is_infinite
+from structgen.automaton.regex_logic import begin_apart
 from structgen.errors import BudgetError
 from structgen.once import found_once
 from structgen.spec.json_exprs import Expr, conjoin
@@ -85,6 +86,9 @@ class Cell:
         for pattern, child in group.patterns:
             halves: list[tuple[Cell, list[Expr]]] = []
             for part, found in parts:
+                if begin_apart(part.loose, pattern):
+                    halves.append((part, found))
+                    continue
                 for half, more in ((pattern, [child]), (complement(pattern), [])):
                     new = Cell(intersect(part.loose, half), self.child, self.without)
                     halves += [] if new.is_empty else [(new, [*found, *more])]

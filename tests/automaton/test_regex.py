@@ -38,6 +38,7 @@ from structgen.automaton.regex import (
     shortest,
     words,
 )
+from structgen.automaton.regex_logic import begin_apart
 from structgen.errors import BudgetError, SpecError
 
 LONGEST = 5
@@ -169,6 +170,15 @@ def test_length_bounds_hold(pair: Pair) -> None:
             assert not all(one.is_empty() for one in one_by_one)
             window = intersect(regex, repeat(ANY_CHAR, n, n + pace - 1))
             assert window.verdict() or window.plain
+
+
+@given(PAIRS, PAIRS)
+def test_what_begins_apart_has_nothing_in_common(p: Pair, q: Pair) -> None:
+    """As `a1.*` and `a2.*`; what says that is right about intersections, too."""
+    one, other = concat(literal("a1"), p.regex), concat(literal("a2"), q.regex)
+    assert begin_apart(one, other) or EMPTY in {one, other}
+    if begin_apart(p.regex, q.regex):
+        assert intersect(p.regex, q.regex).is_empty()
 
 
 @given(PAIRS, PAIRS, PAIRS)
