@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.automaton.automaton import DEAD, Bytes
 from structgen.automaton.lexer import LexState
@@ -23,7 +23,21 @@ if TYPE_CHECKING:
 MAX_FOUND = 1 << 16  # completions remembered
 MAX_TRIED = 10_000  # texts that come twice, tried before one that does not
 TIMES, SPARE = 4, 10_000  # a completion has fewer lexemes than so many times its bytes, and these
+ASTRAY = 60  # bytes beyond TIMES those expected, after which that was too little
+MAX_SEEN = 5_000  # places that are looked at then
 ENDED = -2  # the pair after the end of the text
+
+
+class Way(NamedTuple):
+    """An end of a lexeme: the pair behind it, and bytes at least until the end of the text."""
+
+    size: int
+    path: bytes
+    after: int
+
+
+def _size(way: Way) -> int:
+    return way.size
 
 
 class Completions:
@@ -53,36 +67,64 @@ class Completions:
     def _search(self, pair: int) -> bytes:
         """A shortest text from `pair` to where the text may end.
 
-        Tables from a forged file may lead round in circles, or ever deeper: BudgetError then.
+        What the machine says must follow may be too little. Where that leads ever further, all ways
+        are looked at, those that seem shortest first. Tables from a forged file may lead round in
+        circles, or ever deeper: BudgetError then.
         """
-        out = b""
-        lexemes, most = 0, SPARE
+        out, at, lexemes, most, longest = b"", pair, 0, SPARE, SPARE
         while lexemes <= most:
-            best: tuple[int, bytes, int] | None = None
-            floor, exact = self._floor(pair & 0xFFFFFFFF), self._exact(pair)
-            for first in self._words(pair) or self._endings(pair >> 32):
-                ending = first
-                if best is not None and best[0] <= max(exact, len(ending.path) + floor):
-                    break
-                if ending.label is None:
-                    continue
-                after = self._after(pair, ending)
-                if after == DEAD:
-                    ending, after = self._another(pair, ending)
-                if after == DEAD:
-                    continue
-                cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
-                if best is None or len(ending.path) + cost < best[0]:
-                    best = (len(ending.path) + cost, ending.path, after)
+            best = min(self._ways(at), key=_size, default=None)
             if best is None:
                 break
-            out += best[1]
-            if best[2] == ENDED:
-                return out
-            most = most if lexemes else SPARE + TIMES * best[0]
+            if not lexemes:
+                most, longest = SPARE + TIMES * best.size, ASTRAY + TIMES * best.size
             lexemes += 1
-            pair = best[2]
+            out, at = out + best.path, best.after
+            if at == ENDED:
+                return out
+            if len(out) > longest:
+                found = self._best_first(pair)
+                if found is not None:
+                    return found
+                longest = most
         raise BudgetError("no way to end the text was found")
+
+    def _best_first(self, pair: int) -> bytes | None:
+        """`_search` by all ways at once (A*, Hart, Nilsson and Raphael 1968); None if it is far."""
+        ties = itertools.count()
+        heap = [(0, next(ties), b"", pair)]
+        seen: set[int] = set()
+        while heap and len(seen) < MAX_SEEN:
+            _, _, out, at = heapq.heappop(heap)
+            if at == ENDED:
+                return out
+            if at in seen:
+                continue
+            seen.add(at)
+            for size, path, after in self._ways(at):
+                heapq.heappush(heap, (len(out) + size, next(ties), out + path, after))
+        return None
+
+    def _ways(self, pair: int) -> list[Way]:
+        """The ways in which the current lexeme can end, as far as one of them may be the best."""
+        found: list[Way] = []
+        best: int | None = None
+        floor, exact = self._floor(pair & 0xFFFFFFFF), self._exact(pair)
+        for first in self._words(pair) or self._endings(pair >> 32):
+            ending = first
+            if best is not None and best <= max(exact, len(ending.path) + floor):
+                break
+            if ending.label is None:
+                continue
+            after = self._after(pair, ending)
+            if after == DEAD:
+                ending, after = self._another(pair, ending)
+            if after == DEAD:
+                continue
+            cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
+            found.append(Way(len(ending.path) + cost, ending.path, after))
+            best = found[-1].size if best is None else min(best, found[-1].size)
+        return found
 
     def _exact(self, pair: int) -> int:
         """Fewest bytes to the end at the start of a frame's lexeme, else 0."""

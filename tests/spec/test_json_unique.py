@@ -257,3 +257,13 @@ def test_values_are_compared_however_they_are_spelled(items: list[str], fits: bo
         constraint = sg.compile(spec, BYTES)
         state = constraint.advance_bytes(constraint.start, text.encode())
         assert constraint.is_accepting(state) == fits, text
+
+
+@pytest.mark.parametrize("prefix", [b"[", b"[[", b"[[0", b"[[0,", b'[{"a":[1', b"[1"])
+def test_a_completion_ends_where_two_items_must_be_equal(prefix: bytes) -> None:
+    """The array within, that may become the twin, is not written on and on."""
+    schema = {"type": "array", "maxItems": 2, "not": {"uniqueItems": True}}
+    constraint = compiled(schema, BYTES, "any")
+    rest = constraint.shortest_completion(constraint.advance_bytes(constraint.start, prefix))
+    assert json_decider(schema)(prefix + rest)
+    assert len(rest) <= 2 * len(prefix) + 6
