@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 MAX_FOUND = 1 << 16  # completions remembered
 MAX_TRIED = 10_000  # texts that come twice, tried before one that does not
 TIMES, SPARE = 4, 10_000  # a completion has fewer lexemes than so many times its bytes, and these
-ASTRAY = 60  # bytes beyond TIMES those expected, after which that was too little
+ASTRAY = 60  # in place of SPARE: with more, too few bytes were expected
 MAX_SEEN = 5_000  # places that are looked at then
+NO_WAY = "no way to end the text was found"
 ENDED = -2  # the pair after the end of the text
 
 
@@ -68,26 +69,34 @@ class Completions:
         """A shortest text from `pair` to where the text may end.
 
         What the machine says must follow may be too little. Where that leads ever further, all ways
-        are looked at, those that seem shortest first. Tables from a forged file may lead round in
-        circles, or ever deeper: BudgetError then.
+        are looked at. Tables from a forged file may lead round in circles, or ever deeper:
+        BudgetError then.
         """
-        out, at, lexemes, most, longest = b"", pair, 0, SPARE, SPARE
+        found = self._straight(pair, ASTRAY)
+        if found is None:
+            found = self._best_first(pair)
+        if found is None:
+            found = self._straight(pair, SPARE)
+        if found is None:
+            raise BudgetError(NO_WAY)
+        return found
+
+    def _straight(self, pair: int, spare: int) -> bytes | None:
+        """`_search` by the way that seems shortest each time; None if that takes too many lexemes.
+
+        Those are more than TIMES the bytes expected at first, and `spare`.
+        """
+        out, lexemes, most = b"", 0, spare
         while lexemes <= most:
-            best = min(self._ways(at), key=_size, default=None)
+            best = min(self._ways(pair), key=_size, default=None)
             if best is None:
-                break
-            if not lexemes:
-                most, longest = SPARE + TIMES * best.size, ASTRAY + TIMES * best.size
-            lexemes += 1
-            out, at = out + best.path, best.after
-            if at == ENDED:
+                raise BudgetError(NO_WAY)
+            out, pair = out + best.path, best.after
+            if pair == ENDED:
                 return out
-            if len(out) > longest:
-                found = self._best_first(pair)
-                if found is not None:
-                    return found
-                longest = most
-        raise BudgetError("no way to end the text was found")
+            most = most if lexemes else spare + TIMES * best.size
+            lexemes += 1
+        return None
 
     def _best_first(self, pair: int) -> bytes | None:
         """`_search` by all ways at once (A*, Hart, Nilsson and Raphael 1968); None if it is far."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,19 +24,12 @@ class Within:
 
     state: Any
     most: int
+    live: ClassVar[bool] = True  # no others are led to
 
     @property
     def nullable(self) -> bool:
         """As the state itself."""
         return bool(self.state.nullable)
-
-    @property
-    def live(self) -> bool:
-        """Whether a text follows that is short enough."""
-        known = getattr(self.state, "live", False)
-        if self.nullable or (known and getattr(self.state, "witness", INFINITE) <= self.most):
-            return True
-        return live(intersect(leaf(self.state), repeat(ANY_CHAR, 0, self.most)))
 
     @property
     def again(self) -> tuple[CharSet, int] | None:
@@ -48,8 +41,17 @@ class Within:
         """Those of the state that lead to a text that is short enough."""
         if not self.most:
             return []
-        found = ((chars, Within(after, self.most - 1)) for chars, after in self.state.moves())
-        return [(chars, after) for chars, after in found if after.live]
+        most = self.most - 1
+        found = [(chars, after) for chars, after in self.state.moves() if _ends_within(after, most)]
+        return [(chars, Within(after, most)) for chars, after in found]
+
+
+def _ends_within(state: LeafState, most: int) -> bool:
+    """Whether a text of at most `most` characters follows a state."""
+    known = getattr(state, "live", False)
+    if state.nullable or (known and getattr(state, "witness", INFINITE) <= most):
+        return True
+    return live(intersect(leaf(state), repeat(ANY_CHAR, 0, most)))
 
 
 MOST = 254  # characters of which it matters how many may follow

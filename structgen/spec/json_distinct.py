@@ -35,7 +35,7 @@ class UniquePlan(ItemsPlan):
     def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
         super().__init__(alt_, costs)
         self._met: dict[Value, int] = {}  # arrays and objects, numbered as they were met
-        self._finishes: dict[Items, bool] = {}
+        self._possible: dict[Items, bool] = {}
 
     def notes(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.notes`."""
@@ -121,16 +121,15 @@ class UniquePlan(ItemsPlan):
 
     def _may_finish(self, at: Items) -> bool:
         """Whether `rest` is one, without finding the cheapest values."""
-        if at not in self._finishes:
-            self._finishes[at] = self._is_possible(at) and (
-                bool(at.values) or self.rest(at) is not None
-            )
-        return self._finishes[at]
+        return self._is_possible(at) and (bool(at.values) or self.rest(at) is not None)
 
     def _is_possible(self, at: Items) -> bool:
         """Whether there are enough values for the items still to come."""
-        simple = not at.values and all(len(found) < 2 for found in self._sequences(at))
-        return simple or any(_fit(domains, at.values) for domains in self._domains(at))
+        if at not in self._possible:
+            simple = not at.values and all(len(found) < 2 for found in self._sequences(at))
+            fits = simple or any(_fit(domains, at.values) for domains in self._domains(at))
+            self._possible[at] = fits
+        return self._possible[at]
 
     def _without(self, child: Expr, values: frozenset[Value]) -> Expr:
         """What an item must fit that is none of `values`.
@@ -155,8 +154,7 @@ class UniquePlan(ItemsPlan):
     def rest(self, at: Items) -> int | None:
         """See `ItemsPlan.rest`."""
         if at not in self._known:
-            possible = self._is_possible(at)
-            self._known[at] = self.search(at, self._costs.of) if possible else None
+            self._known[at] = self.search(at, self._costs.of) if self._is_possible(at) else None
         return self._known[at]
 
     def minimum(self, cost_of: CostOf) -> int | None:
