@@ -275,11 +275,8 @@ class Constraint:
         row: int32 or uint32, shape (ceil(V / 32),), V = `vocabulary.size`. All zeros for DEAD and
         FINAL, and only for those.
         """
-        store = self._rows.current
-        index = store.index.get(state)
-        if index is None:
-            store, index = self._rows.place(state)
-        row[:] = store.table[index]
+        view = self._rows.current.views.get(state)  # as `_rows.view` does, one call less
+        row[...] = self._rows.view(state) if view is None else view
 
     def fill_masks(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
         """The same for a batch: rows has shape (len(states), ceil(V / 32))."""
@@ -290,9 +287,7 @@ class Constraint:
 
         It never changes, and keeps alive the table that it is a row of: copy what is kept long.
         """
-        store, index = self._rows.place(state)
-        view: npt.NDArray[np.int32] = store.views[index]
-        return view
+        return self._rows.view(state)
 
     def mask_id(self, state: int) -> int:
         """A number of 128 bits for the mask of a state: equal masks have equal ones.

@@ -34,7 +34,7 @@ HEAD_START = 1 << 16  # words that are copied before another thread has begun
 class RowStore:
     """Mask rows by state. `table`: int32[n, words]; `index`: state -> row of the table.
 
-    `views`: the table, read-only, so that its rows can be handed out.
+    `views`: state -> its row, read-only, for states whose rows were asked for one by one.
     Rows once written never change, and the table only grows: a reader needs no lock. When the store
     is `full` its owner goes on with `next()`; rows dropped are made again when asked for.
     """
@@ -106,8 +106,15 @@ class RowStore:
 
     def _grow(self, table: Row) -> None:
         self.table = table
-        self.views = table.view()
-        self.views.flags.writeable = False
+        self._shown = table.view()
+        self._shown.flags.writeable = False
+        self.views: dict[int, Row] = {}  # anew: views of the table before would keep it alive
+
+    def show(self, state: int, at: int) -> Row:
+        """The row of a state, at a place, as all may see it."""
+        view: Row = self._shown[at]
+        self.views[state] = view
+        return view
 
     def id_of(self, at: int) -> int:
         """What tells the row at a place from all others."""
@@ -159,6 +166,14 @@ class MaskRows:
             if self.current.full:
                 self.current = self.current.next()
             return self.current, self._add(self.current, state)
+
+    def view(self, state: int) -> Row:
+        """The row of a state, read-only."""
+        known = self.current.views.get(state)
+        if known is not None:
+            return known
+        store, at = self.place(state)
+        return store.show(state, at)
 
     def _add(self, store: RowStore, state: int) -> int:
         row = store.older(state)
