@@ -13,6 +13,7 @@ from structgen.kernels.changes import CHANGES, admit, refuse
 from structgen.kernels.flags import called, inlined, inner, lean
 from structgen.kernels.loops import allow
 from structgen.kernels.nodes import NODE_BYTE, NODE_DEPTH, NODE_END, NODE_TOKEN, NODES
+from structgen.kernels.openings import lacking
 from structgen.kernels.provide import call_provide
 from structgen.kernels.step import call_fire, call_step, ending, lets_through, read
 from structgen.kernels.tables import (
@@ -119,15 +120,12 @@ def walk_listed(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
             pair = call_step(t, pair, numba.int64(nodes.at[i, NODE_BYTE]))
         else:
             q = pair >> 32
-            if t.filled[q] == 0:
-                code = call_provide(t, q)
-                if code < 0:
-                    break
+            code = call_provide(t, q) if t.filled[q] == 0 else numba.int64(0)
             rest = numba.int64(t.within[q, REST])
-            if rest >= 0 and t.filled[rest] == 0:
+            if code >= 0 and rest >= 0 and t.filled[rest] == 0:
                 code = call_provide(t, rest)
-                if code < 0:
-                    break
+            if code < 0:
+                break
             if depth == 1:
                 i = next_listed(t, nodes, q, rest, numba.int64(nodes.at[i, NODE_BYTE]))
                 if i >= nodes.at.shape[0]:
@@ -153,8 +151,10 @@ def walk_listed(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
         elif pair == DEAD:
             i = nodes.at[i, NODE_END]
         else:
-            code = pair
-            break
+            code = lacking(t, nodes, i, pair, changes, stack)
+            if code < 0:
+                break
+            i = nodes.at[i, NODE_END]
     stack[place] = i
     return code
 
@@ -220,8 +220,11 @@ def walk_along(t, nodes, changes, stack):  # type: ignore[no-untyped-def]
         elif pair == DEAD:
             i = nodes.at[i, NODE_END]
         else:
-            stack[place] = i
-            return pair
+            code = lacking(t, nodes, i, pair, changes, stack)
+            if code < 0:
+                stack[place] = i
+                return code
+            i = nodes.at[i, NODE_END]
     return numba.int64(0)
 
 

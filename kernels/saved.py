@@ -47,6 +47,7 @@ from structgen.kernels.tables import (
     READ,
     RECALL,
     REST,
+    SKIP_LABEL,
     SPANS_LATER,
     SPANS_TEXT,
     TABLES,
@@ -85,6 +86,10 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         used += 1
         kind, first, second = code >> 56, (code >> 28) & 0xFFFFFFF, code & 0xFFFFFFF
         if code == DEAD:
+            continue
+        if t.moves[k, 0] & 0xFFFFFFFF == SKIP_LABEL:
+            if not 0 <= code >> 28 < states:
+                return numba.int64(15)
             continue
         if not GOTO <= kind <= RECALL or (kind != TICK and second >= frames):
             return numba.int64(15)

@@ -27,6 +27,7 @@ NEED_EVENT = -3  #: `(need[0], need[1])` is a (context, label) pair nobody has e
 NEED_SPACE = -4  #: a table of contexts is full, or a hash table of them half full
 UNKNOWN = -5  #: the hash table does not have that key
 NEED_MOVE = -6  #: `(need[0], need[1])` is a (frame, label) pair nobody has evaluated yet
+NEED_OPENING = -7  #: the same, where it will do to know what opens (see `openings.foretell`)
 NEED_EXACT = -8  #: whether a text was taken before is not known in a context made for masks only
 NEED_STATES = -10  #: there is no room for `need[0]` more lexer states or `need[1]` more spans
 
@@ -77,7 +78,7 @@ COLUMNS = 14
 # Places of `info`.
 AT_PROVIDE, AT_HAS_ALLOWED, AT_CHECKED, AT_RUN, AT_ENDING, AT_CROSSING = range(6)
 AT_LISTED, AT_ALONG, AT_STEP, AT_FIRE, AT_BEYOND, AT_TAKEN, AT_RESTS = 6, 7, 8, 9, 10, 11, 12
-AT_NAME, AT_SPAN, INFO_SIZE = 13, 14, 15
+AT_NAME, AT_SPAN, AT_FORETELL, INFO_SIZE = 13, 14, 15, 16
 
 IN_WORD = 1  #: between two letters
 IN_DIGITS = 2  #: within a letter in UTF-8
@@ -126,7 +127,8 @@ class Tables(NamedTuple):
     begin (-1 when all in the range are allowed), the checklist that it begins, or -1, the frame
     whose moves it has, the one that will do in its place once a scalar has begun, and the second of
     these lexer states once more where nothing but a scalar can come, else 0.
-    moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there.
+    moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there; with SKIP, of
+    a frame in which an object with members may open: the state before its keys << 28 | label.
     checklists: int32[K, 7], what is ticked off in some frames, see NOTHING and those behind it.
     sets: int64[n], sets of positions, each a word with its size in words (low half) and its hash,
     and then its bits; a set is named by where it begins. same: int32[H], hash table over them.

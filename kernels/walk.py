@@ -35,6 +35,7 @@ from structgen.kernels.nodes import (
     SUBTREES,
     WHOLE,
 )
+from structgen.kernels.openings import lacking
 from structgen.kernels.provide import call_provide
 from structgen.kernels.references import reference
 from structgen.kernels.step import move, read
@@ -239,7 +240,10 @@ def walk_behind(t, nodes, changes, stack, i, last):  # type: ignore[no-untyped-d
         elif pair == DEAD:
             i = nodes.at[i, NODE_END]
         else:
-            return pair
+            code = lacking(t, nodes, i, pair, changes, stack)
+            if code < 0:
+                return code
+            i = nodes.at[i, NODE_END]
     return numba.int64(0)
 
 

@@ -208,6 +208,8 @@ class Engine(Numbering, Automaton):
             self.fill(int(need[0]))
         elif code == k.NEED_MOVE:
             self.move(int(need[0]), int(need[1]))
+        elif code == k.NEED_OPENING:
+            self._foretell(int(need[0]), int(need[1]))
         elif code == k.NEED_EVENT:
             self._event(int(need[0]), int(need[1]))
         elif code == k.NEED_STATES:
@@ -269,6 +271,15 @@ class Engine(Numbering, Automaton):
         for other, then in self.machine.soon(move):
             if then in self._label_ids:
                 self.ensure_move(self._frame_ids[other], self._label_ids[then])
+
+    def _foretell(self, frame: int, label: int) -> None:
+        """Write down what comes behind a label that opens a frame, or what it does if need be."""
+        entry = self._ask_machine(self.machine.foretold, frame, label)
+        q = self.known_id(entry)
+        if q is None:
+            self.move(frame, label)
+        else:
+            self._write(frame, self._k.SKIP_LABEL, q << 28 | label)
 
     def ensure_move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame, if that is not known."""
@@ -342,9 +353,9 @@ class Engine(Numbering, Automaton):
         begin = k.LEXEME if label == k.SKIP_LABEL else k.ENTRY
         return int(self.tables.frames[frame, begin]) << 32 | after
 
-    def _ask_machine(self, ask: Callable[..., Any], frame: int, label: int, read: Any) -> Any:
+    def _ask_machine(self, ask: Callable[..., Any], frame: int, label: int, *read: Any) -> Any:
         try:
-            return ask(self.frame(frame), self.label(label), read)
+            return ask(self.frame(frame), self.label(label), *read)
         except RecursionError as error:
             raise BudgetError(
                 "deciding what may come next takes too many nested steps",

@@ -154,6 +154,12 @@ def comparable(number: Regex) -> Regex:
     return number_intersection(number, spellings(minimum=1))
 
 
+@lru_cache(maxsize=4096)
+def scalar_start(node: Node, surrogates: bool) -> LexState:
+    """`value_start` of a node that has scalars only. Nodes are compared by identity."""
+    return value_start((wanted(node),), "", surrogates=surrogates)
+
+
 class KeyStart(Fork):
     """Where one of the names of a table may begin. One object for each way (see `key_start`)."""
 

@@ -31,6 +31,7 @@ from structgen.automaton.json_lexemes import (
     before_lexeme,
     before_member,
     key_start,
+    scalar_start,
     text_end,
     value_start,
     wanted,
@@ -140,6 +141,14 @@ class JsonMachine(Machine[JsonFrame]):
     def soon(self, move: Move) -> list[tuple[JsonFrame, Hashable]]:
         """See `Machine.soon`."""
         return self._checklists.soon(move)
+
+    def foretold(self, frame: JsonFrame, label: Hashable) -> LexState | None:
+        """See `Machine.foretold`: of an object that can have members."""
+        vector = self._pending(frame).vector
+        if label != "{" or frame.watched or len(vector) != 1:
+            return None
+        plans = self._costs.objects(vector[0])
+        return before_lexeme(self._layout.inner) if any(p.has_members for p in plans) else None
 
     def recalled(self, frame: JsonFrame, _label: Hashable, kept: list[Kept]) -> JsonFrame | None:
         """See `Machine.recalled`."""
@@ -331,6 +340,9 @@ class JsonMachine(Machine[JsonFrame]):
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
         vector = frame.vector
         plain = not (closing or frame.watched or frame.apart)
+        if plain and len(vector) == 1 and not (vector[0].arrays or vector[0].objects):
+            frame.is_scalar = True
+            return scalar_start(vector[0], self._layout.surrogates)
         if plain and vector in self._starts:
             lexeme, frame.is_scalar = self._starts[vector]
             return lexeme

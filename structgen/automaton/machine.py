@@ -179,6 +179,13 @@ class Machine(ABC, Generic[FrameT]):
         """Frames and labels that are asked about next after a move, so that it is done at once."""
         return []
 
+    def foretold(self, _frame: FrameT, _label: Hashable) -> LexState | None:
+        """The entry of the frame that a label opens, where that is plain before it is made.
+
+        White space, behind which a quote may come. None where that is not so, or not plain.
+        """
+        return None
+
     def recalled(self, _frame: FrameT, _label: Hashable, _kept: list[Kept]) -> FrameT | None:
         """The frame after a label that depends on the values kept beside `frame`, if it is allowed.
 

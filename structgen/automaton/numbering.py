@@ -76,8 +76,8 @@ class Numbering:
 
     def use(self, tables: Any) -> Any:
         """Put tables in the place of those in use; they are returned."""
-        if not all(map(is_, tables, self.tables or (None,))):  # writing them down takes long
-            self._written = Written(len(tables))
+        if tables is not self.tables and not all(map(is_, tables, self.tables or (None,))):
+            self._written = Written(len(tables))  # what takes long
             self.tables_at = self._written.address
             kernels("doors").keep_tables(tables, self.tables_at)
             self.tables = tables
@@ -237,6 +237,12 @@ class Numbering:
             known = self._common_identities.get(id(state)) or (self._number(state, origin), state)
             self._identities[id(state)] = known
         return known[0]
+
+    def known_id(self, state: LexState | None) -> int | None:
+        """The number of a state that frames were described with; None if it has none."""
+        at = id(state)
+        known = self._identities.get(at) or self._common_identities.get(at)
+        return None if known is None else known[0]
 
     def _number(self, state: LexState, origin: int) -> int:
         q = self._common_ids.get(state)

@@ -29,11 +29,11 @@ Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the checklists that fresh tables have room for
 ROWS, SPANS = 1 << 17, 1 << 20  # room at first: memory that is not written to costs nothing
-CONTEXTS = 2048  # for which there is room at first
+CONTEXTS = 4096  # for which there is room at first
 MOST_ALIKE = 4  # lexer states for each slot of the table in which equal ones are found
 _TO_ONE = Goto, Once, Recall, Tick  # moves that lead to one frame
 _OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
-STATES = 256  # lexer states that fresh tables have room for, apart from those of the lexicon
+STATES = 512  # lexer states that fresh tables have room for, apart from those of the lexicon
 
 
 def fresh_tables(machine: Machine[Any]) -> Any:
@@ -65,16 +65,16 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
         "order": np.zeros(64, np.int32),
         "within": np.full((room, 14), -1, np.int32),
         "words": np.zeros((64, 3), np.int32),
-        "letters": np.zeros(512, np.int32),
+        "letters": np.zeros(1024, np.int32),
         "allowed": np.zeros(64, np.uint8),
         "alike": np.full(2048, -1, np.int32),
-        "frames": np.full((64, 9), -1, np.int32),
+        "frames": np.full((128, 9), -1, np.int32),
         "moves": hash_table(512),
         "checklists": np.full((64, 7), -1, np.int32),
         "sets": np.zeros(1024, np.int64),
         "same": np.full(512, -1, np.int32),
         "interned": np.full(4096, -1, np.int32),
-        "remembered": hash_table(2048),
+        "remembered": hash_table(4096),
         "events": hash_table(16),
         "outlooks": hash_table(256),
         "asked": asked(ASKED),

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import DEAD, Row
-from structgen.automaton.tables import Written, hash_table, with_room
+from structgen.automaton.tables import STATES, Written, hash_table, with_room
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.mask.common import Inside
 
-RECORDS, PLACES, PLANS = 1 << 15, 1 << 9, 1 << 7  # room at first: that not used is no memory
+RECORDS, PLACES, PLANS = 1 << 15, 1 << 11, 1 << 7  # room at first: that not used is no memory
 
 
 class Base(NamedTuple):
@@ -74,7 +74,8 @@ class Told:
     def copies(self) -> tuple[npt.NDArray[np.int32], Plans]:
         """The kinds of lexer states, and plans, as in `kernels.known.Known`."""
         with self._lock:
-            return self._kinds.copy(), self._plans.copy()
+            kinds = with_room(self._kinds, len(self._kinds) + STATES)  # the spec's own are behind
+            return kinds, self._plans.copy()
 
     def say(self, q: int, kind: int) -> None:
         """Say of a state what `kernels.known.Known` has of it."""

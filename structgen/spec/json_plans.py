@@ -107,6 +107,11 @@ class ObjectPlan:
         return word_range({name: i for i, name in enumerate(self.names)})
 
     @property
+    def has_members(self) -> bool:
+        """Whether it is plain that some key may come first, of a plan that some object fits."""
+        return bool(self.required) or (self._plain and any(self._possible(self.names)))
+
+    @property
     def spans(self) -> bool:
         """Whether the names that may come next are always those in one range of `names`."""
         return self.declared and self._plain and all(self.possible_names)
@@ -252,9 +257,9 @@ class ObjectPlan:
             return any(matches(keys, key) for keys in self.next_others(at))
         if key in at.seen or index < at.position or not self.possible_names[index]:
             return False
-        if self.declared and not self.required.isdisjoint(self.names[at.position : index]):
-            return False
-        return not self._counts or self._viable(self.take(at, key))
+        passed = self.names[at.position : index] if self.declared else ()
+        fits = not self._counts or self._viable(self.take(at, key))
+        return fits and self.required.isdisjoint(passed)
 
     def may_go_on(self, at: Progress) -> bool:
         """Whether another key may follow."""
@@ -375,12 +380,8 @@ class ObjectPlan:
 
     def _cheapest(self, at: Progress, wanted: int, cost_of: CostOf) -> list[int | None]:
         """The costs of the cheapest `wanted` members that are not required."""
-        names = self.names[at.position :] if self.declared else self.names
-        optional = [
-            self._member(n, cost_of(self.child(n)))
-            for n in names
-            if n not in self.required and n not in at.seen
-        ]
+        left = [n for n in self.names[at.position :] if not (n in self.required or n in at.seen)]
+        optional = [self._member(n, cost_of(self.child(n))) for n in left]
         taken = set(at.seen)
         for cell in self.all_cells:
             value = cost_of(cell.child)

@@ -152,7 +152,7 @@ class Served:
         first, label = map(int, self.tables.need[:2])
         if code == self.k.NEED_ROW:
             self._fill(first)
-        elif code == self.k.NEED_MOVE:
+        elif code in {self.k.NEED_MOVE, self.k.NEED_OPENING}:
             self._enter("moves", 4, first, label, self._move(first, label))
         elif code == self.k.NEED_EVENT:
             self._enter("events", 2, first, label, self._event(first, label))

@@ -1,0 +1,87 @@
+"""In: keys whose values are objects. Out: masks that say what is behind the brace of the value.
+
+The mask before the colon says so before the object has been opened, where that is plain. The oracle
+reads each token by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import structgen as sg
+
+BYTES = [b"<end>", *(bytes([byte]) for byte in range(256))]
+SHALLOW = [b'":{', b'":{"', b'":{\n', b'":{\n"', b'":{\n\n', b'": {"', b'":  {', b":{", b':{"']
+SHALLOW += [b'":{,', b'":{1', b'a":{"', b'a":{ ', b'":1,{"', b'":1{"', b'":[{"']
+DEEP = [b'":{}', b'":{\n}', b'":{}}', b'":{"b', b'":{"b":', b'":{"c', b'":{"":', b'":{ "c"']
+OBJECTS: dict[str, dict[str, Any]] = {
+    "named": {"properties": {"b": {}}},
+    "required": {"properties": {"b": {"type": "integer"}}, "required": ["b"]},
+    "closed": {"properties": {"b": {}}, "additionalProperties": False},
+    "none fits": {"properties": {"b": False}, "additionalProperties": False},
+    "empty": {"maxProperties": 0},
+    "counted": {"properties": {"b": {}}, "minProperties": 2},
+    "patterns": {"patternProperties": {"^c+$": {"type": "null"}}, "additionalProperties": False},
+    "names": {"propertyNames": {"maxLength": 1}},
+    "depends": {"properties": {"b": {}}, "dependentRequired": {"b": ["c"]}},
+    "two": {"anyOf": [{"required": ["b"]}, {"maxProperties": 0}]},
+    "no object": {"type": "integer"},
+    "or a number": {"type": ["number", "object"], "properties": {"b": {}}},
+    "nested": {"properties": {"b": {"properties": {"c": {}}, "required": ["c"]}}},
+}
+SPACES = ("any", "bounded", "compact", r" ?")
+
+
+@pytest.fixture(scope="module", params=["shallow", "deep"])
+def vocabulary(request: pytest.FixtureRequest) -> sg.Vocabulary:
+    """All bytes, and tokens that go on behind a brace: deep ones close it, or begin a key."""
+    tokens = SHALLOW + DEEP if request.param == "deep" else SHALLOW
+    return sg.Vocabulary(BYTES + tokens, eos_ids=[0])
+
+
+def holder(value: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object in which such a value may come, with a name or without."""
+    one = {"type": "object"} | value
+    return {"type": "object", "properties": {"a": one}, "additionalProperties": one}
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("name", OBJECTS)
+def test_a_bit_is_set_where_the_token_can_be_read(
+    vocabulary: sg.Vocabulary, name: str, space: str, order: Any
+) -> None:
+    """At the quote that ends a key, behind it, and behind the colon."""
+    spec = sg.JsonSchema(holder(OBJECTS[name]), property_order=order, whitespace=space)
+    oracle = sg.compile(spec, vocabulary)
+    for text in (b'{"a', b'{"a"', b'{"a":', b'{"z', b'{"z":', b'{"a":1'):
+        constraint = sg.compile(spec, vocabulary)  # in which nothing has been read yet
+        state = constraint.advance_bytes(constraint.start, text)
+        same = oracle.advance_bytes(oracle.start, text)
+        if state < 0:
+            assert same == state
+            continue
+        row = np.zeros(vocabulary.words, np.int32)
+        constraint.fill_mask(state, row)
+        found = np.unpackbits(row.view(np.uint8), bitorder="little")[: vocabulary.size]
+        wanted = [oracle.advance(same, token) != sg.DEAD for token in range(vocabulary.size)]
+        assert found.astype(bool).tolist() == wanted, text
+
+
+def test_an_object_is_opened_when_a_text_comes_to_it() -> None:
+    """Not in the mask before its key ends, unless a token says more of it."""
+    opened = {}
+    for kind, tokens in ("shallow", SHALLOW), ("deep", SHALLOW + DEEP):
+        vocabulary = sg.Vocabulary(BYTES + tokens, eos_ids=[0])
+        constraint = sg.compile(sg.JsonSchema(holder(OBJECTS["named"])), vocabulary)
+        row = np.zeros(vocabulary.words, np.int32)
+        frames = []
+        for text in b'{"a', b'{"a":':
+            constraint.fill_mask(constraint.advance_bytes(constraint.start, text), row)
+            frames.append(constraint.size["frames"])
+        opened[kind] = frames
+    before, after = opened["shallow"]
+    assert before < min(after, opened["deep"][0])
