@@ -1,6 +1,6 @@
-"""In: keys whose values are objects. Out: masks that say what is behind the brace of the value.
+"""In: keys whose values are objects or arrays. Out: masks that say what is behind their brackets.
 
-The mask before the colon says so before the object has been opened, where that is plain. The oracle
+The mask before the colon says so before the value has been opened, where that is plain. The oracle
 reads each token by itself.
 """
 
@@ -16,8 +16,30 @@ import structgen as sg
 BYTES = [b"<end>", *(bytes([byte]) for byte in range(256))]
 SHALLOW = [b'":{', b'":{"', b'":{\n', b'":{\n"', b'":{\n\n', b'": {"', b'":  {', b":{", b':{"']
 SHALLOW += [b'":{,', b'":{1', b'a":{"', b'a":{ ', b'":1,{"', b'":1{"', b'":[{"']
+SHALLOW += [
+    b'":["',
+    b'":[{\n',
+    b'":[\n',
+    b'":[ "',
+    b'":[ { "',
+    b'":[-',
+    b'":[1',
+    b'":[["',
+    b'":[{"',
+]
 DEEP = [b'":{}', b'":{\n}', b'":{}}', b'":{"b', b'":{"b":', b'":{"c', b'":{"":', b'":{ "c"']
-OBJECTS: dict[str, dict[str, Any]] = {
+DEEP += [
+    b'":[]',
+    b'":[\n]',
+    b'":["a',
+    b'":[""',
+    b'":[{}',
+    b'":[{"b',
+    b'":[{"b":',
+    b'":[1]',
+    b'":[[]',
+]
+VALUES: dict[str, dict[str, Any]] = {
     "named": {"properties": {"b": {}}},
     "required": {"properties": {"b": {"type": "integer"}}, "required": ["b"]},
     "closed": {"properties": {"b": {}}, "additionalProperties": False},
@@ -30,6 +52,23 @@ OBJECTS: dict[str, dict[str, Any]] = {
     "two": {"anyOf": [{"required": ["b"]}, {"maxProperties": 0}]},
     "no object": {"type": "integer"},
     "or a number": {"type": ["number", "object"], "properties": {"b": {}}},
+    "items": {"type": "array"},
+    "texts": {"type": "array", "items": {"type": "string"}},
+    "kinds of text": {"type": "array", "items": {"enum": ["", "b"]}},
+    "no text": {"type": "array", "items": {"type": "string", "pattern": "[^\\s\\S]"}},
+    "many texts": {"type": "array", "items": {"type": "string"}, "minItems": 2},
+    "nothing": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
+    "first a text": {"type": "array", "prefixItems": [{"type": "string"}], "items": False},
+    "different": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+    "objects": {"type": "array", "items": {"type": "object", "properties": {"b": {}}}},
+    "closed ones": {"items": {"type": "object", "required": ["b"], "additionalProperties": False}},
+    "empty ones": {"type": "array", "items": {"type": "object", "additionalProperties": False}},
+    "full ones": {"type": "array", "items": {"type": "object", "required": ["b"]}},
+    "numbers": {"type": "array", "items": {"type": "integer"}},
+    "arrays": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+    "both": {"type": ["array", "object"], "items": {"type": "string"}, "maxProperties": 0},
+    "either": {"anyOf": [{"items": {"type": "string"}}, {"items": {"type": "object"}}]},
+    "like them": {"type": "array", "items": {"$ref": "#/$defs/text"}},
     "nested": {"properties": {"b": {"properties": {"c": {}}, "required": ["c"]}}},
 }
 SPACES = ("any", "bounded", "compact", r" ?")
@@ -45,17 +84,18 @@ def vocabulary(request: pytest.FixtureRequest) -> sg.Vocabulary:
 def holder(value: dict[str, Any]) -> dict[str, Any]:
     """The schema of an object in which such a value may come, with a name or without."""
     one = {"type": "object"} | value
-    return {"type": "object", "properties": {"a": one}, "additionalProperties": one}
+    inner = {"properties": {"a": one}, "additionalProperties": one}
+    return {"type": "object", "$defs": {"text": {"type": "string"}}} | inner
 
 
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize("name", VALUES)
 def test_a_bit_is_set_where_the_token_can_be_read(
     vocabulary: sg.Vocabulary, name: str, space: str, order: Any
 ) -> None:
     """At the quote that ends a key, behind it, and behind the colon."""
-    spec = sg.JsonSchema(holder(OBJECTS[name]), property_order=order, whitespace=space)
+    spec = sg.JsonSchema(holder(VALUES[name]), property_order=order, whitespace=space)
     oracle = sg.compile(spec, vocabulary)
     for text in (b'{"a', b'{"a"', b'{"a":', b'{"z', b'{"z":', b'{"a":1'):
         constraint = sg.compile(spec, vocabulary)  # in which nothing has been read yet
@@ -76,7 +116,7 @@ def test_an_object_is_opened_when_a_text_comes_to_it() -> None:
     opened = {}
     for kind, tokens in ("shallow", SHALLOW), ("deep", SHALLOW + DEEP):
         vocabulary = sg.Vocabulary(BYTES + tokens, eos_ids=[0])
-        constraint = sg.compile(sg.JsonSchema(holder(OBJECTS["named"])), vocabulary)
+        constraint = sg.compile(sg.JsonSchema(holder(VALUES["named"])), vocabulary)
         row = np.zeros(vocabulary.words, np.int32)
         frames = []
         for text in b'{"a', b'{"a":':
