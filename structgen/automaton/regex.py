@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from structgen.automaton.charset import CharSet, refine, union_all
-from structgen.automaton.regex_base import EMPTY, EPSILON, INFINITE, Regex
+from structgen.automaton.regex_base import EMPTY, EPSILON, INFINITE, Moves, Regex
 from structgen.automaton.regex_build import (
     chars,
     concat,
@@ -52,6 +52,8 @@ __all__ = [
     "alt", "chars", "complement", "concat", "intersect", "leaf", "literal",
     "matches", "min_length", "repeat", "shortest", "words",
 ]  # fmt: skip
+
+FEW = 4  # characters: where a text begins with one of so few, each is looked at by itself
 
 Derivatives = Iterable[tuple[CharSet, Regex]]
 
@@ -110,9 +112,24 @@ def _either(moves: Derivatives) -> Derivatives:
 
 
 def _derive_and(node: And) -> Derivatives:
-    count = len(node.parts)
-    cells = refine(move for part in node.parts for move in part.steps())
-    return [(of, intersect(*targets)) for of, targets in cells if len(targets) == count]
+    """What all parts lead to. Where one has few characters, as a literal, only these matter."""
+    found = [part.steps() for part in node.parts]
+    few = next((points for points in map(_few, found) if points is not None), None)
+    if few is None:
+        cells = refine(move for moves in found for move in moves)
+        return [(of, intersect(*targets)) for of, targets in cells if len(targets) == len(found)]
+    behind = [(point, [part.after(point) for part in node.parts]) for point in few]
+    return [(CharSet.of([(p, p)]), intersect(*targets)) for p, targets in behind]
+
+
+def _few(moves: Moves) -> list[int] | None:
+    """The characters of some moves, None if they are more than FEW."""
+    if len(moves) > FEW:
+        return None
+    ranges = [pair for of, _ in moves for pair in of.ranges[: FEW + 1]]
+    if sum(last - first + 1 for first, last in ranges) > FEW:
+        return None
+    return [point for first, last in ranges for point in range(first, last + 1)]
 
 
 def _derive_not(node: Not) -> Derivatives:
