@@ -15,6 +15,7 @@ from structgen.spec.json_values import Value, value_of
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
+    from structgen.spec.json_vocabularies import Dialect
 
 NUMBERS = (int, float, Decimal)
 ANNOTATIONS = {"title", "description", "$comment", "default", "examples"}
@@ -50,12 +51,12 @@ def _constant_object(schemas: Schemas, value: dict[str, Any], location: str) -> 
     return ObjectAlt((Group(named, (), FALSE),), tuple(value))
 
 
-def listed(schema: dict[str, Any], draft: int) -> frozenset[Value] | None:
+def listed(schema: dict[str, Any], dialect: Dialect) -> frozenset[Value] | None:
     """The values that `enum` and `const` leave."""
-    found = None
+    schema, found = dialect.heeded(schema), None
     if isinstance(schema.get("enum"), list):
         found = frozenset(map(value_of, schema["enum"]))
-    if "const" in schema and draft > 4:
+    if "const" in schema and dialect.draft > 4:
         constant = frozenset((value_of(schema["const"]),))
         found = constant if found is None else found & constant
     return found

@@ -14,17 +14,28 @@ if TYPE_CHECKING:
     from structgen.spec.json_references import Place
 
 
+Values = frozenset[Value] | None
+Allowed = Values | Callable[[], Values]
+
+
 class Atom:
     """One subschema (or another condition) that a value must fit; compared by identity."""
 
-    __slots__ = ("allowed", "denied", "opposite", "place", "value")
+    __slots__ = ("_allowed", "denied", "opposite", "place", "value")
 
-    def __init__(self, value: Any, place: Place | str) -> None:
+    def __init__(self, value: Any, place: Place | str, allowed: Allowed = None) -> None:
         self.value = value  #: what `Schemas` needs to expand it
         self.place = place  #: where a subschema stands; of other conditions the JSON Pointer alone
         self.opposite: Atom | None = None  #: fits exactly the values that this one does not
-        self.allowed: frozenset[Value] | None = None  #: where set, no other values fit
+        self._allowed = allowed
         self.denied: frozenset[Value] = frozenset()  #: these values do not fit
+
+    @property
+    def allowed(self) -> Values:
+        """Where they are listed, the values without which none fit. Few ask, so that can wait."""
+        if callable(self._allowed):
+            self._allowed = self._allowed()
+        return self._allowed
 
     @property
     def location(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.regex import (
     ANY,
@@ -89,12 +89,18 @@ def enum(s: Subschema) -> None:
     values = s.schema["enum"]
     if not isinstance(values, list):
         raise s.broken("enum", "an array")
-    s.require(constants(s.schemas, values, s.at("enum")))
+    _require_one_of(s, "enum", values)
 
 
 def const(s: Subschema) -> None:
     """This value."""
-    s.require(constants(s.schemas, [s.schema["const"]], s.at("const")))
+    _require_one_of(s, "const", [s.schema["const"]])
+
+
+def _require_one_of(s: Subschema, keyword: str, values: list[Any]) -> None:
+    only_texts = set(map(type, values)) == {str}  # as most are
+    node = None if only_texts else constants(s.schemas, values, s.at(keyword))
+    s.require(node or Node(string=words(values)))
 
 
 # -- combination --------------------------------------------------------------------------------

@@ -99,9 +99,9 @@ class Schemas:
         key = id(schema), at.spot.resource, at.scope
         atom = self._atoms.get(key)
         if atom is None:
-            atom = self._atoms[key] = Atom(schema, at)
-            if "enum" in schema or "const" in schema:
-                atom.allowed = listed(at.dialect.heeded(schema), at.draft)
+            lists = "enum" in schema or "const" in schema
+            values = partial(listed, schema, at.dialect) if lists else None
+            atom = self._atoms[key] = Atom(schema, at, values)
         return atom
 
     def _expr(self, schema: Any, place: Place, entered: bool = False) -> Expr:
@@ -235,17 +235,13 @@ class Schemas:
 
     def constant(self, value: Any, location: str) -> Expr:
         """The expression that only `value` fits."""
-        atom = Atom(OneOf((value,)), location)
-        atom.allowed = frozenset((value_of(value),))
-        return (atom,)
+        return (Atom(OneOf((value,)), location, frozenset((value_of(value),))),)
 
     def one_of(self, values: frozenset[Value]) -> Expr:
         """The expression that exactly these values fit."""
         if values not in self._constants:
             listed = tuple(data_of(value) for value in values)
-            atom = Atom(OneOf(listed), "")
-            atom.allowed = values
-            self._constants[values] = (atom,)
+            self._constants[values] = (Atom(OneOf(listed), "", values),)
         return self._constants[values]
 
     def negation(self, expr: Expr) -> Expr:
