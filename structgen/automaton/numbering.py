@@ -77,7 +77,7 @@ class Numbering:
     def use(self, tables: Any) -> Any:
         """Put tables in the place of those in use; they are returned."""
         if tables is not self.tables and not all(map(is_, tables, self.tables or (None,))):
-            self._written = Written(len(tables))  # what takes long
+            self._written = Written(len(tables))  # to write them down takes long
             self.tables_at = self._written.address
             kernels("doors").keep_tables(tables, self.tables_at)
             self.tables = tables

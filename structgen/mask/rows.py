@@ -106,13 +106,15 @@ class RowStore:
 
     def _grow(self, table: Row) -> None:
         self.table = table
-        self._shown = table.view()
-        self._shown.flags.writeable = False
-        self.views: dict[int, Row] = {}  # anew: views of the table before would keep it alive
+        self._shown: dict[int, Row] = {}  # by place; views of the table before would keep it alive
+        self.views: dict[int, Row] = {}
 
     def show(self, state: int, at: int) -> Row:
         """The row of a state, at a place, as all may see it."""
-        view: Row = self._shown[at]
+        view = self._shown.get(at)
+        if view is None:
+            view = self._shown[at] = self.table[at]
+            view.flags.writeable = False
         self.views[state] = view
         return view
 
@@ -170,10 +172,11 @@ class MaskRows:
     def view(self, state: int) -> Row:
         """The row of a state, read-only."""
         known = self.current.views.get(state)
-        if known is not None:
-            return known
-        store, at = self.place(state)
-        return store.show(state, at)
+        if known is None:
+            with self._lock:
+                store, at = self.place(state)
+                known = store.show(state, at)
+        return known
 
     def _add(self, store: RowStore, state: int) -> int:
         row = store.older(state)

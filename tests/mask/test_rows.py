@@ -55,6 +55,25 @@ def test_what_was_used_last_is_kept() -> None:
     assert store.nbytes <= 2 * rows.LEAST * 8
 
 
+def test_rows_handed_out_stay_right_when_the_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And are views of the new table from then on, so that the old one can go."""
+    monkeypatch.setattr(rows, "AT_FIRST", 0)
+
+    def make(state: int, row: np.ndarray) -> None:
+        row[:] = state // 2
+
+    made = rows.MaskRows(2, 1 << 20, make, threading.RLock())
+    first = made.current.table
+    views = [made.view(state) for state in range(4 * rows.LEAST)]
+    assert made.current.table is not first
+    for state, view in enumerate(views):
+        again = made.view(state)
+        assert view.tolist() == again.tolist() == [state // 2] * 2
+        assert not again.flags.writeable
+        assert np.shares_memory(again, made.current.table)
+        assert again is made.view(state ^ 1)  # which has the same row
+
+
 def test_masks_stay_right_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """With next to no memory rows and tables are dropped again and again, and nothing changes."""
     monkeypatch.setattr(constraint_module, "CHECK_EVERY", 8)
