@@ -47,6 +47,7 @@ from structgen.kernels.tables import (
     QUOTED,
     REST,
     TABLES,
+    has_row,
 )
 
 QUOTE, BACKSLASH, LETTER_U = 0x22, 0x5C, 0x75
@@ -118,7 +119,7 @@ def rest_behind(t, rest, letter, flags):  # type: ignore[no-untyped-def]
     for k in range(6 if escaped else more + 1):
         if rest < 0:
             return numba.int64(DEAD)
-        if t.filled[rest] == 0:
+        if not has_row(t, rest):
             t.need[0] = rest
             return numba.int64(NEED_ROW)
         byte = numba.int64(first_byte(letter))
@@ -357,7 +358,7 @@ ROOM = 24  # states that a row within a letter makes at most, and more
 def fill_name(t, q):  # type: ignore[no-untyped-def]
     """Fill the row of a state within listed words: 0, NEED_ROW, or NEED_STATES."""
     kind, rest = t.within[q, KIND], t.within[q, REST]
-    if rest >= 0 and t.filled[rest] == 0:
+    if rest >= 0 and not has_row(t, rest):
         t.need[0] = rest
         return numba.int64(NEED_ROW)
     if kind == IN_WORD:

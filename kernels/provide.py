@@ -16,6 +16,7 @@ from structgen.kernels.tables import (
     SPANS_LATER,
     SPANS_TEXT,
     TABLES,
+    has_row,
 )
 
 
@@ -26,10 +27,7 @@ def provide(t, q):  # type: ignore[no-untyped-def]
     `t.need[0]` is then the state to be filled, or how many states room is needed for, and
     `t.need[1]` for how many spans.
     """
-    if q < t.common.shape[0]:
-        for byte in range(256):
-            t.rows[q, byte] = t.common[q, byte]
-        t.filled[q] = 1
+    if has_row(t, q):
         return numba.int64(0)
     kind = t.within[q, KIND]
     if kind == 0 or kind == SPANS_LATER or t.within[q, DONE] != 0:

@@ -202,6 +202,16 @@ TABLES = reference(types.NamedTuple(
 
 
 @inlined
+def has_row(t, q):  # type: ignore[no-untyped-def]
+    """Whether the row of a lexer state is there; one that many specs share is put there."""
+    if t.filled[q] == 0 and q < t.common.shape[0]:
+        for byte in range(256):
+            t.rows[q, byte] = t.common[q, byte]
+        t.filled[q] = 1
+    return t.filled[q] != 0
+
+
+@inlined
 def slot_of(table, key):  # type: ignore[no-untyped-def]
     """Index of the slot that holds `key`, or of the empty slot where it belongs."""
     last = table.shape[0] - 1
