@@ -66,14 +66,14 @@ def foretell(t, nodes, i, changes, stack):  # type: ignore[no-untyped-def]
             code = call_provide(t, q)
             if code < 0:
                 return code
-        if t.rows[q, byte] >= 0:
-            stack[depth] = t.rows[q, byte]
+        stack[depth] = t.rows[q, byte]  # of a quote nothing is below
+        if stack[depth] >= 0 or (
+            stack[depth] == DEAD and t.accept[q] == SKIP_LABEL and byte == QUOTE
+        ):
             admit(changes, nodes.at[j, NODE_TOKEN])
             j += 1
-            continue
-        if t.rows[q, byte] == DEAD and t.accept[q] == SKIP_LABEL and byte == QUOTE:
-            admit(changes, nodes.at[j, NODE_TOKEN])
-        j = numba.int64(nodes.at[j, NODE_END])
+        else:
+            j = numba.int64(nodes.at[j, NODE_END])
     return numba.int64(0)
 
 

@@ -290,7 +290,7 @@ class Exporter:
     def _fits(self, value: Any, case: Case) -> bool:
         """Whether a value may fit all subschemas of a case; certain unless something is refused."""
         try:
-            exact = constants(self.schemas, [value], "#")
+            exact = constants(self.schemas, [value], lambda: "#")
             return self.schemas.costs.of_node(both(exact, self.schemas.node(case))) is not None
         except StructgenError:
             atom = case[0]

@@ -212,7 +212,7 @@ def _fits(inspection: Inspection, value: Any, node: Node, location: str) -> bool
     if isinstance(value, str):
         return matches(node.string, value)
     try:
-        exact = constants(inspection.schemas, [value], location)
+        exact = constants(inspection.schemas, [value], lambda: location)
         return not inspection.never(both(exact, node, location))
     except StructgenError:
         return True  # not known to be excluded

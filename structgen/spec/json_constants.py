@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.numbers import equal_to, to_fraction
 from structgen.automaton.regex import Regex, alt, words
-from structgen.spec.json_exprs import FALSE, OneOf
+from structgen.spec.json_exprs import FALSE, OneOf, Values
 from structgen.spec.json_nodes import ArrayAlt, Group, Node, ObjectAlt
-from structgen.spec.json_values import Value, value_of
+from structgen.spec.json_values import value_of
 
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
@@ -22,8 +23,10 @@ ANNOTATIONS = {"title", "description", "$comment", "default", "examples"}
 LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
 
 
-def constants(schemas: Schemas, values: list[Any], location: str) -> Node:
-    """The node of exactly these JSON values."""
+def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) -> Node:
+    """The node of exactly these JSON values. location: where they stand, which few have to know."""
+    if set(map(type, values)) == {str}:  # as most are
+        return Node(string=words(values))
     numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]
     return Node(
         any(v is None for v in values),
@@ -31,8 +34,8 @@ def constants(schemas: Schemas, values: list[Any], location: str) -> Node:
         any(v is False for v in values),
         alt(*(_constant_number(schemas, to_fraction(v)) for v in numbers)),
         words(v for v in values if isinstance(v, str)),
-        tuple(_constant_array(schemas, v, location) for v in values if isinstance(v, list)),
-        tuple(_constant_object(schemas, v, location) for v in values if isinstance(v, dict)),
+        tuple(_constant_array(schemas, v, location()) for v in values if isinstance(v, list)),
+        tuple(_constant_object(schemas, v, location()) for v in values if isinstance(v, dict)),
     )
 
 
@@ -51,7 +54,7 @@ def _constant_object(schemas: Schemas, value: dict[str, Any], location: str) -> 
     return ObjectAlt((Group(named, (), FALSE),), tuple(value))
 
 
-def listed(schema: dict[str, Any], dialect: Dialect) -> frozenset[Value] | None:
+def listed(schema: dict[str, Any], dialect: Dialect) -> Values:
     """The values that `enum` and `const` leave."""
     schema, found = dialect.heeded(schema), None
     if isinstance(schema.get("enum"), list):

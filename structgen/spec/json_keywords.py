@@ -8,8 +8,8 @@ does not know are annotations in it, as the specifications say.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import (
     ANY,
@@ -89,18 +89,12 @@ def enum(s: Subschema) -> None:
     values = s.schema["enum"]
     if not isinstance(values, list):
         raise s.broken("enum", "an array")
-    _require_one_of(s, "enum", values)
+    s.require(constants(s.schemas, values, partial(s.at, "enum")))
 
 
 def const(s: Subschema) -> None:
     """This value."""
-    _require_one_of(s, "const", [s.schema["const"]])
-
-
-def _require_one_of(s: Subschema, keyword: str, values: list[Any]) -> None:
-    only_texts = set(map(type, values)) == {str}  # as most are
-    node = None if only_texts else constants(s.schemas, values, s.at(keyword))
-    s.require(node or Node(string=words(values)))
+    s.require(constants(s.schemas, [s.schema["const"]], partial(s.at, "const")))
 
 
 # -- combination --------------------------------------------------------------------------------

@@ -257,9 +257,9 @@ class ObjectPlan:
             return any(matches(keys, key) for keys in self.next_others(at))
         if key in at.seen or index < at.position or not self.possible_names[index]:
             return False
-        passed = self.names[at.position : index] if self.declared else ()
-        fits = not self._counts or self._viable(self.take(at, key))
-        return fits and self.required.isdisjoint(passed)
+        if self.declared and not self.required.isdisjoint(self.names[at.position : index]):
+            return False
+        return not self._counts or self._viable(self.take(at, key))
 
     def may_go_on(self, at: Progress) -> bool:
         """Whether another key may follow."""

@@ -217,7 +217,7 @@ class Schemas:
         if value is Refused:
             return NOTHING
         if isinstance(value, OneOf):
-            return constants(self, list(value.values), atom.location)
+            return constants(self, list(value.values), lambda: atom.location)
         if isinstance(value, Negation):
             return self.opposite(self.node(value.expr), location(atom.location))
         if isinstance(value, Union):

@@ -6,39 +6,27 @@ reads each token by itself.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import structgen as sg
+from structgen import artifact, container
+from structgen.errors import ArtifactError
+from structgen.jit import kernels
 
 BYTES = [b"<end>", *(bytes([byte]) for byte in range(256))]
-SHALLOW = [b'":{', b'":{"', b'":{\n', b'":{\n"', b'":{\n\n', b'": {"', b'":  {', b":{", b':{"']
-SHALLOW += [b'":{,', b'":{1', b'a":{"', b'a":{ ', b'":1,{"', b'":1{"', b'":[{"']
-SHALLOW += [
-    b'":["',
-    b'":[{\n',
-    b'":[\n',
-    b'":[ "',
-    b'":[ { "',
-    b'":[-',
-    b'":[1',
-    b'":[["',
-    b'":[{"',
-]
-DEEP = [b'":{}', b'":{\n}', b'":{}}', b'":{"b', b'":{"b":', b'":{"c', b'":{"":', b'":{ "c"']
-DEEP += [
-    b'":[]',
-    b'":[\n]',
-    b'":["a',
-    b'":[""',
-    b'":[{}',
-    b'":[{"b',
-    b'":[{"b":',
-    b'":[1]',
-    b'":[[]',
-]
+SHALLOW = [
+    b'":{', b'":{"', b'":{\n', b'":{\n"', b'":{\n\n', b'": {"', b'":  {', b":{", b':{"', b'":{,',
+    b'":{1', b'a":{"', b'a":{ ', b'":1,{"', b'":1{"', b'":[{"', b'":["', b'":[{\n', b'":[\n',
+    b'":[ "', b'":[ { "', b'":[-', b'":[1', b'":[["',
+]  # fmt: skip
+DEEP = [
+    b'":{}', b'":{\n}', b'":{}}', b'":{"b', b'":{"b":', b'":{"c', b'":{"":', b'":{ "c"', b'":[]',
+    b'":[\n]', b'":["a', b'":[""', b'":[{}', b'":[{"b', b'":[{"b":', b'":[1]', b'":[[]',
+]  # fmt: skip
 VALUES: dict[str, dict[str, Any]] = {
     "named": {"properties": {"b": {}}},
     "required": {"properties": {"b": {"type": "integer"}}, "required": ["b"]},
@@ -61,13 +49,19 @@ VALUES: dict[str, dict[str, Any]] = {
     "first a text": {"type": "array", "prefixItems": [{"type": "string"}], "items": False},
     "different": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
     "objects": {"type": "array", "items": {"type": "object", "properties": {"b": {}}}},
-    "closed ones": {"items": {"type": "object", "required": ["b"], "additionalProperties": False}},
+    "closed ones": {
+        "type": "array",
+        "items": {"type": "object", "required": ["b"], "additionalProperties": False},
+    },
     "empty ones": {"type": "array", "items": {"type": "object", "additionalProperties": False}},
     "full ones": {"type": "array", "items": {"type": "object", "required": ["b"]}},
     "numbers": {"type": "array", "items": {"type": "integer"}},
     "arrays": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
     "both": {"type": ["array", "object"], "items": {"type": "string"}, "maxProperties": 0},
-    "either": {"anyOf": [{"items": {"type": "string"}}, {"items": {"type": "object"}}]},
+    "either": {
+        "type": "array",
+        "anyOf": [{"items": {"type": "string"}}, {"items": {"type": "object"}}],
+    },
     "like them": {"type": "array", "items": {"$ref": "#/$defs/text"}},
     "nested": {"properties": {"b": {"properties": {"c": {}}, "required": ["c"]}}},
 }
@@ -111,6 +105,7 @@ def test_a_bit_is_set_where_the_token_can_be_read(
         assert found.astype(bool).tolist() == wanted, text
 
 
+@pytest.mark.nojit
 def test_an_object_is_opened_when_a_text_comes_to_it() -> None:
     """Not in the mask before its key ends, unless a token says more of it."""
     opened = {}
@@ -125,3 +120,27 @@ def test_an_object_is_opened_when_a_text_comes_to_it() -> None:
         opened[kind] = frames
     before, after = opened["shallow"]
     assert before < min(after, opened["deep"][0])
+
+
+def test_what_is_known_beforehand_is_saved_and_checked(tmp_path: Path) -> None:
+    """A loaded constraint has the same masks; a file that names a state that is none is refused."""
+    vocabulary = sg.Vocabulary(BYTES + SHALLOW, eos_ids=[0])
+    constraint = sg.compile(sg.JsonSchema(holder(VALUES["named"])), vocabulary)
+    rows = np.zeros((2, vocabulary.words), np.int32)
+    constraint.fill_mask(constraint.advance_bytes(constraint.start, b'{"a'), rows[0])
+    constraint.save(tmp_path / "good")
+    loaded = sg.load(tmp_path / "good", vocabulary)
+    for text in (b'{"', b'{"a', b'{"a"', b'{"a":', b'{"a":{', b'{"z'):
+        for one, row in zip((constraint, loaded), rows, strict=True):
+            one.fill_mask(one.advance_bytes(one.start, text), row)
+        np.testing.assert_array_equal(*rows)
+    header, arrays = container.read(tmp_path / "good", artifact.KIND)
+    (name,) = (name for name in arrays if name.endswith("moves"))
+    moves = arrays[name].copy()
+    foretold = moves[:, 0] & 0xFFFFFFFF == kernels("tables").SKIP_LABEL
+    assert foretold.any()
+    for forged in 1 << 55, -(1 << 60):
+        moves[foretold, 1] = forged
+        container.write(tmp_path / "bad", artifact.KIND, header, arrays | {name: moves})
+        with pytest.raises(ArtifactError):
+            sg.load(tmp_path / "bad", vocabulary).advance_bytes(0, b"{")
