@@ -1,4 +1,7 @@
-"""In: words that may come next. Out: the tables with their list, from which `names` goes on."""
+"""In: words or characters that may come next. Out: the tables with their list.
+
+From there on `names` and `spans` go on.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from structgen.kernels.flags import lean
 from structgen.kernels.tables import (
     BEGIN,
     CAME,
+    CHILD,
     COLUMNS,
+    DONE,
     END,
     FIRST,
     FLAGS,
+    GRID,
     GUARDED,
     I32,
     IN_WORD,
@@ -19,8 +25,11 @@ from structgen.kernels.tables import (
     KIND,
     LABEL,
     LAST,
+    LEFT,
+    NEXT,
     OWNER,
     REST,
+    SPANS_TEXT,
     TABLES,
 )
 
@@ -55,3 +64,25 @@ def list_words(t, q, said, letters, rest, flags):  # type: ignore[no-untyped-def
     if rest < 0 and flags & GUARDED != 0:
         t.guard[q, 0] = first
         t.guard[q, 1] = first + count
+
+
+@lean(types.void(TABLES, types.int64, GRID, types.int64, types.int64))
+def list_spans(t, q, said, label, flags):  # type: ignore[no-untyped-def]
+    """Write down what the characters at lexer state `q` lead to, for which there is room.
+
+    said: int32[n, 3], rows for `t.spans`, in order. label: with which the text may end, or -1.
+    """
+    first = t.sizes[9]
+    for i in range(said.shape[0]):
+        for column in range(3):
+            t.spans[first + i, column] = said[i, column]
+    t.sizes[9] += said.shape[0]
+    t.within[q, KIND] = SPANS_TEXT
+    t.within[q, FIRST] = first
+    t.within[q, LAST] = first + said.shape[0]
+    t.within[q, LEFT] = 0
+    t.within[q, DONE] = 0
+    t.within[q, REST] = -1
+    t.within[q, NEXT] = -1
+    t.within[q, CHILD] = label
+    t.within[q, FLAGS] = flags

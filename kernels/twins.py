@@ -53,6 +53,7 @@ from structgen.kernels.tables import (
     DEAD,
     FLAGS,
     FRAME,
+    HASH,
     I64,
     INTS,
     KEYS,
@@ -68,6 +69,7 @@ from structgen.kernels.tables import (
     TICKED,
     UNKNOWN,
     find,
+    slot_of,
 )
 from structgen.kernels.walk import Rests
 
@@ -99,10 +101,13 @@ PLAN_TYPE = reference(types.NamedTuple([INTS, I64], Plan))
 plan_at = loader(PLAN_TYPE)
 
 
-@lean(types.void(PLAN_TYPE.kind, types.int64))
-def keep_plan(plan, address):  # type: ignore[no-untyped-def]
-    """Write a plan down."""
+@lean(types.void(HASH, types.int64, types.int64, PLAN_TYPE.kind))
+def keep_plan(plans, key, address, plan):  # type: ignore[no-untyped-def]
+    """Write a plan down at an address, and the address in the table of plans, where there is room."""
     stored(address, plan)
+    i = slot_of(plans, key)
+    plans[i, 0] = key
+    plans[i, 1] = address
 
 
 @inlined

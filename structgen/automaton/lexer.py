@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from structgen.automaton.charset import CharSet
+from structgen.automaton.charset import ALL, CharSet
 from structgen.automaton.regex import ANY, EMPTY
 from structgen.automaton.regex_nodes import Literal, Words
 from structgen.automaton.words import WordRange
@@ -119,20 +119,25 @@ def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
     place = only_place(vector)
     if place is not None:
         return [(chars, in_place(vector, place, after)) for chars, after in vector[place].moves()]
-    parts: list[tuple[CharSet, Vector]] = [(CharSet.of(((0, MAX_CODE_POINT),)), ())]
-    for regex in vector:
-        refined: list[tuple[CharSet, Vector]] = []
-        for chars, done in parts:
-            rest = chars
-            for move, after in regex.moves():
-                both = rest & move
+    parts: list[tuple[CharSet, dict[int, Language]]] = [(ALL, {})]  # by place, those that live
+    for at, language in enumerate(vector):
+        moves = language.moves()
+        refined: list[tuple[CharSet, dict[int, Language]]] = []
+        for rest, alive in parts if moves else ():
+            for chars, after in moves:
+                both = rest & chars
                 if both:
-                    refined.append((both, (*done, after)))
-                    rest = rest & ~move
+                    refined.append((both, {**alive, at: after}))
+                    rest = rest - chars
             if rest:
-                refined.append((rest, (*done, EMPTY)))
-        parts = refined
-    return [(chars, after) for chars, after in parts if any(r is not EMPTY for r in after)]
+                refined.append((rest, alive))
+        parts = refined or parts
+    places = range(len(vector))
+    return [
+        (chars, tuple([alive.get(place, EMPTY) for place in places]))
+        for chars, alive in parts
+        if alive
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,7 +276,7 @@ class Numbering:
     def make_room(self, count: int, spans: int = 0) -> None:
         """See to it that so many more lexer states and spans fit into the tables."""
         t = self.tables
-        if spans:
+        if int(t.sizes[9]) + spans > len(t.spans):
             t = t._replace(spans=with_room(t.spans, int(t.sizes[9]) + spans))
         self.use(with_states(t, int(t.sizes[6]) + count))
 

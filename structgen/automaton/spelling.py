@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from structgen.automaton import spelling_regex
 from structgen.automaton.lexer import (
     QUOTE,
@@ -24,7 +26,7 @@ from structgen.automaton.lexer import (
 from structgen.automaton.origins import BEFORE, MOVE
 from structgen.automaton.regex import ANY
 from structgen.automaton.regex_nodes import Alt, Concat, Not
-from structgen.automaton.tables import with_room
+from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering
@@ -46,20 +48,13 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     label = -1
     if isinstance(end, End):
         label = numbers.label_id(end.label, (q, QUOTE if role.quoted else BEFORE))
-    t = numbers.tables
-    first = int(t.sizes[9])
-    last = first + len(spans)
-    t = numbers.use(t._replace(spans=with_room(t.spans, last)))
-    if spans:
-        t.spans[first:last] = spans
-    t.sizes[9] = last
     pair = any(isinstance(x, Not) and x.body in state.vector for x in state.vector)
     if pair or any(map(_goes_on, state.vector)):
         spelling_regex.loop_on_all(numbers, q, quoted=role.quoted)  # and so it stays
-    row = t.within[q]
-    row[[k.KIND, k.FIRST, k.LAST, k.LEFT, k.DONE]] = k.SPANS_TEXT, first, last, 0, 0
-    row[[k.REST, k.NEXT, k.CHILD]] = -1, -1, label
-    row[k.FLAGS] = spelling_regex.spelled_flags(role, k)
+    numbers.make_room(0, len(spans))
+    said = np.array(spans, np.int32).reshape(-1, 3)
+    flags = spelling_regex.spelled_flags(role, k)
+    kernels("lists").list_spans(numbers.tables_at, q, said, label, flags)
     return True
 
 

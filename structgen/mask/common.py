@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 64 << 20  # of parts of rows kept for one vocabulary
 MAX_SHORT = 256  # rows of tokens with at most so many characters
 MAX_SPELLED = 64  # rows of tokens with no characters but certain ones
+_NBYTES = attrgetter("nbytes")
 
 
 def _written(crossings: Any) -> Written:
@@ -66,7 +68,7 @@ class Inside:
         self.nbytes = row.nbytes  #: bytes of all
         if crossings is not None and len(crossings.node):
             self.crossings, self._written = crossings, _written(crossings)
-            self.nbytes += sum(array.nbytes for array in crossings)
+            self.nbytes += sum(map(_NBYTES, crossings))
         else:
             self.crossings, self._written = _no_crossings()
         self.address = self._written.address

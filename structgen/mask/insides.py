@@ -57,6 +57,19 @@ def _is_value(role: Role) -> bool:
     return isinstance(role, Scalar) and role.quoted and not role.recorded
 
 
+class OneState:
+    """A lexer state that is no other, though they may be equal: to compare them takes long."""
+
+    def __init__(self, state: LexState) -> None:
+        self._state = state
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OneState) and other._state is self._state
+
+    def __hash__(self) -> int:
+        return id(self._state)
+
+
 class Insides:
     """What lexer states allow, by number. nbytes: of all that is kept."""
 
@@ -85,19 +98,23 @@ class Insides:
         """What a lexer state allows."""
         inside = self._inside.get(q)
         if inside is None:
-            place: Hashable = q if q < self._shared else self._place(q)
-            lexicon = None if place is None else self._engine.machine.lexicon
-            inside = None if lexicon is None else self._common.inside(lexicon, place)
-            if inside is None:
-                inside = self._compute(q)
-                if lexicon is not None:
-                    self._common.keep(lexicon, place, inside)
-                elif self.is_gap(q):
-                    inside.sort(self._nodes)
-            self._inside[q] = inside
+            inside = self._inside[q] = self._found(q)
             if id(inside) not in self._held:  # some are those of several states
                 self._held.add(id(inside))
                 self.nbytes += inside.nbytes
+        return inside
+
+    def _found(self, q: int) -> Inside:
+        """What a lexer state allows: as it was found for another engine, or computed."""
+        place = self._place(q)
+        if place is None:
+            return self._computed(q)
+        lexicon = self._engine.machine.lexicon
+        inside = self._common.inside(lexicon, place)
+        if inside is None:
+            inside = self._computed(q)
+            if inside.crossings.label.max(initial=0) < len(lexicon.labels):  # else others' labels
+                self._common.keep(lexicon, place, inside)
         return inside
 
     def _place(self, q: int) -> Hashable:
@@ -105,8 +122,13 @@ class Insides:
 
         Labels have the same numbers there only if they are the lexicon's.
         """
-        found = spelling_regex.shared(self._engine, q) if self._shared else None
-        if found is None or found[-1] not in self._engine.machine.lexicon.label_ids:
+        engine = self._engine
+        if q < self._shared or not self._shared:
+            return q if self._shared else None
+        if not engine.tables.within[q, engine.kernel_tables.KIND]:
+            return OneState(engine.state(q)) if engine.is_new else None
+        found = spelling_regex.shared(engine, q)
+        if found is None or found[-1] not in engine.machine.lexicon.label_ids:
             return None
         return found
 
@@ -118,6 +140,12 @@ class Insides:
                 self.of(q)
                 if not state.recorded:  # a value, whose length may be bounded
                     self._started(q)
+
+    def _computed(self, q: int) -> Inside:
+        inside = self._compute(q)
+        if self.is_gap(q):
+            inside.sort(self._nodes)
+        return inside
 
     def _compute(self, q: int) -> Inside:
         """Walk the whole trie, or only where `q` differs from what is known."""

@@ -46,15 +46,14 @@ class Plans:
         """The same plans, to which others can be added."""
         return Plans(self.table.copy(), *self._kept)
 
-    def keep(self, key: int, address: int, kept: Any) -> None:
-        """Keep the plan at an address, which is good as long as `kept` is there."""
-        tables = kernels("tables")
-        self._kept.append(kept)
+    def keep(self, key: int, plan: Any, written: Written, kept: Any) -> None:
+        """Keep a `kernels.twins.Plan`, written down where it is good as long as `kept` is there."""
+        self._kept.append((written, plan, kept))
         if 2 * len(self._kept) > len(self.table):
             larger = hash_table(2 * len(self.table))
-            tables.rehash(self.table, larger)
+            kernels("tables").rehash(self.table, larger)
             self.table = larger
-        tables.insert(self.table, key, address)
+        kernels("twins").keep_plan(self.table, key, written.address, plan)
 
 
 class Told:
@@ -83,12 +82,12 @@ class Told:
             self._kinds = with_room(self._kinds, q + 1)
             self._kinds[q] = kind
 
-    def keep_plan(self, key: int, address: int, kept: Any) -> None:
+    def keep_plan(self, key: int, plan: Any, written: Written, kept: Any) -> None:
         """Keep a plan for states of the lexicon, as `Plans.keep` does."""
         with self._lock:
             if key not in self._keys:
                 self._keys.add(key)
-                self._plans.keep(key, address, kept)
+                self._plans.keep(key, plan, written, kept)
 
 
 class Known:
@@ -141,16 +140,14 @@ class Known:
 
     def keep_plan(self, key: int, base: Base, numbers: tuple[int, ...], told: Told | None) -> None:
         """Keep a plan, by its key; numbers: as in `kernels.twins.Plan`. told: who is to know it."""
-        twins = kernels("twins")
-        seen = base.row.view()
-        seen.flags.writeable = False
-        plan, written = twins.Plan(seen, np.array(numbers, np.int64)), Written(2)
-        twins.keep_plan(plan, written.address)
-        self._plans.keep(key, written.address, (written, plan))
+        row = base.row.view()
+        row.flags.writeable = False
+        plan, written = kernels("twins").Plan(row, np.array(numbers, np.int64)), Written(2)
+        self._plans.keep(key, plan, written, base)
         if self._plans.table is not self._arrays.plans:
             self._keep(self._arrays._replace(plans=self._plans.table))
         if told is not None:
-            told.keep_plan(key, written.address, (written, plan, base))
+            told.keep_plan(key, plan, written, base)
 
     def _keep(self, arrays: Any) -> None:
         self._arrays = arrays

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 
+_NO_BYTES = np.full(0x80, DEAD, np.int32).tobytes()  # a part of a row that leads nowhere
 _numbers = count(1)  # of bases, whoever made them
+
+
+def _is_common(inside: Inside | None) -> bool:
+    """Whether what a state allows is that of a state of a lexicon, or there is none."""
+    return inside is None or inside.is_common
 
 
 class Way(Enum):
@@ -140,17 +146,17 @@ class Walker(Masks):
 
     def _base(self, inside: Inside | None, entered: Inside | None) -> Base:
         """The tokens that stay in a lexeme, and in the white space before it."""
-        of = [one for one in (inside, entered) if one is not None]
         bases, known = self._bases, (id(inside), id(entered))
-        if self._told is not None and all(one.is_common for one in of):
+        if self._told is not None and _is_common(inside) and _is_common(entered):
             bases = self._told.bases
         found = bases.get(known)
         if found is None:
-            row = (
-                of[0].row if len(of) == 1 else of[0].row | of[1].row if of else self._common.nothing
-            )
-            found = bases[known] = Base(row, next(_numbers) if of else 0, inside, entered)
-            self._nbytes += row.nbytes if bases is self._bases and len(of) > 1 else 0
+            one = inside or entered
+            row, number = (self._common.nothing, 0) if one is None else (one.row, next(_numbers))
+            if inside is not None and entered is not None:
+                row = inside.row | entered.row
+                self._nbytes += row.nbytes if bases is self._bases else 0
+            found = bases[known] = Base(row, number, inside, entered)
         return found
 
     def _way_of(self, q: int) -> Way:
@@ -165,13 +171,13 @@ class Walker(Masks):
         engine, k = self._engine, self._engine.kernel_tables
         if not engine.tables.within[q, k.KIND]:
             engine.targets(q)  # enters listed words, if that is what it begins
-        within = engine.tables.within
-        if 0 < within[q, k.KIND] < k.SPANS_TEXT:
-            return Way.LISTED if within[q, k.FLAGS] & k.KEYS else Way.NARROW
+        said = engine.tables.within[q].tolist()
+        if 0 < said[k.KIND] < k.SPANS_TEXT:
+            return Way.LISTED if said[k.FLAGS] & k.KEYS else Way.NARROW
         engine.targets(q)
         if engine.tables.accept[q] == k.SKIP_LABEL:
             return Way.ENTRY
-        if within[q, k.OWNER] >= 0:
+        if said[k.OWNER] >= 0:
             return Way.WIDE
         if self._insides.is_gap(q):
             return Way.WIDE
@@ -181,11 +187,11 @@ class Walker(Masks):
 
     def _is_plain(self, q: int) -> bool:
         """Whether behind the first byte of a fork only ASCII can be read: few tokens."""
-        engine = self._engine
-        if not isinstance(engine.state(q), Fork):
+        engine, state = self._engine, self._engine.state(q)
+        if not isinstance(state, Fork):
             return False
-        after = set(engine.targets(q).tolist())
-        return all(set(engine.targets(t)[0x80:].tolist()) == {DEAD} for t in after if t >= 0)
+        after = (int(engine.targets(q)[byte]) for byte, _ in state.targets)
+        return all(engine.targets(t)[0x80:].tobytes() == _NO_BYTES for t in after if t >= 0)
 
     @property
     def nbytes(self) -> int:
