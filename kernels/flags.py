@@ -46,7 +46,7 @@ def lean(signature: Any) -> Callable[[F], F]:
 
 def _compiled(signature: Any, options: dict[str, Any]) -> Callable[[F], F]:
     decorated: Callable[[F], F] = numba.njit(signature, cache=True, **options)
-    return partial(_looked_up, signature) if _interpreted() else decorated
+    return partial(_looked_up, signature) if interpreted() else decorated
 
 
 def _looked_up(signature: Any, function: Any) -> Any:
@@ -88,7 +88,7 @@ def inlined(function: F) -> F:
     return compiled
 
 
-def _interpreted() -> bool:
+def interpreted() -> bool:
     """Whether kernels run as plain Python."""
     return bool(getattr(numba.config, "DISABLE_JIT"))  # noqa: B009  made when numba is imported
 
@@ -99,7 +99,7 @@ def called(function: Any, place: int) -> Any:
     It is called by the address that stands in `t.info[place]`, where Python writes those of
     `addresses`, instead of being compiled again into each caller.
     """
-    if _interpreted():
+    if interpreted():
         return function
     _called.append((place, function))
     (wanted,) = function.signatures
@@ -138,7 +138,7 @@ _plain: dict[int, Any] = {}  # by address, where nothing is compiled
 
 def loader(kind: Any) -> Any:
     """What kernels call with an address where a tuple is `stored`, for a reference to it."""
-    if _interpreted():
+    if interpreted():
         return _plain.__getitem__
 
     @intrinsic
@@ -153,7 +153,7 @@ def loader(kind: Any) -> Any:
 
 
 #: `stored(address, value)` writes a tuple of arrays down as kernels have it
-stored: Any = _plain.__setitem__ if _interpreted() else _stored
+stored: Any = _plain.__setitem__ if interpreted() else _stored
 WORDS = 9  # of 8 bytes, which an array of two dimensions takes where it is `stored`; others less
 
 

@@ -103,7 +103,7 @@ plan_at = loader(PLAN_TYPE)
 
 @lean(types.void(HASH, types.int64, types.int64, PLAN_TYPE.kind))
 def keep_plan(plans, key, address, plan):  # type: ignore[no-untyped-def]
-    """Write a plan down at an address, and the address in the table of plans, where there is room."""
+    """Write a plan down at an address, and that in the table of plans, where there is room."""
     stored(address, plan)
     i = slot_of(plans, key)
     plans[i, 0] = key

@@ -23,8 +23,8 @@ NAMES = (
     "references", "flags", "tables", "nodes", "contexts", "checklists", "taken", "names", "lists",
     "spans", "provide", "loops", "changes", "patterns", "capped", "number_columns", "number_ends",
     "multiples", "numbers", "number_states", "notes", "blocks", "step", "openings", "walk",
-    "beyond", "subtrees", "rows", "below", "outlook", "doors", "known", "twins", "saved", "scan",
-    "longer", "apart",
+    "beyond", "subtrees", "rows", "crew", "below", "outlook", "doors", "known", "twins", "saved",
+    "scan", "longer", "apart",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_guided", "grammar_layout",

@@ -7,11 +7,8 @@ the rows used last, as a least-recently-used order would, and costs nothing when
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -19,16 +16,13 @@ import numpy.typing as npt
 
 from structgen.automaton.automaton import Row
 from structgen.jit import kernels
-from structgen.jit_ledger import usable_cores
+from structgen.mask import crew
 from structgen.mask.bitmask import row_id
 from structgen.paged import paged
 
 AT_FIRST = 1 << 27  # bytes that a table has room for at first: that not used is no memory
 LEAST = 32  # rows that every store has room for
 BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
-THREAD_FROM = 3 << 16  # words from which a thread of its own pays
-THREADS = 4  # more gain nothing: of 16, each call wakes others, on cores that sleep
-HEAD_START = 1 << 16  # words that are copied before another thread has begun
 
 
 class RowStore:
@@ -205,11 +199,11 @@ class MaskRows:
                     store, at = self.place(state)
                 rows[i] = store.table[at]
             return
-        first, *others = _parts(len(states), rows)
-        done = [_copied_elsewhere(*self._found(states[p]), rows[p]) for p in others]
-        _copy(*self._found(states[first]), rows[first])
-        for part in done:
-            part.get()
+        if rows.flags.c_contiguous:
+            crew.copy(lambda: self._found(states), rows.view(np.int32))
+        else:
+            table, places = self._found(states)
+            rows[:] = table[places]
 
     def _found(self, states: Sequence[int]) -> tuple[Row, npt.NDArray[np.int32]]:
         """A table, and which of its rows are those of the states."""
@@ -225,53 +219,3 @@ class MaskRows:
                 ]
                 places = np.array(found, np.int32)
         return store.table, places
-
-
-def _copy(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> None:
-    """rows[i] = table[places[i]], without the GIL."""
-    if rows.flags.c_contiguous:
-        kernels("rows").copy_rows(table, places, rows.view(np.int32))
-    else:
-        rows[:] = table[places]
-
-
-def _parts(count: int, rows: npt.NDArray[Any]) -> list[slice]:
-    """A batch cut into parts for as many threads as pay; the first one is for who calls."""
-    threads = min(_threads(), max(1, rows.size // THREAD_FROM))
-    early = min(count, HEAD_START * count // max(1, rows.size)) if threads > 1 else 0
-    cuts = [early * (i > 0) + (count - early) * i // threads for i in range(threads + 1)]
-    return [slice(a, b) for a, b in pairwise(cuts)]
-
-
-def _threads() -> int:
-    """How many threads may copy at once, who calls included."""
-    return min(usable_cores(), THREADS)
-
-
-_Done = SimpleQueue[None]
-_queues: dict[int, SimpleQueue[tuple[Any, Any, Any, _Done]]] = {}
-_queue_lock = threading.Lock()
-
-
-def _copied_elsewhere(table: Row, places: npt.NDArray[np.int32], rows: npt.NDArray[Any]) -> _Done:
-    """`_copy` in another thread; the result has an item when that is done."""
-    pid = os.getpid()
-    if pid not in _queues:
-        with _queue_lock:
-            if pid not in _queues:  # a forked child gets threads of its own
-                queue = SimpleQueue[tuple[Any, Any, Any, _Done]]()
-                for _ in range(max(1, _threads() - 1)):
-                    threading.Thread(target=_serve, args=(queue,), daemon=True).start()
-                _queues.clear()
-                _queues[pid] = queue
-    done = _Done()
-    _queues[pid].put((table, places, rows, done))
-    return done
-
-
-def _serve(queue: SimpleQueue[tuple[Any, Any, Any, _Done]]) -> None:
-    """Copy what others want copied, for ever."""
-    while True:
-        table, places, rows, done = queue.get()
-        _copy(table, places, rows)
-        done.put(None)

@@ -9,7 +9,8 @@ import pytest
 
 import structgen as sg
 from structgen import constraint as constraint_module
-from structgen.mask import common, insides, rows
+from structgen.jit import kernels
+from structgen.mask import common, crew, insides, rows
 
 
 def bytewise() -> sg.Vocabulary:
@@ -105,8 +106,9 @@ def test_a_batch_may_be_copied_by_several_threads(
     dtype: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However it is cut, and where rows have to be made first or lie apart."""
-    monkeypatch.setattr(rows, "usable_cores", lambda: 3)
-    monkeypatch.setattr(rows, "THREAD_FROM", 8)
+    if not kernels("crew").INTERPRETED:
+        monkeypatch.setattr(crew, "helpers_for", lambda words: 2 if words > 8 else 0)
+    monkeypatch.setattr(crew, "PIECE", 48)
     made = np.random.default_rng(0).integers(0, 1 << 31, (200, 4), np.int32)
 
     def make(state: int, row: np.ndarray) -> None:

@@ -1,0 +1,134 @@
+"""In: rows to copy. Out: the rows, copied by several threads where that pays.
+
+The threads are made when first needed, end with the process, and are made anew in a fork.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.automaton import Row
+from structgen.jit import kernels
+from structgen.jit_ledger import usable_cores
+
+FROM = 3 << 17  # words from which others are asked to help: sooner, one is done before they come
+EACH = 3 << 16  # words for each that helps
+THREADS = 4  # with who asks; more gain nothing: of 16, each call wakes others, on cores that sleep
+PIECE = 1 << 17  # bytes that one takes at once
+PATIENCE = 1.0  # seconds for threads to end
+
+Find = Callable[[], tuple[Row, npt.NDArray[np.int32]]]
+
+
+class Crew:
+    """Threads that help to copy rows, one batch at a time."""
+
+    def __init__(self, count: int) -> None:
+        k = kernels("crew")
+        self._shared = np.zeros(k.SIZE, np.int64)
+        self._rouse, self._together, self._soon, self._stop = (
+            k.rouse, k.copy_together, k.SOON, k.STOP,
+        )  # fmt: skip
+        self._pipe = os.pipe()
+        os.set_blocking(self._pipe[1], False)  # where nobody reads, nobody need be woken
+        self._lock = threading.Lock()
+        given = self._shared, self._pipe[0]
+        self._threads = [
+            threading.Thread(target=k.help_out, args=given, daemon=True) for _ in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __len__(self) -> int:
+        return len(self._threads)
+
+    def copy(self, find: Find, rows: Row, helpers: int) -> bool:
+        """See `Copier.copy`; False if they are at work."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._rouse(self._shared, self._pipe[1], helpers)
+            table, places = find()
+            piece = max(1, PIECE // (4 * rows.shape[1]))
+            self._together(table, places, rows, self._shared, piece)
+        finally:
+            self._shared[self._soon] = 0
+            self._lock.release()
+        return True
+
+    def stop(self) -> None:
+        """End the threads; nobody is helped from now on."""
+        self._lock.acquire(timeout=PATIENCE)
+        self._shared[self._stop] = 1
+        with contextlib.suppress(BlockingIOError):  # then there is enough to read
+            os.write(self._pipe[1], bytes(len(self)))
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        if not any(thread.is_alive() for thread in self._threads):
+            self.leave()
+
+    def leave(self) -> None:
+        """Let go of what the threads wait for: none is left, or they are not in this fork."""
+        for end in self._pipe:
+            os.close(end)
+
+
+class Copier:
+    """Copies rows, with the help of a crew where that pays. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._crew: Crew | None = None
+        self._lock = threading.Lock()
+
+    def copy(self, find: Find, rows: Row) -> None:
+        """rows[i] = table[places[i]], zeros for places below 0, without the GIL.
+
+        find: says the table and the places; while it does, those that help wake up. table, rows:
+        int32[n, words], C-ordered; places: int32[n].
+        """
+        helpers = helpers_for(rows.size)
+        if not (helpers and self._of(helpers).copy(find, rows, helpers)):
+            kernels("rows").copy_rows(*find(), rows)
+
+    def _of(self, helpers: int) -> Crew:
+        """A crew of at least so many."""
+        crew = self._crew
+        if crew is None or len(crew) < helpers:
+            with self._lock:
+                crew = self._crew
+                if crew is None or len(crew) < helpers:
+                    self.stop()
+                    crew = self._crew = Crew(helpers)
+        return crew
+
+    def stop(self) -> None:
+        """End the threads, if there are any."""
+        if self._crew is not None:
+            self._crew.stop()
+            self._crew = None
+
+    def begin_anew(self) -> None:
+        """Forget the threads, which are those of the process that this one is a fork of."""
+        if self._crew is not None:
+            self._crew.leave()
+        self.__init__()  # type: ignore[misc]
+
+
+def helpers_for(words: int) -> int:
+    """How many are to help who copies so many words."""
+    if words < FROM or os.name != "posix" or kernels("crew").INTERPRETED:
+        return 0
+    return min(usable_cores(), THREADS, words // EACH) - 1
+
+
+_copier = Copier()
+copy = _copier.copy
+atexit.register(_copier.stop)
+os.register_at_fork(after_in_child=_copier.begin_anew)
