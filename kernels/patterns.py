@@ -194,13 +194,18 @@ def explore(follow, classes, universal, states, search, rows, start, count):  # 
     while goes_on(search, end, tail):
         s = search.order[search.sizes[KNOWN]]
         rows[:] = 0
-        for p in range(1, follow.shape[0]):
-            if (states[s, p >> 6] >> numba.uint64(p & 63)) & one:
-                read = classes[p]
-                for k in range(rows.shape[0]):
-                    if (read >> numba.uint64(k)) & one:
-                        for w in range(width):
-                            rows[k, w] |= follow[p, w]
+        for part in range(width):
+            bits = states[s, part]
+            p = part << 6
+            while bits != 0:
+                if bits & one and p > 0:
+                    read = classes[p]
+                    for k in range(rows.shape[0]):
+                        if (read >> numba.uint64(k)) & one:
+                            for w in range(width):
+                                rows[k, w] |= follow[p, w]
+                bits >>= one
+                p += 1
         for k in range(rows.shape[0]):
             absorb(rows[k], universal)
             some = False

@@ -89,7 +89,7 @@ class PositionAutomaton(TableAutomaton):
                 end - now,
             )
             made, now, _ = self.search.sizes.tolist()
-            if now == made or not self._small:
+            if now == made:
                 return
             state = self._next(made)  # walks along words turn to the next word soon
 
