@@ -14,6 +14,7 @@ from structgen.errors import BudgetError
 if TYPE_CHECKING:
     from structgen.automaton.regex_base import Regex
 
+FEW_LETTERS = 32  # of a text that is tried before others are looked for
 NODE_BUDGET = 20_000  # nodes one search may visit
 LONG = 50  # nodes after which a search looks at what is needed to end
 
@@ -35,6 +36,9 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
     known = root.verdict()
     if known is not None:
         return known
+    if _has_witness(root):
+        root._live = True
+        return True
     parents: dict[Regex, Regex | None] = {root: None}
     heap: list[tuple[int, int, Regex]] = [(root.shortest, 0, root)]
     while heap:
@@ -62,6 +66,19 @@ def _lacks(node: Regex) -> bool:
     from structgen.automaton.regex_letters import lacks
 
     return lacks(node)
+
+
+def _has_witness(root: Regex) -> bool:
+    """Whether a shortest text of a part of an intersection is in all others, as most often."""
+    from structgen.automaton.regex_nodes import Alt, And, matches
+
+    if isinstance(root, Alt):
+        return any(map(_has_witness, root.parts))
+    for part in root.parts if isinstance(root, And) else ():
+        word = shortest(part) if part.plain and part.shortest <= FEW_LETTERS else None
+        if word is not None and all(other is part or matches(other, word) for other in root.parts):
+            return True
+    return False
 
 
 def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:
