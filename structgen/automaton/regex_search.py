@@ -14,7 +14,7 @@ from structgen.errors import BudgetError
 if TYPE_CHECKING:
     from structgen.automaton.regex_base import Regex
 
-FEW_LETTERS = 32  # of a text that is tried before others are looked for
+FEW_LETTERS = 100  # of a text that is tried before others are looked for
 NODE_BUDGET = 20_000  # nodes one search may visit
 LONG = 50  # nodes after which a search looks at what is needed to end
 
