@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from functools import lru_cache
 
+from structgen.automaton.charset import ALL, union_all
 from structgen.automaton.regex import (
     ANY,
     EMPTY,
@@ -17,7 +18,8 @@ from structgen.automaton.regex import (
     shortest,
 )
 from structgen.automaton.regex_automaton import table_of
-from structgen.automaton.regex_nodes import Alt, And, Chars, Literal, Not, Words
+from structgen.automaton.regex_letters import letters
+from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Literal, Not, Words
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.errors import BudgetError
 
@@ -52,7 +54,10 @@ def endless(language: Regex) -> bool:
     A language of which that is so, less finitely many words, is endless as well.
     """
     parts = language.parts if isinstance(language, And) else (language,)
-    todo = [intersect(*(_without_few(part) for part in parts))]
+    parts = tuple(_without_few(part) for part in parts)
+    if all(map(_is_search, parts)) or _leaves_some_letter(parts):
+        return True
+    todo = [intersect(*parts)]
     seen: set[Regex] = set()
     while todo:
         state = todo.pop()
@@ -67,6 +72,20 @@ def endless(language: Regex) -> bool:
             return False  # from a state with finitely many words one comes to the last
         todo.extend(after)
     return True
+
+
+def _is_search(part: Regex) -> bool:
+    """Whether a language is that of all texts that have something in them."""
+    return isinstance(part, Concat) and part.plain and part.head is ANY and part.opened
+
+
+def _leaves_some_letter(parts: tuple[Regex, ...]) -> bool:
+    """Whether each part is all that some language is not, and these have no text with a letter.
+
+    Whatever has been read, that letter and any text behind it are in all parts.
+    """
+    bodies = [part.body for part in parts if isinstance(part, Not)]
+    return len(bodies) == len(parts) and union_all([*map(letters, bodies)]) is not ALL
 
 
 def _goes_on(language: Regex) -> bool | None:

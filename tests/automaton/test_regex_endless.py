@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from structgen.automaton import regex_endless
-from structgen.automaton.regex import Regex
+from structgen.automaton.regex import Regex, complement, intersect
 from structgen.automaton.regex_endless import endless
 from structgen.automaton.regex_syntax import parse
 
@@ -41,3 +41,22 @@ def test_a_language_is_endless_where_every_state_leads_on(
     endless.cache_clear()
     assert endless(parse(pattern)) != runs_out(parse(pattern))
     endless.cache_clear()
+
+
+SOME = ["x", "ab", "^[a-z]+$", "^x", "x$", "^(ab|cd+)$", "^.*$", "^[\\s\\S]$", "^.?$"]
+
+
+@pytest.mark.parametrize("second", SOME)
+@pytest.mark.parametrize("first", SOME)
+def test_what_is_in_languages_or_in_none_is_endless_where_it_leads_on(
+    first: str, second: str
+) -> None:
+    """As keys are that several patterns tell apart."""
+    one, other = parse(first), parse(second)
+    for language in (
+        intersect(one, other),
+        intersect(one, complement(other)),
+        intersect(complement(one), complement(other)),
+    ):
+        if not language.is_empty():
+            assert endless(language) != runs_out(language)
