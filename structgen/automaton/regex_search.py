@@ -74,7 +74,9 @@ def _has_witness(root: Regex) -> bool:
 
     if isinstance(root, Alt):
         return any(map(_has_witness, root.parts))
-    for part in root.parts if isinstance(root, And) else ():
+    if not isinstance(root, And):
+        return False
+    for part in root.parts:
         word = shortest(part) if part.plain and part.shortest <= FEW_LETTERS else None
         if word is not None and all(other is part or matches(other, word) for other in root.parts):
             return True
