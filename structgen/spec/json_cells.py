@@ -50,7 +50,10 @@ class Cell:
         found = self._found
         for at in count_from(0):
             if at == len(found):
-                found.append(shortest(intersect(self.keys, complement(words(found[:at])))))
+                key = None if at else shortest(self.loose)  # of more languages less is known
+                if key is None or key in self.without:
+                    key = shortest(intersect(self.keys, complement(words(found))))
+                found.append(key)
             key = found[at]
             if key is None:
                 return
