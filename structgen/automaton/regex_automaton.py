@@ -43,7 +43,7 @@ from structgen.jit import kernels
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
 LOOK_EVERY = 32  # automata that become known between two looks at how many states there are
-FEW_POSITIONS = 1000  # up to so many, states are found that nobody has asked for yet
+FEW_POSITIONS = 1000  # of listed words: up to so many, all their states are found at once
 MAX_COUNTED = 1500  # states of an expression whose texts' lengths are bounded
 MAX_LENGTHS = 3_000_000  # moves looked at to find out which lengths its texts have
 

@@ -31,6 +31,7 @@ class Crew:
     """Threads that help to copy rows, one batch at a time."""
 
     def __init__(self, count: int) -> None:
+        """Raises OSError or RuntimeError where no more files or threads can be had."""
         k = kernels("crew")
         self._shared = np.zeros(k.SIZE, np.int64)
         self._rouse, self._together, self._soon, self._stop = (
@@ -39,12 +40,16 @@ class Crew:
         self._pipe = os.pipe()
         os.set_blocking(self._pipe[1], False)  # where nobody reads, nobody need be woken
         self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
         given = self._shared, self._pipe[0]
-        self._threads = [
-            threading.Thread(target=k.help_out, args=given, daemon=True) for _ in range(count)
-        ]
-        for thread in self._threads:
-            thread.start()
+        for _ in range(count):
+            thread = threading.Thread(target=k.help_out, args=given, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                self.stop()
+                raise
+            self._threads.append(thread)
 
     def __len__(self) -> int:
         return len(self._threads)
@@ -85,6 +90,7 @@ class Copier:
 
     def __init__(self) -> None:
         self._crew: Crew | None = None
+        self._most = THREADS  # that help
         self._lock = threading.Lock()
 
     def copy(self, find: Find, rows: Row) -> None:
@@ -93,19 +99,24 @@ class Copier:
         find: says the table and the places; while it does, those that help wake up. table, rows:
         int32[n, words], C-ordered; places: int32[n].
         """
-        helpers = helpers_for(rows.size)
-        if not (helpers and self._of(helpers).copy(find, rows, helpers)):
+        helpers = min(helpers_for(rows.size), self._most)
+        crew = self._of(helpers) if helpers else None
+        if crew is None or not crew.copy(find, rows, helpers):
             kernels("rows").copy_rows(*find(), rows)
 
-    def _of(self, helpers: int) -> Crew:
-        """A crew of at least so many."""
+    def _of(self, helpers: int) -> Crew | None:
+        """A crew of at least so many, None where there can be none."""
         crew = self._crew
         if crew is None or len(crew) < helpers:
             with self._lock:
                 crew = self._crew
                 if crew is None or len(crew) < helpers:
                     self.stop()
-                    crew = self._crew = Crew(helpers)
+                    try:
+                        crew = self._crew = Crew(helpers)
+                    except (OSError, RuntimeError):
+                        self._most = 0
+                        return None
         return crew
 
     def stop(self) -> None:
@@ -118,7 +129,7 @@ class Copier:
         """Forget the threads, which are those of the process that this one is a fork of."""
         if self._crew is not None:
             self._crew.leave()
-        self.__init__()  # type: ignore[misc]
+        self._crew, self._lock = None, threading.Lock()
 
 
 def helpers_for(words: int) -> int:

@@ -17,7 +17,7 @@ from structgen.automaton.byte_groups import quoted
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Scalar
 from structgen.automaton.lexer import LexState, Role, Text
-from structgen.automaton.lexer_joints import Gap
+from structgen.automaton.lexer_joints import Either, Fork, Gap
 from structgen.automaton.regex import ANY, EMPTY
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
@@ -58,7 +58,7 @@ def _is_value(role: Role) -> bool:
 
 
 class OneState:
-    """A lexer state that is no other, though they may be equal: to compare them takes long."""
+    """The start of a value, which specs share as an object: to compare such states takes long."""
 
     def __init__(self, state: LexState) -> None:
         self._state = state
@@ -126,7 +126,8 @@ class Insides:
         if q < self._shared or not self._shared:
             return q if self._shared else None
         if not engine.tables.within[q, engine.kernel_tables.KIND]:
-            return OneState(engine.state(q)) if engine.is_new else None
+            state = engine.state(q) if engine.is_new else None
+            return OneState(state) if isinstance(state, Fork | Either) else None
         found = spelling_regex.shared(engine, q)
         if found is None or found[-1] not in engine.machine.lexicon.label_ids:
             return None
@@ -142,6 +143,7 @@ class Insides:
                     self._started(q)
 
     def _computed(self, q: int) -> Inside:
+        """What a lexer state allows, sorted where many frames go on from it."""
         inside = self._compute(q)
         if self.is_gap(q):
             inside.sort(self._nodes)

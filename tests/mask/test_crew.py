@@ -126,6 +126,28 @@ def test_threads_end_when_told() -> None:
     copier.stop()
 
 
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_where_no_threads_can_be_had_one_copies_alone(
+    allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under a limit of processes, or when the interpreter ends; those begun end again."""
+    copier, begin, begun = Copier(), threading.Thread.start, list[threading.Thread]()
+
+    def start(thread: threading.Thread) -> None:
+        if len(begun) == allowed:
+            raise RuntimeError("can't start new thread")
+        begun.append(thread)
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    for _ in range(3):
+        rows = np.zeros((7, WORDS), np.int32)
+        copier.copy(partial(_same, (TABLE, np.arange(7, dtype=np.int32))), rows)
+        assert (rows == TABLE[:7]).all()
+    assert len(begun) == allowed
+    assert not any(thread.is_alive() for thread in begun)
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_has_threads_of_its_own() -> None:
     """Those of the process that it comes from are not there, and go on helping that one."""
