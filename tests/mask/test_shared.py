@@ -15,6 +15,7 @@ from structgen.mask.common import Inside
 from structgen.mask.insides import Insides
 
 TOKENS = [bytes((b,)) for b in range(256)] + [b'{"', b'":', b'":"', b'", "', b"20", b"00-", b"ab"]
+SOME = {"type": ["string", "null"], "minLength": 1}
 DATE, WORD = {"type": "string", "format": "date"}, {"type": "string", "pattern": "^a[b-d]{2,9}$"}
 SPECS: list[dict[str, Any]] = [
     DATE,
@@ -24,6 +25,9 @@ SPECS: list[dict[str, Any]] = [
     {"type": "object", "patternProperties": {"^a[b-d]{2,9}$": DATE}, "additionalProperties": False},
     {"type": "array", "items": DATE, "uniqueItems": True},
     {"type": "object", "propertyNames": {"pattern": "^a[b-d]{2,9}$"}},
+    {"properties": {"a": SOME, "b": {"minimum": 2}}, "required": ["a"]},
+    {"type": ["array", "string"], "items": {**SOME, "title": "as before"}, "maxLength": 5},
+    {"items": {"anyOf": [SOME, {"enum": [2, "abc"]}]}, "uniqueItems": True},
 ]
 TEXTS = [
     head + body
@@ -81,3 +85,21 @@ def test_states_of_a_pattern_are_walked_once(monkeypatch: pytest.MonkeyPatch) ->
         masks({"properties": {"x": WORD, name: DATE}}, over)
         counts.append(len(walked) - before)
     assert counts[0] > 3 * counts[1], counts
+
+
+def test_starts_of_values_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second spec with such a value finds what tokens begin it, though nothing else is alike."""
+    walked: list[str] = []
+    compute = Insides._compute
+
+    def noted(self: Insides, q: int) -> Inside:
+        walked.append(type(self._engine.state(q)).__name__)
+        return compute(self, q)
+
+    monkeypatch.setattr(Insides, "_compute", noted)
+    over = vocabulary()
+    for name, starts in (("a", 1), ("other", 0)):
+        walked.clear()
+        constraint = sg.compile({"properties": {name: SOME}}, over)
+        constraint.mask_view(constraint.advance_bytes(constraint.start, f'{{"{name}":'.encode()))
+        assert walked.count("Fork") == starts, walked
