@@ -19,13 +19,13 @@ from structgen.kernels.rows import ROWS, TABLE
 from structgen.kernels.tables import I64
 
 # Places of what the threads share, int64[SIZE]: addresses of the table, of the places of rows in it
-# (int32) and of the rows to be written; words of a row; how many rows; rows of a piece; room for
-# what is read from the pipe.
-FROM, PLACES, TO, WORDS, COUNT, PIECE, LETTERS = range(7)
+# (int32) and of the rows to be written; words of a row there, and in the table; how many rows; rows
+# of a piece; room for what is read from the pipe.
+FROM, PLACES, TO, WORDS, WIDTH, COUNT, PIECE, LETTERS = range(8)
 # What several of them look at, each in a line of memory of its own: the first row that nobody has
 # taken; 1 while there is work; how many are at it; 1 when there will be work soon; 1 when they are
 # to end.
-NEXT, OPEN, ACTIVE, SOON, STOP, SIZE = 8, 16, 24, 32, 40, 48
+NEXT, OPEN, ACTIVE, SOON, STOP, SIZE = 16, 24, 32, 40, 48, 56
 WAITS = 2000  # looks at whether there is work before who was woken for it sleeps
 SPINS = 20_000  # looks at whether others have ended before who waits for them sleeps
 NAP = 20  # microseconds of that sleep
@@ -73,7 +73,7 @@ def take_part(shared):  # type: ignore[no-untyped-def]
         for i in range(first, min(first + shared[PIECE], count)):
             at = numba.int64(places[i])
             row = words_at(shared[TO] + 4 * words * i)
-            made = words_at(shared[FROM] + 4 * words * max(at, 0))
+            made = words_at(shared[FROM] + 4 * shared[WIDTH] * max(at, 0))
             for w in range(words):
                 row[w] = made[w] if at >= 0 else 0
 
@@ -112,7 +112,7 @@ def copy_together(table, places, out, shared, piece):  # type: ignore[no-untyped
     before that it is at it; so when the work is closed and nobody is, nobody comes to it later.
     """
     shared[FROM], shared[PLACES] = table.ctypes.data, places.ctypes.data
-    shared[TO], shared[WORDS] = out.ctypes.data, out.shape[1]
+    shared[TO], shared[WORDS], shared[WIDTH] = out.ctypes.data, out.shape[1], table.shape[1]
     shared[COUNT], shared[PIECE], shared[NEXT] = places.shape[0], piece, 0
     added(shared, OPEN, 1)
     take_part(shared)

@@ -65,11 +65,11 @@ class PositionAutomaton(TableAutomaton):
         self._scratch = np.zeros((len(classes.letters), width), np.uint64)
         self._open = isinstance(regex, Concat) and regex.head is ANY  # then nothing is ever fatal
         self._listed = isinstance(regex, Words)  # then nothing is read again and again
-        self._small = count <= FEW_POSITIONS
+        self._few = self._listed and count <= FEW_POSITIONS
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: all states of a few words, as each look has its cost."""
-        if self._listed and self._small and not self.known:
+        if self._few and not self.known:
             self.explore_near(MAX_STATES)
         else:
             super().explore(state)

@@ -36,7 +36,7 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
     known = root.verdict()
     if known is not None:
         return known
-    if _has_witness(root):
+    if _meet_at_once(root):
         root._live = True
         return True
     parents: dict[Regex, Regex | None] = {root: None}
@@ -68,12 +68,12 @@ def _lacks(node: Regex) -> bool:
     return lacks(node)
 
 
-def _has_witness(root: Regex) -> bool:
-    """Whether a shortest text of a part of an intersection is in all others, as most often."""
+def _meet_at_once(root: Regex) -> bool:
+    """Whether a shortest text of one part of an intersection is in all others, as most often."""
     from structgen.automaton.regex_nodes import Alt, And, matches
 
     if isinstance(root, Alt):
-        return any(map(_has_witness, root.parts))
+        return any(map(_meet_at_once, root.parts))
     if not isinstance(root, And):
         return False
     for part in root.parts:

@@ -32,18 +32,15 @@ class Crew:
 
     def __init__(self, count: int) -> None:
         """Raises OSError or RuntimeError where no more files or threads can be had."""
-        k = kernels("crew")
-        self._shared = np.zeros(k.SIZE, np.int64)
-        self._rouse, self._together, self._soon, self._stop = (
-            k.rouse, k.copy_together, k.SOON, k.STOP,
-        )  # fmt: skip
+        self._k = kernels("crew")
+        self._shared = np.zeros(self._k.SIZE, np.int64)
         self._pipe = os.pipe()
         os.set_blocking(self._pipe[1], False)  # where nobody reads, nobody need be woken
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         given = self._shared, self._pipe[0]
         for _ in range(count):
-            thread = threading.Thread(target=k.help_out, args=given, daemon=True)
+            thread = threading.Thread(target=self._k.help_out, args=given, daemon=True)
             try:
                 thread.start()
             except RuntimeError:
@@ -59,24 +56,24 @@ class Crew:
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            self._rouse(self._shared, self._pipe[1], helpers)
+            self._k.rouse(self._shared, self._pipe[1], helpers)
             table, places = find()
             piece = max(1, PIECE // (4 * rows.shape[1]))
-            self._together(table, places, rows, self._shared, piece)
+            self._k.copy_together(table, places, rows, self._shared, piece)
         finally:
-            self._shared[self._soon] = 0
+            self._shared[self._k.SOON] = 0
             self._lock.release()
         return True
 
     def stop(self) -> None:
         """End the threads; nobody is helped from now on."""
-        self._lock.acquire(timeout=PATIENCE)
-        self._shared[self._stop] = 1
+        idle = self._lock.acquire(timeout=PATIENCE)  # and from now on nobody gets it
+        self._shared[self._k.STOP] = 1
         with contextlib.suppress(BlockingIOError):  # then there is enough to read
             os.write(self._pipe[1], bytes(len(self)))
         for thread in self._threads:
             thread.join(PATIENCE)
-        if not any(thread.is_alive() for thread in self._threads):
+        if idle and not any(thread.is_alive() for thread in self._threads):
             self.leave()
 
     def leave(self) -> None:

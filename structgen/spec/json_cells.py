@@ -50,7 +50,7 @@ class Cell:
         found = self._found
         for at in count_from(0):
             if at == len(found):
-                key = None if at else shortest(self.loose)  # of more languages less is known
+                key = None if at else self._shortest  # of more languages less is known
                 if key is None or key in self.without:
                     key = shortest(intersect(self.keys, complement(words(found))))
                 found.append(key)
@@ -58,6 +58,10 @@ class Cell:
             if key is None:
                 return
             yield key
+
+    @found_once
+    def _shortest(self) -> str | None:
+        return shortest(self.loose)
 
     @found_once
     def _found(self) -> list[Any]:
@@ -73,7 +77,7 @@ class Cell:
             return False  # to look for a key may take long
         if not self.without:
             return loose.is_empty()
-        word = shortest(loose)
+        word = self._shortest
         return word is None or (word in self.without and self.keys.is_empty())
 
     def split(self, language: Regex) -> list[Cell]:

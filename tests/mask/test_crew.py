@@ -51,6 +51,17 @@ def test_rows_are_copied_whoever_helps(seed: int) -> None:
     copier.stop()
 
 
+@pytest.mark.parametrize("words", [1, WORDS - 1, WORDS])
+def test_narrow_rows_get_the_first_words(words: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they do from who copies alone."""
+    monkeypatch.setattr(crew, "helpers_for", lambda _: 2)
+    copier, rows = Copier(), np.zeros((101, words), np.int32)
+    places = np.arange(101, dtype=np.int32)[::-1].copy()
+    copier.copy(partial(_same, (TABLE, places)), rows)
+    assert (rows == TABLE[places, :words]).all()
+    copier.stop()
+
+
 def test_callers_need_not_wait_for_one_another() -> None:
     """Who finds the others at work copies alone."""
     copier, wrong = Copier(), []
