@@ -18,6 +18,7 @@ from structgen.automaton.numbers import (
     PLAIN_NUMBER,
     Ends,
     Facts,
+    alternatives,
     facts_of,
     joined,
     language_for,
@@ -105,9 +106,15 @@ def _is_spelling(node: Regex) -> bool:
 
 def _widened(node: Regex) -> Regex:
     """A language with all spellings of the values that it has natural spellings of."""
-    if isinstance(node, Alt | And):
-        parts = [_widened(part) for part in node.parts]
-        return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
+    facts = facts_of(node)
+    if facts is not None:
+        natural = facts.spelling in {"natural", "digits"}
+        return language_for(facts._replace(spelling="any")) if natural else node
+    if isinstance(node, And):
+        return intersect(*map(_widened, node.parts))
+    if isinstance(node, Alt):
+        parts = alternatives(node)
+        return alt(*map(_widened, parts if len(parts) > 1 else node.parts))
     if isinstance(node, Concat) and isinstance(node.tail, Alt) and not node.plain:
         return alt(*(_widened(concat(node.head, part)) for part in node.tail.parts))
     of, negative = (node.tail, True) if isinstance(node, Concat) else (node, False)

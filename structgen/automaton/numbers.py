@@ -27,7 +27,7 @@ from decimal import Decimal as DecimalValue
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.number_digits import DIGITS, Decimal
@@ -44,12 +44,13 @@ from structgen.automaton.regex import (
     literal,
     repeat,
 )
+from structgen.automaton.regex_nodes import Alt
 from structgen.errors import BudgetError, SpecError
 
 __all__ = [
     "JSON_NUMBER", "MAX_DIGITS", "MAX_FRACTION", "PLAIN_NUMBER", "Facts", "Spelling",
-    "equal_to", "facts_of", "is_scientific", "joined", "language_for", "number_language", "sides",
-    "spelled", "spellings", "to_fraction",
+    "alternatives", "equal_to", "facts_of", "is_scientific", "joined", "language_for",
+    "number_language", "sides", "spelled", "spellings", "to_fraction",
 ]  # fmt: skip
 
 MAX_DIGITS = 2000  # digits a bound or multiple may have before and after its point
@@ -247,6 +248,7 @@ class Facts(NamedTuple):
 
 
 _facts: WeakKeyDictionary[Regex, Facts] = WeakKeyDictionary()
+_wholes: WeakValueDictionary[int, Regex] = WeakValueDictionary()  # by the ids of alternatives
 _facts[JSON_NUMBER] = Facts((None, False, None, False), 0, 0, "any")
 _NARROWER = {"any": 0, "natural": 1, "decimal": 1, "digits": 2, "integer": 2}
 
@@ -256,7 +258,24 @@ def language_for(facts: Facts) -> Regex:
     language = _language(*facts)
     if language is not EMPTY:
         _facts.setdefault(language, facts)
+    if isinstance(language, Alt):
+        for part in language.parts:
+            _wholes.setdefault(part.id, language)
     return language
+
+
+def alternatives(language: Regex) -> list[Regex]:
+    """A union taken apart: those alternatives together that `language_for` made, and all others."""
+    parts = dict.fromkeys(language.parts if isinstance(language, Alt) else (language,))
+    left = parts.copy()
+    found: list[Regex] = []
+    for part in parts:
+        whole = _wholes.get(part.id)
+        if part in left and isinstance(whole, Alt) and parts.keys() >= {*whole.parts}:
+            found.append(whole)
+            for one in whole.parts:
+                left.pop(one, None)
+    return [*found, alt(*left)] if left else found
 
 
 def facts_of(language: Regex) -> Facts | None:

@@ -3,7 +3,7 @@
 Which states an expression has, and what characters lead from one to the other, does not depend on a
 spec, so specs share it. Kernels find the states by the dozen where the expression has positions
 (module `regex_positions`), is a range of numbers (`regex_numbers`), or is made of parts that have
-tables (modules `regex_blocks`, `regex_leaves` and `regex_parts`); otherwise derivatives find them
+tables (modules `regex_blocks`, `regex_leaves` and `regex_formula`); otherwise derivatives find them
 one by one (module `regex`).
 """
 
@@ -24,11 +24,11 @@ from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_foreign import ForeignAutomaton, Within
+from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart
-from structgen.automaton.regex_nodes import And, Chars, Concat, Leaf, Not, Repeat, Words, is_span
+from structgen.automaton.regex_nodes import Chars, Concat, Leaf, Repeat, Words, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
-from structgen.automaton.regex_parts import Met
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
 from structgen.automaton.regex_states import (
     Array,
@@ -263,7 +263,10 @@ def _begun(regex: Regex) -> RegexAutomaton:
         return LengthAutomaton(regex)
     ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton, _repeated)
     if not regex.plain:
-        ways = (_bounded, NumberAutomaton, LeavesAutomaton, _of_blocks)
+        beside = partial(
+            FormulaAutomaton if is_formula(regex) else BlockAutomaton, table_of=table_of
+        )
+        ways = (_bounded, NumberAutomaton, LeavesAutomaton, beside)
     for way in ways:
         with contextlib.suppress(TooLargeError):
             return way(regex)
@@ -297,8 +300,3 @@ def _bounded(regex: Regex) -> RegexAutomaton:
     if not capped:
         raise TooLargeError
     return CappedAutomaton(base, high, ends=regex.nullable)
-
-
-def _of_blocks(regex: Regex) -> RegexAutomaton:
-    met = partial(Met, table_of=table_of) if isinstance(regex, And | Not) else table_of
-    return BlockAutomaton(regex, met)

@@ -7,7 +7,7 @@ the blocks may be in: what Glushkov (1961) does with characters, done with autom
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,6 +40,7 @@ class Block(Protocol):
     classes: PositionClasses
     search: Any
     ends: npt.NDArray[np.uint8]
+    endless: npt.NDArray[np.uint8]
 
     def explore(self, state: int) -> None:
         """Find the moves of a state, and of others where that costs little."""
@@ -79,43 +80,90 @@ class Blocks(Positions):
         return self._joined(whole, self._part(at, depth))
 
 
+class BlockStates:
+    """The states of some blocks, by one number each; those at which blocks begin come first.
+
+    classes: the characters that some block tells apart. nodes: `kernels.blocks.Nodes`; `ends` has 2
+    set where it is known that any text may follow.
+    """
+
+    def __init__(self, blocks: Sequence[Block], others: Sequence[CharSet] = ()) -> None:
+        """Raises TooLargeError. others: sets of characters to be told apart as well."""
+        self._blocks = blocks
+        self.classes = classes_of([None, *others, *(x for b in blocks for x in sets_of(b.classes))])
+        count = self._made = len(blocks)
+        self._classes = [places_in(b.classes, self.classes.letters) for b in blocks]
+        self._numbers = [np.array([number], np.int32) for number in range(count)]
+        self._states = np.zeros(count, np.int32)  # of each node, its number in its block
+        self._copied = [0] * count  # of how many states of each block the moves are here
+        self.nodes = kernels("blocks").Nodes(
+            moves=np.full((count, len(self.classes.letters)), -1, np.int32),
+            known=np.zeros(count, np.uint8),
+            ends=np.array([b.ends[0] for b in blocks], np.uint8),
+            block=np.arange(count, dtype=np.int32),
+        )
+
+    def learn(self, node: int) -> None:
+        """Find the moves of a node, and take over what is known of its block."""
+        place, state = int(self.nodes.block[node]), int(self._states[node])
+        block, classes = self._blocks[place], self._classes[place]
+        with block.lock:
+            block.explore(state)
+            made, known, _ = block.search.sizes.tolist()
+            new = block.search.order[self._copied[place] : known]
+            rows = block.search.moves[new]
+            ends = block.ends[:made] + 2 * block.endless[:made]
+            self._copied[place] = known
+        rows = np.concatenate([rows, np.full((len(rows), 1), -1, np.int32)], 1)[:, classes]
+        numbers = self._number(place, ends)
+        self.nodes.moves[numbers[new]] = np.where(rows < 0, -1, numbers[rows])
+        self.nodes.ends[numbers[new]] = ends[new]
+        self.nodes.known[numbers[new]] = 1
+
+    def _number(self, place: int, ends: npt.NDArray[np.uint8]) -> Ints:
+        """The numbers of the states of a block, so many as `ends`, of which some may be new."""
+        numbers = self._numbers[place]
+        more = len(ends) - len(numbers)
+        if more:
+            begin, end = self._made, self._made + more
+            nodes = self.nodes
+            if end > len(nodes.known):
+                nodes = self.nodes = type(nodes)(*(with_room(part, end) for part in nodes))
+                self._states = with_room(self._states, end)
+            nodes.ends[begin:end] = ends[len(numbers) :]
+            nodes.block[begin:end] = place
+            self._states[begin:end] = np.arange(len(numbers), len(ends))
+            self._made = end
+            numbers = np.append(numbers, np.arange(begin, end, dtype=np.int32))
+            self._numbers[place] = numbers
+        return numbers
+
+
 class BlockAutomaton(TableAutomaton):
     """States as sets of states of blocks."""
 
-    def __init__(self, regex: Regex, block_of: Callable[[Regex], Block]) -> None:
-        """Raises TooLargeError."""
-        found = Blocks(regex, block_of)
-        self._blocks = found.blocks
-        count = len(self._blocks)
+    def __init__(self, regex: Regex, table_of: Callable[[Regex], Block]) -> None:
+        """Raises TooLargeError. table_of: makes the block of a part that is one."""
+        found = Blocks(regex, table_of)
+        count = len(found.blocks)
         if not count:
             raise TooLargeError
-        classes = classes_of([None, *(x for b in self._blocks for x in sets_of(b.classes))])
+        self._parts = BlockStates(found.blocks)
         first = _members(found.start)
         start = np.zeros(max(NARROW, len(first)), np.uint64)
         start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
-        super().__init__(start, classes, ends=regex.nullable)
+        super().__init__(start, self._parts.classes, ends=regex.nullable)
         following = [_members(bits) for bits in found.follow[1:]]
         self._after = np.full((count, max(1, *map(len, following))), -1, np.int32)
         for after, members in zip(self._after, following, strict=True):
             after[: len(members)] = members
         self._last = np.array([bits & 1 for bits in found.follow[1:]], np.uint8)
-        self._classes = [places_in(b.classes, classes.letters) for b in self._blocks]
-        self._numbers = [np.array([number], np.int32) for number in range(count)]
-        self._states = np.zeros(count, np.int32)  # of each node, its number in its block
-        self._copied = [0] * count  # of how many states of each block the moves are here
-        self._nodes = kernels("blocks").Nodes(
-            moves=np.full((count, len(classes.letters)), -1, np.int32),
-            known=np.zeros(count, np.uint8),
-            ends=np.array([b.ends[0] for b in self._blocks], np.uint8),
-            block=np.arange(count, dtype=np.int32),
-        )
-        self._made = count
 
     def _find(self, state: int, count: int) -> None:
         end = self.known + count
         while True:
             need = kernels("blocks").explore_blocks(
-                self._nodes,
+                self._parts.nodes,
                 self._after,
                 self.states,
                 self.search,
@@ -126,45 +174,12 @@ class BlockAutomaton(TableAutomaton):
             if need == TOO_NARROW:
                 self.widen()
             elif need >= 0:
-                self._learn(int(self._nodes.block[need]), int(self._states[need]))
+                self._parts.learn(need)
             else:
                 return
 
-    def _learn(self, place: int, state: int) -> None:
-        """Find the moves of a state of a block, and take over what is known of that block."""
-        block, classes = self._blocks[place], self._classes[place]
-        with block.lock:
-            block.explore(state)
-            made, known, _ = block.search.sizes.tolist()
-            new = block.search.order[self._copied[place] : known]
-            rows = block.search.moves[new]
-            ends = block.ends[:made]
-            self._copied[place] = known
-        rows = np.concatenate([rows, np.full((len(rows), 1), -1, np.int32)], 1)[:, classes]
-        numbers = self._number(place, ends)
-        self._nodes.moves[numbers[new]] = np.where(rows < 0, -1, numbers[rows])
-        self._nodes.known[numbers[new]] = 1
-
-    def _number(self, place: int, ends: npt.NDArray[np.uint8]) -> Ints:
-        """The numbers of the states of a block, so many as `ends`, of which some may be new."""
-        numbers = self._numbers[place]
-        more = len(ends) - len(numbers)
-        if more:
-            begin, end = self._made, self._made + more
-            nodes = self._nodes
-            if end > len(nodes.known):
-                nodes = self._nodes = type(nodes)(*(with_room(part, end) for part in nodes))
-                self._states = with_room(self._states, end)
-            nodes.ends[begin:end] = ends[len(numbers) :]
-            nodes.block[begin:end] = place
-            self._states[begin:end] = np.arange(len(numbers), len(ends))
-            self._made = end
-            numbers = np.append(numbers, np.arange(begin, end, dtype=np.int32))
-            self._numbers[place] = numbers
-        return numbers
-
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
-        nodes = self._nodes
+        nodes = self._parts.nodes
         flags = np.append(np.False_, (nodes.ends & self._last[nodes.block]).astype(np.bool_))
         found: npt.NDArray[np.bool_] = flags[self.states[begin:end].astype(np.int64)].max(axis=1)
         return found

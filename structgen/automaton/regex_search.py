@@ -19,7 +19,8 @@ NODE_BUDGET = 20_000  # nodes one search may visit
 LONG = 50  # nodes after which a search looks at what is needed to end
 
 
-def _too_costly(what: str, budget: int) -> BudgetError:
+def too_costly(what: str, budget: int) -> BudgetError:
+    """The error of a search that was given up."""
     return BudgetError(
         f"deciding {what} of a regular language takes more than {budget} derivatives",
         hint="simplify the patterns, length bounds or multiples that must hold at once",
@@ -56,7 +57,7 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
                     continue
                 heapq.heappush(heap, (target.shortest, -len(parents), target))
         if len(parents) > budget:
-            raise _too_costly("the emptiness", budget)
+            raise too_costly("the emptiness", budget)
     for node in parents:
         node._live = False
     return False
@@ -117,7 +118,7 @@ def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
             ahead = target._distance if target._distance >= 0 else target.shortest
             heapq.heappush(heap, (here + 1 + ahead, -len(parents), target.id, target))
         if len(walked) > budget:
-            raise _too_costly("the shortest member", budget)
+            raise too_costly("the shortest member", budget)
     return None
 
 
@@ -152,7 +153,7 @@ def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
             if min_length(target, budget) == left:
                 best, after = rank, target
         if best is None:  # cannot be: `left` is an exact distance
-            raise _too_costly("the shortest member", budget)
+            raise too_costly("the shortest member", budget)
         text.append(chr(best[1]))
         node = after
     return "".join(text)

@@ -78,19 +78,17 @@ def finished(
             )
 
 
-def finishes(
+def finishes_plainly(
     clauses: tuple[Clause, ...],
     slots: list[Slot],
     cost_of: CostOf,
     fill: Callable[[Choice], list[int] | None],
 ) -> bool:
-    """Whether `finished` has anything; mostly the first literals that can hold are a way."""
+    """Whether the first literals that can hold are a way of `finished`, as they mostly are."""
     choice: Choice | None = Choice({slot.key: slot for slot in slots}, {}, {}, ())
     for clause in clauses:
         choice = choice and next(_options(clause, choice, cost_of), None)
-    if choice and fill(choice) is not None:
-        return True
-    return next(finished(clauses, slots, cost_of, fill), None) is not None
+    return choice is not None and fill(choice) is not None
 
 
 def _first(pair: tuple[int, Clause]) -> int:

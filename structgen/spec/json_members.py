@@ -19,7 +19,7 @@ from structgen.once import found_once
 from structgen.spec.json_cells import Cell
 from structgen.spec.json_clauses import Pending
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
-from structgen.spec.json_finishing import Choice, Slot, finished, finishes
+from structgen.spec.json_finishing import Choice, Slot, finished, finishes_plainly
 from structgen.spec.json_logic import object_child
 from structgen.spec.json_nodes import Clause, Every, ObjectAlt, is_search
 from structgen.spec.json_plans import ObjectPlan
@@ -270,7 +270,13 @@ class MembersPlan(ObjectPlan):
         def fill(choice: Choice) -> list[int] | None:
             return self._filled(at, choice, some, 0)
 
-        return finishes(at.wanted, list(self._slots(at, 0)), some, fill)
+        named = [*self._named_slots(at)]  # of others there may be many kinds
+        if finishes_plainly(at.wanted, named, some, fill):
+            return True
+        slots = named + self._other_slots(at, 0)
+        if finishes_plainly(at.wanted, slots, some, fill):
+            return True
+        return any(True for _ in finished(at.wanted, slots, some, fill))
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""
@@ -278,23 +284,29 @@ class MembersPlan(ObjectPlan):
         def fill(choice: Choice) -> list[int] | None:
             return self._filled(at, choice, cost_of, least)
 
-        return finished(at.wanted, list(self._slots(at, least)), cost_of, fill)
+        return finished(at.wanted, self._slots(at, least), cost_of, fill)
 
-    def _slots(self, at: Progress, least: int) -> Iterator[Slot]:
+    def _slots(self, at: Progress, least: int) -> list[Slot]:
         """The keys that may still come: all names, and of each other kind as many as matter."""
+        return [*self._named_slots(at), *self._other_slots(at, least)]
+
+    def _named_slots(self, at: Progress) -> Iterator[Slot]:
         first = at.position if self.declared else 0
         for name in self.names[first:]:
             if name not in at.seen:
                 yield Slot(name, self.child(name), name in self.required)
         for key in sorted(self._meant.difference(self.names, at.seen)):
             yield Slot(key, self.child(key), False)
+
+    def _other_slots(self, at: Progress, least: int) -> list[Slot]:
         count = sum(any(map(is_search, clause)) for clause in at.wanted)
         count += max(self.alt.least - at.taken, least, 0)
+        found: list[Slot] = []
         for cell in self.all_cells if count else ():
-            if contradictory(cell.child):
-                continue
-            fresh = (key for key in cell.in_order() if key not in at.seen)
-            yield from (Slot(key, cell.child, False) for key in islice(fresh, count))
+            if not contradictory(cell.child):
+                fresh = (key for key in cell.in_order() if key not in at.seen)
+                found += [Slot(key, cell.child, False) for key in islice(fresh, count)]
+        return found
 
     def _filled(
         self, at: Progress, choice: Choice, cost_of: CostOf, least: int
@@ -339,7 +351,7 @@ class MembersPlan(ObjectPlan):
             )
             return sizes
 
-        slots = list(self._slots(self.start, 0))
+        slots = self._slots(self.start, 0)
         ways = finished(self.start.wanted, slots, self._costs.of, fill)
         return any(found[0] for _ in islice(ways, MAX_BETTER))
 

@@ -1,0 +1,160 @@
+"""In: expressions that must hold at once, or not, and that have tables. Out: one for all of them.
+
+A state is one of each expression, side by side (kernel module `logic`), as long as what has been
+read leads to a text; that an expression rules a text out is a state of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automaton.charset import ALL
+from structgen.automaton.numbers import alternatives
+from structgen.automaton.regex_base import Regex
+from structgen.automaton.regex_blocks import BlockStates
+from structgen.automaton.regex_logic import alt
+from structgen.automaton.regex_nodes import Alt, And, Not
+from structgen.automaton.regex_positions import TooLargeError
+from structgen.automaton.regex_search import too_costly
+from structgen.automaton.regex_states import TableAutomaton
+from structgen.automaton.tables import with_room
+from structgen.jit import kernels
+
+MAX_SIDE = 100_000  # states that there is room for besides those that have a number
+FEW_AT_ONCE = 16  # states whose moves are found together
+MAX_PARTS = 60  # expressions side by side: a bit each
+ROOM = 128  # states that there is room for at first
+
+TableOf = Callable[[Regex], TableAutomaton]
+
+
+class FormulaAutomaton(TableAutomaton):
+    """States as those of the parts of an intersection or complement, side by side."""
+
+    def __init__(self, regex: Regex, table_of: TableOf) -> None:
+        """Raises TooLargeError.
+
+        table_of: the states of an expression, and TooLargeError where no table has them.
+        """
+        parts: dict[Regex, int] = {}
+        lines: list[tuple[int, int]] = []
+        _write(regex, parts, lines)
+        self._parts = BlockStates([*map(table_of, parts)], [ALL])
+        self._formula = np.array(lines, np.int32)
+        super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=regex.nullable)
+        self._side = kernels("logic").Side(
+            states=np.arange(1, len(parts) + 1, dtype=np.uint64)[None],
+            moves=np.zeros((1, len(self.classes.letters)), np.int32),
+            walked=np.zeros(1, np.uint8),
+            ends=np.array([regex.nullable], np.uint8),
+            live=np.ones(1, np.uint8),
+            table=np.zeros(0, np.int32),
+            sizes=np.array([1, 0], np.int64),
+            line=np.zeros(1, np.int32),
+            before=np.zeros(1, np.int32),
+            row=np.zeros(len(parts), np.uint64),
+            key=np.zeros(1, np.uint64),
+            stack=np.zeros((len(lines), 2), np.int64),
+        )
+        self._grow(ROOM)
+
+    def explore(self, state: int) -> None:
+        """See `RegexAutomaton.explore`: not many at once, as each move may ask for a search."""
+        if self.search.queue[state] != 1:
+            self._go_on(state, FEW_AT_ONCE)
+
+    def _grow(self, room: int) -> None:
+        """Make room for so many states side by side."""
+        side = self._side
+        used = int(side.sizes[0])
+        side = self._side = side._replace(
+            states=with_room(side.states, room, None, used),
+            moves=with_room(side.moves, room, None, used),
+            walked=with_room(side.walked, room, used=used),
+            ends=with_room(side.ends, room, used=used),
+            live=with_room(side.live, room, used=used),
+            line=with_room(side.line, room, None, 0),
+            before=with_room(side.before, room, None, 0),
+        )
+        if len(side.table) < 2 * len(side.walked):
+            size = 1 << (2 * len(side.walked)).bit_length()
+            self._side = side._replace(table=np.empty(size, np.int32))
+        self._side.table[:] = -1
+        self._side.sizes[1] = 0
+
+    def _forget(self) -> None:
+        """Keep those states side by side that have a number, and nothing behind them."""
+        side, made = self._side, int(self.search.sizes[0])
+        kept = self.states[:made, 0].astype(np.int64)
+        side.states[:made], side.ends[:made] = side.states[kept], side.ends[kept]
+        side.live[:made], side.walked[:] = 1, 0
+        side.sizes[0] = made
+        self.states[:made, 0] = np.arange(made)
+        self.search.table[:] = -1
+        self.search.sizes[2] = 0
+        self._grow(made)
+
+    def _find(self, state: int, count: int) -> None:
+        k, end, forgot = kernels("logic"), self.known + count, -1
+        while True:
+            need = k.explore_side(
+                self._parts.nodes, self._formula, self._side, self.states, self.search, state, end
+            )
+            if need == k.FULL:
+                made, known, _ = self.search.sizes.tolist()
+                room = len(self._side.walked)
+                if room < made + MAX_SIDE:
+                    self._grow(room + len(self.classes.letters))
+                elif known > forgot:
+                    forgot = known
+                    self._forget()
+                else:
+                    raise too_costly("the emptiness", MAX_SIDE)
+            elif need >= 0:
+                self._parts.learn(need)
+            else:
+                return
+
+    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        ends: npt.NDArray[np.bool_] = (
+            self._side.ends[self.states[begin:end, 0].astype(np.int64)] != 0
+        )
+        return ends
+
+
+def is_formula(node: Regex) -> bool:
+    """Whether an expression is an intersection or a complement, or has one as an alternative."""
+    return isinstance(node, And | Not) or (
+        isinstance(node, Alt) and any(map(is_formula, node.parts))
+    )
+
+
+def _write(node: Regex, parts: dict[Regex, int], lines: list[tuple[int, int]]) -> None:
+    """Write a formula and its parts down: see `kernels.logic.follows`. Raises TooLargeError."""
+    k = kernels("logic")
+    inner = _inner(node)
+    if len(inner) > 1 or isinstance(node, Not):
+        for part in inner:
+            _write(part, parts, lines)
+        what = k.NOT if isinstance(node, Not) else k.AND if isinstance(node, And) else k.OR
+        lines.append((what, len(inner)))
+        return
+    lines.append((parts.setdefault(node, len(parts)), 1))
+    if len(parts) > MAX_PARTS:
+        raise TooLargeError
+
+
+def _inner(node: Regex) -> Sequence[Regex]:
+    """The parts of an expression that are looked at one by one, itself if there are none."""
+    if isinstance(node, Not):
+        return (node.body,)
+    if isinstance(node, And):
+        return node.parts
+    if node.plain or not isinstance(node, Alt):
+        return (node,)
+    formulas = [part for part in node.parts if is_formula(part)]
+    others = [part for part in node.parts if part not in formulas]
+    return [*formulas, *alternatives(alt(*others))] if others else formulas
