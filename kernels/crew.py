@@ -1,8 +1,9 @@
 """In: rows to copy, and threads that wait for that. Out: the rows copied by all who came in time.
 
 Threads of Python would have to be woken and wait for the GIL, which takes as long as to copy a
-hundred rows. These sleep in a read from a pipe and take pieces of the work by a counter, so that
-nobody waits for one that comes late: the others have done its part.
+hundred rows. These sleep in a read from a pipe, not at once when they have worked, and take pieces
+of the work by a counter, so that nobody waits for one that comes late: the others have done its
+part. They begin while it is still looked up which rows come last.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ import numba
 from numba import types
 from numba.extending import intrinsic
 
-from structgen.kernels.flags import inlined, interpreted, lean
+from structgen.kernels.flags import brief, inlined, interpreted, lean
 from structgen.kernels.rows import ROWS, TABLE
 from structgen.kernels.tables import I64
 
 # Places of what the threads share, int64[SIZE]: addresses of the table, of the places of rows in it
 # (int32) and of the rows to be written; words of a row there, and in the table; how many rows; rows
-# of a piece; room for what is read from the pipe.
-FROM, PLACES, TO, WORDS, WIDTH, COUNT, PIECE, LETTERS = range(8)
-# What several of them look at, each in a line of memory of its own: the first row that nobody has
+# of the shortest piece; which part of what is left is taken at once; room for what is read from the
+# pipe.
+FROM, PLACES, TO, WORDS, WIDTH, COUNT, PIECE, SHARES, LETTERS = range(9)
+# What several of them look at, each in a line of memory of its own: how many pieces have been
 # taken; 1 while there is work; how many are at it; 1 when there will be work soon; 1 when they are
-# to end.
-NEXT, OPEN, ACTIVE, SOON, STOP, SIZE = 16, 24, 32, 40, 48, 56
+# to end; how many linger; of how many rows the places are known.
+NEXT, OPEN, ACTIVE, SOON, STOP, LINGERING, READY, SIZE = 16, 24, 32, 40, 48, 56, 64, 72
+LINGERS = 5000  # looks at whether there will be work before who has worked sleeps: some 30 us
 WAITS = 2000  # looks at whether there is work before who was woken for it sleeps
 SPINS = 20_000  # looks at whether others have ended before who waits for them sleeps
 NAP = 20  # microseconds of that sleep
@@ -63,14 +66,26 @@ words_at: Any = _words_at  #: the int32 words at an address
 
 @inlined
 def take_part(shared):  # type: ignore[no-untyped-def]
-    """Copy pieces as long as there are some that nobody has taken."""
+    """Copy pieces that nobody has taken, long ones and then shorter ones, as long as there is work.
+
+    Memory is read faster in a row; and short ones at the end let all end together.
+    """
     count, words = shared[COUNT], shared[WORDS]
     places = words_at(shared[PLACES])
-    while True:
-        first = added(shared, NEXT, shared[PIECE])
-        if first >= count:
+    piece, first, end = numba.int64(-1), numba.int64(0), numba.int64(0)
+    while end < count:
+        mine = added(shared, NEXT, 1)
+        while piece < mine and end < count:
+            first = end
+            end = min(first + max(shared[PIECE], (count - first) // shared[SHARES]), count)
+            piece += 1
+        if piece < mine:
             break
-        for i in range(first, min(first + shared[PIECE], count)):
+        for i in range(first, end):
+            while added(shared, READY, 0) <= i and added(shared, OPEN, 0) != 0:
+                pass
+            if added(shared, READY, 0) <= i:
+                return
             at = numba.int64(places[i])
             row = words_at(shared[TO] + 4 * words * i)
             made = words_at(shared[FROM] + 4 * shared[WIDTH] * max(at, 0))
@@ -78,44 +93,66 @@ def take_part(shared):  # type: ignore[no-untyped-def]
                 row[w] = made[w] if at >= 0 else 0
 
 
-def _native(signature: Any) -> Any:
-    """`lean` where a process has pipes."""
-    return lean(signature) if os.name == "posix" else lambda function: function
+def _native(signature: Any, kind: Any = lean) -> Any:
+    """A kernel where a process has pipes."""
+    return kind(signature) if os.name == "posix" else lambda function: function
 
 
 @_native(types.void(I64, types.int32))
 def help_out(shared, pipe):  # type: ignore[no-untyped-def]
     """Take part in all work, from one byte in the pipe to the next, until told to stop."""
+    lingers = LINGERS
     while added(shared, STOP, 0) == 0:
-        _read(pipe, shared[LETTERS:].ctypes.data, numba.uintp(1))
-        added(shared, ACTIVE, 1)  # before it is looked whether there is work: see `copy_together`
+        added(shared, LINGERING, 1)
+        while lingers < LINGERS and added(shared, SOON, 0) == 0:
+            lingers += 1
+        added(shared, LINGERING, -1)  # before it is looked whether there will be work: see `rouse`
+        if added(shared, SOON, 0) == 0:
+            _read(pipe, shared[LETTERS:].ctypes.data, numba.uintp(1))
+        added(shared, ACTIVE, 1)  # before it is looked whether there is work: see `end_work`
         waits = 0
         while added(shared, OPEN, 0) == 0 and added(shared, SOON, 0) != 0 and waits < WAITS:
             waits += 1
         if added(shared, OPEN, 0) != 0:
             take_part(shared)
+            lingers = 0
         added(shared, ACTIVE, -1)
 
 
-@_native(types.void(I64, types.int32, types.int64))
+@_native(types.void(I64, types.int32, types.int64), brief)
 def rouse(shared, pipe, helpers):  # type: ignore[no-untyped-def]
-    """Wake as many of those that wait, for work that is there soon."""
-    shared[SOON] = 1
-    _write(pipe, shared[LETTERS:].ctypes.data, numba.uintp(helpers))
+    """Wake as many of those that wait, but for those that linger, for work that is there soon."""
+    added(shared, SOON, 1)
+    helpers -= added(shared, LINGERING, 0)
+    if helpers > 0:
+        _write(pipe, shared[LETTERS:].ctypes.data, numba.uintp(helpers))
 
 
-@_native(types.void(TABLE, types.int32[::1], ROWS, I64, types.int64))
-def copy_together(table, places, out, shared, piece):  # type: ignore[no-untyped-def]
-    """`rows.copy_rows`, with those that have been woken. piece: rows that one takes at once.
+@_native(types.void(TABLE, types.int32[::1], ROWS, I64, *[types.int64] * 3), brief)
+def begin_work(table, places, out, shared, piece, shares, ready):  # type: ignore[no-untyped-def]
+    """Let those that have been woken do `rows.copy_rows`, as far as `ready` places are known.
 
-    Nobody else may be in here with the same `shared`. Whoever has seen that there is work has said
-    before that it is at it; so when the work is closed and nobody is, nobody comes to it later.
+    piece: rows that one takes at once at least; shares: the part of what is left that one takes.
+    Nobody else may use the same `shared` until `end_work`.
     """
     shared[FROM], shared[PLACES] = table.ctypes.data, places.ctypes.data
     shared[TO], shared[WORDS], shared[WIDTH] = out.ctypes.data, out.shape[1], table.shape[1]
-    shared[COUNT], shared[PIECE], shared[NEXT] = places.shape[0], piece, 0
+    shared[COUNT], shared[PIECE], shared[SHARES] = places.shape[0], piece, shares
+    shared[NEXT] = shared[READY] = 0
+    added(shared, READY, ready)
     added(shared, OPEN, 1)
-    take_part(shared)
+
+
+@_native(types.void(I64, types.int64))
+def end_work(shared, more):  # type: ignore[no-untyped-def]
+    """Take part when `more` places are known, which are all; with 0, let all others end soon.
+
+    Whoever has seen that there is work has said before that it is at it; so when the work is closed
+    and nobody is, nobody comes to it later.
+    """
+    if more > 0:
+        added(shared, READY, more)
+        take_part(shared)
     shared[SOON] = 0
     added(shared, OPEN, -1)
     spins = 0

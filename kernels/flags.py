@@ -44,6 +44,11 @@ def lean(signature: Any) -> Callable[[F], F]:
     return _compiled(signature, _UNCOUNTED)
 
 
+def brief(signature: Any) -> Callable[[F], F]:
+    """`lean` for what keeps the GIL: who lets go of it may wait long to get it again."""
+    return _compiled(signature, _UNCOUNTED | {"nogil": False})
+
+
 def _compiled(signature: Any, options: dict[str, Any]) -> Callable[[F], F]:
     decorated: Callable[[F], F] = numba.njit(signature, cache=True, **options)
     return partial(_looked_up, signature) if interpreted() else decorated

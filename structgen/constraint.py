@@ -279,7 +279,7 @@ class Constraint:
         row[...] = self._rows.view(state) if view is None else view
 
     def fill_masks(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
-        """The same for a batch: rows has shape (len(states), ceil(V / 32))."""
+        """The same for a batch, rows[i] for states[i]. Raises ValueError where they do not fit."""
         self._rows.copy(states, rows)
 
     def mask_view(self, state: int) -> npt.NDArray[np.int32]:

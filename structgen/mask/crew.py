@@ -21,10 +21,12 @@ from structgen.jit_ledger import usable_cores
 FROM = 3 << 17  # words from which others are asked to help: sooner, one is done before they come
 EACH = 3 << 16  # words for each that helps
 THREADS = 4  # with who asks; more gain nothing: of 16, each call wakes others, on cores that sleep
-PIECE = 1 << 17  # bytes that one takes at once
+PIECE = 1 << 16  # bytes that one takes at least
+BEGIN = 16  # rows of which the places are known when others begin
 PATIENCE = 1.0  # seconds for threads to end
 
-Find = Callable[[], tuple[Row, npt.NDArray[np.int32]]]
+Places = npt.NDArray[np.int32]
+Find = Callable[[Places, int, int], None]  # writes places[begin:end]
 
 
 class Crew:
@@ -51,17 +53,26 @@ class Crew:
     def __len__(self) -> int:
         return len(self._threads)
 
-    def copy(self, find: Find, rows: Row, helpers: int) -> bool:
+    def copy(self, table: Row, find: Find, rows: Row, helpers: int) -> bool:
         """See `Copier.copy`; False if they are at work."""
         if not self._lock.acquire(blocking=False):
             return False
+        k, shared, count = self._k, self._shared, len(rows)
+        places, ready = np.empty(count, np.int32), min(BEGIN, count // 2)
+        begun = left = 0
         try:
-            self._k.rouse(self._shared, self._pipe[1], helpers)
-            table, places = find()
+            k.rouse(shared, self._pipe[1], helpers)
+            find(places, 0, ready)
             piece = max(1, PIECE // (4 * rows.shape[1]))
-            self._k.copy_together(table, places, rows, self._shared, piece)
+            k.begin_work(table, places, rows, shared, piece, helpers + 2, ready)
+            begun = 1
+            find(places, ready, count)
+            left = count - ready
         finally:
-            self._shared[self._k.SOON] = 0
+            if begun:
+                k.end_work(shared, left)
+            else:
+                shared[k.SOON] = 0
             self._lock.release()
         return True
 
@@ -88,18 +99,27 @@ class Copier:
     def __init__(self) -> None:
         self._crew: Crew | None = None
         self._most = THREADS  # that help
+        self._callers: list[None] = []  # as many as there are threads that copy
         self._lock = threading.Lock()
 
-    def copy(self, find: Find, rows: Row) -> None:
+    def copy(self, table: Row, find: Find, rows: Row) -> None:
         """rows[i] = table[places[i]], zeros for places below 0, without the GIL.
 
-        find: says the table and the places; while it does, those that help wake up. table, rows:
-        int32[n, words], C-ordered; places: int32[n].
+        find: writes a part of the places, int32[n]; what it raises is raised here, and the rows are
+        then in no certain state. Others are copying while it is called. table, rows: int32[n,
+        words], C-ordered.
         """
-        helpers = min(helpers_for(rows.size), self._most)
-        crew = self._of(helpers) if helpers else None
-        if crew is None or not crew.copy(find, rows, helpers):
-            kernels("rows").copy_rows(*find(), rows)
+        callers = self._callers
+        callers.append(None)
+        try:
+            helpers = min(helpers_for(rows.size, len(callers)), self._most)
+            crew = self._of(helpers) if helpers else None
+            if crew is None or not crew.copy(table, find, rows, helpers):
+                places = np.empty(len(rows), np.int32)
+                find(places, 0, len(rows))
+                kernels("rows").copy_rows(table, places, rows)
+        finally:
+            callers.pop()
 
     def _of(self, helpers: int) -> Crew | None:
         """A crew of at least so many, None where there can be none."""
@@ -126,14 +146,14 @@ class Copier:
         """Forget the threads, which are those of the process that this one is a fork of."""
         if self._crew is not None:
             self._crew.leave()
-        self._crew, self._lock = None, threading.Lock()
+        self._crew, self._lock, self._callers = None, threading.Lock(), []
 
 
-def helpers_for(words: int) -> int:
-    """How many are to help who copies so many words."""
+def helpers_for(words: int, callers: int) -> int:
+    """How many are to help who copies so many words, as one of so many that copy at once."""
     if words < FROM or os.name != "posix" or kernels("crew").INTERPRETED:
         return 0
-    return min(usable_cores(), THREADS, words // EACH) - 1
+    return max(0, min(usable_cores() - callers, THREADS - 1, words // EACH - 1))
 
 
 _copier = Copier()

@@ -7,8 +7,11 @@ the rows used last, as a least-recently-used order would, and costs nothing when
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,7 @@ from structgen.paged import paged
 
 AT_FIRST = 1 << 27  # bytes that a table has room for at first: that not used is no memory
 LEAST = 32  # rows that every store has room for
+TYPES = np.dtype(np.int32), np.dtype(np.uint32)  # of rows to be written
 BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
 
 
@@ -149,6 +153,7 @@ class MaskRows:
         """
         self._twin = twin
         self.current = RowStore(words, max_bytes)
+        self._words = words
         self._make = make
         self._lock = lock
 
@@ -190,8 +195,13 @@ class MaskRows:
         return store.id_of(at)
 
     def copy(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
-        """rows[i] = the row of states[i]; rows: int32 or uint32[n, words]."""
+        """rows[i] = the row of states[i]; rows: int32 or uint32[n, words], and may have more rows.
+
+        Raises ValueError for another shape or type.
+        """
         store = self.current
+        if rows.shape != (len(states), self._words) or rows.dtype not in TYPES:
+            rows = self._fitting(rows, len(states))
         if len(states) < BATCH:
             for i, state in enumerate(states):
                 at = store.index.get(state)
@@ -199,23 +209,47 @@ class MaskRows:
                     store, at = self.place(state)
                 rows[i] = store.table[at]
             return
-        if rows.flags.c_contiguous:
-            crew.copy(lambda: self._found(states), rows.view(np.int32))
-        else:
+        if not rows.flags.c_contiguous:
             table, places = self._found(states)
             rows[:] = table[places]
+            return
+        index, table = store.index, store.table
+
+        def find(places: npt.NDArray[np.int32], begin: int, end: int) -> None:
+            _write(places, begin, itemgetter(*states[begin:end])(index))
+            if store.table is not table:  # then a place may be one of the larger table
+                raise KeyError
+
+        try:
+            crew.copy(table, find, rows.view(np.int32))
+        except KeyError:
+            table, found = self._found(states)
+            kernels("rows").copy_rows(table, found, rows.view(np.int32))
+
+    def _fitting(self, rows: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+        """The first rows. Raises ValueError."""
+        fits = rows.ndim == 2 and len(rows) >= count and rows.shape[1] == self._words
+        if not fits or rows.dtype not in TYPES:
+            wanted = f"int32[{count}, {self._words}]"
+            raise ValueError(f"rows is {rows.dtype}{[*rows.shape]}, expected {wanted}")
+        return rows[:count]
 
     def _found(self, states: Sequence[int]) -> tuple[Row, npt.NDArray[np.int32]]:
-        """A table, and which of its rows are those of the states."""
-        store = self.current
-        try:
-            places = np.fromiter(map(store.index.__getitem__, states), np.int32, len(states))
-        except KeyError:
-            with self._lock:  # all in one store, which may take more than its share for that
-                store = self.current
-                found = [
-                    self._add(store, state) if (at := store.index.get(state)) is None else at
-                    for state in states
-                ]
-                places = np.array(found, np.int32)
-        return store.table, places
+        """A table, and which of its rows are those of the states; they are made if need be."""
+        with self._lock:  # all in one store, which may take more than its share for that
+            store = self.current
+            found = [
+                self._add(store, state) if (at := store.index.get(state)) is None else at
+                for state in states
+            ]
+        return store.table, np.array(found, np.int32)
+
+
+def _write(places: npt.NDArray[np.int32], begin: int, found: tuple[int, ...]) -> None:
+    """places[begin:] = found, of which an array would take twice as long to be made."""
+    _struct_of(len(found)).pack_into(places.data, 4 * begin, *found)
+
+
+@lru_cache(maxsize=256)
+def _struct_of(count: int) -> struct.Struct:
+    return struct.Struct(f"={count}i")

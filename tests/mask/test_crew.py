@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from functools import partial
+import time
 
 import numpy as np
 import pytest
@@ -24,8 +24,17 @@ TABLE = np.random.default_rng(0).integers(0, 1 << 31, (500, WORDS), np.int32)
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Help is asked for with few rows, and pieces are one to three of them."""
-    monkeypatch.setattr(crew, "helpers_for", lambda words: words // WORDS % 4)
+    monkeypatch.setattr(crew, "helpers_for", lambda words, _callers: words // WORDS % 4)
     monkeypatch.setattr(crew, "PIECE", 3 * 4 * WORDS)
+
+
+def finding(known: Row) -> Find:
+    """What writes these places, as they are asked for."""
+
+    def find(places: Row, begin: int, end: int) -> None:
+        places[begin:end] = known[begin:end]
+
+    return find
 
 
 def batch(seed: int) -> tuple[Find, Row, Row]:
@@ -33,11 +42,7 @@ def batch(seed: int) -> tuple[Find, Row, Row]:
     random = np.random.default_rng(seed)
     places = random.integers(-3, len(TABLE), random.integers(1, 200)).astype(np.int32)
     expected = np.where(places[:, None] < 0, 0, TABLE[places])
-    return lambda: (TABLE, places), np.full_like(expected, 7), expected
-
-
-def _same(found: tuple[Row, Row]) -> tuple[Row, Row]:
-    return found
+    return finding(places), np.full_like(expected, 7), expected
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -46,7 +51,7 @@ def test_rows_are_copied_whoever_helps(seed: int) -> None:
     copier = Copier()
     for again in range(50):
         find, rows, expected = batch(100 * seed + again)
-        copier.copy(find, rows)
+        copier.copy(TABLE, find, rows)
         assert (rows == expected).all()
     copier.stop()
 
@@ -54,10 +59,10 @@ def test_rows_are_copied_whoever_helps(seed: int) -> None:
 @pytest.mark.parametrize("words", [1, WORDS - 1, WORDS])
 def test_narrow_rows_get_the_first_words(words: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they do from who copies alone."""
-    monkeypatch.setattr(crew, "helpers_for", lambda _: 2)
+    monkeypatch.setattr(crew, "helpers_for", lambda _words, _callers: 2)
     copier, rows = Copier(), np.zeros((101, words), np.int32)
     places = np.arange(101, dtype=np.int32)[::-1].copy()
-    copier.copy(partial(_same, (TABLE, places)), rows)
+    copier.copy(TABLE, finding(places), rows)
     assert (rows == TABLE[places, :words]).all()
     copier.stop()
 
@@ -69,7 +74,7 @@ def test_callers_need_not_wait_for_one_another() -> None:
     def copy_many(first: int) -> None:
         for seed in range(first, first + 300):
             find, rows, expected = batch(seed)
-            copier.copy(find, rows)
+            copier.copy(TABLE, find, rows)
             if not (rows == expected).all():
                 wrong.append(seed)
 
@@ -87,28 +92,51 @@ def test_a_batch_within_a_batch_is_copied_alone() -> None:
     team, (find, rows, expected) = Crew(2), batch(1)
     inner = np.zeros_like(rows)
 
-    def find_others() -> tuple[Row, np.ndarray]:
-        assert not team.copy(find, inner, 2)
-        return find()
+    def find_others(places: Row, begin: int, end: int) -> None:
+        assert not team.copy(TABLE, find, inner, 2)
+        find(places, begin, end)
 
-    assert team.copy(find_others, rows, 2)
+    assert team.copy(TABLE, find_others, rows, 2)
     assert (rows == expected).all()
     assert not inner.any()
     team.stop()
 
 
-def test_an_error_on_the_way_loses_nobody() -> None:
-    """The next batch is copied as if nothing had been."""
+@pytest.mark.parametrize("after", [0, 1], ids=["at once", "while others copy"])
+def test_an_error_on_the_way_loses_nobody(after: int) -> None:
+    """The next batch is copied as if nothing had been; nobody waits for places that never come."""
     team = Crew(2)
-
-    def broken() -> tuple[Row, np.ndarray]:
-        raise MemoryError
-
     for seed in range(30):
         find, rows, expected = batch(seed)
+        asked: list[int] = []
+
+        def broken(places: Row, begin: int, end: int, asked: list[int] = asked) -> None:
+            asked.append(begin)
+            if len(asked) > after:
+                time.sleep(0.001)
+                raise MemoryError
+            places[begin:end] = 0
+
         with pytest.raises(MemoryError):
-            team.copy(broken, rows, 2)
-        assert team.copy(find, rows, 2)
+            team.copy(TABLE, broken, rows, 2)
+        assert len(asked) == after + 1
+        assert team.copy(TABLE, find, rows, 2)
+        assert (rows == expected).all()
+    team.stop()
+
+
+def test_those_that_help_wait_for_places() -> None:
+    """Rows are copied behind those of which it is known which they are, never before."""
+    team = Crew(3)
+    for seed in range(40):
+        find, rows, expected = batch(seed)
+
+        def slow(places: Row, begin: int, end: int, find: Find = find) -> None:
+            places[begin:end] = len(TABLE) // 2  # wrong as yet
+            time.sleep(0.0005)
+            find(places, begin, end)
+
+        assert team.copy(TABLE, slow, rows, 3)
         assert (rows == expected).all()
     team.stop()
 
@@ -116,8 +144,18 @@ def test_an_error_on_the_way_loses_nobody() -> None:
 def test_nobody_is_needed() -> None:
     """Where all that could help sleep on, who asked does it all."""
     team, (find, rows, expected) = Crew(0), batch(3)
-    assert team.copy(find, rows, 1)
+    assert team.copy(TABLE, find, rows, 1)
     assert (rows == expected).all()
+
+
+def test_those_that_call_at_once_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each that copies has a core already, and so there are less that could help."""
+    monkeypatch.undo()
+    monkeypatch.setattr(crew, "usable_cores", lambda: 4)
+    many = 100 * crew.FROM
+    assert [crew.helpers_for(many, callers) for callers in range(1, 7)] == [3, 2, 1, 0, 0, 0]
+    assert crew.helpers_for(crew.FROM - 1, 1) == 0
+    assert crew.helpers_for(2 * crew.EACH, 1) == 1
 
 
 def test_threads_end_when_told() -> None:
@@ -125,14 +163,13 @@ def test_threads_end_when_told() -> None:
     copier, before = Copier(), threading.active_count()
     for count, helpers in ((4, 0), (5, 1), (7, 3), (6, 3)):
         rows = np.zeros((count, WORDS), np.int32)
-        found = TABLE, np.arange(count, dtype=np.int32)
-        copier.copy(partial(_same, found), rows)
+        copier.copy(TABLE, finding(np.arange(count, dtype=np.int32)), rows)
         assert (rows == TABLE[:count]).all()
         assert threading.active_count() == before + helpers
     copier.stop()
     assert threading.active_count() == before
     find, rows, expected = batch(9)
-    copier.copy(find, rows)
+    copier.copy(TABLE, find, rows)
     assert (rows == expected).all()
     copier.stop()
 
@@ -153,7 +190,7 @@ def test_where_no_threads_can_be_had_one_copies_alone(
     monkeypatch.setattr(threading.Thread, "start", start)
     for _ in range(3):
         rows = np.zeros((7, WORDS), np.int32)
-        copier.copy(partial(_same, (TABLE, np.arange(7, dtype=np.int32))), rows)
+        copier.copy(TABLE, finding(np.arange(7, dtype=np.int32)), rows)
         assert (rows == TABLE[:7]).all()
     assert len(begun) == allowed
     assert not any(thread.is_alive() for thread in begun)
@@ -163,17 +200,17 @@ def test_where_no_threads_can_be_had_one_copies_alone(
 def test_a_fork_has_threads_of_its_own() -> None:
     """Those of the process that it comes from are not there, and go on helping that one."""
     find, rows, expected = batch(13)
-    crew.copy(find, rows)
+    crew.copy(TABLE, find, rows)
     child = os.fork()
     if child == 0:
         fine = True
         for seed in range(20):
             find, rows, expected = batch(seed)
-            crew.copy(find, rows)
+            crew.copy(TABLE, find, rows)
             fine = fine and bool((rows == expected).all())
         os._exit(0 if fine else 1)
     for seed in range(20, 60):
         find, rows, expected = batch(seed)
-        crew.copy(find, rows)
+        crew.copy(TABLE, find, rows)
         assert (rows == expected).all()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

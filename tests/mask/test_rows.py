@@ -107,7 +107,7 @@ def test_a_batch_may_be_copied_by_several_threads(
 ) -> None:
     """However it is cut, and where rows have to be made first or lie apart."""
     if not kernels("crew").INTERPRETED:
-        monkeypatch.setattr(crew, "helpers_for", lambda words: 2 if words > 8 else 0)
+        monkeypatch.setattr(crew, "helpers_for", lambda words, _callers: 2 if words > 8 else 0)
     monkeypatch.setattr(crew, "PIECE", 48)
     made = np.random.default_rng(0).integers(0, 1 << 31, (200, 4), np.int32)
 
@@ -124,6 +124,56 @@ def test_a_batch_may_be_copied_by_several_threads(
         out = np.zeros((count, 4), dtype)
         table.copy(states, out)
         assert (out == made[states].view(dtype)).all()
+
+
+def test_a_batch_is_right_while_the_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread may need a larger table while rows are looked up in the one before."""
+    if not kernels("crew").INTERPRETED:
+        monkeypatch.setattr(crew, "helpers_for", lambda _words, _callers: 1)
+    monkeypatch.setattr(rows, "AT_FIRST", 64 * 16)
+    made = np.random.default_rng(1).integers(0, 1 << 31, (4000, 4), np.int32)
+
+    def make(state: int, row: np.ndarray) -> None:
+        row[:] = made[state]
+
+    table = rows.MaskRows(4, 1 << 20, make, threading.RLock())
+    wrong = []
+
+    def ask(first: int) -> None:
+        out = np.zeros((60, 4), np.int32)
+        for begin in range(first, 3900, 2):
+            states = list(range(begin, begin + 60))
+            table.copy(states, out)
+            if not (out == made[states]).all():
+                wrong.append(begin)
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("count", [2, rows.BATCH, 100])
+def test_rows_that_do_not_fit_are_refused(count: int) -> None:
+    """Nothing is written beyond them; more rows than states are fine, and stay as they are."""
+    c = sg.compile(sg.JsonSchema({"type": "string"}), bytewise())
+    states, words = [c.start] * count, c.vocabulary.words
+    for shape, dtype in (
+        ((count - 1, words), np.int32),
+        ((count, words + 1), np.int32),
+        ((count, words - 1), np.int32),
+        ((count, words), np.int64),
+        ((count, words), np.float32),
+        ((count * words,), np.int32),
+    ):
+        with pytest.raises(ValueError, match=rf"expected int32\[{count}, {words}\]"):
+            c.fill_masks(states, np.zeros(shape, dtype))
+    out = np.full((count + 1, words), 7, np.int32)
+    c.fill_masks(states, out)
+    assert (out[:-1] == c.mask_view(c.start)).all()
+    assert (out[-1] == 7).all()
 
 
 @pytest.mark.parametrize("max_bytes", [1 << 28, 0])
