@@ -46,10 +46,15 @@ def finished(
     slots: list[Slot],
     cost_of: CostOf,
     fill: Callable[[Choice], list[int] | None],
+    room: int | None = None,
 ) -> Iterator[list[int]]:
-    """What `fill` makes of each choice of one literal per clause, where it makes anything of it."""
+    """What `fill` makes of each choice of one literal per clause, where it makes anything of it.
+
+    room: so many members may come at most; None for any number.
+    """
     if any(cost_of(slot.child) is None for slot in slots if slot.required):
         return
+    required = {slot.key for slot in slots if slot.required}
     none = Choice({slot.key: slot for slot in slots}, {}, {}, ())
     ways = [(len(list(_options(clause, none, cost_of))), clause) for clause in clauses]
     if any(count == 0 for count, _ in ways):
@@ -67,6 +72,8 @@ def finished(
                 yield sizes
             continue
         options = list(_options(ordered[done], choice, cost_of))
+        if room is not None:
+            options = [o for o in options if len(required.union(o.claims)) <= room]
         stack += ((done + 1, option) for option in reversed(options))  # the first comes first
         tries += 1
         if tries > MAX_TRIES:

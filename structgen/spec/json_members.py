@@ -276,7 +276,7 @@ class MembersPlan(ObjectPlan):
         slots = named + self._other_slots(at, 0)
         if finishes_plainly(at.wanted, slots, some, fill):
             return True
-        return any(True for _ in finished(at.wanted, slots, some, fill))
+        return any(True for _ in finished(at.wanted, slots, some, fill, self._room(at)))
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""
@@ -284,7 +284,11 @@ class MembersPlan(ObjectPlan):
         def fill(choice: Choice) -> list[int] | None:
             return self._filled(at, choice, cost_of, least)
 
-        return finished(at.wanted, self._slots(at, least), cost_of, fill)
+        return finished(at.wanted, self._slots(at, least), cost_of, fill, self._room(at))
+
+    def _room(self, at: Progress) -> int | None:
+        """How many members may still come."""
+        return None if self.alt.most is None else self.alt.most - at.taken
 
     def _slots(self, at: Progress, least: int) -> list[Slot]:
         """The keys that may still come: all names, and of each other kind as many as matter."""
@@ -352,7 +356,7 @@ class MembersPlan(ObjectPlan):
             return sizes
 
         slots = self._slots(self.start, 0)
-        ways = finished(self.start.wanted, slots, self._costs.of, fill)
+        ways = finished(self.start.wanted, slots, self._costs.of, fill, self.alt.most)
         return any(found[0] for _ in islice(ways, MAX_BETTER))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from random import Random
 from typing import Any
@@ -117,3 +118,32 @@ def test_what_some_member_must_fit_never_equals_what_all_must() -> None:
     some, every = Clause((Member("a", FALSE),)), Clause((Every("a", FALSE),))
     assert len({some, every}) == 2
     assert Every("a", FALSE) == Every("a", FALSE)
+
+
+@pytest.mark.parametrize(
+    ("letters", "most", "lengths"), [("abcdef", 2, (3,)), ("abcd", 2, (2, 3)), ("abcde", 3, (2,))]
+)
+def test_few_keys_that_must_have_many_letters(
+    letters: str, most: int, lengths: tuple[int, ...]
+) -> None:
+    """Of each letter some key has it, and there are so few keys that each must have several."""
+    low, high = min(lengths), max(lengths)
+    some = [{"not": {"propertyNames": {"not": {"pattern": letter}}}} for letter in letters]
+    schema = {
+        "type": "object",
+        "allOf": some,
+        "propertyNames": {"pattern": f"^.{{{low},{high}}}$"},
+        "maxProperties": most,
+    }
+    c = sg.compile(sg.JsonSchema(schema, property_order="any", whitespace="compact"), BYTES)
+    decide = json_decider(schema)
+    rng = Random(letters)
+    for _ in range(300):
+        texts = ["".join(rng.sample(letters, rng.choice(lengths))) for _ in range(most)]
+        cut = rng.sample(letters, len(letters))
+        if rng.random() < 0.5:
+            texts = ["".join(cut[i * high : (i + 1) * high]) for i in range(most)]
+        value = dict.fromkeys(filter(None, texts), 0)
+        text = json.dumps(value, separators=(",", ":")).encode()
+        state = c.advance_bytes(c.start, text)
+        assert (state != sg.DEAD and c.is_accepting(state)) == decide(text), value
