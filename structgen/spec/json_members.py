@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.automaton.regex import EMPTY, Regex, complement, intersect, words
 from structgen.automaton.regex_endless import is_infinite, members
@@ -17,7 +17,7 @@ from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
 from structgen.once import found_once
 from structgen.spec.json_cells import Cell
-from structgen.spec.json_clauses import Pending
+from structgen.spec.json_clauses import Pending, fits
 from structgen.spec.json_exprs import Expr, conjoin, contradictory
 from structgen.spec.json_finishing import Choice, Slot, finished, finishes_plainly
 from structgen.spec.json_logic import object_child
@@ -69,21 +69,37 @@ class MembersPlan(ObjectPlan):
     @found_once
     def all_cells(self) -> tuple[Cell, ...]:
         """As in `ObjectPlan`, and told apart by the literals of clauses."""
+        kinds, told = self._kinds
         meant = sorted(self._meant.difference(self.names))
-        cells = [Cell(c.loose, c.child, c.without.union(meant)) for c in super().all_cells]
-        for language in self._kinds:
+        named = self._meant.union(told)
+        cells = [Cell(c.loose, c.child, c.without | named) for c in super().all_cells]
+        for language in kinds:
             cells = [part for cell in cells for part in cell.split(language)]
         cells = [cell for cell in cells if not cell.is_empty]
+        groups: dict[tuple[Any, ...], list[str]] = {}
+        for key in sorted(told.keys() - self._meant.union(self.names)):
+            alike = *told[key], *(fits(kind, key) for kind in kinds), object_child(self.alt, key)
+            groups.setdefault(alike, []).append(key)
+        cells += [Cell(words(group), alike[-1]) for alike, group in groups.items()]
         return (*cells, *(Cell(words((key,)), object_child(self.alt, key)) for key in meant))
 
     @found_once
-    def _kinds(self) -> list[Regex]:
-        """The languages of literals that tell keys apart which no name or clause has."""
+    def _kinds(self) -> tuple[list[Regex], dict[str, list[int]]]:
+        """The languages of literals that tell keys apart; of others, the few keys not in them.
+
+        With each such key stand the places of the languages that it is not in.
+        """
         literals = (x.keys for clause in self.alt.clauses for x in clause)
         languages = dict.fromkeys(keys for keys in literals if not isinstance(keys, str))
-        known = self._meant.union(self.names)
-        listed = ((kind, members(complement(kind))) for kind in languages)
-        return [kind for kind, words_ in listed if words_ is None or not known.issuperset(words_)]
+        kinds: list[Regex] = []
+        told: dict[str, list[int]] = {}
+        for place, language in enumerate(languages):
+            listed = members(complement(language))
+            if listed is None:
+                kinds.append(language)
+            for key in listed or ():
+                told.setdefault(key, []).append(place)
+        return kinds, told
 
     # -- going on -------------------------------------------------------------------------------
 
