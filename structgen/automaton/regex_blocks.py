@@ -161,7 +161,7 @@ class BlockAutomaton(TableAutomaton):
 
     def _find(self, state: int, count: int) -> None:
         end = self.known + count
-        while True:
+        while self.search.queue[state] != 1:
             need = kernels("blocks").explore_blocks(
                 self._parts.nodes,
                 self._after,
@@ -175,8 +175,6 @@ class BlockAutomaton(TableAutomaton):
                 self.widen()
             elif need >= 0:
                 self._parts.learn(need)
-            else:
-                return
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         nodes = self._parts.nodes

@@ -99,11 +99,13 @@ class FormulaAutomaton(TableAutomaton):
 
     def _find(self, state: int, count: int) -> None:
         k, end, forgot = kernels("logic"), self.known + count, -1
-        while True:
+        while self.search.queue[state] != 1:
             need = k.explore_side(
                 self._parts.nodes, self._formula, self._side, self.states, self.search, state, end
             )
-            if need == k.FULL:
+            if need >= 0:
+                self._parts.learn(need)
+            elif need == k.FULL:
                 made, known, _ = self.search.sizes.tolist()
                 room = len(self._side.walked)
                 if room < made + MAX_SIDE:
@@ -113,10 +115,6 @@ class FormulaAutomaton(TableAutomaton):
                     self._forget()
                 else:
                     raise too_costly("the emptiness", MAX_SIDE)
-            elif need >= 0:
-                self._parts.learn(need)
-            else:
-                return
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         ends: npt.NDArray[np.bool_] = (

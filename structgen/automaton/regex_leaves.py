@@ -172,20 +172,18 @@ class LeavesAutomaton(TableAutomaton):
         end = self.known + count
         with self.leaves.lock:
             self.leaves.learn([int(node) - 1 for node in self.states[state] if node])
-            while self._explore(state, end) == TOO_NARROW:
-                self.widen()
-
-    def _explore(self, state: int, end: int) -> int:
-        found: int = kernels("blocks").explore_blocks(
-            self.leaves.nodes,
-            _NO_BLOCKS,
-            self.states,
-            self.search,
-            np.zeros(self.states.shape[1], np.uint64),
-            state,
-            end,
-        )
-        return found
+            while self.search.queue[state] != 1:
+                found = kernels("blocks").explore_blocks(
+                    self.leaves.nodes,
+                    _NO_BLOCKS,
+                    self.states,
+                    self.search,
+                    np.zeros(self.states.shape[1], np.uint64),
+                    state,
+                    end,
+                )
+                if found == TOO_NARROW:
+                    self.widen()
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         nodes = self.states[begin:end].astype(np.int64) - 1

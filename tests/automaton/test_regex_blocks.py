@@ -173,6 +173,8 @@ def test_many_states_of_a_block_at_once() -> None:
     oracle = re.compile("[ab]*(?!a{10})a[ab]{9}")
     for text in map("".join, itertools.islice(itertools.product("ab", repeat=12), 0, 4096, 37)):
         assert accepts(automaton, text) == bool(oracle.fullmatch(text)), text
+    automaton.explore_all(5000)  # once each, however often there was too little room
+    assert sorted(automaton.order[: automaton.known].tolist()) == list(range(automaton.made))
 
 
 @pytest.mark.parametrize("name", ["date-time", "email"])

@@ -64,7 +64,12 @@ SETS = st.recursive(
 
 
 def leads_on_everywhere(automaton: FormulaAutomaton) -> bool:
-    """Whether a text can end from each state that was looked at, going on as long as it takes."""
+    """Whether a text can end from each state that was looked at, going on as long as it takes.
+
+    Nor may a state have been looked at twice.
+    """
+    order = automaton.order[: automaton.known].tolist()
+    assert len({*order}) == len(order) == automaton.search.queue.tolist().count(1)
     for state in range(min(automaton.made, 60)):
         met, waiting = {state}, [state]
         while waiting and not automaton.ends[waiting[0]]:
@@ -125,6 +130,21 @@ def test_formulas_of_patterns(patterns: list[str], signs: int, kinds: int) -> No
     for text in TEXTS[:80]:
         assert accepts(automaton, text) == has(text), text
     assert leads_on_everywhere(automaton)
+
+
+@pytest.mark.parametrize("room", [16, 40, 128])
+def test_no_state_is_found_twice_where_there_was_too_little_room(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is made room for on the way, each state is known once, and none is left out."""
+    monkeypatch.setattr(regex_formula, "ROOM", room)
+    one, other = parse("[ab]*a[ab]{5}c?", anchored=True), parse("[ab]*b[ab]{3}c", anchored=True)
+    for language in (intersect(one, complement(other)), intersect(other, complement(one))):
+        automaton = FormulaAutomaton(language, table_of)
+        automaton.explore_all(1000)
+        assert sorted(automaton.order[: automaton.known].tolist()) == list(range(automaton.made))
+        assert automaton.made > 40
+        assert leads_on_everywhere(automaton)
 
 
 @pytest.mark.nojit
