@@ -14,7 +14,7 @@ import numpy.typing as npt
 from structgen.automaton.charset import ALL
 from structgen.automaton.numbers import alternatives
 from structgen.automaton.regex_base import Regex
-from structgen.automaton.regex_blocks import BlockStates
+from structgen.automaton.regex_blocks import BlockAutomaton, BlockStates
 from structgen.automaton.regex_logic import alt
 from structgen.automaton.regex_nodes import Alt, And, Not
 from structgen.automaton.regex_positions import TooLargeError
@@ -42,7 +42,10 @@ class FormulaAutomaton(TableAutomaton):
         parts: dict[Regex, int] = {}
         lines: list[tuple[int, int]] = []
         _write(regex, parts, lines)
-        self._parts = BlockStates([*map(table_of, parts)], [ALL])
+        blocks = [*map(table_of, parts)]
+        if any(isinstance(block, BlockAutomaton) for block in blocks):
+            raise TooLargeError  # those of formats have many states, most of which need no look
+        self._parts = BlockStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
         super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=regex.nullable)
         self._side = kernels("logic").Side(
