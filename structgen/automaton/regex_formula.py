@@ -25,7 +25,8 @@ from structgen.jit import kernels
 
 MAX_SIDE = 100_000  # states that there is room for besides those that have a number
 FEW_AT_ONCE = 16  # states whose moves are found together
-MAX_PARTS = 60  # expressions side by side: a bit each
+MAX_PARTS = 60  # expressions side by side, a bit each, and levels of a formula
+MAX_LINES = 1000  # of a formula
 ROOM = 128  # states that there is room for at first
 
 TableOf = Callable[[Regex], TableAutomaton]
@@ -133,19 +134,21 @@ def is_formula(node: Regex) -> bool:
     )
 
 
-def _write(node: Regex, parts: dict[Regex, int], lines: list[tuple[int, int]]) -> None:
+def _write(
+    node: Regex, parts: dict[Regex, int], lines: list[tuple[int, int]], depth: int = 0
+) -> None:
     """Write a formula and its parts down: see `kernels.logic.follows`. Raises TooLargeError."""
+    if max(depth, len(parts)) > MAX_PARTS or len(lines) > MAX_LINES:
+        raise TooLargeError
     k = kernels("logic")
     inner = _inner(node)
     if len(inner) > 1 or isinstance(node, Not):
         for part in inner:
-            _write(part, parts, lines)
+            _write(part, parts, lines, depth + 1)
         what = k.NOT if isinstance(node, Not) else k.AND if isinstance(node, And) else k.OR
         lines.append((what, len(inner)))
-        return
-    lines.append((parts.setdefault(node, len(parts)), 1))
-    if len(parts) > MAX_PARTS:
-        raise TooLargeError
+    else:
+        lines.append((parts.setdefault(node, len(parts)), 1))
 
 
 def _inner(node: Regex) -> Sequence[Regex]:

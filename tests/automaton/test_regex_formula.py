@@ -18,6 +18,7 @@ from structgen.automaton.numbers import JSON_NUMBER, alternatives, number_langua
 from structgen.automaton.regex import Regex, alt, complement, intersect
 from structgen.automaton.regex_automaton import _begun, table_of
 from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
+from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_syntax import parse
 from structgen.errors import BudgetError
 from tests.automaton.test_regex_automaton import PATTERNS, TEXTS, accepts, as_re
@@ -207,6 +208,22 @@ def test_a_search_that_gave_up_leaves_the_automaton_as_it_was(
     monkeypatch.undo()
     for number in range(200):
         assert accepts(automaton, str(number)) == bool(number % 3 and number % 7)
+
+
+def test_formulas_that_are_too_large_are_derived() -> None:
+    """Nested deeply, with more parts than there are bits, or each part twice in the next."""
+    several = [parse(f"a.{{{n}}}[b-{chr(100 + n % 20)}]", anchored=True) for n in range(1, 70)]
+    deep = doubled = several[0]
+    for one, other in itertools.pairwise(several * 4):
+        deep = complement(intersect(complement(intersect(deep, one)), other))
+    for one, other in itertools.pairwise(several[:40]):
+        doubled = alt(intersect(doubled, complement(one)), intersect(other, complement(doubled)))
+    for language in (deep, doubled, intersect(*map(complement, several))):
+        with pytest.raises(TooLargeError):
+            FormulaAutomaton(language, table_of)
+    automaton = FormulaAutomaton(intersect(*map(complement, several[:59])), table_of)
+    assert accepts(automaton, "ab")
+    assert not accepts(automaton, "axb")
 
 
 def test_unions_of_numbers_are_taken_apart() -> None:
