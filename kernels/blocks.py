@@ -18,6 +18,7 @@ from structgen.kernels.patterns import (
     behind,
     dropped,
     goes_on,
+    put_off,
     queue_from,
     queued,
 )
@@ -88,9 +89,7 @@ def explore_blocks(nodes, after, states, search, row, start, end):  # type: igno
     while need == -1 and goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         if unknown(nodes.known, states[s]) >= 0:
-            tail -= 1
-            search.queue[s] = 0
-            search.order[sizes[KNOWN]] = search.order[tail]
+            tail = put_off(search, s, tail)
             continue
         for k in range(nodes.moves.shape[1]):
             row[:] = 0

@@ -23,6 +23,7 @@ from structgen.kernels.patterns import (
     behind,
     dropped,
     goes_on,
+    put_off,
     queue_from,
     queued,
     slot_of,
@@ -228,9 +229,7 @@ def explore_side(nodes, formula, side, states, search, start, end):  # type: ign
         if need != ALL_KNOWN:
             if need >= 0 and s != start:
                 need = numba.int64(ALL_KNOWN)
-                tail -= 1
-                search.queue[s] = 0
-                search.order[search.sizes[KNOWN]] = search.order[tail]
+                tail = put_off(search, s, tail)
             continue
         for k in range(side.moves.shape[1]):
             target = side.moves[at, k]

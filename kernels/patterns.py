@@ -157,6 +157,14 @@ def queued(search, s, tail):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def put_off(search, s, tail):  # type: ignore[no-untyped-def]
+    """Leave state s, the next of the queue, for later; the new end of the queue of states."""
+    search.queue[s] = 0
+    search.order[search.sizes[KNOWN]] = search.order[tail - 1]
+    return tail - 1
+
+
+@inlined
 def dropped(search, tail):  # type: ignore[no-untyped-def]
     """Forget the states of the queue whose moves have not been found."""
     for i in range(search.sizes[KNOWN], tail):

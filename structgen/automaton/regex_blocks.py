@@ -161,26 +161,30 @@ class BlockAutomaton(TableAutomaton):
 
     def _find(self, state: int, count: int) -> None:
         end = self.known + count
-        while self.search.queue[state] != 1:
-            need = kernels("blocks").explore_blocks(
-                self._parts.nodes,
-                self._after,
-                self.states,
-                self.search,
-                np.zeros(self.states.shape[1], np.uint64),
-                state,
-                end,
-            )
-            if need == TOO_NARROW:
-                self.widen()
-            elif need >= 0:
-                self._parts.learn(need)
+        while (need := explore_sets(self, self._parts.nodes, self._after, state, end)) >= 0:
+            self._parts.learn(need)
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         nodes = self._parts.nodes
         flags = np.append(np.False_, (nodes.ends & self._last[nodes.block]).astype(np.bool_))
         found: npt.NDArray[np.bool_] = flags[self.states[begin:end].astype(np.int64)].max(axis=1)
         return found
+
+
+def explore_sets(automaton: TableAutomaton, nodes: Any, after: Ints, state: int, end: int) -> int:
+    """Find the moves of a state, and of others until those of `end` are known.
+
+    A state of the automaton is a set of `nodes`; see `kernels.blocks.explore_blocks`. Returns a
+    node whose moves must be known first, or -1.
+    """
+    while automaton.search.queue[state] != 1:
+        row = np.zeros(automaton.states.shape[1], np.uint64)
+        given = nodes, after, automaton.states, automaton.search, row
+        need: int = kernels("blocks").explore_blocks(*given, state, end)
+        if need != TOO_NARROW:
+            return need
+        automaton.widen()
+    return -1
 
 
 def sets_of(classes: PositionClasses) -> list[CharSet]:

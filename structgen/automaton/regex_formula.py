@@ -160,5 +160,5 @@ def _inner(node: Regex) -> Sequence[Regex]:
     if node.plain or not isinstance(node, Alt):
         return (node,)
     formulas = [part for part in node.parts if is_formula(part)]
-    others = [part for part in node.parts if part not in formulas]
+    others = [part for part in node.parts if not is_formula(part)]
     return [*formulas, *alternatives(alt(*others))] if others else formulas

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_base import Regex
-from structgen.automaton.regex_blocks import NARROW, TOO_NARROW, sets_of
+from structgen.automaton.regex_blocks import NARROW, explore_sets, sets_of
 from structgen.automaton.regex_nodes import Alt, Concat, Leaf, Repeat
 from structgen.automaton.regex_positions import (
     PositionClasses,
@@ -172,18 +172,7 @@ class LeavesAutomaton(TableAutomaton):
         end = self.known + count
         with self.leaves.lock:
             self.leaves.learn([int(node) - 1 for node in self.states[state] if node])
-            while self.search.queue[state] != 1:
-                found = kernels("blocks").explore_blocks(
-                    self.leaves.nodes,
-                    _NO_BLOCKS,
-                    self.states,
-                    self.search,
-                    np.zeros(self.states.shape[1], np.uint64),
-                    state,
-                    end,
-                )
-                if found == TOO_NARROW:
-                    self.widen()
+            explore_sets(self, self.leaves.nodes, _NO_BLOCKS, state, end)
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         nodes = self.states[begin:end].astype(np.int64) - 1

@@ -209,22 +209,18 @@ class MaskRows:
                     store, at = self.place(state)
                 rows[i] = store.table[at]
             return
-        if not rows.flags.c_contiguous:
-            table, places = self._found(states)
-            rows[:] = table[places]
-            return
         index, table = store.index, store.table
 
-        def find(places: npt.NDArray[np.int32], begin: int, end: int) -> None:
+        def find(places: crew.Places, begin: int, end: int) -> None:
             _write(places, begin, itemgetter(*states[begin:end])(index))
             if store.table is not table:  # then a place may be one of the larger table
                 raise KeyError
 
         try:
-            crew.copy(table, find, rows.view(np.int32))
+            _copy(table, find, rows)
         except KeyError:
-            table, found = self._found(states)
-            kernels("rows").copy_rows(table, found, rows.view(np.int32))
+            table, known = self._found(states)
+            _copy(table, lambda places, begin, end: _write(places, begin, known[begin:end]), rows)
 
     def _fitting(self, rows: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
         """The first rows. Raises ValueError."""
@@ -234,7 +230,7 @@ class MaskRows:
             raise ValueError(f"rows is {rows.dtype}{[*rows.shape]}, expected {wanted}")
         return rows[:count]
 
-    def _found(self, states: Sequence[int]) -> tuple[Row, npt.NDArray[np.int32]]:
+    def _found(self, states: Sequence[int]) -> tuple[Row, list[int]]:
         """A table, and which of its rows are those of the states; they are made if need be."""
         with self._lock:  # all in one store, which may take more than its share for that
             store = self.current
@@ -242,10 +238,20 @@ class MaskRows:
                 self._add(store, state) if (at := store.index.get(state)) is None else at
                 for state in states
             ]
-        return store.table, np.array(found, np.int32)
+        return store.table, found
 
 
-def _write(places: npt.NDArray[np.int32], begin: int, found: tuple[int, ...]) -> None:
+def _copy(table: Row, find: crew.Find, rows: npt.NDArray[Any]) -> None:
+    """rows[i] = table[places[i]], as `find` writes the places."""
+    if rows.flags.c_contiguous:
+        crew.copy(table, find, rows.view(np.int32))
+        return
+    places = np.empty(len(rows), np.int32)
+    find(places, 0, len(rows))
+    rows[:] = table[places]
+
+
+def _write(places: crew.Places, begin: int, found: Sequence[int]) -> None:
     """places[begin:] = found, of which an array would take twice as long to be made."""
     _struct_of(len(found)).pack_into(places.data, 4 * begin, *found)
 

@@ -372,7 +372,7 @@ class MembersPlan(ObjectPlan):
             return sizes
 
         slots = self._slots(self.start, 0)
-        ways = finished(self.start.wanted, slots, self._costs.of, fill, self.alt.most)
+        ways = finished(self.start.wanted, slots, self._costs.of, fill, self._room(self.start))
         return any(found[0] for _ in islice(ways, MAX_BETTER))
 
 

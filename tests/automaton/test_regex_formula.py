@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from structgen.automaton import regex_formula
 from structgen.automaton.number_sets import number_complement, number_intersection
 from structgen.automaton.numbers import JSON_NUMBER, alternatives, number_language, spellings
-from structgen.automaton.regex import Regex, alt, complement, intersect
+from structgen.automaton.regex import Regex, alt, complement, intersect, matches
 from structgen.automaton.regex_automaton import _begun, table_of
 from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_syntax import parse
 from structgen.errors import BudgetError
 from tests.automaton.test_regex_automaton import PATTERNS, TEXTS, accepts, as_re
+from tests.automaton.test_regex_blocks import NUMBERS
 
 Rule = Callable[[Fraction], bool]
 TEXTS_OF_NUMBERS = [
@@ -99,6 +100,17 @@ def test_sets_of_numbers(found: tuple[Regex, Rule]) -> None:
     for text in TEXTS_OF_NUMBERS:
         assert accepts(automaton, text) == rule(Fraction(text)), text
     assert leads_on_everywhere(automaton)
+
+
+def test_a_bound_and_a_multiple_that_must_not_be() -> None:
+    """As derivatives have it, for all that numbers look like; two bounds are one language."""
+    regex = intersect(number_language(minimum=3), complement(number_language(multiple_of=[2])))
+    automaton = _begun(regex)
+    assert isinstance(automaton, FormulaAutomaton)
+    for text in NUMBERS:
+        assert accepts(automaton, text) == matches(regex, text), text
+    both: Regex = number_intersection(number_language(minimum=3), number_language(maximum=5))
+    assert [n for n in map(str, range(9)) if accepts(_begun(both), n)] == ["3", "4", "5"]
 
 
 @settings(max_examples=60, deadline=None)
