@@ -24,23 +24,12 @@ from structgen.automaton.checked import (
 )
 from structgen.automaton.completion import Completions
 from structgen.automaton.kept import KeptValues
-from structgen.automaton.machine import (
-    Check,
-    Frame,
-    Goto,
-    Machine,
-    Move,
-    Once,
-    Pop,
-    Push,
-    Recall,
-    Stack,
-    Tick,
-)
+from structgen.automaton.machine import Frame, Goto, Machine, Once, Stack
+from structgen.automaton.moves import code_of
 from structgen.automaton.numbering import Numbering
 from structgen.automaton.origins import OPEN, TEXT
 from structgen.automaton.spelled_keys import TakenKeys
-from structgen.automaton.tables import foreign, frames_of, rehashed, with_contexts
+from structgen.automaton.tables import foreign, rehashed, with_contexts
 from structgen.errors import BudgetError
 from structgen.jit import kernels
 
@@ -50,7 +39,6 @@ if TYPE_CHECKING:
 
 WORD = 7  # bytes of a text that an integer of the kernels holds, beside their number
 _NO_MOVES: dict[int, int] = {}
-_KINDS = {Goto: "GOTO", Once: "ONCE", Recall: "RECALL", Tick: "TICK", Push: "PUSH"}
 
 
 class Engine(Numbering, Automaton):
@@ -73,7 +61,7 @@ class Engine(Numbering, Automaton):
             preset = self.machine.lexicon.preset
             self.checks = {f: {**m} for f, m in preset.checks.items()}
             self.pushes = {opens: {**m} for opens, m in preset.pushes.items()}
-            start = self._frame(self.machine.start, (OPEN, -1, -1))
+            start = self.frame_number(self.machine.start, (OPEN, -1, -1))
             ctx = self._doors.context(self.tables_at, start, -1, -1, -1, -1)
             self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | ctx
         else:
@@ -219,7 +207,7 @@ class Engine(Numbering, Automaton):
         else:
             self.use(with_contexts(with_sets(self.tables)))
 
-    def _frame(self, frame: Frame, origin: tuple[int, int, int]) -> int:
+    def frame_number(self, frame: Frame, origin: tuple[int, int, int]) -> int:
         """The number of a frame that has been described."""
         number = self._frame_ids.get(frame)
         if number is None:
@@ -255,20 +243,10 @@ class Engine(Numbering, Automaton):
     def move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""
         move = self._ask_machine(self.machine.event, frame, label, b"")
-        k, code = self._k, self._k.DEAD
-        if isinstance(move, Pop):
-            code = k.POP << 56 | self.label_id(move.label, (-1 - frame, label)) << 28
-        elif move is not None:
-            found = enumerate(frames_of(move))
-            numbers = [self._frame(f, (OPEN + i, frame, label)) for i, f in found]
-            code = self._code(move, numbers)
-        self._write(frame, label, code)
-        if isinstance(move, Check):
-            self.checks.setdefault(int(self.tables.frames[frame, k.BEGUN]), {})[label] = code
-        opens = self.frame(frame).opens
-        if isinstance(move, Push) and opens is not None:
-            self.pushes.setdefault(opens, {})[label] = numbers[0]
-        for other, then in self.machine.soon(move):
+        self._write(
+            frame, label, self._k.DEAD if move is None else code_of(self, move, frame, label)
+        )
+        for other, then in self.machine.soon(move.frame) if isinstance(move, Once) else ():
             if then in self._label_ids:
                 self.ensure_move(self._frame_ids[other], self._label_ids[then])
 
@@ -292,25 +270,6 @@ class Engine(Numbering, Automaton):
             self.tables.moves, self.tables.sizes, frame << 32 | label, code
         ):
             self.use(self.tables._replace(moves=rehashed(self.tables.moves)))
-
-    def _code(self, move: Move, numbers: list[int]) -> int:
-        """How the tables write a move to frames with these numbers."""
-        k = self._k
-        if isinstance(move, Check):
-            checklist = self._checklist_ids[move.checklist]
-            after = iter(numbers)
-            self.tables.checklists[checklist, k.ONLY_MORE :] = [
-                -1 if frame is None else next(after) for frame in move.checklist.after
-            ]
-            return k.CHECK << 56 | checklist << 28  # type: ignore[no-any-return]
-        kind, second = _KINDS[type(move)], 0
-        if isinstance(move, Tick):
-            second = move.position
-        elif isinstance(move, Push):
-            second = numbers[1]
-        elif not isinstance(move, Pop):
-            second = k.KEEPS if move.keeps else 0
-        return getattr(k, kind) << 56 | numbers[0] << 28 | second  # type: ignore[no-any-return]
 
     def _event(self, ctx: int, label: int) -> None:
         """Write down where a label leads that depends on what a context remembers or keeps."""
@@ -347,7 +306,7 @@ class Engine(Numbering, Automaton):
             found = self._ask_machine(self.machine.recalled, at, label, self._kept.of(ctx))
         if found is None:
             return int(k.DEAD)
-        frame = self._frame(found, (TEXT, ctx, label))
+        frame = self.frame_number(found, (TEXT, ctx, label))
         beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED, k.READ]].tolist()
         after = self.ask(self._doors.context, frame, *beside)
         begin = k.LEXEME if label == k.SKIP_LABEL else k.ENTRY

@@ -111,13 +111,10 @@ class Checklists:
             return Pop(("value", 1 << names.thread.owner))
         return self._check(names) if value & 1 else None
 
-    def soon(self, move: Move) -> list[tuple[JsonFrame, Hashable]]:
+    def soon(self, frame: JsonFrame) -> list[tuple[JsonFrame, Hashable]]:
         """See `Machine.soon`: a key without a name can be one of a token that goes on beyond."""
-        if isinstance(move, Once) and isinstance(move.frame, JsonFrame):
-            names = move.frame.checklist
-            if isinstance(names, Names):
-                return [(move.frame, _FITS), (names.open, ",")]
-        return []
+        names = frame.checklist
+        return [(frame, _FITS), (names.open, ",")] if isinstance(names, Names) else []
 
     def _tick(self, names: Names, name: str) -> Tick | None:
         """The frame after a name. What has been read is not in it, but ticked off beside it."""

@@ -138,9 +138,9 @@ class JsonMachine(Machine[JsonFrame]):
             return Pop(("value", owners)) if owners else None
         return None
 
-    def soon(self, move: Move) -> list[tuple[JsonFrame, Hashable]]:
+    def soon(self, frame: JsonFrame) -> list[tuple[JsonFrame, Hashable]]:
         """See `Machine.soon`."""
-        return self._checklists.soon(move)
+        return self._checklists.soon(frame)
 
     def foretold(self, frame: JsonFrame, label: Hashable) -> LexState | None:
         """See `Machine.foretold`: of an object that can have members."""

@@ -175,8 +175,8 @@ class Machine(ABC, Generic[FrameT]):
         move is a Goto then); b"" for others. The same arguments give the same frames.
         """
 
-    def soon(self, _move: Move) -> list[tuple[FrameT, Hashable]]:
-        """Frames and labels that are asked about next after a move, so that it is done at once."""
+    def soon(self, _frame: FrameT) -> list[tuple[FrameT, Hashable]]:
+        """Frames and labels asked about next after a move Once to a frame, to be met at once."""
         return []
 
     def foretold(self, _frame: FrameT, _label: Hashable) -> LexState | None:

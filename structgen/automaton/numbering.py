@@ -377,6 +377,10 @@ class Numbering:
             t.sizes[8] += len(bits)
         return at
 
+    def checklist_number(self, checklist: Checklist) -> int:
+        """The number of the checklist of a frame that has one."""
+        return self._checklist_ids[checklist]
+
     def is_numbered(self, state: LexState) -> bool:
         """Whether a lexer state that Python describes has a number."""
         return state in self._state_ids or state in self._common_ids

@@ -15,6 +15,7 @@ from structgen.automaton import listing, spelling, spelling_regex
 from structgen.automaton.kept import KeptValues
 from structgen.automaton.lexer import End, LexState, free_form
 from structgen.automaton.machine import LOOKED_AT, Frame
+from structgen.automaton.moves import frames_of
 from structgen.automaton.origins import (
     BEFORE,
     FRAME,
@@ -29,7 +30,7 @@ from structgen.automaton.origins import (
     UNBOUNDED,
     Origins,
 )
-from structgen.automaton.tables import foreign, frames_of
+from structgen.automaton.tables import foreign
 
 if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering

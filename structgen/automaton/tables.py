@@ -11,15 +11,7 @@ import numpy.typing as npt
 
 from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import (
-    Check,
-    Frame,
-    Goto,
     Machine,
-    Move,
-    Once,
-    Push,
-    Recall,
-    Tick,
 )
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
@@ -31,7 +23,6 @@ ASKED = 4  # words of the checklists that fresh tables have room for
 ROWS, SPANS = 1 << 17, 1 << 20  # room at first: memory that is not written to costs nothing
 CONTEXTS = 4096  # for which there is room at first
 MOST_ALIKE = 4  # lexer states for each slot of the table in which equal ones are found
-_TO_ONE = Goto, Once, Recall, Tick  # moves that lead to one frame
 _OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
 STATES = 512  # lexer states that fresh tables have room for, apart from those of the lexicon
 
@@ -221,17 +212,3 @@ def _larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
     filled = np.flatnonzero(tables.filled)  # nobody reads the others before they are written
     rows[filled] = tables.rows[filled]
     return rows
-
-
-def frames_of(move: Move | None) -> tuple[Frame, ...]:
-    """The frames that a move leads to: the one that is then open, and the one below it.
-
-    Of a Check: those of which one is then open.
-    """
-    if isinstance(move, _TO_ONE):
-        return (move.frame,)
-    if isinstance(move, Push):
-        return (move.frame, move.waiting)
-    if isinstance(move, Check):
-        return tuple(frame for frame in move.checklist.after if frame is not None)
-    raise foreign()
