@@ -205,11 +205,13 @@ def word_start(names: WordRange, layout: Layout, closing: bool) -> KeyStart:
 
 
 def _start(names: WordRange, others: Vector, role: Key, bracket: str) -> KeyStart:
-    way = others, role, bracket
-    found = names.table.starts.get(way)
+    made, way = names.table.starts, (others, role)
+    found = made.get((way, bracket))
     if found is None:
-        found = KeyStart(_or_end(Text((names, *others), role), bracket))
-        names.table.starts[way] = found
+        key = made.get(way)  # one object, with a bracket and without
+        if key is None:
+            key = made[way] = Text((names, *others), role)
+        found = made[way, bracket] = KeyStart(_or_end(key, bracket))
     return found
 
 

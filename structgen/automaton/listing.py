@@ -104,22 +104,23 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     found = listed(state, k)
     if found is None or not isinstance(state, Text):
         return False
-    order = _in_order(found.words)
+    words, positions, names = found.words, found.positions, state.vector[0]
+    order = _in_order(words)
     if not order:
         return False
     rest = others(state)
     free = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
-    names = state.vector[0]
     if isinstance(names, WordRange):
         known = names.table.words[names.low : names.high]
-        met = numbers.label_ids([("key", word) for word in known], q, NAMED)
-        labels = [met[i] for i in order]
+        labels = numbers.label_ids([("key", word) for word in known], q, NAMED)
     else:
-        labels = [numbers.label_id(label_of(state, 0), (q, NAMED))] * len(order)
-    texts = [found.words[i] for i in order]
+        labels = [numbers.label_id(label_of(state, 0), (q, NAMED))] * len(words)
+    if not isinstance(order, range):
+        words, positions = [words[i] for i in order], [positions[i] for i in order]
+        labels = [labels[i] for i in order]
     t = numbers.tables
-    last, used = int(t.sizes[5]) + len(order), int(t.sizes[7])
-    ends = [*accumulate(map(len, texts), initial=used)]
+    last, used = int(t.sizes[5]) + len(words), int(t.sizes[7])
+    ends = [*accumulate(map(len, words), initial=used)]
     if last > len(t.words) or ends[-1] > len(t.letters):
         grown = t._replace(
             order=with_room(t.order, last),
@@ -127,8 +128,8 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
             letters=with_room(t.letters, ends[-1]),
         )
         t = numbers.use(grown)
-    said = np.array([*ends, *labels, *(found.positions[i] for i in order)], np.int32)
-    letters = _code_points("".join(texts))
+    said = np.array([*ends, *labels, *positions], np.int32)
+    letters = _code_points("".join(words))
     kernels("lists").list_words(numbers.tables_at, q, said, letters, free, found.flags)
     return True
 
@@ -141,7 +142,7 @@ def _code_points(text: str) -> npt.NDArray[np.int32]:
 
 
 def _in_order(words: Sequence[str]) -> Sequence[int]:
-    """The words that can be spelled, sorted by their UTF-16 code units. They come sorted."""
+    """The words that can be spelled, sorted by their UTF-16 code units, mostly all."""
     text = "".join(words)
     if text.isascii() or max(text) < _FIRST_SURROGATE:
         return range(len(words))

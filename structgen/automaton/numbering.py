@@ -325,12 +325,13 @@ class Numbering:
             row = self.row_of(state)
             found = [(byte, to) for byte, to in enumerate(row.targets) if to is not None]
             accepted = row.accept
+        number_of = self.same_id if isinstance(state, Fork) else self.state_id
         for byte, target in found:
             if id(target) not in codes:
                 if isinstance(target, End):
                     codes[id(target)] = -2 - self.label_id(target.label, (q, byte))
                 else:
-                    codes[id(target)] = self.state_id(target, (q << 9) | byte)
+                    codes[id(target)] = number_of(target, (q << 9) | byte)
         accept = -1 if accepted is None else self.label_id(accepted, (q, BEFORE))
         targets = self.tables.rows[q]
         targets[:] = beside
@@ -346,25 +347,22 @@ class Numbering:
 
     def label_ids(self, labels: Sequence[Hashable], source: int, place: int) -> list[int]:
         """The numbers of labels whose origins are `source` and the places from `place` on."""
-        known = self._label_ids
-        numbers = [*map(known.get, labels)]
-        if None in numbers:
-            begin, t = len(self._labels), self.tables
-            places = {label: place + i for i, label in enumerate(labels) if numbers[i] is None}
-            end = begin + len(places)
-            if end > len(t.needs_text):
-                t = self.use(t._replace(needs_text=with_room(t.needs_text, end)))
-            self._labels += places
-            known.update(zip(places, range(begin, end), strict=True))
-            origins = self.origins
-            for at in places.values():
+        known, made, origins = self._label_ids, self._labels, self.origins
+        numbers = []
+        for at, label in enumerate(labels, place):
+            number = known.get(label)
+            if number is None:
+                number = known[label] = len(made)
+                made.append(label)
                 origins.labels += source, at
-            origins.births += bytes((LABEL,)) * len(places)
-            needs = [*map(self.machine.needs_text, places)]
-            if any(needs):
-                t.needs_text[begin:end] = needs
-            numbers = [*map(known.get, labels)]
-        return numbers  # type: ignore[return-value]
+                origins.births.append(LABEL)
+                if number >= len(self.tables.needs_text):
+                    t = self.tables
+                    self.use(t._replace(needs_text=with_room(t.needs_text, number + 1)))
+                if needs := self.machine.needs_text(label):
+                    self.tables.needs_text[number] = needs
+            numbers.append(number)
+        return numbers
 
     def bits_id(self, bits: bytes) -> int:
         """Where the bits of positions that a frame allows begin in the tables."""
