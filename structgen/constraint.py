@@ -135,18 +135,21 @@ class Constraint:
     def _advance(self, state: int, token_id: int) -> int:
         if state < 0:
             return DEAD
-        if token_id in self._eos:
-            return FINAL if self.is_accepting(state) else DEAD
         data = self._texts[token_id]
         if token_id in self._specials:
-            with self.lock:
-                self._stay_small()
-                pair = self.automaton.specials(self._pair(state)).get(data or b"", DEAD)
-                return DEAD if pair < 0 else self._intern(pair, ~state, data or b"")
+            return self._advance_by_special(state, token_id, data or b"")
         after = self.read(state, data)[0] if data else DEAD
         if self._spellable is not None and after >= 0 and not self._spellable(after):
             return DEAD
         return after
+
+    def _advance_by_special(self, state: int, token_id: int, text: bytes) -> int:
+        if token_id in self._eos:
+            return FINAL if self.is_accepting(state) else DEAD
+        with self.lock:
+            self._stay_small()
+            pair = self.automaton.specials(self._pair(state)).get(text, DEAD)
+            return DEAD if pair < 0 else self._intern(pair, ~state, text)
 
     def advance_bytes(self, state: int, data: bytes) -> int:
         """The state after some bytes of text, or DEAD."""
@@ -313,11 +316,11 @@ class Constraint:
             self._ends[state] = ends
         if self._spellable is not None:
             forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
-        allowed = list(self._eos) if self.is_accepting(state) else []
+        if self.is_accepting(state):
+            allow(row, self.vocabulary.eos_ids)
         specials = self.automaton.specials(self._pair(state))
-        those = self.vocabulary.special_ids if specials else ()
-        allowed += [t for t in those if self.vocabulary.token_bytes(t) in specials]
-        allow(row, allowed)
+        if specials:
+            allow(row, [t for t in self._specials if (self._texts[t] or b"") in specials])
 
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
         return [int(t) for t in np.flatnonzero(unpack(row, self._size))]

@@ -31,7 +31,6 @@ from structgen.automaton.origins import OPEN, TEXT
 from structgen.automaton.spelled_keys import TakenKeys
 from structgen.automaton.tables import foreign, rehashed, with_contexts
 from structgen.errors import BudgetError
-from structgen.jit import kernels
 
 if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
@@ -49,7 +48,6 @@ class Engine(Numbering, Automaton):
     ) -> None:
         """Start from nothing, or from tables that were saved; `make_machine` is called once."""
         super().__init__(make_machine, saved)
-        self._doors = kernels("doors")
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
         self._taken = TakenKeys(self.text, self._k.TAKEN)

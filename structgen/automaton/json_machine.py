@@ -237,14 +237,11 @@ class JsonMachine(Machine[JsonFrame]):
             return nodes.setdefault(self._node_of(child), len(nodes))
 
         threads = tuple(
-            t._replace(
-                progress=take.after,
-                need=index(take.child),
-                asked=tuple(map(index, take.asked)),
+            dict.fromkeys(
+                Thread(t.owner, t.plan, take.after, index(take.child), (*map(index, take.asked),))
+                for t, take in taken
             )
-            for t, take in taken
         )
-        threads = tuple(dict.fromkeys(threads))
         return self._frame(frame.kind, "value", threads, tuple(nodes), frame.kept, key)
 
     def _pending(self, frame: JsonFrame) -> JsonFrame:
@@ -253,8 +250,11 @@ class JsonMachine(Machine[JsonFrame]):
 
     def _accepting(self, frame: JsonFrame) -> int:
         """The bits of the owners for which the value would be complete here."""
-        owners = {t.owner for t in frame.threads if t.plan.may_end(t.progress)}
-        return sum(1 << owner for owner in owners)
+        owners = 0
+        for t in frame.threads:
+            if t.plan.may_end(t.progress):
+                owners |= 1 << t.owner
+        return owners
 
     def ticked(self, frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
         """See `Machine.ticked`."""
@@ -275,10 +275,11 @@ class JsonMachine(Machine[JsonFrame]):
         frame = self._frames.get(known)
         if frame is None:
             frame = JsonFrame(kind, stage)
-            frame.threads, frame.vector, frame.kept, frame.key = threads, vector, kept, key
-            arrays = threads if kind == "array" else ()
-            frame.watched = kept or any(t.plan.watches(t.progress) for t in arrays)
-            frame.apart = any(map(is_apart, arrays))
+            frame.threads, frame.vector, frame.key = threads, vector, key
+            frame.kept = frame.watched = kept
+            if kind == "array":
+                frame.watched = kept or any(t.plan.watches(t.progress) for t in threads)
+                frame.apart = any(map(is_apart, threads))
             self._begin(frame)
             self._frames[known] = frame
         return frame

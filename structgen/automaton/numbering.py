@@ -29,6 +29,7 @@ from structgen.automaton.tables import (
     with_states,
 )
 from structgen.jit import kernels
+from structgen.once import found_once
 
 if TYPE_CHECKING:
     from structgen.automaton.engine_store import Saved
@@ -41,7 +42,7 @@ class Numbering:
 
     def __init__(self, make_machine: Callable[[], Machine[Any]], saved: Saved | None) -> None:
         self._make_machine = make_machine
-        self._machine: Machine[Any] | None = None
+        self._doors = kernels("doors")
         self.kernel_tables = self._k = kernels("tables")  #: with the names of all columns
         self.is_new = saved is None  #: whether nothing of it was saved
         self.tables: Any = None  #: what kernels read (see `kernels.tables`)
@@ -64,7 +65,6 @@ class Numbering:
         self.loops = kernels("loops").Loops(np.zeros(0, np.int64), np.zeros(0, np.uint8))
         self._saved = saved
         self._lost = saved is not None  # whether numbers are known, but not what they stand for
-        self._origins = None if saved else Origins()
         self._shared = 0 if saved is None else saved.shared
         if saved is None:
             lexicon = self.machine.lexicon
@@ -79,16 +79,14 @@ class Numbering:
         if tables is not self.tables and not all(map(is_, tables, self.tables or (None,))):
             self._written = Written(len(tables))  # to write them down takes long
             self.tables_at = self._written.address
-            kernels("doors").keep_tables(tables, self.tables_at)
+            self._doors.keep_tables(tables, self.tables_at)
             self.tables = tables
         return self.tables
 
-    @property
+    @found_once
     def machine(self) -> Machine[Any]:
         """The machine, made when first needed: saved tables may never need it."""
-        if self._machine is None:
-            self._machine = self._make_machine()
-        return self._machine
+        return self._make_machine()
 
     def _begin(self, lexicon: Lexicon) -> None:
         """Number what the lexicon has."""
@@ -120,14 +118,10 @@ class Numbering:
         """How many frames have a number."""
         return max(len(self._frames), self._saved.frames if self._saved else 0)
 
-    @property
+    @found_once
     def origins(self) -> Origins:
         """How each number was first met."""
-        if self._origins is None:
-            if self._saved is None:
-                raise foreign()
-            self._origins = self._saved.origins()
-        return self._origins
+        return Origins() if self._saved is None else self._saved.origins()
 
     def fill_saved(self, q: int) -> bool:
         """Fill the row of a lexer state from what was saved; False if it was not."""
@@ -304,7 +298,7 @@ class Numbering:
             if not (listing.enter(self, q, state) or spelling.enter(self, q, state)):
                 self._fill_from(q, state)
                 return
-        while (code := kernels("doors").provided(self.tables_at, q)) != 0:
+        while (code := self._doors.provided(self.tables_at, q)) != 0:
             if code == k.NEED_STATES:
                 self.make_room(*self.tables.need[:2].tolist())
             elif self.tables.need[0] == q:
@@ -395,7 +389,7 @@ class Numbering:
             raise foreign()
         self._lost = False
         origins = self.origins
-        self._origins = Origins()
+        self.origins = Origins()
         self._begin(self.machine.lexicon)
         replay(self, origins)
-        self._origins = origins
+        self.origins = origins

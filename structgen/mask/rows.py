@@ -39,6 +39,7 @@ class RowStore:
 
     def __init__(self, words: int, max_bytes: int, older: RowStore | None = None) -> None:
         """Room for `max_bytes` of rows, half of them here and half in the generation before."""
+        self._k = kernels("rows")
         self._limit = max(LEAST, max_bytes // 2 // (4 * words))
         self._grow(paged(min(self._limit, max(LEAST, AT_FIRST // (4 * words))), words))
         self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
@@ -90,11 +91,10 @@ class RowStore:
 
     def keep(self, state: int) -> int:
         """Keep what was written into the `free` row as that of a state; returns its place."""
-        k = kernels("rows")
         at = self._count
-        key = k.digest(self.table, at)
+        key = self._k.digest(self.table, at)
         known = self._known.get(key)
-        if known is not None and k.are_equal(self.table, known, at):
+        if known is not None and self._k.are_equal(self.table, known, at):
             at = known
         else:
             self._known[key] = at
@@ -164,18 +164,26 @@ class MaskRows:
         if at is not None:
             return store, at
         with self._lock:
-            if self.current.full:
-                self.current = self.current.next()
-            return self.current, self._add(self.current, state)
+            return self._made(state)
 
     def view(self, state: int) -> Row:
         """The row of a state, read-only."""
         known = self.current.views.get(state)
         if known is None:
             with self._lock:
-                store, at = self.place(state)
+                store, at = self._made(state)
                 known = store.show(state, at)
         return known
+
+    def _made(self, state: int) -> tuple[RowStore, int]:
+        """See `place`; the caller holds the lock."""
+        store = self.current
+        at = store.index.get(state)
+        if at is None:
+            if store.full:
+                store = self.current = store.next()
+            at = self._add(store, state)
+        return store, at
 
     def _add(self, store: RowStore, state: int) -> int:
         row = store.older(state)

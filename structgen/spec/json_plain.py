@@ -77,7 +77,10 @@ def are_anonymous(schemas: dict[str, Any]) -> bool:
 
 
 def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
-    """Whether it can be seen at a glance of all of some schemas that some value fits."""
+    """Whether it can be seen at a glance of all of some schemas that some value fits.
+
+    Those are anonymous, too.
+    """
     found = schemas.values()
     if dialect.ignored or set(map(type, found)) != {dict}:
         return False

@@ -30,7 +30,7 @@ from structgen.spec.json_logic import negated
 from structgen.spec.json_nodes import ANYTHING, NOTHING, Node, both, children_of, either
 from structgen.spec.json_pointer import location
 from structgen.spec.json_references import Place, References, Scope
-from structgen.spec.json_resources import Resource
+from structgen.spec.json_resources import Path, Resource
 from structgen.spec.json_values import Value, data_of, value_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Schemas:
         documents = [] if registry is None else [registry[uri].contents for uri in registry]
         self.tracks = any(map(_mentions, (schema, *documents)))  #: which keys and items are seen
         self._arrived = 0  # documents retrieved later that were looked through
-        self.root: Expr = self._expr(schema, self._references.root, entered=True)
+        self.root: Expr = self._expr(schema, self._references.root, None)
 
     def atom(self, schema: Any, place: Place, entered: bool = False) -> Atom:
         """The atom of a subschema that stands at `place` (the same object gives the same atom).
@@ -104,14 +104,16 @@ class Schemas:
             atom = self._atoms[key] = Atom(schema, at, values)
         return atom
 
-    def _expr(self, schema: Any, place: Place, entered: bool = False) -> Expr:
-        if schema is True:
-            return TRUE
-        return FALSE if schema is False else (self.atom(schema, place, entered),)
+    def _expr(self, schema: Any, place: Place, path: Path | None) -> Expr:
+        """The expression of a subschema at a path below a place; None inside its own `$id`."""
+        if schema is True or schema is False:
+            return TRUE if schema else FALSE
+        entered = path is None
+        return (self.atom(schema, place if path is None else place.below(path), entered),)
 
     def child(self, schema: Any, parent: Atom, *path: str | int) -> Expr:
         """The expression of a subschema of `parent` at the given path below it."""
-        return self._expr(schema, self.place(parent).below(path))
+        return self._expr(schema, self.place(parent), path)
 
     def children(self, schemas: dict[str, Any], parent: Atom, keyword: str) -> Mapping[str, Expr]:
         """The expressions of the subschemas that a keyword of `parent` has by name."""
@@ -119,10 +121,11 @@ class Schemas:
         plain = partial(json_plain.is_possible, dialect=place.dialect)
 
         def make(name: str, schema: Any) -> Expr:
-            return self._expr(schema, place.below((keyword, name)))
+            return self._expr(schema, place, (keyword, name))
 
-        if json_plain.are_anonymous(schemas):
-            return Children(schemas, make, plain, json_plain.are_easy(schemas, place.dialect))
+        easy = json_plain.are_easy(schemas, place.dialect)
+        if easy or json_plain.are_anonymous(schemas):
+            return Children(schemas, make, plain, easy)
         return {name: make(name, schema) for name, schema in schemas.items()}  # may be broken
 
     def place(self, atom: Atom) -> Place:
@@ -134,7 +137,7 @@ class Schemas:
     def refer(self, atom: Atom, reference: str, keyword: str) -> Expr:
         """The expression that a reference inside `atom` leads to."""
         target, place = self._follow(self.place(atom), reference, keyword)
-        return self._expr(target, place, entered=True)
+        return self._expr(target, place, None)
 
     def _follow(self, at: Place, reference: str, keyword: str) -> tuple[Any, Place]:
         """See `References.follow`; what has been retrieved may ask for evaluation to be tracked."""
