@@ -311,14 +311,16 @@ class Constraint:
             row[:] = 0 if known is None else known
             return
         self._stay_small()
-        ends = self._masks.write(self._pair(state), row)
+        pair = self._pair(state)
+        ends = self._masks.write(pair, row)
         if ends is not None:
             self._ends[state] = ends
         if self._spellable is not None:
             forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
+            pair = self._pair(state)
         if self.is_accepting(state):
             allow(row, self.vocabulary.eos_ids)
-        specials = self.automaton.specials(self._pair(state))
+        specials = self.automaton.specials(pair)
         if specials:
             allow(row, [t for t in self._specials if (self._texts[t] or b"") in specials])
 

@@ -240,7 +240,10 @@ class Engine(Numbering, Automaton):
 
     def move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""
-        move = self._ask_machine(self.machine.event, frame, label, b"")
+        try:
+            move = self.machine.event(self.frame(frame), self.label(label), b"")
+        except RecursionError as error:
+            raise _too_deep() from error
         self._write(
             frame, label, self._k.DEAD if move is None else code_of(self, move, frame, label)
         )
@@ -314,10 +317,7 @@ class Engine(Numbering, Automaton):
         try:
             return ask(self.frame(frame), self.label(label), *read)
         except RecursionError as error:
-            raise BudgetError(
-                "deciding what may come next takes too many nested steps",
-                hint="nest schemas with uniqueItems, contains or not less deeply",
-            ) from error
+            raise _too_deep() from error
 
     # -- the rest of the interface --------------------------------------------------------------
 
@@ -351,3 +351,10 @@ class Engine(Numbering, Automaton):
             - t.contexts[int(t.sizes[0]) :].nbytes
             - t.origin[int(t.sizes[0]) :].nbytes,
         }
+
+
+def _too_deep() -> BudgetError:
+    return BudgetError(
+        "deciding what may come next takes too many nested steps",
+        hint="nest schemas with uniqueItems, contains or not less deeply",
+    )

@@ -48,8 +48,7 @@ class Numbering:
         self.tables: Any = None  #: what kernels read (see `kernels.tables`)
         self.tables_at = 0  #: the address at which kernels find the tables
         self._written: Written  # there
-        self._common: tuple[LexState, ...] = ()  # the states of the lexicon, and their numbers
-        self._common_ids: dict[LexState, int] = {}
+        self._common: tuple[LexState, ...] = ()  # the states of the lexicon
         self._states: list[LexState | None] = []  # those behind
         self._common_identities: dict[int, tuple[int, LexState]] = {}
         self._state_ids: dict[LexState, int] = {}
@@ -90,9 +89,9 @@ class Numbering:
 
     def _begin(self, lexicon: Lexicon) -> None:
         """Number what the lexicon has."""
-        self._common, self._common_ids = lexicon.states, lexicon.state_ids
+        self._common = lexicon.states
         self._labels, self._label_ids = list(lexicon.labels), dict(lexicon.label_ids)
-        self._states, self._state_ids = [], {}
+        self._states, self._state_ids = [], lexicon.state_ids.copy()
         preset = lexicon.preset
         self._frames, self._frame_ids = list(preset.frames), preset.frame_ids.copy()
         self._checklist_ids = preset.checklist_ids.copy()
@@ -131,9 +130,10 @@ class Numbering:
 
     def state(self, q: int) -> LexState:
         """The lexer state with number q."""
-        found = self.described(q)
+        at = q - len(self._common)
+        found = self._states[at] if 0 <= at < len(self._states) else self.described(q)
         if found is None:
-            found = self._states[q - len(self._common)] = self._within(q)
+            found = self._states[at] = self._within(q)
         return found
 
     def described(self, q: int) -> LexState | None:
@@ -239,9 +239,7 @@ class Numbering:
         return None if known is None else known[0]
 
     def _number(self, state: LexState, origin: int) -> int:
-        q = self._common_ids.get(state)
-        if q is None:
-            q = self._state_ids.get(state)
+        q = self._state_ids.get(state)
         if q is None:
             q = self._place()
             self._states.append(state)
@@ -263,7 +261,8 @@ class Numbering:
             at = self._k.next_described(self.tables.within, begin, made)
             self._states.extend([None] * (at - begin))
         if at == made:
-            self.make_room(1)
+            if made >= len(self.tables.filled):
+                self.make_room(1)
             self.tables.sizes[6] += 1
         return at
 
@@ -283,7 +282,7 @@ class Numbering:
 
     def fill(self, q: int) -> None:
         """Fill the row of a lexer state."""
-        if self.fill_saved(q):
+        if self._saved is not None and self.fill_saved(q):
             return
         t = self.tables
         if q < len(t.common):
@@ -375,7 +374,7 @@ class Numbering:
 
     def is_numbered(self, state: LexState) -> bool:
         """Whether a lexer state that Python describes has a number."""
-        return state in self._state_ids or state in self._common_ids
+        return state in self._state_ids
 
     def number_of(self, label: Hashable) -> int:
         """The number of a label that a filled row has."""

@@ -97,7 +97,8 @@ class Known:
         """words: of a row. told: what is known of the lexicon's states."""
         self._words = words
         kinds, self._plans = (np.zeros(512, np.int32), Plans()) if told is None else told.copies()
-        self._arrays = kernels("known").Known(
+        self._k = kernels("known")
+        self._arrays = self._k.Known(
             kinds=kinds,
             plans=self._plans.table,
             places=np.full(PLACES, -1, np.int64),
@@ -105,7 +106,7 @@ class Known:
             key=np.empty(0, np.int64),
             sizes=np.zeros(8, np.int64),
         )
-        self._arrays.sizes[kernels("known").PAIR] = DEAD
+        self._arrays.sizes[self._k.PAIR] = DEAD
         self._written = Written(len(self._arrays))
         self.address = self._written.address
         self.make_room(1)
@@ -113,12 +114,12 @@ class Known:
     @property
     def nbytes(self) -> int:
         """Bytes of what is known."""
-        used = int(self._arrays.sizes[kernels("known").USED])
+        used = int(self._arrays.sizes[self._k.USED])
         return 8 * (used + len(self._arrays.places))
 
     def make_room(self, asked: int) -> None:
         """Have room for more records, and for keys with as many words as `asked` has."""
-        arrays, k = self._arrays, kernels("known")
+        arrays, k = self._arrays, self._k
         longest = max(2 + self._words, 4 + asked)
         if len(arrays.key) < longest:
             arrays = arrays._replace(key=np.empty(longest, np.int64))
@@ -151,4 +152,4 @@ class Known:
 
     def _keep(self, arrays: Any) -> None:
         self._arrays = arrays
-        kernels("known").keep_known(arrays, self.address)
+        self._k.keep_known(arrays, self.address)
