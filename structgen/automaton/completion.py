@@ -24,7 +24,7 @@ MAX_FOUND = 1 << 16  # completions remembered
 MAX_TRIED = 10_000  # texts that come twice, tried before one that does not
 TIMES, SPARE = 4, 10_000  # a completion has fewer lexemes than so many times its bytes, and these
 ASTRAY = 60  # in place of SPARE: with more, too few bytes were expected
-MAX_SEEN = 5_000  # places that are looked at then
+MAX_SEEN, MAX_STEPS = 5_000, 50_000  # places that are looked at then, and ways from them
 NO_WAY = "no way to end the text was found"
 ENDED = -2  # the pair after the end of the text
 
@@ -99,30 +99,58 @@ class Completions:
         return None
 
     def _best_first(self, pair: int) -> bytes | None:
-        """`_search` by all ways at once (A*, Hart, Nilsson and Raphael 1968); None if it is far."""
+        """`_search` by all ways at once (A*, Hart, Nilsson and Raphael 1968); None if it is far.
+
+        The ways from a place are listed as far as their turn comes: there may be no end of them.
+        """
         ties = itertools.count()
-        heap = [(0, next(ties), b"", pair)]
+        heap: list[tuple[int, int, bytes, Way | Iterator[Way | int]]] = []
+
+        def push(size: int, begun: bytes, ways: Way | Iterator[Way | int]) -> None:
+            heapq.heappush(heap, (len(begun) + size, next(ties), begun, ways))
+
+        push(0, b"", Way(0, b"", pair))
         seen: set[int] = set()
-        while heap and len(seen) < MAX_SEEN:
-            _, _, out, at = heapq.heappop(heap)
-            if at == ENDED:
-                return out
-            if at in seen:
-                continue
-            seen.add(at)
-            for size, path, after in self._ways(at):
-                heapq.heappush(heap, (len(out) + size, next(ties), out + path, after))
+        for _ in range(MAX_STEPS):
+            if not heap or len(seen) > MAX_SEEN:
+                break
+            _, _, begun, ways = heapq.heappop(heap)
+            if isinstance(ways, Way):
+                begun += ways.path
+                if ways.after == ENDED:
+                    return begun
+                if ways.after in seen:
+                    continue
+                seen.add(ways.after)
+                ways = self._each(ways.after)
+            for way in ways:
+                if isinstance(way, int):
+                    push(way, begun, ways)
+                    break
+                push(way.size, begun, way)
         return None
 
     def _ways(self, pair: int) -> list[Way]:
         """The ways in which the current lexeme can end, as far as one of them may be the best."""
         found: list[Way] = []
         best: int | None = None
+        for way in self._each(pair):
+            if not isinstance(way, int):
+                found.append(way)
+                best = way.size if best is None else min(best, way.size)
+            elif best is not None and best <= way:
+                break
+        return found
+
+    def _each(self, pair: int) -> Iterator[Way | int]:
+        """The ways in which the current lexeme can end; before some, the fewest bytes from there.
+
+        Those are of the ways that follow, until the end of the text.
+        """
         floor, exact = self._floor(pair & 0xFFFFFFFF), self._exact(pair)
         for first in self._words(pair) or self._endings(pair >> 32):
             ending = first
-            if best is not None and best <= max(exact, len(ending.path) + floor):
-                break
+            yield max(exact, len(ending.path) + floor)
             if ending.label is None:
                 continue
             after = self._after(pair, ending)
@@ -131,9 +159,7 @@ class Completions:
             if after == DEAD:
                 continue
             cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
-            found.append(Way(len(ending.path) + cost, ending.path, after))
-            best = found[-1].size if best is None else min(best, found[-1].size)
-        return found
+            yield Way(len(ending.path) + cost, ending.path, after)
 
     def _exact(self, pair: int) -> int:
         """Fewest bytes to the end at the start of a frame's lexeme, else 0."""
@@ -175,10 +201,12 @@ class Completions:
                 ends(self._engine.state(q), self._engine.row_of, self._alphabet),
             )
         known, more = self._found_ends[q]
-        yield from known
-        for ending in more:
-            known.append(ending)
-            yield ending
+        for at in itertools.count():  # others go on with the same, too
+            if at == len(known):
+                known += itertools.islice(more, 1)
+                if at == len(known):
+                    return
+            yield known[at]
 
     def _cost(self, ctx: int) -> int:
         if ctx not in self._costs:

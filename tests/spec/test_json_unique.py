@@ -267,3 +267,25 @@ def test_a_completion_ends_where_two_items_must_be_equal(prefix: bytes) -> None:
     rest = constraint.shortest_completion(constraint.advance_bytes(constraint.start, prefix))
     assert json_decider(schema)(prefix + rest)
     assert len(rest) <= 2 * len(prefix) + 6
+
+
+@pytest.mark.parametrize(
+    ("then", "prefix", "size"),
+    [
+        ({}, b"[", len("null]")),
+        ({}, b'["aa', len('",null]')),
+        ({"contains": {"type": "boolean"}}, b"[", len("0,null,0]")),
+        ({"contains": {"type": "boolean"}}, b'["aab",1', len(",null,1]")),
+        ({"contains": {"enum": [True]}, "maxItems": 3}, b"[1,", len("null,1]")),
+        (False, b"[1,null,", len("1]")),
+    ],
+)
+def test_a_completion_is_found_where_the_best_ends_look_as_if_all_fitted(
+    then: Any, prefix: bytes, size: int
+) -> None:
+    """Of the texts that an item can be, those behind the ones that seem shortest are tried too."""
+    schema = {"contains": {"type": "null"}, "if": {"uniqueItems": True}, "then": then}
+    constraint = compiled(schema, BYTES, "any")
+    rest = constraint.shortest_completion(constraint.advance_bytes(constraint.start, prefix))
+    assert json_decider(schema)(prefix + rest)
+    assert len(rest) == size
