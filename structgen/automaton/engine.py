@@ -8,6 +8,7 @@ is asked does not grow with the text or its depth.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 WORD = 7  # bytes of a text that an integer of the kernels holds, beside their number
 _NO_MOVES: dict[int, int] = {}
+_FRAME = struct.Struct("=9i")  # a row of `kernels.tables.Tables.frames`
 
 
 class Engine(Numbering, Automaton):
@@ -226,10 +228,12 @@ class Engine(Numbering, Automaton):
             if checklist >= self.tables.sizes[12]:
                 self.use(with_checklist(self.tables, checklist, frame.checklist))
                 keep_checklist(self.tables_at, checklist, frame.checklist)
-        alike, begun = self._frame_ids[frame.alike], self._frame_ids[frame.begun]
+        alike = number if frame.alike is frame else self._frame_ids[frame.alike]
+        begun = number if frame.begun is frame else self._frame_ids[frame.begun]
         plain = lexeme if frame.is_scalar else 0
         begin = -2 - lexeme if frame.recalls else lexeme
-        self.tables.frames[number] = (
+        _FRAME.pack_into(
+            self.tables.frames, _FRAME.size * number,
             entry, begin, frame.low, frame.high, bits, checklist, alike, begun, plain,
         )  # fmt: skip
         for label, code in self.checks.get(begun, _NO_MOVES).items():

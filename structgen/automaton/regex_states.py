@@ -18,6 +18,7 @@ from structgen.jit import kernels
 
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 512
+ROOM = 64  # states for which there is room at first
 LOOK_AGAIN = 1.25  # times as many states known: then all are looked at again
 
 Array = npt.NDArray[Any]
@@ -54,14 +55,14 @@ class RegexAutomaton(ABC):
     def __init__(self, *, ends: bool) -> None:
         self.lock = threading.Lock()
         self.made, self.known = 1, 0
-        self.order = np.zeros(8, np.int32)
-        self.first = np.zeros(9, np.int32)
-        self.spans = np.zeros((32, 3), np.int32)
-        self.loops = np.zeros(8, np.int64)
-        self.often = np.zeros(8, np.uint8)
-        self.came = np.zeros((8, 2), np.int32)
-        self.ends = np.zeros(8, np.uint8)
-        self.endless = np.zeros(8, np.uint8)
+        self.order = np.zeros(ROOM, np.int32)
+        self.first = np.zeros(ROOM + 1, np.int32)
+        self.spans = np.zeros((4 * ROOM, 3), np.int32)
+        self.loops = np.zeros(ROOM, np.int64)
+        self.often = np.zeros(ROOM, np.uint8)
+        self.came = np.zeros((ROOM, 2), np.int32)
+        self.ends = np.zeros(ROOM, np.uint8)
+        self.endless = np.zeros(ROOM, np.uint8)
         self.ends[0] = ends
 
     @abstractmethod

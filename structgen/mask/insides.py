@@ -113,7 +113,8 @@ class Insides:
         inside = self._common.inside(lexicon, place)
         if inside is None:
             inside = self._computed(q)
-            if inside.crossings.label.max(initial=0) < len(lexicon.labels):  # else others' labels
+            last = np.maximum.reduce(inside.crossings.label, initial=0)
+            if last < len(lexicon.labels):  # else it has others' labels
                 self._common.keep(lexicon, place, inside)
         return inside
 

@@ -134,10 +134,9 @@ class Known:
 
     def say(self, q: int, kind: int) -> None:
         """Say of a lexer state what `kernels.known.Known` has of it."""
-        kinds = with_room(self._arrays.kinds, q + 1)
-        kinds[q] = kind
-        if kinds is not self._arrays.kinds:
-            self._keep(self._arrays._replace(kinds=kinds))
+        if q >= len(self._arrays.kinds):
+            self._keep(self._arrays._replace(kinds=with_room(self._arrays.kinds, q + 1)))
+        self._arrays.kinds[q] = kind
 
     def keep_plan(self, key: int, base: Base, numbers: tuple[int, ...], told: Told | None) -> None:
         """Keep a plan, by its key; numbers: as in `kernels.twins.Plan`. told: who is to know it."""

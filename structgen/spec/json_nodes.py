@@ -144,7 +144,7 @@ class ArrayAlt:
     @property
     def prefix(self) -> int:
         """Items from here on all have the same child."""
-        return max((len(p) for p, _ in self.lists), default=0)
+        return max([len(p) for p, _ in self.lists], default=0)
 
 
 @dataclass(eq=False, slots=True)

@@ -99,7 +99,7 @@ def is_possible(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
     seen = {id(schema)}
     todo = [schema]
     for at in todo:
-        said = {keyword for keyword in at if keyword in _CHECKS}
+        said = _CHECKED.intersection(at)
         if at.get("type") == [] or not (said <= _HARMLESS or (said <= _LISTS and _lists_text(at))):
             return False
         for child in _needed(at) if "required" in said else ():
@@ -230,6 +230,7 @@ _CHECKS: dict[str, Check] = dict.fromkeys(KEYWORDS, _never) | {
     "properties": _are_schemas,
     **dict.fromkeys(("items", "additionalProperties"), _is_schema),
 }
+_CHECKED = frozenset(_CHECKS)
 _SCALAR = frozenset((
     "type", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "multipleOf", "minLength", "maxLength",
