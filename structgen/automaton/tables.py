@@ -114,23 +114,28 @@ def hash_table(size: int) -> Int64s:
     return table
 
 
-def rehashed(table: Int64s) -> Int64s:
-    """A hash table with twice the room."""
-    larger = hash_table(2 * len(table))
+def rehashed(table: Int64s, times: int = 2) -> Int64s:
+    """A hash table with so many times the room."""
+    larger = hash_table(times * len(table))
     kernels("tables").rehash(table, larger)
     return larger
 
 
 def with_contexts(t: Any) -> Any:
-    """Tables with room for more contexts, where it runs out."""
-    if 2 * t.sizes[13] >= len(t.outlooks):
-        t = t._replace(outlooks=rehashed(t.outlooks))
-    if t.sizes[0] >= len(t.contexts):
-        t = t._replace(contexts=grown(t.contexts), origin=grown(t.origin, -1))
-    if 2 * t.sizes[1] >= len(t.remembered):
-        t = t._replace(remembered=rehashed(t.remembered))
-    if 2 * t.sizes[3] >= len(t.interned):
-        larger = np.full(2 * len(t.interned), -1, np.int32)
+    """Tables with room for more contexts: it runs out in one after the other, so all get more."""
+    times = 4 if t.sizes[0] <= CONTEXTS else 2
+    if 4 * t.sizes[13] >= len(t.outlooks):
+        t = t._replace(outlooks=rehashed(t.outlooks, times))
+    if 2 * t.sizes[0] >= len(t.contexts):
+        room, used = times * len(t.contexts), int(t.sizes[0])
+        t = t._replace(
+            contexts=with_room(t.contexts, room, None, used),
+            origin=with_room(t.origin, room, None, used),
+        )
+    if 4 * t.sizes[1] >= len(t.remembered):
+        t = t._replace(remembered=rehashed(t.remembered, times))
+    if 4 * t.sizes[3] >= len(t.interned):
+        larger = np.full(times * len(t.interned), -1, np.int32)
         kernels("tables").reintern(t.contexts, t.interned, larger)
         t = t._replace(interned=larger)
     return t
