@@ -130,10 +130,9 @@ class Numbering:
 
     def state(self, q: int) -> LexState:
         """The lexer state with number q."""
-        at = q - len(self._common)
-        found = self._states[at] if 0 <= at < len(self._states) else self.described(q)
+        found = self.described(q)
         if found is None:
-            found = self._states[at] = self._within(q)
+            found = self._states[q - len(self._common)] = self._within(q)
         return found
 
     def described(self, q: int) -> LexState | None:

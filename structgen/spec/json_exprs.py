@@ -66,7 +66,7 @@ FALSE: Expr = (Atom(Refused, ""),)
 class Children(Mapping[str, Expr]):
     """The expressions of subschemas by name, each made when somebody asks for it.
 
-    easy: whether it can be seen at a glance that some value fits each of them.
+    easy: whether it can be seen at a glance that a text can have each of them, with some value.
     """
 
     __slots__ = ("_made", "_make", "_plain", "_schemas", "easy")

@@ -79,10 +79,10 @@ def are_anonymous(schemas: dict[str, Any]) -> bool:
 def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
     """Whether it can be seen at a glance of all of some schemas that some value fits.
 
-    Those are anonymous, too.
+    And that texts can have their names. They are anonymous, too.
     """
     found = schemas.values()
-    if dialect.ignored or set(map(type, found)) != {dict}:
+    if dialect.ignored or set(map(type, found)) != {dict} or not "".join(schemas).isascii():
         return False
     return all(map(_EASY.issuperset, found)) and [] not in [x.get("type") for x in found]
 

@@ -85,9 +85,7 @@ class ObjectPlan:
         """Whether each of `names` can be written, and some value fits its child."""
         children = self._plain_children
         easy = children is not None and children.easy and len(children) == len(self.names)
-        if easy and "".join(self.names).isascii():
-            return (True,) * len(self.names)
-        return tuple(map(is_spellable, self.names) if easy else self._possible(self.names))
+        return (True,) * len(self.names) if easy else tuple(self._possible(self.names))
 
     def _possible(self, names: Iterable[str]) -> Iterator[bool]:
         """The same of some names. What is plain of a child is found out before it is made."""
