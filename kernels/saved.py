@@ -87,7 +87,7 @@ def _unsound_hashes(t, labels):  # type: ignore[no-untyped-def]
         kind, first, second = code >> 56, (code >> 28) & 0xFFFFFFF, code & 0xFFFFFFF
         if code == DEAD:
             continue
-        if t.moves[k, 0] & 0xFFFFFFFF == SKIP_LABEL:
+        if t.moves[k, 0] & 0xFFFFFFFF <= SKIP_LABEL:  # what is foretold, see `openings`
             if not 0 <= code >> 28 < states:
                 return numba.int64(15)
             continue

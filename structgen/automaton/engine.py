@@ -25,7 +25,7 @@ from structgen.automaton.checked import (
 )
 from structgen.automaton.completion import Completions
 from structgen.automaton.kept import KeptValues
-from structgen.automaton.machine import Frame, Goto, Machine, Once, Stack
+from structgen.automaton.machine import Frame, Goto, Machine, Stack
 from structgen.automaton.moves import code_of
 from structgen.automaton.numbering import Numbering
 from structgen.automaton.origins import OPEN, TEXT
@@ -251,18 +251,16 @@ class Engine(Numbering, Automaton):
         self._write(
             frame, label, self._k.DEAD if move is None else code_of(self, move, frame, label)
         )
-        for other, then in self.machine.soon(move.frame) if isinstance(move, Once) else ():
-            if then in self._label_ids:
-                self.ensure_move(self._frame_ids[other], self._label_ids[then])
 
     def _foretell(self, frame: int, label: int) -> None:
-        """Write down what comes behind a label that opens a frame, or what it does if need be."""
+        """Write down what comes behind a label, or what it does if that is not plain."""
         entry = self._ask_machine(self.machine.foretold, frame, label)
-        q = self.known_id(entry)
+        q, k = self.known_id(entry), self._k
         if q is None:
             self.move(frame, label)
         else:
-            self._write(frame, self._k.SKIP_LABEL, q << 28 | label)
+            slot = k.SKIP_LABEL if self.label(label) == "{" else k.END_LABEL
+            self._write(frame, slot, q << 28 | label)
 
     def ensure_move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame, if that is not known."""

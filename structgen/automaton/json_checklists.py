@@ -12,15 +12,19 @@ from collections.abc import Callable, Hashable, Iterable
 import numpy as np
 
 from structgen.automaton.json_frames import JsonFrame, Thread
-from structgen.automaton.json_lexemes import Layout, after_member, before_lexeme, key_start
+from structgen.automaton.json_lexemes import (
+    Layout,
+    after_member,
+    before_lexeme,
+    before_next,
+    key_start,
+)
 from structgen.automaton.json_word_arrays import Words
 from structgen.automaton.lexer import LexState
 from structgen.automaton.machine import Check, Checklist, Goto, Move, Once, Pop, Tick
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Node
 from structgen.spec.json_plans import ObjectPlan
-
-_FITS = "value", 1  #: the label of a value that fits
 
 
 class Names(Checklist):
@@ -108,10 +112,15 @@ class Checklists:
             return Pop(("value", 1 << names.thread.owner))
         return self._check(names) if value & 1 else None
 
-    def soon(self, frame: JsonFrame) -> list[tuple[JsonFrame, Hashable]]:
-        """See `Machine.soon`: a key without a name can be one of a token that goes on beyond."""
-        names = frame.checklist
-        return [(frame, _FITS), (names.open, ",")] if isinstance(names, Names) else []
+    def foretold(self, frame: JsonFrame) -> LexState | None:
+        """See `Machine.foretold`: behind the value of a member where others can always follow.
+
+        Not where white space before the brace is other than that before the comma.
+        """
+        names, layout = frame.checklist, self._layout
+        if not isinstance(names, Names) or not names.endless or frame.stage != "value":
+            return None
+        return before_next(layout) if layout.comma is layout.inner else None
 
     def _tick(self, names: Names, name: str) -> Tick | None:
         """The frame after a name. What has been read is not in it, but ticked off beside it."""

@@ -248,6 +248,13 @@ def before_member(layout: Layout) -> LexState:
 
 
 @lru_cache(maxsize=256)
+def before_next(layout: Layout) -> LexState:
+    """After a value inside an object in which others must follow: what comes before their quote."""
+    behind = before_lexeme(layout.inner) or Fork((), SKIP)
+    return gap(layout.comma, Fork(((ord(","), behind),)))
+
+
+@lru_cache(maxsize=256)
 def after_member(more: bool, closing: str | None, layout: Layout) -> LexState:
     """After a value inside an object or array: a comma if `more`, or the closing bracket."""
     comma = Fork(((ord(","), End(",")),))

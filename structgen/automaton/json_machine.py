@@ -138,12 +138,10 @@ class JsonMachine(Machine[JsonFrame]):
             return Pop(("value", owners)) if owners else None
         return None
 
-    def soon(self, frame: JsonFrame) -> list[tuple[JsonFrame, Hashable]]:
-        """See `Machine.soon`."""
-        return self._checklists.soon(frame)
-
     def foretold(self, frame: JsonFrame, label: Hashable) -> LexState | None:
-        """See `Machine.foretold`: of an object that can have members."""
+        """See `Machine.foretold`: of an object that can have members, or any number of them."""
+        if frame.checklist is not None and isinstance(label, tuple):
+            return self._checklists.foretold(frame)
         vector = self._pending(frame).vector
         if label != "{" or frame.watched or len(vector) != 1:
             return None

@@ -175,14 +175,11 @@ class Machine(ABC, Generic[FrameT]):
         move is a Goto then); b"" for others. The same arguments give the same frames.
         """
 
-    def soon(self, _frame: FrameT) -> list[tuple[FrameT, Hashable]]:
-        """Frames and labels asked about next after a move Once to a frame, to be met at once."""
-        return []
-
     def foretold(self, _frame: FrameT, _label: Hashable) -> LexState | None:
-        """The entry of the frame that a label opens, where that is plain before it is made.
+        """What can be read behind a label, where that is plain before it is found what it does.
 
-        White space, behind which a quote may come. None where that is not so, or not plain.
+        White space behind which a quote may come, once an object is opened; behind a value, the
+        comma and the same. None where that is not so, or not plain.
         """
         return None
 

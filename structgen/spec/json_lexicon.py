@@ -14,6 +14,7 @@ from structgen.automaton.json_lexemes import (
     after_member,
     before_lexeme,
     before_member,
+    before_next,
     free_key,
     text_end,
     value_start,
@@ -67,6 +68,7 @@ def _states(layout: Layout, spelling: Spelling) -> Iterator[LexState]:
         if entry is not None:
             yield entry
     yield before_member(layout)
+    yield before_next(layout)
     yield text_end(layout)
     yield free_key(layout)
     for more, bracket in product((True, False), "}]"):

@@ -1,6 +1,6 @@
-"""In: keys whose values are objects or arrays. Out: masks that say what is behind their brackets.
+"""In: keys of objects. Out: masks that say what is behind the brackets or quotes of their values.
 
-The mask before the colon says so before the value has been opened, where that is plain. The oracle
+The mask before the colon says so before anybody has looked there, where that is plain. The oracle
 reads each token by itself.
 """
 
@@ -27,6 +27,40 @@ DEEP = [
     b'":{}', b'":{\n}', b'":{}}', b'":{"b', b'":{"b":', b'":{"c', b'":{"":', b'":{ "c"', b'":[]',
     b'":[\n]', b'":["a', b'":[""', b'":[{}', b'":[{"b', b'":[{"b":', b'":[1]', b'":[[]',
 ]  # fmt: skip
+ON = [
+    b'":""', b'":"",', b'":"","', b'":"",\n', b'":"",\n"', b'":"" ,"', b'":"", "', b'":"" ',
+    b'":"";', b'":"""', b'":"",,', b'":"",1', b'":1"', b'":1,"', b'":null,"', b'":"" "', b'a":"","',
+    b':"","', b'":"",  ', b'""', b'"","', b'"",\n', b'"', b'","', b'":"a","',
+]  # fmt: skip  # on to the next member
+CLOSED = [
+    b'":""}',
+    b'":"","b',
+    b'":"","b":',
+    b'":"","":""',
+    b'":"",}',
+    b'":"" }',
+    b'""}',
+    b'"","b"',
+]
+OTHERS: dict[str, Any] = {
+    "free": {},
+    "named": {"properties": {"b": {}}},
+    "required": {"properties": {"b": {}}, "required": ["b"]},
+    "taken": {"properties": {"b": {}, "": {}}, "required": [""]},
+    "texts": {"additionalProperties": {"type": "string"}},
+    "no empty one": {"additionalProperties": {"type": "string", "minLength": 1}},
+    "numbers": {"additionalProperties": {"type": "integer"}},
+    "either": {"additionalProperties": {"type": ["string", "number"]}, "properties": {"b": {}}},
+    "closed": {"properties": {"b": {}}, "additionalProperties": False},
+    "named texts": {"properties": {"b": {"type": "string"}, "bc": {"enum": ["", "a"]}}},
+    "patterns": {"patternProperties": {"^b": {"type": "string"}, "^$": {"type": "null"}}},
+    "short keys": {"propertyNames": {"maxLength": 1}},
+    "counted": {"maxProperties": 1},
+    "at least two": {"minProperties": 2, "properties": {"b": {}}},
+    "depends": {"properties": {"b": {}}, "dependentRequired": {"b": ["c"]}},
+    "two": {"anyOf": [{"required": ["b"]}, {"maxProperties": 1}]},
+    "kept": {"not": {"const": {"b": ""}}},
+}
 VALUES: dict[str, dict[str, Any]] = {
     "named": {"properties": {"b": {}}},
     "required": {"properties": {"b": {"type": "integer"}}, "required": ["b"]},
@@ -103,6 +137,43 @@ def test_a_bit_is_set_where_the_token_can_be_read(
         found = np.unpackbits(row.view(np.uint8), bitorder="little")[: vocabulary.size]
         wanted = [oracle.advance(same, token) != sg.DEAD for token in range(vocabulary.size)]
         assert found.astype(bool).tolist() == wanted, text
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_bit_is_set_where_the_token_goes_on_to_the_next_member(
+    name: str, space: str, order: Any, deep: bool
+) -> None:
+    """At and within the first key, behind it, and in a later one; `deep` ones close an object."""
+    vocabulary = sg.Vocabulary(BYTES + ON + CLOSED * deep, eos_ids=[0])
+    schema = {"type": "object"} | OTHERS[name]
+    for whole in (schema, {"type": "array", "items": schema, "uniqueItems": True}):
+        spec = sg.JsonSchema(whole, property_order=order, whitespace=space)
+        oracle = sg.compile(spec, vocabulary)
+        begun = b"[" if whole is not schema else b""
+        for text in (
+            b'{"',
+            b'{"b',
+            b'{"b"',
+            b'{"b":',
+            b'{"b":"',
+            b'{"b":"","',
+            b'{"b":1,"a',
+            b'{"":"',
+        ):
+            constraint = sg.compile(spec, vocabulary)  # in which nothing has been read yet
+            state = constraint.advance_bytes(constraint.start, begun + text)
+            same = oracle.advance_bytes(oracle.start, begun + text)
+            if state < 0:
+                assert same == state
+                continue
+            row = np.zeros(vocabulary.words, np.int32)
+            constraint.fill_mask(state, row)
+            found = np.unpackbits(row.view(np.uint8), bitorder="little")[: vocabulary.size]
+            wanted = [oracle.advance(same, token) != sg.DEAD for token in range(vocabulary.size)]
+            assert found.astype(bool).tolist() == wanted, text
 
 
 @pytest.mark.nojit
