@@ -45,6 +45,7 @@ class Walker(Masks):
     def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
         self._doors, self._twins = kernels("doors"), kernels("twins")
+        self._known_kernels = kernels("known")
         self._common = common_of(vocabulary)
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
@@ -117,10 +118,9 @@ class Walker(Masks):
 
     def _kind(self, q: int) -> int:
         """What `kernels.known.Known` has of a lexer state."""
-        k = kernels("known")
-        scalar = self._insides.is_scalar(q)
-        enters = self._way_of(q) is Way.ENTRY
-        return int(k.SAID | (k.SCALAR if scalar else 0) | (k.ENTERS if enters else 0))
+        way, k = self._way_of(q), self._known_kernels
+        scalar = way is not Way.LISTED and self._insides.is_scalar(q)
+        return int(k.SAID | (k.SCALAR if scalar else 0) | (k.ENTERS if way is Way.ENTRY else 0))
 
     def _plan(self, key: int, around: int, kind: int, state: int) -> None:
         """Say how to find the tokens of lexer states; see `kernels.twins.planned`."""
