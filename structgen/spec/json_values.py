@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 Value = Any  # None, bool, str, Number, tuple of Values, or Members
@@ -39,7 +39,17 @@ class Members:
 
 def scalar(text: bytes) -> Value:
     """The value of a text that is no array or object."""
-    return value_of(json.loads(text, parse_int=Decimal, parse_float=Decimal))
+    return value_of(json.loads(text, parse_int=Decimal, parse_float=_decimal))
+
+
+def _decimal(text: str) -> Decimal:
+    """The value of a number. Zeros may have exponents that `Decimal` takes for none."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        if text.lower().partition("e")[0].strip("-0."):
+            raise
+        return Decimal(0)
 
 
 def value_of(data: Any) -> Value:

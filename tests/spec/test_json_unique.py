@@ -245,6 +245,8 @@ def test_what_was_read_is_still_known_when_it_is_loaded(tmp_path: Path) -> None:
         (['{"": [[0]]}', '{"": [[0.0]]}'], False),
         (["true", "1", '"1"', "null", '"null"'], True),
         (['"a"', '"\\u0061"'], False),
+        (["0", "-0.0E3359044090232938399"], False),
+        (["1", "0e-9999999999999999999999"], True),
         (["[[], [[]]]", "[[], [[]]]"], False),
     ],
 )
