@@ -29,6 +29,7 @@ from structgen.kernels.tables import (
     SKIP_LABEL,
     TABLES,
     UNKNOWN,
+    UNUSED,
     find,
 )
 
@@ -54,7 +55,7 @@ def ends_member(t, frame, label, q):  # type: ignore[no-untyped-def]
     checklist = t.frames[frame, CHECKLIST]
     return (
         t.rows[q, QUOTE] == -2 - label
-        and t.needs_text[label] == 0  # no key without a name
+        and t.needs_text[label] == UNUSED  # no key without a name
         and checklist >= 0
         and t.checklists[checklist, ENDLESS] != 0
         and t.frames[frame, HIGH] == 0  # no name may come

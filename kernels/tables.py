@@ -27,7 +27,7 @@ NEED_EVENT = -3  #: `(need[0], need[1])` is a (context, label) pair nobody has e
 NEED_SPACE = -4  #: a table of contexts is full, or a hash table of them half full
 UNKNOWN = -5  #: the hash table does not have that key
 NEED_MOVE = -6  #: `(need[0], need[1])` is a (frame, label) pair nobody has evaluated yet
-NEED_OPENING = -7  #: the same, where it will do to know what opens (see `openings.foretell`)
+NEED_OPENING = -7  #: the same, where what is behind will do (see `openings.foretell`)
 NEED_EXACT = -8  #: whether a text was taken before is not known in a context made for masks only
 NEED_STATES = -10  #: there is no room for `need[0]` more lexer states or `need[1]` more spans
 
@@ -128,7 +128,8 @@ class Tables(NamedTuple):
     whose moves it has, the one that will do in its place once a scalar has begun, and the second of
     these lexer states once more where nothing but a scalar can come, else 0.
     moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there; with SKIP, of
-    a frame in which an object with members may open: the state before its keys << 28 | label.
+    a frame in which an object with members may open: the state before its keys << 28 | label; with
+    END, of one in which the value of a member ends that others may follow: that behind it, as well.
     checklists: int32[K, 7], what is ticked off in some frames, see NOTHING and those behind it.
     sets: int64[n], sets of positions, each a word with its size in words (low half) and its hash,
     and then its bits; a set is named by where it begins. same: int32[H], hash table over them.
