@@ -7,6 +7,7 @@ up with `BudgetError` after a stated number of nodes.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from typing import TYPE_CHECKING
 
 from structgen.errors import BudgetError
@@ -30,9 +31,10 @@ def too_costly(what: str, budget: int) -> BudgetError:
 def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
     """True iff `root` has a member.
 
-    Best first by the lower bound on the length still missing. Reaching a node known to be
-    non-empty proves it for the whole path; running out of nodes proves all visited ones empty.
-    Raises `BudgetError` after `budget` nodes.
+    Best first by the lower bound on the length still missing, and where that takes long, in turn
+    with what was found first, as there may be no end of nodes with a low bound. Reaching a node
+    known to be non-empty proves it for the whole path; running out of nodes proves all visited
+    ones empty. Raises `BudgetError` after `budget` nodes.
     """
     known = root.verdict()
     if known is not None:
@@ -42,8 +44,14 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
         return True
     parents: dict[Regex, Regex | None] = {root: None}
     heap: list[tuple[int, int, Regex]] = [(root.shortest, 0, root)]
+    found: deque[Regex] = deque((root,))
+    done: set[Regex] = set()
     while heap:
-        node = heapq.heappop(heap)[2]
+        first = found and len(parents) > LONG and len(done) % 2
+        node = found.popleft() if first else heapq.heappop(heap)[2]
+        if node in done:
+            continue
+        done.add(node)
         for _, target in node.steps():
             if target in parents:
                 continue
@@ -55,6 +63,7 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
                 parents[target] = node
                 if len(parents) > LONG and _lacks(target):
                     continue
+                found.append(target)
                 heapq.heappush(heap, (target.shortest, -len(parents), target))
         if len(parents) > budget:
             raise too_costly("the emptiness", budget)

@@ -315,6 +315,18 @@ def test_a_format_combines_with_other_languages() -> None:
 # -- regex ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("ending", ["a$", r"\)$"])
+def test_a_pattern_that_ends_in_some_way_may_begin_in_any(ending: str) -> None:
+    """Also where a bracket that is still open looks as near to the end as one that is closed."""
+    both = intersect(language("regex"), parse(ending))
+    for first in "([\\a.":
+        (node,) = (n for c, n in both.moves() if any(a <= ord(first) <= z for a, z in c.ranges))
+        rest = shortest(node)
+        assert rest is not None
+        assert fits("regex", first + rest)
+        assert re.search(ending, first + rest)
+
+
 def test_every_written_pattern_can_be_read() -> None:
     """Random walks through the format `regex` end in patterns that the parser takes."""
     rng = random.Random(3)
