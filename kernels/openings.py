@@ -66,8 +66,8 @@ def ends_member(t, frame, label, q):  # type: ignore[no-untyped-def]
 def foretell(t, nodes, i, changes, stack):  # type: ignore[no-untyped-def]
     """Set bits of the tokens at node `i` and below that can be read, without the move that lacks.
 
-    For a byte that needs a move nobody has computed: the one in `t.need`. stack: scratch, from the
-    depth of the node on. Returns 0, or a NEED_* code.
+    For a byte that needs a move nobody has computed: the one in `t.need`. stack: the pair before
+    it, and scratch from the depth of the node on. Returns 0, or a NEED_* code.
     """
     depth, byte, slot = nodes.at[i, NODE_DEPTH], nodes.at[i, NODE_BYTE], numba.int64(SKIP_LABEL)
     if byte == QUOTE and ends_member(t, t.need[0], t.need[1], stack[depth - 1] >> 32):

@@ -112,7 +112,7 @@ class Completions:
         push(0, b"", Way(0, b"", pair))
         seen: set[int] = set()
         for _ in range(MAX_STEPS):
-            if not heap or len(seen) > MAX_SEEN:
+            if not heap or len(seen) >= MAX_SEEN:
                 break
             _, _, begun, ways = heapq.heappop(heap)
             if isinstance(ways, Way):

@@ -244,13 +244,9 @@ class Engine(Numbering, Automaton):
 
     def move(self, frame: int, label: int) -> None:
         """Write down what a label does in a frame."""
-        try:
-            move = self.machine.event(self.frame(frame), self.label(label), b"")
-        except RecursionError as error:
-            raise _too_deep() from error
-        self._write(
-            frame, label, self._k.DEAD if move is None else code_of(self, move, frame, label)
-        )
+        move = self._ask_machine(self.machine.event, frame, label, b"")
+        code = self._k.DEAD if move is None else code_of(self, move, frame, label)
+        self._write(frame, label, code)
 
     def _foretell(self, frame: int, label: int) -> None:
         """Write down what comes behind a label, or what it does if that is not plain."""
@@ -319,7 +315,10 @@ class Engine(Numbering, Automaton):
         try:
             return ask(self.frame(frame), self.label(label), *read)
         except RecursionError as error:
-            raise _too_deep() from error
+            raise BudgetError(
+                "deciding what may come next takes too many nested steps",
+                hint="nest schemas with uniqueItems, contains or not less deeply",
+            ) from error
 
     # -- the rest of the interface --------------------------------------------------------------
 
@@ -353,10 +352,3 @@ class Engine(Numbering, Automaton):
             - t.contexts[int(t.sizes[0]) :].nbytes
             - t.origin[int(t.sizes[0]) :].nbytes,
         }
-
-
-def _too_deep() -> BudgetError:
-    return BudgetError(
-        "deciding what may come next takes too many nested steps",
-        hint="nest schemas with uniqueItems, contains or not less deeply",
-    )

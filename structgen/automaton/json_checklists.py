@@ -30,23 +30,26 @@ from structgen.spec.json_plans import ObjectPlan
 class Names(Checklist):
     """The names of an object, and its frames as far as they have been needed.
 
-    thread: that with which the object was opened; threads: this one, of all its frames. open: the
-    frame before the first key; it has the moves of those before other keys and after values, and
-    stands before all keys where some must come. values: those in which a value comes, by what that
-    must fit; begun: the first of these.
+    open: the frame before the first key; it has the moves of those before other keys and after
+    values, and stands before all keys where some must come. values: those in which a value comes,
+    by what that must fit; begun: the first of these.
     """
 
-    __slots__ = ("begun", "key", "open", "thread", "threads", "values")
+    __slots__ = ("begun", "key", "open", "threads", "values")
 
     def __init__(self, thread: Thread) -> None:
         plan: ObjectPlan = thread.plan
         super().__init__(len(plan.names), *plan.checklist)
-        self.thread = thread
         self.threads = (thread,)
         self.open: JsonFrame = self.frame("open")
         self.key: JsonFrame | None = None
         self.values: dict[Node, JsonFrame] = {}
         self.begun: JsonFrame | None = None
+
+    @property
+    def thread(self) -> Thread:
+        """That with which the object was opened."""
+        return self.threads[0]
 
     def frame(self, stage: str) -> JsonFrame:
         """A fresh frame of the object."""

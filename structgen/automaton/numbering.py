@@ -24,7 +24,6 @@ from structgen.automaton.tables import (
     Written,
     foreign,
     fresh_tables,
-    grown,
     with_room,
     with_states,
 )
@@ -207,7 +206,7 @@ class Numbering:
             number = len(self._frames)
             t = self.tables
             if number >= len(t.frames):
-                self.use(t._replace(frames=grown(t.frames, -1)))
+                self.use(t._replace(frames=with_room(t.frames, number + 1, -1)))
             self._frames.append(frame)
             self._frame_ids[frame] = number
             if frame.checklist is not None:
@@ -311,13 +310,13 @@ class Numbering:
         if isinstance(state, Either) and isinstance(state.states[-1], Text):
             state, text = state.states  # what lies behind the text is found together
             beside = self.targets(self.state_id(text, (q << 9) | LAST))
-        if isinstance(state, Fork):  # few of the bytes lead on
-            found, accepted = [*state.targets], state.accept
+        number_of = self.state_id
+        if isinstance(state, Fork):  # few of the bytes lead on, to what others lead to as well
+            found, accepted, number_of = [*state.targets], state.accept, self.same_id
         else:
             row = self.row_of(state)
             found = [(byte, to) for byte, to in enumerate(row.targets) if to is not None]
             accepted = row.accept
-        number_of = self.same_id if isinstance(state, Fork) else self.state_id
         for byte, target in found:
             if id(target) not in codes:
                 if isinstance(target, End):

@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.lexicon import Lexicon
-from structgen.automaton.machine import (
-    Machine,
-)
+from structgen.automaton.machine import Machine
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
 from structgen.paged import paged
@@ -139,13 +137,6 @@ def with_contexts(t: Any) -> Any:
         kernels("tables").reintern(t.contexts, t.interned, larger)
         t = t._replace(interned=larger)
     return t
-
-
-def grown(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
-    """A copy with twice the room."""
-    larger = np.full((2 * len(array), *array.shape[1:]), fill, array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def asked(words: int) -> Int64s:

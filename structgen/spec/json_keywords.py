@@ -59,8 +59,7 @@ def type_(s: Subschema) -> None:
     """A type, or a list of types."""
     wanted = s.schema["type"]
     names = [wanted] if isinstance(wanted, str) else wanted
-    known = isinstance(names, list) and (wanted in TYPES or all(n in TYPES for n in names))
-    if not known:
+    if not isinstance(names, list) or not (wanted in TYPES or all(n in TYPES for n in names)):
         raise s.broken("type", f"one of {', '.join(TYPES)}, or a list of them")
     numbers = EMPTY
     if "number" in names:

@@ -108,8 +108,9 @@ class Schemas:
         """The expression of a subschema at a path below a place; None inside its own `$id`."""
         if schema is True or schema is False:
             return TRUE if schema else FALSE
-        entered = path is None
-        return (self.atom(schema, place if path is None else place.below(path), entered),)
+        if path is None:
+            return (self.atom(schema, place, entered=True),)
+        return (self.atom(schema, place.below(path)),)
 
     def child(self, schema: Any, parent: Atom, *path: str | int) -> Expr:
         """The expression of a subschema of `parent` at the given path below it."""
