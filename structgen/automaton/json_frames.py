@@ -82,8 +82,15 @@ def is_apart(thread: Thread) -> bool:
 
 def next_names(frame: JsonFrame) -> list[str]:
     """The names that some thread takes next."""
-    names = (name for t in frame.threads for name in t.plan.next_names(t.progress))
-    return list(dict.fromkeys(names))
+    threads = frame.threads
+    if len(threads) == 1:
+        return threads[0].plan.next_names(threads[0].progress)
+    found: set[str] = set()
+    for t in threads:  # one that takes a name is enough: first those that need it are asked
+        found.update(t.plan.next_names(t.progress, t.plan.required - found))
+    for t in threads:
+        found.update(t.plan.next_names(t.progress, {*t.plan.names} - found))
+    return list(dict.fromkeys(n for t in threads for n in t.plan.names if n in found))
 
 
 def next_others(frame: JsonFrame) -> tuple[Regex, ...]:

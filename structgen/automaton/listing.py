@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.json_lexemes import KeyStart
-from structgen.automaton.lexer import End, LexState, Text, Vector
+from structgen.automaton.json_lexemes import Key, KeyStart
+from structgen.automaton.lexer import Language, LexState, Role, Text, Vector
 from structgen.automaton.origins import NAMED, REST
 from structgen.automaton.regex import ANY, EMPTY, EPSILON
 from structgen.automaton.regex_nodes import Literal, Words
@@ -30,10 +30,16 @@ _FIRST_SURROGATE = "\ud800"
 
 
 class Listed(NamedTuple):
-    """Words that may come next. positions: what frames know them by."""
+    """Words that may come next.
+
+    positions: what frames know them by; labels: those that lexemes end with behind them, each of
+    which `which` has the place of.
+    """
 
     words: Sequence[str]
     positions: Sequence[int]
+    labels: Sequence[Hashable]
+    which: Sequence[int]
     flags: int
 
 
@@ -45,39 +51,67 @@ def listed(state: LexState, k: Any) -> Listed | None:
     spelled = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
     if isinstance(names, WordRange):
         table, depth = names.table, names.depth
-        words: Sequence[str] = table.words[names.low : names.high]
+        known = words = table.words[names.low : names.high]
         if depth:
-            words = [word[depth:] for word in words]
-        return Listed(
-            words, table.positions[names.low : names.high], spelled | _kept(state.vector, k)
-        )
-    if len(state.vector) > 1:
+            words = tuple([word[depth:] for word in words])
+        positions = table.positions[names.low : names.high]
+        labels = [("key", word) for word in known]
+        return Listed(words, positions, labels, range(len(words)), spelled | _kept(state.vector, k))
+    fitting = _fitting(state)
+    if fitting is None:
         return None
-    if isinstance(names, Words):
-        words = names.members()
-    elif isinstance(names, Literal):
-        words = [names.text]
-    else:
-        return None
-    return Listed(words, range(len(words)), spelled)
+    labels, which = _told_apart(fitting, role)
+    return Listed([*fitting], range(len(fitting)), labels, which, spelled)
 
 
-def label_of(state: Text, word: int) -> Hashable:
-    """The label with which a lexeme ends behind one of the words that a state is listed by."""
+def _fitting(state: Text) -> dict[str, Vector] | None:
+    """The words of languages that are lists, sorted, and which of the lists have them.
+
+    None where a language is no list, and of keys without names.
+    """
+    vector = state.vector
+    if not all(isinstance(language, Words | Literal) or language is EMPTY for language in vector):
+        return None
+    if isinstance(state.role, Key):
+        return None
+    if len(vector) == 1:
+        return dict.fromkeys(_words(vector[0]), (EPSILON,))
+    found: dict[str, list[Language]] = {}
+    for place, language in enumerate(vector):
+        for word in _words(language):
+            found.setdefault(word, [EMPTY] * len(vector))[place] = EPSILON
+    return {word: tuple(found[word]) for word in sorted(found)}
+
+
+def _words(language: Language) -> list[str]:
+    if isinstance(language, Words):
+        return language.members()
+    return [language.text] if isinstance(language, Literal) else []
+
+
+def _told_apart(fitting: dict[str, Vector], role: Role) -> tuple[list[Hashable], list[int]]:
+    """The labels that words end with, and the place of each word's among them."""
+    kinds = {lists: place for place, lists in enumerate(dict.fromkeys(fitting.values()))}
+    ends: Any = map(role.end, kinds)
+    return [end.label for end in ends], [kinds[lists] for lists in fitting.values()]
+
+
+def label_of(state: Text, place: int) -> Hashable:
+    """One of the labels of the words that a state is listed by."""
     names = state.vector[0]
     if isinstance(names, WordRange):
-        return ("key", names.table.words[names.low + word])
-    end = state.role.end((EPSILON,))
-    return end.label if isinstance(end, End) else None
+        return ("key", names.table.words[names.low + place])
+    labels = _told_apart(_fitting(state) or {}, state.role)[0]
+    return labels[place] if place < len(labels) else None
 
 
 def others(state: LexState) -> LexState | None:
     """What reads any other text, whatever the words are; None if there is no other."""
     if isinstance(state, KeyStart):
         return state.rest
-    if not isinstance(state, Text) or len(state.vector) < 2:
+    if not isinstance(state, Text) or not isinstance(state.vector[0], WordRange):
         return None
-    return _unlisted(state.vector[1:], state.role)  # type: ignore[arg-type]
+    return None if len(state.vector) == 1 else _unlisted(state.vector[1:], state.role)  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=256)
@@ -104,20 +138,17 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     found = listed(state, k)
     if found is None or not isinstance(state, Text):
         return False
-    words, positions, names = found.words, found.positions, state.vector[0]
+    words, positions, which = found.words, found.positions, found.which
     order = _in_order(words)
     if not order:
         return False
     rest = others(state)
     free = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
-    if isinstance(names, WordRange):
-        known = names.table.words[names.low : names.high]
-        labels = numbers.label_ids([("key", word) for word in known], q, NAMED)
-    else:
-        labels = [numbers.label_id(label_of(state, 0), (q, NAMED))] * len(words)
+    ids = numbers.label_ids(found.labels, q, NAMED)
     if not isinstance(order, range):
         words, positions = [words[i] for i in order], [positions[i] for i in order]
-        labels = [labels[i] for i in order]
+        which = [which[i] for i in order]
+    labels = ids if isinstance(which, range) else [ids[i] for i in which]
     t = numbers.tables
     last, used = int(t.sizes[5]) + len(words), int(t.sizes[7])
     ends = [*accumulate(map(len, words), initial=used)]

@@ -12,6 +12,7 @@ from typing import Any
 from structgen.automaton.regex import EMPTY, Regex, complement, intersect, shortest, words
 from structgen.automaton.regex_endless import is_infinite
 from structgen.automaton.regex_logic import begin_apart
+from structgen.automaton.regex_nodes import Literal
 from structgen.errors import BudgetError
 from structgen.once import found_once
 from structgen.spec.json_exprs import Expr, conjoin
@@ -61,7 +62,7 @@ class Cell:
 
     @found_once
     def _shortest(self) -> str | None:
-        return shortest(self.loose)
+        return self.loose.text if isinstance(self.loose, Literal) else shortest(self.loose)
 
     @found_once
     def _found(self) -> list[Any]:

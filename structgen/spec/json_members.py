@@ -7,7 +7,7 @@ the object possible to finish; what else its value turns out to fit is observed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -201,9 +201,10 @@ class MembersPlan(ObjectPlan):
         settled = all(any(isinstance(x, Every) for x in clause) for clause in at.wanted)
         return settled and super().may_end(at)
 
-    def next_names(self, at: Progress) -> list[str]:
+    def next_names(self, at: Progress, among: Container[str] | None = None) -> list[str]:
         """See `ObjectPlan.next_names`."""
-        return [name for name in self.names if self._goes_on(at, name)]
+        names = self.names if among is None else [name for name in self.names if name in among]
+        return [name for name in names if self._goes_on(at, name)]
 
     def may_go_on(self, at: Progress) -> bool:
         """See `ObjectPlan.may_go_on`."""

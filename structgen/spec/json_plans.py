@@ -7,7 +7,7 @@ keys, bounds on counts, and children that no value fits are taken into account.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from structgen.automaton.regex import (
@@ -213,13 +213,13 @@ class ObjectPlan:
         """Whether the object may close here."""
         return at.taken >= self.alt.least and not self.is_missing(at)
 
-    def next_names(self, at: Progress) -> list[str]:
-        """The names that may come next."""
-        if self.declared:
-            found = [self.names[i] for i in range(*self.span(at)) if self.possible_names[i]]
-        else:
-            possible = zip(self.names, self.possible_names, strict=True)
-            found = [n for n, ok in possible if ok and n not in at.seen]
+    def next_names(self, at: Progress, among: Container[str] | None = None) -> list[str]:
+        """The names that may come next, `among` some if these are given."""
+        first, last = self.span(at) if self.declared else (0, len(self.names))
+        possible = zip(self.names[first:last], self.possible_names[first:last], strict=True)
+        found = [name for name, ok in possible if ok and name not in at.seen]
+        if among is not None:
+            found = [name for name in found if name in among]
         if self._counts:
             found = [n for n in found if self._viable(self.take(at, n))]
         return found

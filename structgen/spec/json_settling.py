@@ -16,18 +16,16 @@ from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_progress import Progress
 
 
-class Stays(dict[Clause, bool]):
-    """Whether leaving one optional key out settles a clause, by clause."""
+class Outs(dict[Clause, frozenset[str]]):
+    """The optional keys that settle a clause when one of them is left out, by clause."""
 
     def __init__(self, required: frozenset[str]) -> None:
         super().__init__()
         self._required = required
 
-    def __missing__(self, clause: Clause) -> bool:
-        found = self[clause] = any(
-            isinstance(x, Every) and isinstance(x.keys, str) and x.keys not in self._required
-            for x in clause
-        )
+    def __missing__(self, clause: Clause) -> frozenset[str]:
+        every = (x.keys for x in clause if isinstance(x, Every) and isinstance(x.keys, str))
+        found = self[clause] = frozenset(key for key in every if key not in self._required)
         return found
 
 
@@ -44,7 +42,7 @@ class Settling:
         self._plan = plan
         self._has_many = has_many
         self._possible = possible
-        self._stays = Stays(plan.required)
+        self._outs = Outs(plan.required)
         self._cases: dict[str, dict[Clause, Pending | None]] = {}
         self._values: dict[str, dict[Clause | None, bool]] = {}  # see `_may_settle`
         self._claimable: dict[tuple[str, Expr], bool] = {}  # see `_may_claim`
@@ -73,7 +71,7 @@ class Settling:
 
     def settles(self, at: Progress) -> bool:
         """Whether all clauses can be settled by what is still to come, or is left out."""
-        firm = [clause for clause in at.wanted if not self._stays[clause]]
+        firm = [clause for clause in at.wanted if not self._outs[clause]]
         return not self._unsettled(firm, at, at.wanted)
 
     def goes_on(self, at: Progress, key: str) -> bool:
@@ -85,15 +83,22 @@ class Settling:
             self._look_at(at.wanted)
         met = [*self._by_key.get(key, ()), *self._by_kind]
         met = [clause for clause in met if not self.is_over(clause, key)]
-        cases = ((clause, self.case(clause, key)) for clause in met)
-        of = {case.rest: clause for clause, case in cases if case is not None}
         firm = [clause for clause in self._firm if clause not in met]
-        firm += [rest for rest in of if not self._stays[rest]]
-        others = (clause for clause in (*at.wanted, *of) if clause not in met)
-        left = self._unsettled(firm, self._plan.take(at, key), others) if firm else []
+        hit = [clause for clause in met if self._outs[clause] <= {key}]  # others keep what is out
+        firm += [rest for rest in self._rests(hit, key) if not self._outs[rest]]
+        left: list[Clause] = []
+        if firm:
+            of = self._rests(met, key)
+            others = (clause for clause in (*at.wanted, *of) if clause not in met)
+            left = self._unsettled(firm, self._plan.take(at, key), others)
         if not left:
             return self._may_settle(None, key)
         return len(left) == 1 and left[0] in of and self._may_settle(of[left[0]], key)
+
+    def _rests(self, clauses: Iterable[Clause], key: str) -> dict[Clause, Clause]:
+        """What is left of each clause that is not settled when `key` comes, and of which."""
+        cases = ((clause, self.case(clause, key)) for clause in clauses)
+        return {case.rest: clause for clause, case in cases if case is not None}
 
     def _look_at(self, wanted: tuple[Clause, ...]) -> None:
         """Find which of some clauses concern which keys, once for all keys that may come next."""
@@ -103,7 +108,7 @@ class Settling:
             for key in clause.by_key:
                 self._by_key.setdefault(key, []).append(clause)
         self._by_kind = [clause for clause in wanted if clause.by_kind]
-        self._firm = [clause for clause in wanted if not self._stays[clause]]
+        self._firm = [clause for clause in wanted if not self._outs[clause]]
 
     def _unsettled(
         self, firm: list[Clause], at: Progress, clauses: Iterable[Clause]
@@ -115,9 +120,8 @@ class Settling:
         left = [clause for clause in firm if not self._may_differ(clause, at)]
         claimed: set[str] = set()
         still = [clause for clause in left if not self._claims(clause, at, claimed)]
-        if claimed and any(self._stays[c] and not self._stays_without(c, claimed) for c in clauses):
-            return left
-        return still
+        outs = (self._outs[clause] for clause in clauses) if claimed else ()
+        return left if any(keys and keys <= claimed for keys in outs) else still
 
     def _claims(self, clause: Clause, at: Progress, claimed: set[str]) -> bool:
         """Whether an optional member still to come may settle a clause, one not claimed yet."""
@@ -142,11 +146,6 @@ class Settling:
             )
         return self._claimable[claim]
 
-    def _stays_without(self, clause: Clause, claimed: set[str]) -> bool:
-        """Whether leaving one optional key out settles a clause, that not being one of some."""
-        outs = (x.keys for x in clause if isinstance(x, Every) and isinstance(x.keys, str))
-        return any(key not in self._plan.required and key not in claimed for key in outs)
-
     def _may_settle(self, clause: Clause | None, key: str) -> bool:
         """Whether some value may come that settles a clause, or leaves what can be settled."""
         known = self._values.setdefault(key, {})
@@ -154,7 +153,7 @@ class Settling:
             child = self._plan.child(key)
             case = None if clause is None else self.case(clause, key)
             better = iter([(TRUE, None)]) if case is None else case.better()
-            asked = [x for x, left in better if left is None or self._stays[left.rest]]
+            asked = [x for x, left in better if left is None or self._outs[left.rest]]
             known[clause] = any(self._possible(conjoin(child, x)) for x in asked)
         return known[clause]
 
