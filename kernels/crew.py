@@ -73,6 +73,7 @@ def take_part(shared):  # type: ignore[no-untyped-def]
     count, words = shared[COUNT], shared[WORDS]
     places = words_at(shared[PLACES])
     piece, first, end = numba.int64(-1), numba.int64(0), numba.int64(0)
+    ready = numba.int64(0)
     while end < count:
         mine = added(shared, NEXT, 1)
         while piece < mine and end < count:
@@ -82,10 +83,11 @@ def take_part(shared):  # type: ignore[no-untyped-def]
         if piece < mine:
             break
         for i in range(first, end):
-            while added(shared, READY, 0) <= i and added(shared, OPEN, 0) != 0:
-                pass
-            if added(shared, READY, 0) <= i:
-                return
+            while ready <= i:  # to look takes the line of memory away from the others
+                is_open = added(shared, OPEN, 0) != 0
+                ready = added(shared, READY, 0)
+                if ready <= i and not is_open:
+                    return
             at = numba.int64(places[i])
             row = words_at(shared[TO] + 4 * words * i)
             made = words_at(shared[FROM] + 4 * shared[WIDTH] * max(at, 0))

@@ -33,8 +33,10 @@ class Crew:
     """Threads that help to copy rows, one batch at a time."""
 
     def __init__(self, count: int) -> None:
-        """Raises OSError or RuntimeError where no more files or threads can be had."""
+        """Raises OSError or RuntimeError where no more files or threads can be had, or used."""
         self._k = kernels("crew")
+        if os.name != "posix" or self._k.INTERPRETED:
+            raise OSError("threads that help need compiled kernels, and pipes that these can read")
         self._shared = np.zeros(self._k.SIZE, np.int64)
         self._pipe = os.pipe()
         os.set_blocking(self._pipe[1], False)  # where nobody reads, nobody need be woken
@@ -151,9 +153,8 @@ class Copier:
 
 def helpers_for(words: int, callers: int) -> int:
     """How many are to help who copies so many words, as one of so many that copy at once."""
-    if words < FROM or os.name != "posix" or kernels("crew").INTERPRETED:
-        return 0
-    return max(0, min(usable_cores() - callers, THREADS - 1, words // EACH - 1))
+    idle = usable_cores() - callers if words >= FROM else 0
+    return min(idle, THREADS - 1, words // EACH - 1) if idle > 0 else 0
 
 
 _copier = Copier()

@@ -252,7 +252,7 @@ class MaskRows:
 def _copy(table: Row, find: crew.Find, rows: npt.NDArray[Any]) -> None:
     """rows[i] = table[places[i]], as `find` writes the places."""
     if rows.flags.c_contiguous:
-        crew.copy(table, find, rows.view(np.int32))
+        crew.copy(table, find, rows if rows.dtype == np.int32 else rows.view(np.int32))
         return
     places = np.empty(len(rows), np.int32)
     find(places, 0, len(rows))
