@@ -84,7 +84,8 @@ def next_names(frame: JsonFrame) -> list[str]:
     """The names that some thread takes next."""
     threads = frame.threads
     if len(threads) == 1:
-        return threads[0].plan.next_names(threads[0].progress)
+        names: list[str] = threads[0].plan.next_names(threads[0].progress)
+        return names
     found: set[str] = set()
     for t in threads:  # one that takes a name is enough: first those that need it are asked
         found.update(t.plan.next_names(t.progress, t.plan.required - found))

@@ -60,8 +60,7 @@ def listed(state: LexState, k: Any) -> Listed | None:
     fitting = _fitting(state)
     if fitting is None:
         return None
-    labels, which = _told_apart(fitting, role)
-    return Listed([*fitting], range(len(fitting)), labels, which, spelled)
+    return Listed([*fitting], range(len(fitting)), *_told_apart(fitting, role), spelled)
 
 
 def _fitting(state: Text) -> dict[str, Vector] | None:
