@@ -18,8 +18,8 @@ from structgen.kernels.tables import (
     SOME,
     TAKEN,
     TICKED,
+    memory_of,
     place_of,
-    slot_of,
 )
 
 
@@ -27,9 +27,9 @@ from structgen.kernels.tables import (
 def remember(t, ctx, byte):  # type: ignore[no-untyped-def]
     """The context that remembers one more byte, or NEED_SPACE."""
     key = (numba.int64(ctx) << 8) | byte
-    i = slot_of(t.remembered, key)
-    if t.remembered[i, 0] == key:
-        return t.remembered[i, 1]
+    i = memory_of(t.origin, t.remembered, key)
+    if t.remembered[i] >= 0:
+        return numba.int64(t.remembered[i])
     new = t.sizes[0]
     if new >= t.contexts.shape[0] or 2 * t.sizes[1] >= t.remembered.shape[0]:
         return numba.int64(NEED_SPACE)
@@ -38,8 +38,7 @@ def remember(t, ctx, byte):  # type: ignore[no-untyped-def]
     for column in range(7):
         t.contexts[new, column] = t.contexts[ctx, column]
     t.origin[new] = key
-    t.remembered[i, 0] = key
-    t.remembered[i, 1] = new
+    t.remembered[i] = new
     return new
 
 

@@ -140,7 +140,7 @@ class Tables(NamedTuple):
     one inside of it), or -1.
     origin: int64[C], for contexts that remember bytes: parent << 8 | last byte, otherwise -1.
     interned: int32[H], hash table over `contexts`, by all but BASE and OUTLOOK; -1 empty.
-    remembered: int64[H, 2], hash table: ctx << 8 | byte -> context that also remembers byte.
+    remembered: int32[H], hash table over `contexts` that remember bytes, by `origin`; -1 empty.
     events: int64[H, 2], hash table: ctx << 32 | label -> pair after the event, or DEAD.
     outlooks: int64[H, 2], hash table: what of a context its future depends on (see
     `kernels.outlook`) -> its outlook.
@@ -175,7 +175,7 @@ class Tables(NamedTuple):
     contexts: npt.NDArray[np.int32]
     origin: npt.NDArray[np.int64]
     interned: npt.NDArray[np.int32]
-    remembered: npt.NDArray[np.int64]
+    remembered: npt.NDArray[np.int32]
     events: npt.NDArray[np.int64]
     outlooks: npt.NDArray[np.int64]
     asked: npt.NDArray[np.int64]
@@ -195,7 +195,7 @@ INTS = types.Array(types.int32, 1, "C", readonly=True)
 TABLES = reference(types.NamedTuple(
     [
         GRID, U8, I32, U8, U8, GRID, I32, GRID, GRID, I32, U8, GRID, I32,
-        GRID, HASH, GRID, I64, I32, GRID, I64, I32, HASH, HASH, HASH, I64, I64, I64, I64,
+        GRID, HASH, GRID, I64, I32, GRID, I64, I32, I32, HASH, HASH, I64, I64, I64, I64,
         GRID,
     ],
     Tables,
@@ -213,11 +213,17 @@ def has_row(t, q):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def mixed(key):  # type: ignore[no-untyped-def]
+    """Where the search for a key begins, of which the low bits count."""
+    h = (key & 0xFFFFFFFF) * 40503 + (key >> 32) * 60493  # both below 2**48: nothing overflows
+    return h ^ (h >> 15)
+
+
+@inlined
 def slot_of(table, key):  # type: ignore[no-untyped-def]
     """Index of the slot that holds `key`, or of the empty slot where it belongs."""
     last = table.shape[0] - 1
-    h = (key & 0xFFFFFFFF) * 40503 + (key >> 32) * 60493  # both below 2**48: nothing overflows
-    i = (h ^ (h >> 15)) & last
+    i = mixed(key) & last
     while table[i, 0] != key and table[i, 0] != -1:
         i = (i + 1) & last
     return i
@@ -230,6 +236,16 @@ def find(table, key):  # type: ignore[no-untyped-def]
     if table[i, 0] == key:
         return table[i, 1]
     return numba.int64(UNKNOWN)
+
+
+@inlined
+def memory_of(origin, remembered, key):  # type: ignore[no-untyped-def]
+    """Index of the slot of `remembered` that holds the context of such an origin, or is empty."""
+    last = remembered.shape[0] - 1
+    i = mixed(key) & last
+    while remembered[i] >= 0 and origin[remembered[i]] != key:
+        i = (i + 1) & last
+    return i
 
 
 @inlined
@@ -269,6 +285,14 @@ def reintern(contexts, old, new):  # type: ignore[no-untyped-def]
                 numba.int64(contexts[c, READ]),
             )
             new[i] = c
+
+
+@lean(types.void(I64, I32, I32))
+def remember_again(origin, old, new):  # type: ignore[no-untyped-def]
+    """The same of the contexts that remember bytes."""
+    for k in range(old.shape[0]):
+        if old[k] >= 0:
+            new[memory_of(origin, new, origin[old[k]])] = old[k]
 
 
 @lean(types.int64(HASH, types.int64))

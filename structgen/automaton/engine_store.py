@@ -101,7 +101,7 @@ class Saved:
                 _broken(name)
         tables["rows"] = np.empty((states, 256), np.int32)
         tables["filled"] = np.zeros(states, np.uint8)
-        tables["remembered"] = hash_table(256)
+        tables["remembered"] = np.full(256, -1, np.int32)
         tables["outlooks"] = hash_table(256)
         tables["asked"] = asked(largest(tables["sets"], tables["checklists"]))
         tables["need"] = np.zeros(8, np.int64)

@@ -13,13 +13,13 @@ from structgen.automaton.lexicon import Lexicon
 from structgen.automaton.machine import Machine
 from structgen.errors import ArtifactError
 from structgen.jit import kernels
-from structgen.paged import paged
+from structgen.paged import HUGE, paged
 
 Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the checklists that fresh tables have room for
 ROWS, SPANS = 1 << 17, 1 << 20  # room at first: memory that is not written to costs nothing
-CONTEXTS = 4096  # for which there is room at first
+CONTEXTS, MANY_CONTEXTS = 4096, 1 << 20  # for which there is room at first, and from then on
 MOST_ALIKE = 4  # lexer states for each slot of the table in which equal ones are found
 _OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
 STATES = 512  # lexer states that fresh tables have room for, apart from those of the lexicon
@@ -63,7 +63,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
         "sets": np.zeros(1024, np.int64),
         "same": np.full(512, -1, np.int32),
         "interned": np.full(4096, -1, np.int32),
-        "remembered": hash_table(4096),
+        "remembered": np.full(4096, -1, np.int32),
         "events": hash_table(16),
         "outlooks": hash_table(256),
         "asked": asked(ASKED),
@@ -121,22 +121,31 @@ def rehashed(table: Int64s, times: int = 2) -> Int64s:
 
 def with_contexts(t: Any) -> Any:
     """Tables with room for more contexts: it runs out in one after the other, so all get more."""
+    k = kernels("tables")
     times = 4 if t.sizes[0] <= CONTEXTS else 2
     if 4 * t.sizes[13] >= len(t.outlooks):
         t = t._replace(outlooks=rehashed(t.outlooks, times))
     if 2 * t.sizes[0] >= len(t.contexts):
-        room, used = times * len(t.contexts), int(t.sizes[0])
-        t = t._replace(
-            contexts=with_room(t.contexts, room, None, used),
-            origin=with_room(t.origin, room, None, used),
-        )
+        room, used = max(MANY_CONTEXTS, 2 * len(t.contexts)), int(t.sizes[0])
+        contexts, origin = paged(room, 7), paged(2 * room).view(np.int64)
+        contexts[:used], origin[:used] = t.contexts[:used], t.origin[:used]
+        t = t._replace(contexts=contexts, origin=origin)
     if 4 * t.sizes[1] >= len(t.remembered):
-        t = t._replace(remembered=rehashed(t.remembered, times))
+        remembered = _empty_slots(times * len(t.remembered))
+        k.remember_again(t.origin, t.remembered, remembered)
+        t = t._replace(remembered=remembered)
     if 4 * t.sizes[3] >= len(t.interned):
-        larger = np.full(times * len(t.interned), -1, np.int32)
-        kernels("tables").reintern(t.contexts, t.interned, larger)
-        t = t._replace(interned=larger)
+        interned = _empty_slots(times * len(t.interned))
+        k.reintern(t.contexts, t.interned, interned)
+        t = t._replace(interned=interned)
     return t
+
+
+def _empty_slots(count: int) -> npt.NDArray[np.int32]:
+    """An empty hash table over contexts, where possible in memory that others have used before."""
+    slots = paged(max(count, HUGE // 4))[:count]
+    slots.fill(-1)
+    return slots
 
 
 def asked(words: int) -> Int64s:
