@@ -36,6 +36,17 @@ NESTED = {
     },
     "required": ["name"],
 }
+SEVERAL = [["a", "ab", "é"], ["ab", "b", "aé"], ["a", "xyz"]]
+KINDS = {
+    "oneOf": [
+        {
+            "properties": {"k": {"enum": words}, name: {"type": "null"}},
+            "required": ["k", name],
+            "additionalProperties": False,
+        }
+        for words, name in zip(SEVERAL, "xyz", strict=True)
+    ]
+}
 SPECS: list[Spec] = [
     sg.JsonSchema(NESTED),
     sg.JsonSchema(NESTED, property_order="any", whitespace="any"),
@@ -47,6 +58,7 @@ SPECS: list[Spec] = [
     sg.JsonSchema({"propertyNames": {"format": "email"}, "additionalProperties": {"type": "null"}}),
     sg.JsonSchema({"type": "string", "format": "hostname", "maxLength": 30}),
     sg.JsonSchema({"type": "string", "pattern": "^(?:[ab]1)+$", "minLength": 60}),
+    sg.JsonSchema({"type": "object", **KINDS}, whitespace="compact"),
     sg.Regex("(a|b)*abb(12)?"),
     sg.Regex("(?:a{1,3}é|[^x]{0,4})\\d+"),
     sg.Choice(["true", "truth", "tr", "é12"]),

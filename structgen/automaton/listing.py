@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.json_lexemes import Key, KeyStart
-from structgen.automaton.lexer import Language, LexState, Role, Text, Vector
+from structgen.automaton.lexer import End, Language, LexState, Role, Text, Vector
 from structgen.automaton.origins import NAMED, REST
 from structgen.automaton.regex import ANY, EMPTY, EPSILON
 from structgen.automaton.regex_nodes import Literal, Words
@@ -57,42 +57,44 @@ def listed(state: LexState, k: Any) -> Listed | None:
         positions = table.positions[names.low : names.high]
         labels = [("key", word) for word in known]
         return Listed(words, positions, labels, range(len(words)), spelled | _kept(state.vector, k))
-    fitting = _fitting(state)
-    if fitting is None:
-        return None
-    return Listed([*fitting], range(len(fitting)), *_told_apart(fitting, role), spelled)
+    found = _told_apart(state)
+    return None if found is None else Listed(found[0], range(len(found[0])), *found[1:], spelled)
 
 
-def _fitting(state: Text) -> dict[str, Vector] | None:
-    """The words of languages that are lists, sorted, and which of the lists have them.
+def _told_apart(state: Text) -> tuple[list[str], list[Hashable], list[int]] | None:
+    """The words of languages that are lists, the labels they end with, and the place of each's.
 
-    None where a language is no list, and of keys without names.
+    None where a language is no list, and of several of keys.
     """
-    vector = state.vector
-    if not all(isinstance(language, Words | Literal) or language is EMPTY for language in vector):
-        return None
-    if isinstance(state.role, Key):
-        return None
+    vector, role = state.vector, state.role
     if len(vector) == 1:
-        return dict.fromkeys(_words(vector[0]), (EPSILON,))
-    found: dict[str, list[Language]] = {}
+        words = _words(vector[0])
+        return None if words is None else (words, [_label(role, (EPSILON,))], [0] * len(words))
+    having: dict[str, list[Language]] = {}
     for place, language in enumerate(vector):
-        for word in _words(language):
-            found.setdefault(word, [EMPTY] * len(vector))[place] = EPSILON
-    return {word: tuple(found[word]) for word in sorted(found)}
+        words = None if isinstance(role, Key) else _words(language)
+        if words is None:
+            return None
+        for word in words:
+            having.setdefault(word, [EMPTY] * len(vector))[place] = EPSILON
+    places: dict[Vector, int] = {}
+    known = sorted(having)
+    which = [places.setdefault(tuple(having[word]), len(places)) for word in known]
+    return known, [_label(role, read) for read in places], which
 
 
-def _words(language: Language) -> list[str]:
+def _label(role: Role, read: Vector) -> Hashable:
+    end = role.end(read)
+    return end.label if isinstance(end, End) else None
+
+
+def _words(language: Language) -> list[str] | None:
+    """The words of a language that is a list, or a language of nothing."""
     if isinstance(language, Words):
         return language.members()
-    return [language.text] if isinstance(language, Literal) else []
-
-
-def _told_apart(fitting: dict[str, Vector], role: Role) -> tuple[list[Hashable], list[int]]:
-    """The labels that words end with, and the place of each word's among them."""
-    kinds = {lists: place for place, lists in enumerate(dict.fromkeys(fitting.values()))}
-    ends: Any = map(role.end, kinds)
-    return [end.label for end in ends], [kinds[lists] for lists in fitting.values()]
+    if isinstance(language, Literal):
+        return [language.text]
+    return [] if language is EMPTY else None
 
 
 def label_of(state: Text, place: int) -> Hashable:
@@ -100,7 +102,8 @@ def label_of(state: Text, place: int) -> Hashable:
     names = state.vector[0]
     if isinstance(names, WordRange):
         return ("key", names.table.words[names.low + place])
-    labels = _told_apart(_fitting(state) or {}, state.role)[0]
+    found = _told_apart(state)
+    labels = [] if found is None else found[1]
     return labels[place] if place < len(labels) else None
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.automaton import lexer_paths
+from structgen.automaton import lexer_paths, tables
 from structgen.automaton.engine import Engine
 from structgen.automaton.lexer_paths import ends
 from structgen.automaton.tables import ROWS, with_states
@@ -279,3 +279,16 @@ def test_all_tables_have_room_for_as_many_states() -> None:
         assert room >= count
         for name in ("rows", "accept", "recorded", "guard", "within"):
             assert len(getattr(tables, name)) >= room, (count, name)
+
+
+def test_what_was_read_is_found_again_however_many_keys_were() -> None:
+    """A key has the same context when it is read again, and that knows its letters."""
+    engine: Any = sg.JsonSchema({"type": "object"}, whitespace="compact").automaton()
+    draw = Random(5)
+    keys = ["".join(draw.choices("abcdefgh", k=draw.randrange(1, 9))) for _ in range(20_000)]
+    found = {key: engine.run(engine.start, f'{{"{key}'.encode())[0] for key in keys}
+    assert engine.size["contexts"] > 4 * tables.CONTEXTS  # of which the tables grew several times
+    assert len({at & 0xFFFFFFFF for at in found.values()}) == len(found)
+    for key, at in found.items():
+        assert engine.run(engine.start, f'{{"{key}'.encode())[0] == at
+        assert engine.text(at & 0xFFFFFFFF) == key.encode()

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.automaton import tables
 from structgen.automaton.engine import Engine
-from structgen.automaton.lexer import End, LexState
+from structgen.automaton.json_lexemes import Scalar
+from structgen.automaton.lexer import End, LexState, Text
+from structgen.automaton.regex import EMPTY, words
 
 pytestmark = pytest.mark.nojit
 MOST = 400  # pairs of states compared for a schema
@@ -62,8 +64,24 @@ def test_rows_do_what_the_descriptions_of_states_say(
     order, space = layout
     engine = sg.JsonSchema(schema, property_order=order, whitespace=space).automaton()
     assert isinstance(engine, Engine)
-    pairs = [begin(engine)]
-    known = set(pairs)
+    compare(engine, begin(engine))
+
+
+@given(st.lists(WORDS, min_size=1, max_size=3), st.booleans(), st.sampled_from(["value", "item"]))
+def test_words_of_several_lists_end_with_the_lists_that_have_them(
+    lists: list[list[str]], nothing: bool, kind: str
+) -> None:
+    """Rows within words do what a vector of the lists does, read letter by letter."""
+    engine = sg.JsonSchema(True, whitespace="any").automaton()
+    assert isinstance(engine, Engine)
+    vector = (*(EMPTY,) * nothing, *map(words, lists))
+    state = Text(vector, Scalar(True, kind))
+    compare(engine, (engine.state_id(state, 0), state))
+
+
+def compare(engine: Engine, start: tuple[int, LexState]) -> None:
+    """Rows do what descriptions say, in all states that are reached side by side."""
+    pairs, known = [start], {start}
     for q, state in pairs:
         row, targets = engine.row_of(state), engine.targets(q).tolist()
         for code, target in zip(targets, row.targets, strict=True):

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import structgen as sg
+from structgen.automaton import json_machine
+from structgen.automaton.json_frames import JsonFrame
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import FALSE
@@ -85,6 +87,16 @@ class Watch:
                 assert costs.of_node(node) is not None
             return found
 
+        next_names = json_machine.next_names
+
+        def naming(frame: JsonFrame) -> list[str]:
+            found = next_names(frame)
+            each = [n for t in frame.threads for n in t.plan.next_names(t.progress)]
+            self.seen["named"] += len(frame.threads) > 1 and len(each) > len(found)
+            assert sorted(found) == sorted(set(each))
+            return found
+
+        patch.setattr(json_machine, "next_names", naming)
         patch.setattr(Settling, "goes_on", going)
         patch.setattr(Settling, "settles", settling)
         patch.setattr(MembersPlan, "is_plainly_possible", possible)
@@ -104,13 +116,17 @@ def walk(schema: Any, rng: Random, options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("order", ["any", "declared"])
 def test_what_is_plain_is_so(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys that plainly may come have a way, clauses that plainly settle do, as do nodes."""
+    """Keys that plainly may come have a way, clauses that plainly settle do, as do nodes.
+
+    And what may come under several alternatives are the names that each of them takes.
+    """
     rng = Random(11)
     watch = Watch(monkeypatch)
     objects = [s for s in SCHEMAS if "Properties" in str(s) or "properties" in str(s)]
     for schema in [*objects, *(forms(rng) for _ in range(60))]:
         walk(schema, rng, {"property_order": order, "whitespace": "compact"})
-    assert min(watch.seen[kind] for kind in ("goes on", "settles", "possible", "node")) > 20
+    kinds = "goes on", "settles", "possible", "node", "named"
+    assert min(watch.seen[kind] for kind in kinds) > 20
 
 
 def test_what_some_member_must_fit_never_equals_what_all_must() -> None:
