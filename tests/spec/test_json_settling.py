@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import structgen as sg
-from structgen.automaton import json_machine
-from structgen.automaton.json_frames import JsonFrame
+from structgen.automaton.json_frames import JsonFrame, next_names
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import FALSE
@@ -87,8 +86,6 @@ class Watch:
                 assert costs.of_node(node) is not None
             return found
 
-        next_names = json_machine.next_names
-
         def naming(frame: JsonFrame) -> list[str]:
             found = next_names(frame)
             each = [n for t in frame.threads for n in t.plan.next_names(t.progress)]
@@ -96,7 +93,7 @@ class Watch:
             assert sorted(found) == sorted(set(each))
             return found
 
-        patch.setattr(json_machine, "next_names", naming)
+        patch.setattr("structgen.automaton.json_machine.next_names", naming)
         patch.setattr(Settling, "goes_on", going)
         patch.setattr(Settling, "settles", settling)
         patch.setattr(MembersPlan, "is_plainly_possible", possible)
