@@ -135,6 +135,9 @@ class Common:
         self.nodes = trie.nodes
         self.subtrees = subtrees_of(self.nodes, trie.max_depth)
         k = kernels("nodes")
+        self._letters = np.full(32 * words, -1, np.int64)  # of each token, as bits of their groups
+        stack = np.zeros(trie.max_depth + 4, np.int64)
+        kernels("subtrees").spell_tokens(self.nodes, self.subtrees, self._letters, stack)
         highest = int(self.subtrees.at[:, k.HEIGHT].max(initial=0))
         #: characters that a token has at most
         self.longest = trie.max_depth if highest == k.MANY else highest
@@ -236,8 +239,8 @@ class Common:
         """
         found = self._spelled.get(letters)
         if found is None:
-            found = np.zeros(self.words, np.int32)
-            kernels("subtrees").allow_letters(self.nodes, self.subtrees, letters, found)
+            found = np.empty(self.words, np.int32)
+            kernels("subtrees").allow_letters(self._letters, letters, found)
             if len(self._spelled) >= MAX_SPELLED:
                 self._spelled = {}
             self._spelled[letters] = found

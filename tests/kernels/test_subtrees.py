@@ -53,7 +53,10 @@ def test_tokens_of_certain_letters_are_those_with_no_others(seed: int) -> None:
     chosen = set(rng.sample(own, rng.randrange(1, len(own))))
     letters = sum(1 << group for group in chosen) & ~BROKEN_BIT
     row = vocabulary.row()
-    kernels("subtrees").allow_letters(vocabulary.nodes, subtrees, letters, row)
+    spelled = np.full(32 * len(row), -1, np.int64)
+    stack = np.zeros(vocabulary.depth + 4, np.int64)
+    kernels("subtrees").spell_tokens(vocabulary.nodes, subtrees, spelled, stack)
+    kernels("subtrees").allow_letters(spelled, letters, row)
 
     def wanted(word: bytes) -> bool:
         found = begun(word)
