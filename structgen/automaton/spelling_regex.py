@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structgen.automaton import byte_groups
-from structgen.automaton.json_lexemes import Scalar
+from structgen.automaton.json_lexemes import Key, Scalar
 from structgen.automaton.lexer import (
     QUOTE,
     End,
@@ -270,7 +270,8 @@ def _worth_entering(text: Text) -> Regex | None:
     if language is None:
         return None
     words = language.high - language.low if isinstance(language, Words) else 0
-    if len(text.vector) == 1 or FEWEST <= words <= MOST or is_held(language):
+    alone = len(text.vector) == 1 + isinstance(text.role, Key)  # beside the names of keys
+    if alone or FEWEST <= words <= MOST or is_held(language):
         return language
     return None if text.narrow or not language.plain else language
 
