@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from functools import lru_cache
 
 from structgen.automaton.charset import ALL, union_all
@@ -19,10 +20,11 @@ from structgen.automaton.regex import (
 )
 from structgen.automaton.regex_automaton import table_of
 from structgen.automaton.regex_letters import letters
-from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Literal, Not, Words
+from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.errors import BudgetError
 
+FEW_LETTERS = 100  # of words that are listed
 FEW = 5  # states of a language, looked at one by one to see that it never runs out of words
 MANY = 30  # looked at one by one where there is no table of them
 MAX_STATES = 1000  # looked at together
@@ -45,6 +47,44 @@ def members(language: Regex) -> list[str] | None:
         return language.members()
     word = shortest(language) if is_single(language) else None
     return [] if language is EMPTY else None if word is None else [word]
+
+
+Few = set[str] | None  # words, None where they are many or not plain
+
+
+def few_words(language: Regex, most: int) -> Few:
+    """The words of a language where it is plain that they are at most so many; None elsewhere."""
+    if not language.plain or language.longest > FEW_LETTERS:
+        return None
+    if isinstance(language, Chars):
+        ranges = language.chars.ranges if len(language.chars) <= most else ()
+        return {chr(x) for low, high in ranges for x in range(low, high + 1)} or None
+    if isinstance(language, Alt):
+        return _united((few_words(part, most) for part in language.parts), most)
+    if isinstance(language, Concat):
+        return _joined(few_words(language.head, most), few_words(language.tail, most), most)
+    if isinstance(language, Repeat):
+        powers: list[Few] = [{""}]
+        words = few_words(language.body, most)
+        for _ in range(language.high):
+            powers.append(_joined(powers[-1], words, most))
+        return _united(powers[language.low :], most)
+    return _united([{*(members(language) or ())} or None], most)
+
+
+def _united(parts: Iterable[Few], most: int) -> Few:
+    found: set[str] = set()
+    for part in parts:
+        if part is None or len(found | part) > most:
+            return None
+        found |= part
+    return found
+
+
+def _joined(heads: Few, tails: Few, most: int) -> Few:
+    if heads is None or tails is None or len(heads) * len(tails) > most:
+        return None
+    return {head + tail for head in heads for tail in tails}
 
 
 @lru_cache(maxsize=4096)

@@ -88,6 +88,13 @@ class Children(Mapping[str, Expr]):
             found = self._made[name] = self._make(name, self._schemas[name])
         return found
 
+    def and_others(self, others: Mapping[str, Expr]) -> Children:
+        """The same with others, or these in their place; of which it is not plain that any fits."""
+        schemas = {**self._schemas, **dict.fromkeys(others, False)}
+        found = Children(schemas, self._make, self._plain, easy=False)
+        found._made = {**self._made, **others}
+        return found
+
     def get(self, name: str, default: Any = None) -> Any:
         """As a dictionary has it."""
         return self[name] if name in self._schemas else default

@@ -7,7 +7,7 @@ does not know are annotations in it, as the specifications say.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,11 @@ from structgen.automaton.regex import (
     alt,
     words,
 )
+from structgen.automaton.regex_endless import few_words
 from structgen.spec.json_array_keywords import array, contains, unique_items
 from structgen.spec.json_clauses import clauses_of
 from structgen.spec.json_constants import constants
-from structgen.spec.json_exprs import FALSE, TRUE, Atom
+from structgen.spec.json_exprs import FALSE, TRUE, Atom, Children, Expr, conjoin
 from structgen.spec.json_logic import overlapping
 from structgen.spec.json_nodes import (
     ANYTHING,
@@ -49,6 +50,8 @@ from structgen.spec.json_unevaluated import unevaluated_items, unevaluated_prope
 if TYPE_CHECKING:
     from structgen.spec.json_schemas import Schemas
 
+MOST_WORDS = 64  # keys that a pattern has where they are taken as names
+MOST_NAMES = 1000  # that patterns are taken for
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
@@ -176,6 +179,8 @@ def object_(s: Subschema) -> None:
             for k, v in s.members("patternProperties").items()
         ]
     )
+    if patterns and not s.schemas.declared:
+        named, patterns = _by_name(named, patterns)
     rest = TRUE
     if "additionalProperties" in s.schema:
         rest = s.child(s.schema["additionalProperties"], "additionalProperties")
@@ -198,6 +203,25 @@ def object_(s: Subschema) -> None:
         evaluated = ANY if "additionalProperties" in s.schema else evaluated
     if groups or names or least or most is not None or evaluated is not EMPTY:
         s.only(objects=(ObjectAlt(groups, names, least, most, evaluated=evaluated),))
+
+
+Patterns = tuple[tuple[Regex, Expr], ...]
+
+
+def _by_name(named: Mapping[str, Expr], patterns: Patterns) -> tuple[Mapping[str, Expr], Patterns]:
+    """Names in place of patterns of a few keys, which are then looked for as all names are."""
+    others: dict[str, Expr] = {}
+    left = []
+    for keys, child in patterns:
+        words = few_words(keys, MOST_WORDS) if len(others) < MOST_NAMES else None
+        if not words:
+            left.append((keys, child))
+        for word in sorted(words or ()):
+            others[word] = conjoin(others.get(word, named.get(word, TRUE)), child)
+    if not others:
+        return named, patterns
+    joined = named.and_others(others) if isinstance(named, Children) else {**named, **others}
+    return joined, tuple(left)
 
 
 def dependent_required(s: Subschema) -> None:

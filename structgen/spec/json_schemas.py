@@ -64,6 +64,7 @@ class Schemas:
     ) -> None:
         self.assert_formats = assert_formats
         self.natural = natural  #: spell integers in digits only
+        self.declared = declared  #: names come in the order of the document, before other keys
         self._atoms: dict[tuple[int, Resource, Scope], Atom] = {}
         self._nodes: dict[Atom, Node] = {}
         self._patterns: dict[str, Regex] = {}

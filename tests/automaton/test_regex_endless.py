@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from itertools import product
+
 import pytest
 
 from structgen.automaton import regex_endless
 from structgen.automaton.regex import Regex, complement, intersect
-from structgen.automaton.regex_endless import endless
+from structgen.automaton.regex_endless import endless, few_words
 from structgen.automaton.regex_syntax import parse
 
 WORD = "[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]"
@@ -60,3 +63,22 @@ def test_what_is_in_languages_or_in_none_is_endless_where_it_leads_on(
     ):
         if not language.is_empty():
             assert endless(language) != runs_out(language)
+
+
+FEW = [
+    "^a$", "^$", "^(a|b|)$", "^[ab]$", "^a{0,2}b?$", "^(a|ab)(b|bb)$", "^(?:a?){3}$", "^[ab]{2}1?$",
+    "^(a[b1]|1)$", "^(?:[ab]|)b{1,2}$",
+]  # fmt: skip
+MORE = ["^[ab1]{4}$", "^a+$", "b", "^ab|b$", "^(?!a)[ab]$", "^[^b]$", "^[ab]{0,200}$"]
+
+
+@pytest.mark.parametrize("most", [1, 4, 30])
+@pytest.mark.parametrize("pattern", FEW + MORE)
+def test_few_words_are_all_words(pattern: str, most: int) -> None:
+    """Where any are told they are those that Python's `re` finds, no more than asked for."""
+    found = few_words(parse(pattern), most)
+    texts = ["".join(x) for n in range(6) for x in product("ab1", repeat=n)]
+    if found is not None:
+        assert found == {text for text in texts if re.search(pattern, text)}
+        assert len(found) <= most
+    assert found is not None or most < 30 or pattern in MORE
