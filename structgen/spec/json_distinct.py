@@ -7,10 +7,13 @@ later one cannot do without.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from structgen.automaton.regex import INFINITE, Regex
 from structgen.automaton.regex_endless import endless, members
+from structgen.automaton.regex_nodes import is_span
 from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
 from structgen.once import found_once
@@ -24,6 +27,7 @@ from structgen.spec.json_values import Members, Value
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
 
+MAX_LENGTH = sys.maxsize  # of a text
 MAX_SEQUENCES = 2000  # ways to count the items that are left
 
 Domain = list[Value] | None  # None: more values than anybody needs
@@ -43,21 +47,30 @@ class UniquePlan(ItemsPlan):
 
     def recalls(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.recalls`: where another item may follow whatever has been read."""
+        if at.apart and self._full is not None:
+            return True
         return self._plenty and not (at.apart and self._only_texts)
 
     def recalled(self, at: Items, values: Iterable[Value]) -> Items:  # type: ignore[override]
-        """See `ArrayPlan.recalled`."""
+        """See `ArrayPlan.recalled`: what texts tell apart is left out."""
         if not self.recalls(at):
             return at
-        found = frozenset(v for v in values if not (at.apart and isinstance(v, str)))
-        return at._replace(values=found)
+        full = MAX_LENGTH if self._full is None else self._full
+        apart = (v for v in values if at.apart and isinstance(v, str) and len(v) < full)
+        return at._replace(values=frozenset(values).difference(apart))
 
     @found_once
     def is_textual(self) -> bool:
         """See `ArrayPlan`: there are always more of them, and one item is wanted at most."""
         if self.alt.counted or self.alt.least > 1:
             return False
-        return all(endless(node.string) for node in self._nodes)
+        return all(endless(node.string) or is_roomy(node.string) for node in self._nodes)
+
+    @found_once
+    def _full(self) -> int | None:
+        """Characters from which on a text may have no others behind it that are left."""
+        bounded = [node.string for node in self._nodes if not endless(node.string)]
+        return min((language.longest for language in bounded), default=None)
 
     @found_once
     def listed(self) -> list[str] | None:
@@ -97,7 +110,7 @@ class UniquePlan(ItemsPlan):
         """Whether there is always another item, whatever has been read."""
         if self.alt.counted or self.alt.most is not None:
             return False
-        return all(map(self._costs.has_many, self._nodes))
+        return all(self._costs.has_many(n) or is_roomy(n.string) for n in self._nodes)
 
     def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
         """See `ArrayPlan.takes`."""
@@ -218,6 +231,11 @@ class UniquePlan(ItemsPlan):
 def _fit(domains: list[Domain], taken: frozenset[Value]) -> bool:
     """Whether each domain can give a value of its own that is not taken."""
     return matched([[v for v in d if v not in taken] for d in domains if d is not None])
+
+
+def is_roomy(language: Regex) -> bool:
+    """Whether it is that of all texts up to a length: more than anybody writes, but at the end."""
+    return is_span(language) and 2 <= language.longest < INFINITE
 
 
 def has_others(node: Node) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,12 +13,16 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.automaton.engine import Engine
 from tests.fuzz_judge import BYTES
+from tests.oracle import json_decider
 
 WORDS = st.sampled_from(["", "a", "b", "ab", "\u00e9", "\U0001f600", '"', "\\"])
 ITEMS: list[dict[str, Any]] = [
     {"type": "string"},
     {"type": "string", "minLength": 1},
     {"type": "string", "pattern": "^[a-z]+$"},
+    {"type": "string", "maxLength": 2},
+    {"type": ["null", "string"], "minLength": 2, "maxLength": 2},
+    {"type": ["string", "integer"], "minLength": 1, "maxLength": 3},
     {
         "type": "string",
         "pattern": "^[a-z]|[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]|[Cc][Oo][Rr][Ee]$",
@@ -74,3 +79,35 @@ def test_items_are_told_apart_by_text_where_nothing_else_is_asked(
         assert len(set(json.loads(text + rest))) == len(json.loads(text + rest))
         frames.append(engine.size["frames"])
     assert (frames[1] == frames[-1]) == by_text
+
+
+SHORT: list[dict[str, Any]] = [
+    {"items": {"type": "string", "maxLength": 2}},
+    {"items": {"type": "string", "minLength": 2, "maxLength": 2}, "maxItems": 9},
+    {"items": {"type": ["string", "null"], "maxLength": 2}, "minItems": 1},
+    {"items": {"type": ["string", "null"], "maxLength": 2}, "maxItems": 9},
+    {"items": {"type": ["string", "integer"], "minLength": 1, "maxLength": 2}, "minItems": 3},
+    {"prefixItems": [{"type": "string"}], "items": {"type": "string", "maxLength": 2}},
+    {"prefixItems": [{"type": ["string", "null"], "maxLength": 3}], "items": {"maxLength": 2}},
+]
+TAKEN = st.lists(st.sampled_from(["ab", "aa", "bb", "aé", "a\U0001f600"]), max_size=5, unique=True)
+
+
+@pytest.mark.parametrize("array", SHORT)
+@given(taken=TAKEN, first=st.sampled_from("ab"), how=st.integers(0, 2), more=st.booleans())
+def test_no_text_is_begun_that_all_its_ends_are_taken_of(
+    array: dict[str, Any], taken: list[str], first: str, how: int, more: bool
+) -> None:
+    """Of the last letter there is room for, those are left that make a text of its own."""
+    schema = {"type": "array", "uniqueItems": True, **array}
+    constraint = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    decide = json_decider(schema)
+    read = ["null"] * (more and "null" in str(array)) + [spelled(word, how) for word in taken]
+    before = ("[" + "".join(f"{item}," for item in read)).encode()
+    begun = constraint.advance_bytes(constraint.start, before)
+    for last, spelling in product("abé\U0001f600", range(3)):
+        text = spelled(first + last, spelling)[:-1].encode()
+        at = constraint.advance_bytes(begun, text)
+        assert (at >= 0) == (first + last not in taken)
+        if at >= 0:
+            assert decide(before + text + constraint.shortest_completion(at))
