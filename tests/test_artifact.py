@@ -59,6 +59,7 @@ SPECS: list[Spec] = [
     sg.JsonSchema({"type": "string", "format": "hostname", "maxLength": 30}),
     sg.JsonSchema({"type": "string", "pattern": "^(?:[ab]1)+$", "minLength": 60}),
     sg.JsonSchema({"type": "object", **KINDS}, whitespace="compact"),
+    sg.JsonSchema({"items": {"type": ["string", "null"], "maxLength": 2}, "uniqueItems": True}),
     sg.Regex("(a|b)*abb(12)?"),
     sg.Regex("(?:a{1,3}é|[^x]{0,4})\\d+"),
     sg.Choice(["true", "truth", "tr", "é12"]),

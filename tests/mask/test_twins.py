@@ -45,7 +45,8 @@ def objects(depth: int) -> st.SearchStrategy[dict[str, Any]]:
     if depth:
         inner = objects(depth - 1)
         apart = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
-        children = scalars | inner | st.just(apart)
+        short = {"items": {"type": ["string", "null"], "maxLength": 2}, "maxItems": 9}
+        children = scalars | inner | st.just(apart) | st.just(apart | short)
         children |= st.builds(lambda s: {"type": "array", "items": s}, inner)
     names = st.sampled_from(NAMES)
     return st.fixed_dictionaries(
@@ -90,6 +91,18 @@ def test_masks_say_what_can_be_read_however_they_were_found(
     except sg.errors.UnsatisfiableSchemaError:
         return
     walked(constraint, Random(seed))
+
+
+@pytest.mark.parametrize("most", [2, 3, 12])
+@pytest.mark.parametrize("kinds", ["string", ["string", "null"], ["string", "integer"]])
+@given(st.integers(0, 999), st.sampled_from([{}, {"maxItems": 5}, {"minItems": 2}]))
+def test_masks_of_texts_that_differ_and_have_a_length(
+    most: int, kinds: Any, seed: int, more: dict[str, Any]
+) -> None:
+    """The same for arrays, of which the last letter of a text may be the only one left."""
+    items = {"type": kinds, "maxLength": most}
+    array = {"type": "array", "items": items, "uniqueItems": True, **more}
+    walked(sg.compile(sg.JsonSchema(array), VOCABULARY), Random(seed))
 
 
 def test_what_is_known_grows_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
