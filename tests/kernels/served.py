@@ -79,7 +79,7 @@ class Served:
             contexts=np.zeros((ROOM, 7), np.int32),
             origin=np.full(ROOM, -1, np.int64),
             interned=np.full(ROOM, -1, np.int32),
-            remembered=hash_table(ROOM),
+            remembered=np.full(ROOM, -1, np.int32),
             events=hash_table(ROOM),
             outlooks=hash_table(ROOM),
             asked=np.array([-1, 0], np.int64),
@@ -214,7 +214,9 @@ class Served:
             contexts = np.concatenate((t.contexts, np.zeros((1, 7), np.int32)))
             t = t._replace(contexts=contexts, origin=np.append(t.origin, -1))
         if 2 * t.sizes[1] >= len(t.remembered):
-            t = t._replace(remembered=self._rehashed(t.remembered))
+            larger = np.full(2 * len(t.remembered), -1, np.int32)
+            self.k.remember_again(t.origin, t.remembered, larger)
+            t = t._replace(remembered=larger)
         if 2 * t.sizes[3] >= len(t.interned):
             larger = np.full(2 * len(t.interned), -1, np.int32)
             self.k.reintern(t.contexts, t.interned, larger)
