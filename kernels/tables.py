@@ -213,8 +213,8 @@ def has_row(t, q):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def mixed(key):  # type: ignore[no-untyped-def]
-    """Where the search for a key begins, of which the low bits count."""
+def hashed(key):  # type: ignore[no-untyped-def]
+    """A hash of a key, of which the low bits count."""
     h = (key & 0xFFFFFFFF) * 40503 + (key >> 32) * 60493  # both below 2**48: nothing overflows
     return h ^ (h >> 15)
 
@@ -223,7 +223,7 @@ def mixed(key):  # type: ignore[no-untyped-def]
 def slot_of(table, key):  # type: ignore[no-untyped-def]
     """Index of the slot that holds `key`, or of the empty slot where it belongs."""
     last = table.shape[0] - 1
-    i = mixed(key) & last
+    i = hashed(key) & last
     while table[i, 0] != key and table[i, 0] != -1:
         i = (i + 1) & last
     return i
@@ -242,7 +242,7 @@ def find(table, key):  # type: ignore[no-untyped-def]
 def memory_of(origin, remembered, key):  # type: ignore[no-untyped-def]
     """Index of the slot of `remembered` that holds the context of such an origin, or is empty."""
     last = remembered.shape[0] - 1
-    i = mixed(key) & last
+    i = hashed(key) & last
     while remembered[i] >= 0 and origin[remembered[i]] != key:
         i = (i + 1) & last
     return i

@@ -90,7 +90,7 @@ def next_names(frame: JsonFrame) -> list[str]:
     for t in threads:  # one that takes a name is enough: first those that need it are asked
         found.update(t.plan.next_names(t.progress, t.plan.required - found))
     for t in threads:
-        found.update(t.plan.next_names(t.progress, {*t.plan.names} - found))
+        found.update(t.plan.next_names(t.progress, {*t.plan.names} - t.plan.required - found))
     return list(dict.fromkeys(n for t in threads for n in t.plan.names if n in found))
 
 

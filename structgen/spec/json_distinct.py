@@ -7,7 +7,6 @@ later one cannot do without.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,6 @@ from structgen.spec.json_values import Members, Value
 if TYPE_CHECKING:
     from structgen.spec.json_costs import Costs
 
-MAX_LENGTH = sys.maxsize  # of a text
 MAX_SEQUENCES = 2000  # ways to count the items that are left
 
 Domain = list[Value] | None  # None: more values than anybody needs
@@ -47,7 +45,7 @@ class UniquePlan(ItemsPlan):
 
     def recalls(self, at: Items) -> bool:  # type: ignore[override]
         """See `ArrayPlan.recalls`: where another item may follow whatever has been read."""
-        if at.apart and self._full is not None:
+        if at.apart and self._full < INFINITE:
             return True
         return self._plenty and not (at.apart and self._only_texts)
 
@@ -55,8 +53,7 @@ class UniquePlan(ItemsPlan):
         """See `ArrayPlan.recalled`: what texts tell apart is left out."""
         if not self.recalls(at):
             return at
-        full = MAX_LENGTH if self._full is None else self._full
-        apart = (v for v in values if at.apart and isinstance(v, str) and len(v) < full)
+        apart = (v for v in values if at.apart and isinstance(v, str) and len(v) < self._full)
         return at._replace(values=frozenset(values).difference(apart))
 
     @found_once
@@ -67,10 +64,10 @@ class UniquePlan(ItemsPlan):
         return all(endless(node.string) or is_roomy(node.string) for node in self._nodes)
 
     @found_once
-    def _full(self) -> int | None:
+    def _full(self) -> int:
         """Characters from which on a text may have no others behind it that are left."""
-        bounded = [node.string for node in self._nodes if not endless(node.string)]
-        return min((language.longest for language in bounded), default=None)
+        bounded = (node.string for node in self._nodes if not endless(node.string))
+        return min((language.longest for language in bounded), default=INFINITE)
 
     @found_once
     def listed(self) -> list[str] | None:
