@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from structgen.kernels.ahead import AHEAD, ENDLESS, Ahead
 from structgen.kernels.blocks import PLACES
 from structgen.kernels.flags import inlined, lean
 from structgen.kernels.patterns import (
@@ -43,9 +44,11 @@ class Side(NamedTuple):
     more, or it does not matter. moves: int32[S, C], the states behind, -1 for none; walked:
     uint8[S], whether these are known. ends: uint8[S], whether a text may end there; live: uint8[S],
     see OPEN. table: int32[H], a hash table over the states, -1 empty; sizes: int64[2], how many
-    states there are, and how many of them are in the table. line, before: int32[S], scratch of a
-    search: the states in the order in which they were met, and from where. row: uint64[P], key:
-    uint64[1], stack: int64[D, 2], scratch; D is the length of the formula.
+    states there are, and how many of them are in the table. line, before, below: int32[S],
+    scratch of a search: the states in the order in which they were met, from where, and which one
+    still waits below each. row: uint64[P], key:
+    uint64[1], stack: int64[D, 2], scratch; D is the length of the formula. joint: int64[J], the
+    automata that every text fits. ahead: what texts read from each node on.
     """
 
     states: npt.NDArray[np.uint64]
@@ -57,13 +60,18 @@ class Side(NamedTuple):
     sizes: npt.NDArray[np.int64]
     line: npt.NDArray[np.int32]
     before: npt.NDArray[np.int32]
+    below: npt.NDArray[np.int32]
     row: npt.NDArray[np.uint64]
     key: npt.NDArray[np.uint64]
     stack: npt.NDArray[np.int64]
+    joint: npt.NDArray[np.int64]
+    ahead: Ahead
 
 
 GRID64 = types.int64[:, ::1]
-SIDE = types.NamedTuple([BITS, GRID, U8, U8, U8, I32, I64, I32, I32, U64, U64, GRID64], Side)
+SIDE = types.NamedTuple(
+    [BITS, GRID, U8, U8, U8, I32, I64, I32, I32, I32, U64, U64, GRID64, I64, AHEAD], Side
+)
 
 
 @inlined
@@ -125,6 +133,22 @@ def ends_in(formula, ends, row, stack):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def leads_nowhere(side, row):  # type: ignore[no-untyped-def]
+    """Whether, in the state `row`, one automaton plainly asks for what another rules out."""
+    ahead = side.ahead
+    may, must = ~numba.uint64(0), numba.uint64(0)
+    least, most = numba.int64(0), numba.int64(ENDLESS)
+    for j in range(side.joint.shape[0]):
+        node = numba.int64(row[side.joint[j]]) - 1
+        if node >= 0:
+            may &= ahead.may[node]
+            must |= ahead.must[node]
+            least = max(least, ahead.least[node])
+            most = min(most, ahead.most[node])
+    return must & ~may != 0 or least > most
+
+
+@inlined
 def entered(nodes, formula, side):  # type: ignore[no-untyped-def]
     """The number of the state `side.row`; a new one if need be, for which there is room."""
     i = slot_of(side.states, side.table, side.row)
@@ -137,6 +161,8 @@ def entered(nodes, formula, side):  # type: ignore[no-untyped-def]
         side.walked[found] = 0
         side.ends[found] = ends_in(formula, nodes.ends, side.row, side.stack)
         side.live[found] = LIVE if side.ends[found] != 0 else OPEN
+        if side.ends[found] == 0 and leads_nowhere(side, side.row):
+            side.live[found] = DEAD
         side.sizes[0] = side.sizes[1] = found + 1
     return found
 
@@ -167,18 +193,23 @@ def walk(nodes, formula, side, s):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def decide(nodes, formula, side, s):  # type: ignore[no-untyped-def]
-    """Find out whether state s leads to a text, of which nothing is known. Returns as `walk`."""
-    line, before, live = side.line, side.before, side.live
+def decide(nodes, formula, side, s, dives):  # type: ignore[no-untyped-def]
+    """Find out whether state s leads to a text, of which nothing is known. Returns as `walk`.
+
+    dives: look behind what was met last, otherwise behind what was met first.
+    """
+    line, before, below, live = side.line, side.before, side.below, side.live
     line[0] = s
     live[s] = ASKED
-    head, tail, met = 0, 1, -1
+    below[s] = -1
+    head, tail, top, met = 0, 1, numba.int64(s), -1
     need = numba.int64(ALL_KNOWN)
     while head < tail and met < 0 and need == ALL_KNOWN:
-        at = line[head]
+        at = top if dives else numba.int64(line[head])
+        top = numba.int64(below[at])
         head += 1
         need = walk(nodes, formula, side, at)
-        for k in range(side.moves.shape[1] if need == ALL_KNOWN else 0):
+        for k in range(side.moves.shape[1] - 1 if need == ALL_KNOWN else -1, -1, -1):
             target = side.moves[at, k]
             if target >= 0 and live[target] == LIVE:
                 met = at
@@ -187,6 +218,8 @@ def decide(nodes, formula, side, s):  # type: ignore[no-untyped-def]
                 before[target] = at
                 line[tail] = target
                 tail += 1
+                below[target] = top
+                top = numba.int64(target)
     found = DEAD if met < 0 and need == ALL_KNOWN else OPEN
     for i in range(tail):
         live[line[i]] = found
@@ -197,24 +230,24 @@ def decide(nodes, formula, side, s):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def settle(nodes, formula, side, s):  # type: ignore[no-untyped-def]
+def settle(nodes, formula, side, s, dives):  # type: ignore[no-untyped-def]
     """Find what leads on from state s, and which of it leads to a text. Returns as `walk`."""
     need = walk(nodes, formula, side, s)
     k = 0
     while need == ALL_KNOWN and k < side.moves.shape[1]:
         target = numba.int64(side.moves[s, k])
         if target >= 0 and side.live[target] == OPEN:
-            need = decide(nodes, formula, side, target)
+            need = decide(nodes, formula, side, target, dives)
         k += 1
     return need
 
 
-@lean(types.int64(PLACES, GRID, SIDE, BITS, SEARCH, *[types.int64] * 2))
-def explore_side(nodes, formula, side, states, search, start, end):  # type: ignore[no-untyped-def]
+@lean(types.int64(PLACES, GRID, SIDE, BITS, SEARCH, types.boolean, *[types.int64] * 2))
+def explore_side(nodes, formula, side, states, search, dives, start, end):  # type: ignore[no-untyped-def]
     """Find the moves of state `start` and of others behind it, until those of `end` are known.
 
     formula: see `follows`. states: uint64[S, 1], the number in `side` of each state of `search`.
-    There must be room for 2 * C states more; others are found as far as it lasts. Returns as
+    dives: see `decide`. There must be room for 2 * C states more; others are found as far as it lasts. Returns as
     `walk`; what needs nodes whose moves are not known is left for later, but for `start`.
     """
     for s in range(side.sizes[1], side.sizes[0]):
@@ -225,7 +258,7 @@ def explore_side(nodes, formula, side, states, search, start, end):  # type: ign
     while need == ALL_KNOWN and goes_on(search, end, tail):
         s = search.order[search.sizes[KNOWN]]
         at = numba.int64(states[s, 0])
-        need = settle(nodes, formula, side, at)
+        need = settle(nodes, formula, side, at, dives)
         if need != ALL_KNOWN:
             if need >= 0 and s != start:
                 need = numba.int64(ALL_KNOWN)

@@ -15,6 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +38,11 @@ from structgen.automaton.regex_states import (
     SteppedAutomaton,
     TableAutomaton,
     Unbounded,
+    anything,
+    unread,
 )
 from structgen.jit import kernels
+from structgen.once import found_once
 
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
@@ -96,6 +100,20 @@ class PositionAutomaton(TableAutomaton):
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         return (self.states[begin:end, 0] & np.uint64(1)).astype(np.bool_)
 
+    def ahead(self, begin: int, end: int) -> Any:
+        """See `TableAutomaton.ahead`."""
+        found = anything(end - begin)
+        states = np.ascontiguousarray(self.states[begin:end])
+        kernels("ahead").look_from(states, self.classes.reads, self._behind, found)
+        return found
+
+    @found_once
+    def _behind(self) -> Any:
+        """What texts read behind each position."""
+        found = unread(len(self._follow))
+        kernels("ahead").look_behind(self._follow, self.classes.reads, found)
+        return found
+
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
         if self._open:
             loops[:], often[:] = -1, 255
@@ -147,6 +165,16 @@ class CountedAutomaton(TableAutomaton):
         state, size = self.states[begin:end].T
         found: npt.NDArray[np.bool_] = (self._base.ends[state] != 0) & (size >= self._bounds[0])
         return found
+
+    def ahead(self, begin: int, end: int) -> Any:
+        """See `TableAutomaton.ahead`: as without the bounds, and what these leave."""
+        at, size = self.states[begin:end].T
+        found = type(base := self._base.ahead(0, self._base.made))(*(part[at] for part in base))
+        low, most = self._bounds.tolist()
+        least = np.maximum(found.least, low - size)
+        return found._replace(
+            least=least, most=found.most if most < 0 else np.minimum(found.most, most - size)
+        )
 
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
         """As without the bounds, as long as some text can end between them from anywhere."""
@@ -245,6 +273,16 @@ def prepare(regex: Regex, count: int, text: str) -> None:
         state = 0
         for letter in text:
             state = automaton.after(state, letter)
+
+
+def table_has_member(regex: Regex) -> bool | None:
+    """Whether an expression has a text; None where no table has its states. Raises BudgetError."""
+    found = automaton_of(regex)
+    if not isinstance(found, TableAutomaton):
+        return None
+    with found.lock:
+        found.explore(0)
+        return bool(found.ends[0] or (found.search.moves[0] >= 0).any())
 
 
 def table_of(regex: Regex) -> TableAutomaton:

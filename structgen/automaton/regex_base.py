@@ -150,7 +150,7 @@ class Regex:
 
     def is_empty(self) -> bool:
         """True iff the language has no member; exact. Raises `BudgetError` if too costly."""
-        return not regex_search.live(self)
+        return not regex_search.has_member(self)
 
     def verdict(self) -> bool | None:
         """Is the language non-empty, as far as can be told without a search?"""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_base import Regex
-from structgen.automaton.regex_nodes import Alt, Concat, Lazy, Repeat
+from structgen.automaton.regex_nodes import Alt, Concat, Lazy, Leaf, Repeat
 from structgen.automaton.regex_positions import (
     Part,
     PositionClasses,
@@ -23,9 +23,10 @@ from structgen.automaton.regex_positions import (
     TooLargeError,
     classes_of,
 )
-from structgen.automaton.regex_states import TableAutomaton
+from structgen.automaton.regex_states import TableAutomaton, anything, unread
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
+from structgen.once import found_once
 
 NARROW = 4  # states of blocks that there is room for in one state, at first
 TOO_NARROW = -2  # what the kernel says when that is not enough
@@ -45,6 +46,9 @@ class Block(Protocol):
     def explore(self, state: int) -> None:
         """Find the moves of a state, and of others where that costs little."""
 
+    def ahead(self, begin: int, end: int) -> Any:
+        """What texts read from states `begin` to `end` - 1 on."""
+
 
 class Blocks(Positions):
     """The blocks of an expression, numbered from 1 as its positions are. Raises TooLargeError.
@@ -56,6 +60,7 @@ class Blocks(Positions):
         """Number the blocks of `regex`."""
         self._block_of = block_of
         self.blocks: list[Block] = []
+        self.is_vast = False
         super().__init__(regex)
 
     def _part(self, node: Regex, depth: int) -> Part:
@@ -66,6 +71,7 @@ class Blocks(Positions):
         if node.longest == 0:
             return Part(0, 0, node.nullable)
         bit = 1 << self._position(None)
+        self.is_vast = self.is_vast or isinstance(node, Leaf)
         self.blocks.append(self._block_of(node))
         return Part(bit, bit, node.nullable)
 
@@ -96,6 +102,8 @@ class BlockStates:
         self._numbers = [np.array([number], np.int32) for number in range(count)]
         self._states = np.zeros(count, np.int32)  # of each node, its number in its block
         self._copied = [0] * count  # of how many states of each block the moves are here
+        self._told = [0] * count  # of how many it is known what lies ahead
+        self._ahead = anything(count)
         self.nodes = kernels("blocks").Nodes(
             moves=np.full((count, len(self.classes.letters)), -1, np.int32),
             known=np.zeros(count, np.uint8),
@@ -120,6 +128,30 @@ class BlockStates:
         self.nodes.ends[numbers[new]] = ends[new]
         self.nodes.known[numbers[new]] = 1
 
+    def ahead(self) -> Any:
+        """What texts of its block read from each node on, in the classes of the whole.
+
+        See `kernels.ahead.Ahead`; the arrays may be longer.
+        """
+        if self._made > len(self._ahead.may):
+            self._ahead = type(self._ahead)(*(with_room(part, self._made) for part in self._ahead))
+        for place, block in enumerate(self._blocks):
+            begin, numbers = self._told[place], self._numbers[place]
+            if begin < len(numbers):
+                with block.lock:
+                    found = block.ahead(begin, len(numbers))
+                kernels("ahead").spread(found, self._bits(place), numbers[begin:], self._ahead)
+                self._told[place] = len(numbers)
+        return self._ahead
+
+    def _bits(self, place: int) -> npt.NDArray[np.uint64]:
+        """The classes of the whole that each class of a block has, in bits: uint64[C]."""
+        found = np.zeros(len(self._blocks[place].classes.letters), np.uint64)
+        own = self._classes[place]
+        bits = np.uint64(1) << np.arange(len(own), dtype=np.uint64)
+        np.bitwise_or.at(found, own[own >= 0], bits[own >= 0])
+        return found
+
     def _number(self, place: int, ends: npt.NDArray[np.uint8]) -> Ints:
         """The numbers of the states of a block, so many as `ends`, of which some may be new."""
         numbers = self._numbers[place]
@@ -140,7 +172,10 @@ class BlockStates:
 
 
 class BlockAutomaton(TableAutomaton):
-    """States as sets of states of blocks."""
+    """States as sets of states of blocks.
+
+    is_vast: whether one is a foreign automaton, of which each state that others are met with costs.
+    """
 
     def __init__(self, regex: Regex, table_of: Callable[[Regex], Block]) -> None:
         """Raises TooLargeError. table_of: makes the block of a part that is one."""
@@ -149,6 +184,7 @@ class BlockAutomaton(TableAutomaton):
         if not count:
             raise TooLargeError
         self._parts = BlockStates(found.blocks)
+        self.is_vast = found.is_vast
         first = _members(found.start)
         start = np.zeros(max(NARROW, len(first)), np.uint64)
         start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
@@ -168,6 +204,22 @@ class BlockAutomaton(TableAutomaton):
         nodes = self._parts.nodes
         flags = np.append(np.False_, (nodes.ends & self._last[nodes.block]).astype(np.bool_))
         found: npt.NDArray[np.bool_] = flags[self.states[begin:end].astype(np.int64)].max(axis=1)
+        return found
+
+    def ahead(self, begin: int, end: int) -> Any:
+        """See `TableAutomaton.ahead`."""
+        nodes, found = self.states[begin:end].astype(np.int64) - 1, anything(end - begin)
+        block = self._parts.nodes.block
+        here = self._parts.ahead()
+        kernels("ahead").look_from_nodes(nodes, block, here, self._behind, found)
+        return found
+
+    @found_once
+    def _behind(self) -> Any:
+        """What texts read behind each block."""
+        found = unread(len(self._after))
+        given = self._after, self._last, self._parts.nodes.block, self._parts.ahead(), found
+        kernels("ahead").look_behind_blocks(*given)
         return found
 
 

@@ -7,6 +7,7 @@ still end in time is plain as long as there is room; near the limit all that is 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +108,13 @@ class CappedAutomaton(TableAutomaton):
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         found: npt.NDArray[np.bool_] = self._base.ends[self.states[begin:end, 0]] != 0
         return found
+
+    def ahead(self, begin: int, end: int) -> Any:
+        """See `TableAutomaton.ahead`: as without the limit, and what that leaves."""
+        at, size = self.states[begin:end].T
+        base = self._base.ahead(0, self._base.made)
+        found = type(base)(*(part[at] for part in base))
+        return found._replace(most=np.minimum(found.most, self._most - size))
 
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
         """As without the limit, as long as a text can end within it from wherever that leads."""

@@ -44,10 +44,13 @@ class FormulaAutomaton(TableAutomaton):
         lines: list[tuple[int, int]] = []
         _write(regex, parts, lines)
         blocks = [*map(table_of, parts)]
-        if any(isinstance(block, BlockAutomaton) for block in blocks):
-            raise TooLargeError  # those of formats have many states, most of which need no look
+        sets = [block for block in blocks if isinstance(block, BlockAutomaton)]
+        if any(block.is_vast for block in sets):
+            raise TooLargeError
+        self._dives = bool(sets)  # into formats, which have many states and few dead ends
         self._parts = BlockStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
+        joint = regex.parts if isinstance(regex, And) else ()
         super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=regex.nullable)
         self._side = kernels("logic").Side(
             states=np.arange(1, len(parts) + 1, dtype=np.uint64)[None],
@@ -59,9 +62,12 @@ class FormulaAutomaton(TableAutomaton):
             sizes=np.array([1, 0], np.int64),
             line=np.zeros(1, np.int32),
             before=np.zeros(1, np.int32),
+            below=np.zeros(1, np.int32),
             row=np.zeros(len(parts), np.uint64),
             key=np.zeros(1, np.uint64),
             stack=np.zeros((len(lines), 2), np.int64),
+            joint=np.array([parts[part] for part in joint if part in parts], np.int64),
+            ahead=self._parts.ahead(),
         )
         self._grow(ROOM)
 
@@ -82,6 +88,7 @@ class FormulaAutomaton(TableAutomaton):
             live=with_room(side.live, room, used=used),
             line=with_room(side.line, room, None, 0),
             before=with_room(side.before, room, None, 0),
+            below=with_room(side.below, room, None, 0),
         )
         if len(side.table) < 2 * len(side.walked):
             size = 1 << (2 * len(side.walked)).bit_length()
@@ -104,11 +111,11 @@ class FormulaAutomaton(TableAutomaton):
     def _find(self, state: int, count: int) -> None:
         k, end, forgot = kernels("logic"), self.known + count, -1
         while self.search.queue[state] != 1:
-            need = k.explore_side(
-                self._parts.nodes, self._formula, self._side, self.states, self.search, state, end
-            )
+            given = self._parts.nodes, self._formula, self._side, self.states, self.search
+            need = k.explore_side(*given, self._dives, state, end)
             if need >= 0:
                 self._parts.learn(need)
+                self._side = self._side._replace(ahead=self._parts.ahead())
             elif need == k.FULL:
                 made, known, _ = self.search.sizes.tolist()
                 room = len(self._side.walked)

@@ -6,6 +6,7 @@ up with `BudgetError` after a stated number of nodes.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 from collections import deque
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from structgen.automaton.regex_base import Regex
 
 FEW_LETTERS = 100  # of a text that is tried before others are looked for
+FEW_NODES = 100  # that a search visits before it is left to kernels
 NODE_BUDGET = 20_000  # nodes one search may visit
 LONG = 50  # nodes after which a search looks at what is needed to end
 
@@ -70,6 +72,17 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
     for node in parents:
         node._live = False
     return False
+
+
+def has_member(root: Regex) -> bool:
+    """As `live`, but where that takes long a table of the states is asked, if there is one."""
+    with contextlib.suppress(BudgetError):
+        return live(root, FEW_NODES)
+    from structgen.automaton.regex_automaton import table_has_member
+
+    with contextlib.suppress(BudgetError):
+        root._live = table_has_member(root)
+    return live(root)
 
 
 def _lacks(node: Regex) -> bool:

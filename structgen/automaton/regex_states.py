@@ -183,6 +183,10 @@ class TableAutomaton(RegexAutomaton):
         self._find(state, count)
         self._note()
 
+    def ahead(self, begin: int, end: int) -> Any:
+        """What texts read from states `begin` to `end` - 1 on: `kernels.ahead.Ahead`."""
+        return anything(end - begin)
+
     def widen(self) -> None:
         """Make room for twice as many numbers in what each state is."""
         self.states = np.pad(self.states, ((0, 0), (0, self.states.shape[1])))
@@ -245,6 +249,20 @@ class TableAutomaton(RegexAutomaton):
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
         """Write down what states read again and again and how often, if that is known already."""
         return False
+
+
+def anything(count: int) -> Any:
+    """`kernels.ahead.Ahead` of so many states of which nothing is known."""
+    k = kernels("ahead")
+    none = np.zeros(count, np.uint64)
+    return k.Ahead(~none, none, np.zeros(count, np.int64), np.full(count, k.ENDLESS))
+
+
+def unread(count: int) -> Any:
+    """The same where nothing has been looked at: nothing may be read, and everything must."""
+    k = kernels("ahead")
+    none = np.zeros(count, np.uint64)
+    return k.Ahead(none, ~none, np.full(count, k.ENDLESS), np.full(count, k.ENDLESS))
 
 
 class SteppedAutomaton(RegexAutomaton):
