@@ -247,8 +247,9 @@ def explore_side(nodes, formula, side, states, search, dives, start, end):  # ty
     """Find the moves of state `start` and of others behind it, until those of `end` are known.
 
     formula: see `follows`. states: uint64[S, 1], the number in `side` of each state of `search`.
-    dives: see `decide`. There must be room for 2 * C states more; others are found as far as it lasts. Returns as
-    `walk`; what needs nodes whose moves are not known is left for later, but for `start`.
+    dives: see `decide`. There must be room for 2 * C states more; others are found as far as it
+    lasts. Returns as `walk`; what needs nodes whose moves are not known is left for later, but for
+    `start`.
     """
     for s in range(side.sizes[1], side.sizes[0]):
         side.table[slot_of(side.states, side.table, side.states[s])] = s
