@@ -59,7 +59,7 @@ def from_positions(sets, s, reads, behind):  # type: ignore[no-untyped-def]
                 may |= read | behind.may[p]
                 must &= behind.must[p] | (read if read & (read - one) == nothing else nothing)
                 least = min(least, behind.least[p] + 1)
-                most = max(most, min(behind.most[p] + 1, ENDLESS))
+                most = max(most, min(behind.most[p] + 1, numba.int64(ENDLESS)))
             bits >>= one
             p += 1
     if sets[s, 0] & one:
@@ -79,7 +79,7 @@ def from_nodes(row, ends, block, here, behind):  # type: ignore[no-untyped-def]
             may |= here.may[node] | behind.may[b]
             must &= here.must[node] | behind.must[b]
             least = min(least, here.least[node] + behind.least[b])
-            most = max(most, min(here.most[node] + behind.most[b], ENDLESS))
+            most = max(most, min(here.most[node] + behind.most[b], numba.int64(ENDLESS)))
     return may, nothing if ends else must, numba.int64(0) if ends else least, most
 
 
