@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable
 from functools import lru_cache
 
-from structgen.automaton.charset import ALL, union_all
+from structgen.automaton.charset import ALL, CharSet, union_all
 from structgen.automaton.regex import (
     ANY,
     EMPTY,
@@ -19,7 +19,7 @@ from structgen.automaton.regex import (
     shortest,
 )
 from structgen.automaton.regex_automaton import table_of
-from structgen.automaton.regex_letters import letters
+from structgen.automaton.regex_letters import letters, sequence
 from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.errors import BudgetError
@@ -95,7 +95,7 @@ def endless(language: Regex) -> bool:
     """
     parts = language.parts if isinstance(language, And) else (language,)
     parts = tuple(_without_few(part) for part in parts)
-    if all(map(_is_search, parts)) or _leaves_some_letter(parts):
+    if _leaves_some_letter(parts):
         return True
     todo = [intersect(*parts)]
     seen: set[Regex] = set()
@@ -114,18 +114,29 @@ def endless(language: Regex) -> bool:
     return True
 
 
-def _is_search(part: Regex) -> bool:
-    """Whether a language is that of all texts that have something in them."""
-    return isinstance(part, Concat) and part.plain and part.head is ANY and part.opened
-
-
 def _leaves_some_letter(parts: tuple[Regex, ...]) -> bool:
-    """Whether each part is all that some language is not, and these have no text with a letter.
+    """Whether some letter may be put behind each word, again and again.
 
-    Whatever has been read, that letter and any text behind it are in all parts.
+    It may if each part is a language that any text may follow, or all that such a language, or
+    another, is not, and these need the letter nowhere: then they do not get what they lack by it.
     """
     bodies = [part.body for part in parts if isinstance(part, Not)]
-    return len(bodies) == len(parts) and union_all([*map(letters, bodies)]) is not ALL
+    others = [part for part in parts if not isinstance(part, Not)]
+    return all(map(_is_opened, others)) and union_all([*map(_read, bodies)]) is not ALL
+
+
+def _is_opened(part: Regex) -> bool:
+    """Whether any text may follow each word of a language."""
+    return part is ANY or (isinstance(part, Concat) and part.plain and part.opened)
+
+
+def _read(body: Regex) -> CharSet:
+    """The letters of a language, but for those of any text before or behind all of it."""
+    if isinstance(body, Alt):
+        return union_all([*map(_read, body.parts)])
+    if not (isinstance(body, Concat) and body.opened):
+        return letters(body)
+    return union_all([letters(part) for part in sequence(body) if part is not ANY])
 
 
 def _goes_on(language: Regex) -> bool | None:

@@ -6,11 +6,12 @@ at once, and spares a search that would come to the same end.
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 
 from structgen.automaton.charset import ALL, CharSet, union_all
 from structgen.automaton.regex_base import Regex
-from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Leaf, Literal, Repeat
+from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Leaf, Literal, Repeat, Words
 
 
 @lru_cache(maxsize=4096)
@@ -20,10 +21,12 @@ def letters(node: Regex) -> CharSet:
         return node.chars
     if isinstance(node, Literal):
         return CharSet.chars(node.text)
+    if isinstance(node, Words):
+        return CharSet.chars("".join({*itertools.chain.from_iterable(node.members())}))
     if isinstance(node, Repeat):
         return letters(node.body)
     if isinstance(node, Concat):
-        return union_all([letters(part) for part in _sequence(node)])
+        return union_all([letters(part) for part in sequence(node)])
     if isinstance(node, Alt):
         return union_all([letters(part) for part in node.parts])
     reads = getattr(node.state, "reads", None) if isinstance(node, Leaf) else None
@@ -40,7 +43,7 @@ def needed(node: Regex) -> frozenset[CharSet]:
     if isinstance(node, Repeat):
         return needed(node.body) if node.low else frozenset()
     if isinstance(node, Concat):
-        return frozenset().union(*map(needed, _sequence(node)))
+        return frozenset().union(*map(needed, sequence(node)))
     if isinstance(node, Alt):
         return frozenset.intersection(*map(needed, node.parts))
     return frozenset()
@@ -57,7 +60,7 @@ def lacks(node: Regex) -> bool:
     return any(not found & chars for sets in wanted for chars in sets)
 
 
-def _sequence(node: Regex) -> list[Regex]:
+def sequence(node: Regex) -> list[Regex]:
     """The parts of a sequence."""
     found: list[Regex] = []
     while isinstance(node, Concat):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 from collections import deque
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from structgen.errors import BudgetError
@@ -92,18 +93,27 @@ def _lacks(node: Regex) -> bool:
 
 
 def _meet_at_once(root: Regex) -> bool:
-    """Whether a shortest text of one part of an intersection is in all others, as most often."""
-    from structgen.automaton.regex_nodes import Alt, And, matches
+    """Whether a shortest text of one part of an intersection is in all others, as most often.
+
+    Or those of all parts that ask for something in a text, one behind the other.
+    """
+    from structgen.automaton.regex_nodes import Alt, And, Concat, matches
 
     if isinstance(root, Alt):
         return any(map(_meet_at_once, root.parts))
     if not isinstance(root, And):
         return False
-    for part in root.parts:
-        word = shortest(part) if part.plain and part.shortest <= FEW_LETTERS else None
-        if word is not None and all(other is part or matches(other, word) for other in root.parts):
-            return True
-    return False
+    words = {part: _short_word(part) for part in root.parts}
+    tried = [word for word in words.values() if word is not None]
+    searched = [words[p] or "" for p in words if isinstance(p, Concat) and p.plain and p.opened]
+    tried += ["".join(searched)] * (len(searched) > 1)
+    return any(all(matches(part, word) for part in root.parts) for word in tried)
+
+
+@lru_cache(maxsize=4096)
+def _short_word(part: Regex) -> str | None:
+    """A shortest text of an expression where that is found without a search, and is no long one."""
+    return shortest(part) if part.plain and part.shortest <= FEW_LETTERS else None
 
 
 def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:
