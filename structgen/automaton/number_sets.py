@@ -47,6 +47,9 @@ def number_intersection(*languages: Regex) -> Regex:
             others.append(part)
         else:
             facts = joint
+    if facts is not None and len(others) == 1 and (union := _united(others[0])):
+        whole = language_for(facts)
+        return alt(*(number_intersection(whole, part) for part in union))
     found = intersect(*others) if facts is None else intersect(language_for(facts), *others)
     if not isinstance(found, And) or found in languages:
         return found
@@ -54,6 +57,15 @@ def number_intersection(*languages: Regex) -> Regex:
         return EMPTY if intersect(_plain(found), PLAIN_NUMBER).is_empty() else found
     except BudgetError:
         return found  # whoever needs to know will look again, and say where
+
+
+def _united(language: Regex) -> list[Regex]:
+    """The parts of a union, if each of them was made for some constraints."""
+    found: list[Regex] = []
+    for part in alternatives(language) if isinstance(language, Alt) else ():
+        others = isinstance(part, Alt) and facts_of(part) is None
+        found += part.parts if isinstance(part, Alt) and others else (part,)
+    return [] if None in map(facts_of, found) else found
 
 
 def number_complement(language: Regex) -> Regex:

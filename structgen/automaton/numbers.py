@@ -291,7 +291,19 @@ def joined(one: Facts, other: Facts) -> Facts | None:
     low = _tightest(one.ends[:2], other.ends[:2], 1)
     high = _tightest(one.ends[2:], other.ends[2:], -1)
     moduli = [Fraction(f.modulus, 10**f.scale) for f in (one, other) if f.modulus]
-    return Facts((*low, *high), *_common_multiple(moduli), narrow)
+    both = Facts((*low, *high), *_common_multiple(moduli), narrow)
+    for facts in (one, other):  # a single value that fits is told by itself
+        if facts.ends == both.ends and facts.spelling == narrow and _is_single(both):
+            return facts
+    return both
+
+
+def _is_single(facts: Facts) -> bool:
+    """Whether constraints leave a single value."""
+    low, low_open, high, high_open = facts.ends
+    if low is None or low != high or low_open or high_open:
+        return False
+    return not facts.modulus or not low % Fraction(facts.modulus, 10**facts.scale)
 
 
 @lru_cache(maxsize=4096)

@@ -30,6 +30,7 @@ from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 
 NEAR = 2  # digits: what leads on from parts so near is found together
+MANY = 16  # parts of one state, of which more is found out only where it is asked for
 MAX_NODES = 20_000  # known to all: beyond, others are known to those who come then
 MAX_LETTERS = 64  # characters that automata read that are met with other expressions
 
@@ -69,9 +70,11 @@ class Leaves:
     def learn(self, waiting: Iterable[int]) -> None:
         """Find what leads on from some parts, and from those a few digits behind them.
 
-        Tokens have several digits, but a sign or a point mostly alone.
+        Tokens have several digits, but a sign or a point mostly alone. Of many parts that is left
+        for later.
         """
-        for _ in range(NEAR + 1):
+        waiting = list(waiting)
+        for _ in range(NEAR + 1 if len(waiting) <= MANY else 1):
             rows = [self._learn(node) for node in waiting if not self.nodes.known[node]]
             waiting = {row[digit] for row in rows for digit in self._digits if row[digit] >= 0}
 
