@@ -118,21 +118,26 @@ class Settling:
         firm: those that leaving a key out does not settle.
         """
         left = [clause for clause in firm if not self._may_differ(clause, at)]
-        claimed: set[str] = set()
+        claimed: dict[str, Expr] = {}
         still = [clause for clause in left if not self._claims(clause, at, claimed)]
         outs = (self._outs[clause] for clause in clauses) if claimed else ()
-        return left if any(keys and keys <= claimed for keys in outs) else still
+        return left if any(keys and keys <= claimed.keys() for keys in outs) else still
 
-    def _claims(self, clause: Clause, at: Progress, claimed: set[str]) -> bool:
-        """Whether an optional member still to come may settle a clause, one not claimed yet."""
+    def _claims(self, clause: Clause, at: Progress, claimed: dict[str, Expr]) -> bool:
+        """Whether an optional member still to come may settle a clause.
+
+        claimed: what the values of such members must fit for other clauses, which one value may
+        settle together.
+        """
         plan = self._plan
         for literal in clause:
             key = literal.keys
-            if not isinstance(literal, Member) or not isinstance(key, str) or key in claimed:
+            if not isinstance(literal, Member) or not isinstance(key, str):
                 continue
             read = plan.position(key) < at.position if plan.declared else key in at.seen
-            if not read and self._may_claim(key, literal.child):
-                claimed.add(key)
+            child = conjoin(claimed.get(key, TRUE), literal.child)
+            if not read and self._may_claim(key, child):
+                claimed[key] = child
                 return True
         return False
 
