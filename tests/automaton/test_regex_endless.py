@@ -65,6 +65,37 @@ def test_what_is_in_languages_or_in_none_is_endless_where_it_leads_on(
             assert endless(language) != runs_out(language)
 
 
+@pytest.mark.parametrize("signs", [*product([True, False], repeat=3)])
+def test_searches_beside_each_other_are_plainly_endless(
+    signs: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What texts must have in them, and must not, leaves some letter to go on with."""
+    monkeypatch.setattr(regex_endless, "MANY", 0)  # then nothing is looked at
+    monkeypatch.setattr(regex_endless, "FEW", -1)
+    endless.cache_clear()
+    parts = [parse(p) for p in ("dir_(work|share)", "drv_[a-z]+", "^net_[a-z]+[0-9]+")]
+    language = intersect(*(p if s else complement(p) for p, s in zip(parts, signs, strict=True)))
+    assert endless(language)
+    assert not endless(intersect(language, parse("x$")))  # which is not seen at once
+    endless.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a.*b", "^a", "(?:xa|b)$", "^(?:a.*)?b", "[^a]|b", "a(?:b.*)+", "[^a]|aa", "[^a]|a"]
+)
+@pytest.mark.parametrize("other", ["^a$", "ba", "^[ab]*$", "^b.*a"])
+def test_what_is_called_endless_leads_on(pattern: str, other: str) -> None:
+    """In what one language is not, beside another or what that is not."""
+    for language in (
+        complement(parse(pattern)),
+        intersect(parse(other), complement(parse(pattern))),
+        complement(parse(pattern, anchored=True)),
+        intersect(complement(parse(other)), complement(parse(pattern))),
+    ):
+        if not language.is_empty() and endless(language):
+            assert not runs_out(language)
+
+
 FEW = [
     "^a$", "^$", "^(a|b|)$", "^[ab]$", "^a{0,2}b?$", "^(a|ab)(b|bb)$", "^(?:a?){3}$", "^[ab]{2}1?$",
     "^(a[b1]|1)$", "^(?:[ab]|)b{1,2}$",

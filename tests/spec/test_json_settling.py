@@ -7,6 +7,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import structgen as sg
@@ -124,6 +125,28 @@ def test_what_is_plain_is_so(order: str, monkeypatch: pytest.MonkeyPatch) -> Non
         walk(schema, rng, {"property_order": order, "whitespace": "compact"})
     kinds = "goes on", "settles", "possible", "node", "named"
     assert min(watch.seen[kind] for kind in kinds) > 20
+
+
+def test_one_value_settles_several_clauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An optional constant tells an object from all others: that some fit takes no search."""
+    searched: list[Progress] = []
+    finishes = MembersPlan._finishes
+
+    def finishing(of: MembersPlan, at: Progress) -> bool:
+        searched.append(at)
+        return finishes(of, at)
+
+    monkeypatch.setattr(MembersPlan, "_finishes", finishing)
+    kinds = [{"properties": {"kind": {"const": x}, "with": {"type": "object"}}} for x in "wxyz"]
+    schema = {"properties": {"a": {"type": "object", "oneOf": kinds}}, "required": ["a"]}
+    c = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    c.fill_mask(c.advance_bytes(c.start, b'{"a":'), np.zeros(BYTES.words, np.int32))
+    assert all(at.position for at in searched)
+    decide = json_decider(schema)
+    for inner in ('{"kind":"w"}', '{"kind":"v"}', "{}", '{"with":1,"kind":"x"}', '{"with":{}}'):
+        text = f'{{"a":{inner}}}'.encode()
+        state = c.advance_bytes(c.start, text)
+        assert (state != sg.DEAD and c.is_accepting(state)) == decide(text), text
 
 
 def test_what_some_member_must_fit_never_equals_what_all_must() -> None:
