@@ -41,6 +41,7 @@ from structgen.automaton.regex_states import (
     anything,
     unread,
 )
+from structgen.automaton.regex_union import UnionAutomaton
 from structgen.jit import kernels
 from structgen.once import found_once
 
@@ -308,7 +309,11 @@ def _begun(regex: Regex) -> RegexAutomaton:
     for way in ways:
         with contextlib.suppress(TooLargeError):
             return way(regex)
-    return ForeignAutomaton(regex.state) if isinstance(regex, Leaf) else DerivedAutomaton(regex)
+    if isinstance(regex, Leaf):
+        return ForeignAutomaton(regex.state)
+    with contextlib.suppress(TooLargeError):
+        return UnionAutomaton(regex, automaton_of)
+    return DerivedAutomaton(regex)
 
 
 def _repeated(regex: Regex) -> RegexAutomaton:

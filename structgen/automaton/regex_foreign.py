@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.charset import CharSet, Ranges
+from structgen.automaton import byte_groups
+from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_base import INFINITE
 from structgen.automaton.regex_build import leaf, repeat
 from structgen.automaton.regex_logic import intersect
@@ -89,12 +90,12 @@ class ForeignAutomaton(SteppedAutomaton):
             spans = _replaced(spans, run)
         return spans
 
-    def _again(self, state: int, spans: Numbers) -> tuple[Ranges, int]:
+    def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
         again = getattr(self._nodes[state], "again", None)
         if again is None:
             return super()._again(state, spans)
         chars, often = again
-        return chars.ranges if often else (), often if often <= MOST else 255
+        return byte_groups.whole(chars.ranges if often else ()), often if often <= MOST else 255
 
 
 def _is_live(state: LeafState) -> bool:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton import byte_groups
-from structgen.automaton.charset import Ranges
 from structgen.automaton.regex_positions import PositionClasses, TooLargeError
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
@@ -76,10 +75,14 @@ class RegexAutomaton(ABC):
     def after(self, state: int, letter: str) -> int:
         """The state behind a character that may be read in `state`."""
         self.explore(state)
-        (place,) = np.flatnonzero(self.order[: self.known] == state)
+        place = self.place(state)
         spans = self.spans[self.first[place] : self.first[place + 1]]
         inside = (spans[:, 0] <= ord(letter)) & (spans[:, 1] >= ord(letter))
         return int(spans[inside, 2][0])
+
+    def place(self, state: int) -> int:
+        """The place in `order` of a state whose moves are known."""
+        return int((self.order[: self.known] == state).argmax())
 
     def unbounded(self, _state: int) -> Unbounded | None:
         """The state without a bound above; None if it has none, or one below that counts."""
@@ -287,9 +290,13 @@ class SteppedAutomaton(RegexAutomaton):
         if state in self._places:
             return
         spans = self._spans(state)
-        ranges, often = self._again(state, spans)
+        loops, often = self._again(state, spans)
         self._places[state] = self.known
-        self._know([state], [byte_groups.whole(ranges)], [often], [len(spans)], spans)
+        self._know([state], [loops], [often], [len(spans)], spans)
+
+    def place(self, state: int) -> int:
+        """See `RegexAutomaton.place`."""
+        return self._places[state]
 
     def _spans(self, state: int) -> Numbers:
         """Ranges of code points that lead on from a state, with the numbers of those behind."""
@@ -312,6 +319,7 @@ class SteppedAutomaton(RegexAutomaton):
             self._make(new, *zip(*flags, strict=True))
         return spans
 
-    def _again(self, state: int, spans: Numbers) -> tuple[Ranges, int]:
-        """Ranges of characters that a state reads again and again, and how often, as `often`."""
-        return tuple((low, high) for low, high, to in spans if to == state), 255
+    def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
+        """Groups of bytes that a state reads again and again, and how often: `loops`, `often`."""
+        ranges = tuple((low, high) for low, high, to in spans if to == state)
+        return byte_groups.whole(ranges), 255

@@ -1,0 +1,76 @@
+"""In: expressions, of which some have no tables. Out: the states of their union, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from structgen.automaton.regex_base import Regex
+from structgen.automaton.regex_logic import alt
+from structgen.automaton.regex_nodes import Alt
+from structgen.automaton.regex_positions import TooLargeError
+from structgen.automaton.regex_states import RegexAutomaton, SteppedAutomaton
+
+States = tuple[int, ...]  # of each automaton; -1 where none of its texts fits any more
+Span = tuple[int, int, int]
+
+
+class UnionAutomaton(SteppedAutomaton):
+    """States as those of the alternatives' automata, which share them with other specs."""
+
+    def __init__(
+        self, regex: Regex, automaton_of: Callable[[Regex], RegexAutomaton | None]
+    ) -> None:
+        """Raises TooLargeError where there is nothing to unite."""
+        if not isinstance(regex, Alt) or regex.plain:
+            raise TooLargeError
+        plain = alt(*(part for part in regex.parts if part.plain))
+        parts = map(automaton_of, (plain, *(part for part in regex.parts if not part.plain)))
+        self._parts = [part for part in parts if part is not None]
+        super().__init__((0,) * len(self._parts), ends=regex.nullable)
+
+    def _steps(self, node: States) -> list[tuple[int, int, States]]:
+        dead = (-1,) * len(node)
+        each = [(at, self._spans_of(at, state)) for at, state in enumerate(node) if state >= 0]
+        if len(each) == 1:
+            ((at, spans),) = each
+            head, tail = dead[:at], dead[at + 1 :]
+            return [(low, high, (*head, target, *tail)) for low, high, target in spans]
+        return [*_together(each, dead)]
+
+    def _spans_of(self, at: int, state: int) -> list[Span]:
+        part = self._parts[at]
+        with part.lock:
+            part.explore(state)
+            begin, end = part.first[(place := part.place(state)) : place + 2].tolist()
+            spans: list[Span] = part.spans[begin:end].tolist()
+        return spans
+
+    def _flags(self, node: States) -> tuple[bool, bool]:
+        met = [(part, state) for part, state in zip(self._parts, node, strict=True) if state >= 0]
+        return any(part.ends[s] for part, s in met), any(part.endless[s] for part, s in met)
+
+    def _again(self, state: int, spans: list[Span]) -> tuple[int, int]:
+        met = [(at, s) for at, s in enumerate(self._nodes[state]) if s >= 0]
+        if len(met) > 1:
+            return super()._again(state, spans)
+        ((at, alone),) = met
+        part = self._parts[at]
+        with part.lock:
+            place = part.place(alone)
+            return int(part.loops[place]), int(part.often[place])
+
+
+def _together(
+    each: list[tuple[int, list[Span]]], dead: States
+) -> Iterator[tuple[int, int, States]]:
+    """Spans of several automata at once."""
+    cuts = sorted({x for _, spans in each for low, high, _ in spans for x in (low, high + 1)})
+    numbers = {cut: i for i, cut in enumerate(cuts)}
+    found = [[*dead] for _ in cuts]
+    for at, spans in each:
+        for low, high, target in spans:
+            for i in range(numbers[low], numbers[high + 1]):
+                found[i][at] = target
+    for i, states in enumerate(found[:-1]):
+        if max(states) >= 0:
+            yield cuts[i], cuts[i + 1] - 1, tuple(states)
