@@ -3,8 +3,9 @@
 Which states an expression has, and what characters lead from one to the other, does not depend on a
 spec, so specs share it. Kernels find the states by the dozen where the expression has positions
 (module `regex_positions`), is a range of numbers (`regex_numbers`), or is made of parts that have
-tables (modules `regex_blocks`, `regex_leaves` and `regex_formula`); otherwise derivatives find them
-one by one (module `regex`).
+tables (modules `regex_blocks`, `regex_leaves` and `regex_formula`). Others are found one by one: by
+a format itself (`regex_foreign`), by those of each part of a union (`regex_union`), by derivatives
+(`regex`).
 """
 
 from __future__ import annotations

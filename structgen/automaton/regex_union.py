@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from structgen.automaton.regex_base import Regex
 from structgen.automaton.regex_logic import alt
 from structgen.automaton.regex_nodes import Alt
 from structgen.automaton.regex_positions import TooLargeError
-from structgen.automaton.regex_states import RegexAutomaton, SteppedAutomaton
+from structgen.automaton.regex_states import Numbers, RegexAutomaton, SteppedAutomaton
 
 States = tuple[int, ...]  # of each automaton; -1 where none of its texts fits any more
 Span = tuple[int, int, int]
@@ -49,8 +50,9 @@ class UnionAutomaton(SteppedAutomaton):
         met = [(part, state) for part, state in zip(self._parts, node, strict=True) if state >= 0]
         return any(part.ends[s] for part, s in met), any(part.endless[s] for part, s in met)
 
-    def _again(self, state: int, spans: list[Span]) -> tuple[int, int]:
-        met = [(at, s) for at, s in enumerate(self._nodes[state]) if s >= 0]
+    def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
+        node: Any = self._nodes[state]
+        met = [(at, s) for at, s in enumerate(node) if s >= 0]
         if len(met) > 1:
             return super()._again(state, spans)
         ((at, alone),) = met
