@@ -199,6 +199,7 @@ def decide(nodes, formula, side, s, dives):  # type: ignore[no-untyped-def]
     dives: look behind what was met last, otherwise behind what was met first.
     """
     line, before, below, live = side.line, side.before, side.below, side.live
+    count = side.moves.shape[1]
     line[0] = s
     live[s] = ASKED
     below[s] = -1
@@ -209,7 +210,8 @@ def decide(nodes, formula, side, s, dives):  # type: ignore[no-untyped-def]
         top = numba.int64(below[at])
         head += 1
         need = walk(nodes, formula, side, at)
-        for k in range(side.moves.shape[1] - 1 if need == ALL_KNOWN else -1, -1, -1):
+        for i in range(count if need == ALL_KNOWN else 0):
+            k = count - 1 - i if dives else i
             target = side.moves[at, k]
             if target >= 0 and live[target] == LIVE:
                 met = at

@@ -20,6 +20,7 @@ from structgen.automaton.numbers import (
     Facts,
     alternatives,
     facts_of,
+    is_single,
     joined,
     language_for,
     spelled,
@@ -60,12 +61,13 @@ def number_intersection(*languages: Regex) -> Regex:
 
 
 def _united(language: Regex) -> list[Regex]:
-    """The parts of a union, if each of them was made for some constraints."""
+    """The parts of a union, if each of them is a single value."""
     found: list[Regex] = []
     for part in alternatives(language) if isinstance(language, Alt) else ():
         others = isinstance(part, Alt) and facts_of(part) is None
         found += part.parts if isinstance(part, Alt) and others else (part,)
-    return [] if None in map(facts_of, found) else found
+    facts = [*map(facts_of, found)]
+    return found if all(one is not None and is_single(one) for one in facts) else []
 
 
 def number_complement(language: Regex) -> Regex:

@@ -293,12 +293,12 @@ def joined(one: Facts, other: Facts) -> Facts | None:
     moduli = [Fraction(f.modulus, 10**f.scale) for f in (one, other) if f.modulus]
     both = Facts((*low, *high), *_common_multiple(moduli), narrow)
     for facts in (one, other):  # a single value that fits is told by itself
-        if facts.ends == both.ends and facts.spelling == narrow and _is_single(both):
+        if facts.ends == both.ends and facts.spelling == narrow and is_single(both):
             return facts
     return both
 
 
-def _is_single(facts: Facts) -> bool:
+def is_single(facts: Facts) -> bool:
     """Whether constraints leave a single value."""
     low, low_open, high, high_open = facts.ends
     if low is None or low != high or low_open or high_open:

@@ -112,7 +112,8 @@ class CappedAutomaton(TableAutomaton):
     def ahead(self, begin: int, end: int) -> Any:
         """See `TableAutomaton.ahead`: as without the limit, and what that leaves."""
         at, size = self.states[begin:end].T
-        base = self._base.ahead(0, self._base.made)
+        with self._base.lock:
+            base = self._base.ahead(0, self._base.made)
         found = type(base)(*(part[at] for part in base))
         return found._replace(most=np.minimum(found.most, self._most - size))
 
