@@ -46,9 +46,9 @@ class Side(NamedTuple):
     see OPEN. table: int32[H], a hash table over the states, -1 empty; sizes: int64[2], how many
     states there are, and how many of them are in the table. line, before, below: int32[S],
     scratch of a search: the states in the order in which they were met, from where, and which one
-    still waits below each. row: uint64[P], key:
-    uint64[1], stack: int64[D, 2], scratch; D is the length of the formula. joint: int64[J], the
-    automata that every text fits. ahead: what texts read from each node on.
+    still waits below each. row: uint64[P], key: uint64[1], stack: int64[D, 2], scratch; D is the
+    length of the formula. joint: int64[J], the automata that every text fits. ahead: what texts
+    read from each node on.
     """
 
     states: npt.NDArray[np.uint64]

@@ -277,10 +277,10 @@ def prepare(regex: Regex, count: int, text: str) -> None:
             state = automaton.after(state, letter)
 
 
-def table_has_member(regex: Regex) -> bool | None:
-    """Whether an expression has a text; None where no table has its states. Raises BudgetError."""
-    found = automaton_of(regex)
-    if not isinstance(found, TableAutomaton):
+def formula_has_member(regex: Regex) -> bool | None:
+    """Whether a formula has a text, as its automaton has it; None of others. BudgetError."""
+    found = automaton_of(regex) if is_formula(regex) else None
+    if not isinstance(found, FormulaAutomaton):
         return None
     with found.lock:
         found.explore(0)

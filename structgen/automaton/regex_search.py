@@ -76,13 +76,13 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
 
 
 def has_member(root: Regex) -> bool:
-    """As `live`, but where that takes long a table of the states is asked, if there is one."""
+    """As `live`, but where that takes long kernels look at an expression's parts side by side."""
     with contextlib.suppress(BudgetError):
         return live(root, FEW_NODES)
-    from structgen.automaton.regex_automaton import table_has_member
+    from structgen.automaton.regex_automaton import formula_has_member
 
     with contextlib.suppress(BudgetError):
-        root._live = table_has_member(root)
+        root._live = formula_has_member(root)
     return live(root)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from structgen.automaton import regex_search
 from structgen.automaton.regex import ANY_CHAR, Regex, concat, intersect, matches, repeat
 from structgen.automaton.regex_automaton import PositionAutomaton, _begun, table_of
 from structgen.automaton.regex_blocks import BlockAutomaton
@@ -111,6 +112,17 @@ def test_addresses_that_fit_a_pattern(pattern: str) -> None:
         wanted = in_pattern and matches(format_built("email"), text)
         assert accepts(automaton, text) == wanted, text
         assert is_never_stuck(automaton, text)
+
+
+def test_what_follows_a_text_may_be_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a language has a text is found out for all of it, not for how it begins."""
+    monkeypatch.setattr(regex_search, "FEW_NODES", 1)
+    twos, threes, sixes = (parse(f"(.{{{n}}})*", anchored=True) for n in (2, 3, 6))
+    letter = parse("[a-c]", anchored=True)
+    nothing = intersect(twos, threes, complement(sixes))
+    assert concat(letter, concat(intersect(twos, complement(sixes)), letter)).is_empty() is False
+    assert concat(letter, nothing).is_empty()
+    assert nothing.is_empty()
 
 
 @pytest.mark.nojit
