@@ -26,7 +26,7 @@ test-nojit: $(VENV)/.have-dev
 lint: $(VENV)/.have-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy --strict --show-traceback
+	@$(BIN)/mypy --strict
 
 bench: $(VENV)/.have-bench
 	@$(BIN)/python -m jsonschemabench $(or $(ARGS),--help)
