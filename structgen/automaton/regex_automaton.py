@@ -41,6 +41,7 @@ from structgen.automaton.regex_states import (
     Unbounded,
     anything,
     unread,
+    within,
 )
 from structgen.automaton.regex_union import UnionAutomaton
 from structgen.jit import kernels
@@ -171,12 +172,9 @@ class CountedAutomaton(TableAutomaton):
     def ahead(self, begin: int, end: int) -> Any:
         """See `TableAutomaton.ahead`: as without the bounds, and what these leave."""
         at, size = self.states[begin:end].T
-        found = type(base := self._base.ahead(0, self._base.made))(*(part[at] for part in base))
+        base = self._base.ahead(0, self._base.made)
         low, most = self._bounds.tolist()
-        least = np.maximum(found.least, low - size)
-        return found._replace(
-            least=least, most=found.most if most < 0 else np.minimum(found.most, most - size)
-        )
+        return within(base, at, low - size, most - size if most >= 0 else base.most[at])
 
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
         """As without the bounds, as long as some text can end between them from anywhere."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.regex_positions import TooLargeError
-from structgen.automaton.regex_states import Array, Numbers, TableAutomaton
+from structgen.automaton.regex_states import Array, Numbers, TableAutomaton, within
 from structgen.automaton.tables import with_room
 from structgen.errors import BudgetError
 from structgen.jit import kernels
@@ -114,8 +114,7 @@ class CappedAutomaton(TableAutomaton):
         at, size = self.states[begin:end].T
         with self._base.lock:
             base = self._base.ahead(0, self._base.made)
-        found = type(base)(*(part[at] for part in base))
-        return found._replace(most=np.minimum(found.most, self._most - size))
+        return within(base, at, 0, self._most - size)
 
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
         """As without the limit, as long as a text can end within it from wherever that leads."""

@@ -79,9 +79,7 @@ class ForeignAutomaton(SteppedAutomaton):
         base = self._numbers.get(getattr(node, "base", None))
         if base is None:
             return super()._spans(state)
-        self.explore(base)
-        place = self._places[base]
-        spans = self.spans[self.first[place] : self.first[place + 1]]
+        spans: Spans = self.spans_from(base)
         own = [*node.own()]
         steps = _ranges((chars, after) for chars, after in own if after is not None)
         numbered = self._numbered(state, steps)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -97,17 +98,28 @@ def _meet_at_once(root: Regex) -> bool:
 
     Or those of all parts that ask for something in a text, one behind the other.
     """
-    from structgen.automaton.regex_nodes import Alt, And, Concat, matches
+    from structgen.automaton.regex_nodes import Alt, And, matches
 
     if isinstance(root, Alt):
         return any(map(_meet_at_once, root.parts))
     if not isinstance(root, And):
         return False
-    words = {part: _short_word(part) for part in root.parts}
-    tried = [word for word in words.values() if word is not None]
-    searched = [words[p] or "" for p in words if isinstance(p, Concat) and p.plain and p.opened]
-    tried += ["".join(searched)] * (len(searched) > 1)
-    return any(all(matches(part, word) for part in root.parts) for word in tried)
+    return any(all(matches(part, word) for part in root.parts) for word in _tried(root.parts))
+
+
+def _tried(parts: Iterable[Regex]) -> Iterator[str]:
+    """Texts that may be in all of some languages."""
+    from structgen.automaton.regex_nodes import Concat
+
+    searched: list[str] = []
+    for part in parts:
+        word = _short_word(part)
+        if word is not None:
+            yield word
+            if isinstance(part, Concat) and part.opened:
+                searched.append(word)
+    if len(searched) > 1:
+        yield "".join(searched)
 
 
 @lru_cache(maxsize=4096)

@@ -74,11 +74,16 @@ class RegexAutomaton(ABC):
 
     def after(self, state: int, letter: str) -> int:
         """The state behind a character that may be read in `state`."""
-        self.explore(state)
-        place = self.place(state)
-        spans = self.spans[self.first[place] : self.first[place + 1]]
+        spans = self.spans_from(state)
         inside = (spans[:, 0] <= ord(letter)) & (spans[:, 1] >= ord(letter))
         return int(spans[inside, 2][0])
+
+    def spans_from(self, state: int) -> Array:
+        """The spans of a state, which is explored first if need be."""
+        self.explore(state)
+        place = self.place(state)
+        found: Array = self.spans[self.first[place] : self.first[place + 1]]
+        return found
 
     def place(self, state: int) -> int:
         """The place in `order` of a state whose moves are known."""
@@ -259,6 +264,12 @@ def anything(count: int) -> Any:
     k = kernels("ahead")
     none = np.zeros(count, np.uint64)
     return k.Ahead(~none, none, np.zeros(count, np.int64), np.full(count, k.ENDLESS))
+
+
+def within(found: Any, states: Numbers, least: Numbers | int, most: Numbers | int) -> Any:
+    """`Ahead` of some states of an automaton where so many characters follow each."""
+    found = type(found)(*(part[states] for part in found))
+    return found._replace(least=np.maximum(found.least, least), most=np.minimum(found.most, most))
 
 
 def unread(count: int) -> Any:

@@ -41,9 +41,7 @@ class UnionAutomaton(SteppedAutomaton):
     def _spans_of(self, at: int, state: int) -> list[Span]:
         part = self._parts[at]
         with part.lock:
-            part.explore(state)
-            begin, end = part.first[(place := part.place(state)) : place + 2].tolist()
-            spans: list[Span] = part.spans[begin:end].tolist()
+            spans: list[Span] = part.spans_from(state).tolist()
         return spans
 
     def _flags(self, node: States) -> tuple[bool, bool]:
