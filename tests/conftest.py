@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from structgen.kernels.flags import interpreted
+
 if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd"))):
     # Triton reads this when it is first imported; without a GPU its kernels then run on the CPU.
     os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -27,7 +29,7 @@ settings.register_profile(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=40,
+    max_examples=12 if interpreted() else 40,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(

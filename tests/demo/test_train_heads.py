@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +42,17 @@ def lesson(model: Any) -> Any:
 @pytest.mark.parametrize("kind", ["medusa", "eagle"])
 def test_a_few_steps_lower_the_loss(kind: str, model: Any, tmp_path: Path) -> None:
     """On held-out answers; the file can be loaded, and the same run gives the same file."""
-    run = Run(kind, tmp_path / "first", steps=6, tokens=512)
+    run = Run(kind, tmp_path / "first", steps=2, tokens=512, rate=2.5e-2)
     rows = train(run, report=lambda _: None)
-    assert len(rows) == 6
+    assert len(rows) == 2
     assert rows[-1][4] < rows[0][4] - 0.02
     with (run.out / f"{kind}_loss.csv").open() as file:
         written = list(csv.DictReader(file))
-    assert [int(row["step"]) for row in written] == [1, 2, 3, 4, 5, 6]
+    assert [int(row["step"]) for row in written] == [1, 2]
     assert float(written[-1]["held_out_loss"]) == pytest.approx(rows[-1][4], abs=1e-3)
     heads = load_heads(run.out / f"{kind}.safetensors", model)
     assert heads.name == kind
-    again = Run(kind, tmp_path / "again", steps=6, tokens=512)
+    again = replace(run, out=tmp_path / "again")
     train(again, report=lambda _: None)
     files = [(r.out / f"{kind}.safetensors").read_bytes() for r in (run, again)]
     assert files[0] == files[1]

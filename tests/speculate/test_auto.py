@@ -215,7 +215,7 @@ def test_weights_that_ship_go_with_the_demo_model(double: Generator) -> None:
     """They draft what it writes; for another model they are refused."""
     demo = Generator(str(model_path()), dtype="float64")
     for name in FOR_DEMO:
-        result = demo.generate("name: Ada", {"type": "string"}, seed=1, speculate=name)
+        result = demo.generate("name: Ada", {"maxLength": 9}, seed=1, speculate=name)
         assert result.stats is not None
         assert result.stats.drafted > 0
     with pytest.raises(ModelError):
