@@ -192,17 +192,12 @@ class DerivedAutomaton(SteppedAutomaton):
     def __init__(self, regex: Regex) -> None:
         super().__init__(regex, ends=regex.nullable)
 
-    def _steps(self, node: Regex) -> list[tuple[int, int, Regex]]:
-        steps = [(*pair, target) for chars, target in node.moves() for pair in chars.ranges]
-        steps.sort(key=_low)
-        return steps
+    def _spans(self, state: int) -> Numbers:
+        node: Any = self._nodes[state]
+        return self._moved(state, node.moves())
 
     def _flags(self, node: Regex) -> tuple[bool, bool]:
         return node.nullable, node is ANY
-
-
-def _low(step: tuple[int, int, Regex]) -> int:
-    return step[0]
 
 
 class Kept:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -68,9 +67,6 @@ class ForeignAutomaton(SteppedAutomaton):
         """`start`: a `LeafState`."""
         super().__init__(start, ends=start.nullable)
 
-    def _steps(self, node: LeafState) -> list[tuple[int, int, LeafState]]:
-        return _ranges((chars, after) for chars, after in node.moves() if _is_live(after))
-
     def _flags(self, node: LeafState) -> tuple[bool, bool]:
         return node.nullable, False
 
@@ -78,12 +74,12 @@ class ForeignAutomaton(SteppedAutomaton):
         node: Any = self._nodes[state]
         base = self._numbers.get(getattr(node, "base", None))
         if base is None:
-            return super()._spans(state)
+            return self._moved(state, [move for move in node.moves() if _is_live(move[1])])
         spans: Spans = self.spans_from(base)
         own = [*node.own()]
-        steps = _ranges((chars, after) for chars, after in own if after is not None)
-        numbered = self._numbered(state, steps)
-        barred = [(*pair, -1) for chars, after in own if after is None for pair in chars.ranges]
+        steps = [(*pair, after) for chars, after in own for pair in chars.ranges]
+        numbered = self._numbered(state, (step for step in steps if step[2] is not None))
+        barred = [(low, high, -1) for low, high, after in steps if after is None]
         for run in _runs(sorted(numbered + barred)):
             spans = _replaced(spans, run)
         return spans
@@ -99,13 +95,6 @@ class ForeignAutomaton(SteppedAutomaton):
 def _is_live(state: LeafState) -> bool:
     """Whether a state accepts something."""
     return getattr(state, "live", False) or live(leaf(state))
-
-
-def _ranges(moves: Iterable[tuple[CharSet, Any]]) -> list[tuple[int, int, Any]]:
-    """Moves by ranges of code points, ascending."""
-    steps = [(*pair, after) for chars, after in moves for pair in chars.ranges]
-    steps.sort(key=lambda step: step[0])
-    return steps
 
 
 def _runs(spans: list[Span]) -> list[list[Span]]:

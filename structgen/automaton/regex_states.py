@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton import byte_groups
+from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_positions import PositionClasses, TooLargeError
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
@@ -18,6 +20,7 @@ from structgen.jit import kernels
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 512
 ROOM = 64  # states for which there is room at first
+FEW_RANGES = 500  # of code points, which are sorted faster as they are
 LOOK_AGAIN = 1.25  # times as many states known: then all are looked at again
 
 Array = npt.NDArray[Any]
@@ -114,8 +117,8 @@ class RegexAutomaton(ABC):
             self.often = with_room(self.often, known)
             self.first = with_room(self.first, len(self.order) + 1)
         if spans:
-            spans += int(self.first[self.known])
-            self.spans = with_room(self.spans, spans, None)
+            used = int(self.first[self.known])
+            self.spans = with_room(self.spans, used + spans, None, used)
 
     def explored(self) -> Any:
         """All of that for kernels: `kernels.patterns.Explored`."""
@@ -289,8 +292,8 @@ class SteppedAutomaton(RegexAutomaton):
         self._places: dict[int, int] = {}  # of those explored, in `order`
 
     @abstractmethod
-    def _steps(self, node: Any) -> list[tuple[int, int, Any]]:
-        """Ranges of code points, ascending, with the states behind them."""
+    def _spans(self, state: int) -> Numbers:
+        """Ranges of code points, ascending, with the numbers of the states behind them."""
 
     @abstractmethod
     def _flags(self, node: Any) -> tuple[bool, bool]:
@@ -309,9 +312,17 @@ class SteppedAutomaton(RegexAutomaton):
         """See `RegexAutomaton.place`."""
         return self._places[state]
 
-    def _spans(self, state: int) -> Numbers:
-        """Ranges of code points that lead on from a state, with the numbers of those behind."""
-        return self._numbered(state, self._steps(self._nodes[state]))
+    def _moved(self, state: int, moves: Sequence[tuple[CharSet, Any]]) -> Numbers:
+        """Moves from a state to others as `_spans`."""
+        to = self._numbered(state, [(chars.first, 0, after) for chars, after in moves])
+        counts = [len(chars.ranges) for chars, _ in moves]
+        if sum(counts) < FEW_RANGES:
+            each = zip(moves, to, strict=True)
+            return sorted((*pair, at) for (chars, _), (*_, at) in each for pair in chars.ranges)
+        spans = np.empty((sum(counts), 3), np.int32)
+        np.concatenate([_ranges_of(chars) for chars, _ in moves], out=spans[:, :2])
+        spans[:, 2] = np.repeat([number for *_, number in to], counts)
+        return spans[spans[:, 0].argsort()]
 
     def _numbered(
         self, state: int, steps: Iterable[tuple[int, int, Any]]
@@ -332,5 +343,12 @@ class SteppedAutomaton(RegexAutomaton):
 
     def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
         """Groups of bytes that a state reads again and again, and how often: `loops`, `often`."""
+        if isinstance(spans, np.ndarray):
+            spans = spans[spans[:, 2] == state].tolist()
         ranges = tuple((low, high) for low, high, to in spans if to == state)
         return byte_groups.whole(ranges), 255
+
+
+@lru_cache(maxsize=4096)
+def _ranges_of(chars: CharSet) -> Array:
+    return np.array(chars.ranges, np.int32).reshape(-1, 2)

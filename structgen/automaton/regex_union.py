@@ -29,7 +29,12 @@ class UnionAutomaton(SteppedAutomaton):
         self._parts = [part for part in parts if part is not None]
         super().__init__((0,) * len(self._parts), ends=regex.nullable)
 
+    def _spans(self, state: int) -> Numbers:
+        node: Any = self._nodes[state]
+        return self._numbered(state, self._steps(node))
+
     def _steps(self, node: States) -> list[tuple[int, int, States]]:
+        """Ranges of code points, ascending, with the states behind them."""
         dead = (-1,) * len(node)
         each = [(at, self._spans_of(at, state)) for at, state in enumerate(node) if state >= 0]
         if len(each) == 1:

@@ -116,14 +116,12 @@ class _Octets:
 
     left: int
     nullable: ClassVar[bool] = True
+    reads: ClassVar[tuple[CharSet, ...]] = tuple(CharSet.of([(a, b)]) for _, a, b in _SIZES)
 
     def moves(self) -> list[tuple[CharSet, _Octets]]:
         """A character of each size that there is room for."""
-        return [
-            (CharSet.of([(first, last)]), _Octets(self.left - size))
-            for size, first, last in _SIZES
-            if size <= self.left
-        ]
+        sizes = zip(self.reads, _SIZES, strict=True)
+        return [(chars, _Octets(self.left - n)) for chars, (n, *_) in sizes if n <= self.left]
 
 
 def _email(*, international: bool = False) -> Regex:

@@ -10,7 +10,8 @@ state per letter. A name with a right-to-left label has only labels that RFC 589
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 from structgen.automaton.charset import CharSet
@@ -86,7 +87,7 @@ class Label:
     @property
     def nullable(self) -> bool:
         """May the label end here?"""
-        return bool(self.seen.place) and not any(self._missing())
+        return bool(self.seen.place) and not any(_missing(self.seen, self.name.directed))
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """The letters that may follow, and the next label."""
@@ -96,39 +97,13 @@ class Label:
             if after is not None:
                 found.append((chars, after))
         if not self.seen.upper:
-            for chars, letter in classes():
-                other = self._other(letter)
-                if other is not None:
-                    found.append((chars, other))
+            found += self._others()
         left = self.left - self.size.length - 1
         if self.nullable and left > 0:
             seen = self.seen
             known = seen.heading == "R" or (seen.heading == "L" and seen.ends)
             found.append((_DOTS, self.name.following(left, seen.heading if known else "N")))
         return found
-
-    def _missing(self) -> tuple[int, tuple[int, ...]]:
-        """What finishes the label: a number of ASCII characters, and windows of other letters."""
-        seen = self.seen
-        plain = int(seen.need == "l")
-        others = {"greek": (_GREEK,), "joiner": (_ARABIC,)}.get(seen.need, ())
-        if seen.kana == 1:
-            others = (*others, CJK)
-        if seen.heading == "R" and not seen.ends and not others:
-            others, plain = ((_ARABIC,), plain) if seen.numbers == "AN" else ((), 1)
-        elif seen.last == "-" or (self.name.directed == "L" and not seen.ends):
-            plain = 1
-        return plain, others
-
-    def _live(self) -> Label | None:
-        """This state, if the label can be finished."""
-        plain, others = self._missing()
-        size = self.size
-        for _ in range(plain):
-            size = size.with_ascii()
-        for window in others:
-            size = size.with_other(window)
-        return self if size.fits(self.left) else None
 
     def _ascii(self, char: str) -> Any:
         """The state after an ASCII character, None if it must not follow."""
@@ -137,8 +112,7 @@ class Label:
             return None
         if char == "-":
             return self._hyphen()
-        direction = "EN" if char.isdigit() else "L"
-        turned = self._turned(direction)
+        turned = _turned(seen, self.name.directed, "EN" if char.isdigit() else "L")
         if turned is None:
             return None
         begun = seen.begun + char.lower() if alone else "-"
@@ -152,7 +126,7 @@ class Label:
             order=0,
             upper=seen.upper or char.isupper(),
         )
-        return replace(self, size=self.size.with_ascii(), seen=after)._live()
+        return _live(self.left, self.name, self.size.with_ascii(), after)
 
     def _hyphen(self) -> Any:
         seen = self.seen
@@ -173,66 +147,117 @@ class Label:
             order=0,
             ends=False,
         )
-        return replace(self, size=self.size.with_ascii(), seen=after)._live()
+        return _live(self.left, self.name, self.size.with_ascii(), after)
 
-    def _turned(self, direction: str) -> Seen | None:
-        """RFC 5893 section 2: `heading`, `numbers` and `ends` after a letter of a direction."""
-        seen, directed = self.seen, self.name.directed
-        heading, numbers = seen.heading, seen.numbers
-        if not heading:
-            heading = direction if direction in {"L", "R"} else "N"
-            if (heading, directed) == ("R", "N") or direction == "AN":
-                return None
-        elif heading == "R":
-            if direction in {"L", "-"} or {direction, numbers} == {"EN", "AN"}:
-                return None
-        elif direction in {"R", "AN"}:
-            return None
-        elif direction == "-":
-            heading = "N"
-        if (heading, directed) == ("N", "L"):
-            return None
-        if direction in {"EN", "AN"} and heading == "R":
-            numbers = direction
-        good = {"R", "EN", "AN"} if heading == "R" else {"L", "EN"}
-        ends = seen.ends if direction == "NSM" else direction in good
-        return seen._replace(heading=heading, numbers=numbers, ends=ends)
+    def _others(self) -> list[tuple[CharSet, Any]]:
+        """The letters beyond ASCII that may follow, with the states behind them."""
+        sizes: dict[tuple[int, str], Size | None] = {}  # None does not fit
+        found: list[tuple[CharSet, Any]] = []
+        for chars, place, seen, whole in _others_after(self.seen, self.name.directed):
+            if place not in sizes:
+                larger = self.size.with_other(*place)
+                sizes[place] = larger if larger.fits(self.left) else None
+            size = sizes[place]
+            if size is not None:
+                found.append((chars, (Label if whole else _live)(self.left, self.name, size, seen)))
+        return [move for move in found if move[1] is not None]
 
-    def _other(self, letter: Letter) -> Label | None:
-        """The state after a letter beyond ASCII, None if it must not follow."""
-        seen = self.seen
-        if seen.need == "l" or (letter.combines and not seen.place):
+
+def _live(left: int, name: Name, size: Size, seen: Seen) -> Label | None:
+    """The state in a label, if that can be finished."""
+    plain, others = _missing(seen, name.directed)
+    wanted = size
+    for _ in range(plain):
+        wanted = wanted.with_ascii()
+    for window in others:
+        wanted = wanted.with_other(window)
+    return Label(left, name, size, seen) if wanted.fits(left) else None
+
+
+def _missing(seen: Seen, directed: str | None) -> tuple[int, tuple[int, ...]]:
+    """What finishes a label: a number of ASCII characters, and windows of other letters."""
+    plain = int(seen.need == "l")
+    others = {"greek": (_GREEK,), "joiner": (_ARABIC,)}.get(seen.need, ())
+    if seen.kana == 1:
+        others = (*others, CJK)
+    if seen.heading == "R" and not seen.ends and not others:
+        others, plain = ((_ARABIC,), plain) if seen.numbers == "AN" else ((), 1)
+    elif seen.last == "-" or (directed == "L" and not seen.ends):
+        plain = 1
+    return plain, others
+
+
+def _turned(seen: Seen, directed: str | None, direction: str) -> Seen | None:
+    """RFC 5893 section 2: `heading`, `numbers` and `ends` after a letter of a direction."""
+    heading, numbers = seen.heading, seen.numbers
+    if not heading:
+        heading = direction if direction in {"L", "R"} else "N"
+        if (heading, directed) == ("R", "N") or direction == "AN":
             return None
-        if (letter.mark and seen.barred) or 0 < letter.order < seen.order:
+    elif heading == "R":
+        if direction in {"L", "-"} or {direction, numbers} == {"EN", "AN"}:
             return None
-        if letter.digits and seen.digits not in {0, letter.digits}:
-            return None
-        size = self.size.with_other(letter.window, letter.itself)
-        if not size.fits(self.left):
-            return None
-        turned = self._turned(letter.direction)
-        if turned is None:
-            return None
-        need = _needed(seen, letter)
-        if need is None:
-            return None
-        kana = 2 if letter.script == "kana" and letter.context != "\u30fb" else seen.kana
-        if letter.context == "\u30fb" and not kana:
-            kana = 1
-        if kana == 1 and turned.heading == "R":
-            return None
-        after = turned._replace(
-            place=min(seen.place + 1, 4),
-            begun="a",
-            last="virama" if letter.order == 9 else "hebrew" if letter.script == "hebrew" else "",
-            need=need,
-            joins=letter.joins == "D" or (letter.joins == "T" and seen.joins),
-            kana=kana,
-            digits=letter.digits or seen.digits,
-            barred=seen.barred if letter.order else letter.composes,
-            order=letter.order,
-        )
-        return replace(self, size=size, seen=after)._live()
+    elif direction in {"R", "AN"}:
+        return None
+    elif direction == "-":
+        heading = "N"
+    if (heading, directed) == ("N", "L"):
+        return None
+    if direction in {"EN", "AN"} and heading == "R":
+        numbers = direction
+    good = {"R", "EN", "AN"} if heading == "R" else {"L", "EN"}
+    ends = seen.ends if direction == "NSM" else direction in good
+    return seen._replace(heading=heading, numbers=numbers, ends=ends)
+
+
+@lru_cache(maxsize=1 << 11)
+def _others_after(
+    seen: Seen, directed: str | None
+) -> tuple[tuple[CharSet, tuple[int, str], Seen, bool], ...]:
+    """The letters beyond ASCII that the rules let follow, those together that leave the same seen.
+
+    With these: window and letter as `Size.with_other` takes them, and whether nothing is missing.
+    """
+    found: dict[tuple[tuple[int, str], Seen], list[tuple[int, int]]] = {}
+    for chars, letter in classes():
+        after = _after(seen, directed, letter)
+        if after is not None:
+            place = letter.window, letter.itself
+            found.setdefault((place, after), []).extend(chars.ranges)
+    return tuple(
+        (CharSet.of(ranges), *key, not any(_missing(key[1], directed)))
+        for key, ranges in found.items()
+    )
+
+
+def _after(seen: Seen, directed: str | None, letter: Letter) -> Seen | None:
+    """What was seen after a letter beyond ASCII, None if it must not follow."""
+    if seen.need == "l" or (letter.combines and not seen.place):
+        return None
+    if (letter.mark and seen.barred) or 0 < letter.order < seen.order:
+        return None
+    if letter.digits and seen.digits not in {0, letter.digits}:
+        return None
+    turned = _turned(seen, directed, letter.direction)
+    need = _needed(seen, letter)
+    if turned is None or need is None:
+        return None
+    kana = 2 if letter.script == "kana" and letter.context != "\u30fb" else seen.kana
+    if letter.context == "\u30fb" and not kana:
+        kana = 1
+    if kana == 1 and turned.heading == "R":
+        return None
+    return turned._replace(
+        place=min(seen.place + 1, 4),
+        begun="a",
+        last="virama" if letter.order == 9 else "hebrew" if letter.script == "hebrew" else "",
+        need=need,
+        joins=letter.joins == "D" or (letter.joins == "T" and seen.joins),
+        kana=kana,
+        digits=letter.digits or seen.digits,
+        barred=seen.barred if letter.order else letter.composes,
+        order=letter.order,
+    )
 
 
 def _needed(seen: Seen, letter: Letter) -> str | None:
