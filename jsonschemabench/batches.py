@@ -4,8 +4,9 @@
 
 A copy of a row is the floor of `fill_mask`; `fill_masks` copies a batch without the GIL, on as many
 threads as the process may use when that pays. Each state has a row of its own, so that caches help
-no more than in a server. Every figure is the best of many runs: what else the machine does makes
-them longer, never shorter.
+no more than in a server. Figures are the best of many runs, as what else the machine does makes
+them longer, never shorter; those of calls that are apart, as in a server, are medians: what they
+show is how long it takes until other threads are there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +29,7 @@ from jsonschemabench.errors import BenchError
 RUNS = 200
 SECONDS = 1.0  # for each figure, at least
 SINGLE = 1000  # calls in one run of what takes less than a microsecond
+PAUSE = 2e-3  # seconds between calls that are apart
 
 
 def add_parser(commands: Any) -> None:
@@ -55,12 +58,13 @@ def run(args: argparse.Namespace) -> int:
     for name, took in one_by_one(constraint, states).items():
         print(f"| {name} | {took:.2f} |")
     cores = usable_cores()
-    print(f"\n| states | one thread | {cores} threads | ratio | two threads that call | ratio |")
-    print("|---|---|---|---|---|---|")
+    print(f"\n| states | one thread | {cores} threads | ratio | two threads that call | ratio |", end="")
+    print(f" {PAUSE * 1e3:.0f} ms apart: one thread | {cores} threads | ratio |\n|" + 9 * "---|")
     for size in sizes:
-        one, all_cores, two = batch(constraint, states[:size])
+        one, all_cores, two, lone, apart = batch(constraint, states[:size])
         cells = f"{size} | {one:.1f} | {all_cores:.1f} | {one / all_cores:.2f}"
-        print(f"| {cells} | {two:.1f} | {one / two:.2f} |")
+        cells += f" | {two:.1f} | {one / two:.2f}"
+        print(f"| {cells} | {lone:.1f} | {apart:.1f} | {lone / apart:.2f} |")
     return 0
 
 
@@ -101,12 +105,19 @@ def one_by_one(constraint: sg.Constraint, states: list[int]) -> dict[str, float]
     return {name: best(repeated(call)) / SINGLE for name, call in calls.items()}
 
 
-def batch(constraint: sg.Constraint, states: list[int]) -> tuple[float, float, float]:
-    """Microseconds of a batch: on one thread, on all cores, and halves by two threads at once."""
+def batch(constraint: sg.Constraint, states: list[int]) -> tuple[float, ...]:
+    """Microseconds of a batch: on one thread, on all cores, and halves by two threads at once.
+
+    Then the first two again, for calls that are apart.
+    """
     rows = np.zeros((len(states), constraint.vocabulary.words), np.int32)
+
+    def whole() -> None:
+        constraint.fill_masks(states, rows)
+
     with one_core():
-        one = best(lambda: constraint.fill_masks(states, rows))
-    all_cores = best(lambda: constraint.fill_masks(states, rows))
+        one, one_apart = best(whole), typical(whole)
+    all_cores, all_apart = best(whole), typical(whole)
     middle = max(1, len(states) // 2)
     other = Helper(lambda: constraint.fill_masks(states[middle:], rows[middle:]))
 
@@ -117,7 +128,7 @@ def batch(constraint: sg.Constraint, states: list[int]) -> tuple[float, float, f
 
     two = best(halves)
     other.stop()
-    return one, all_cores, two
+    return one, all_cores, two, one_apart, all_apart
 
 
 class Helper:
@@ -158,6 +169,17 @@ def best(call: Callable[[], object]) -> float:
         least = min(least, time.perf_counter() - before)
         done += 1
     return 1e6 * least
+
+
+def typical(call: Callable[[], object]) -> float:
+    """Microseconds of the median of many calls that are apart."""
+    took = []
+    for _ in range(RUNS):
+        time.sleep(PAUSE)
+        before = time.perf_counter()
+        call()
+        took.append(time.perf_counter() - before)
+    return 1e6 * statistics.median(took)
 
 
 def usable_cores() -> int:

@@ -3,7 +3,8 @@
 Threads of Python would have to be woken and wait for the GIL, which takes as long as to copy a
 hundred rows. These sleep in a read from a pipe, not at once when they have worked, and take pieces
 of the work by a counter, so that nobody waits for one that comes late: the others have done its
-part. They begin while it is still looked up which rows come last.
+part. They begin while it is still looked up which rows come last. Who is awake without work gives
+way to others: it may be on the core of the thread that it waits for.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ FROM, PLACES, TO, WORDS, WIDTH, COUNT, PIECE, SHARES, LETTERS = range(9)
 # taken; 1 while there is work; how many are at it; 1 when there will be work soon; 1 when they are
 # to end; how many linger; of how many rows the places are known.
 NEXT, OPEN, ACTIVE, SOON, STOP, LINGERING, READY, SIZE = 16, 24, 32, 40, 48, 56, 64, 72
-LINGERS = 5000  # looks at whether there will be work before who has worked sleeps: some 30 us
+LINGERS = 30_000  # looks at whether there will be work before who has worked sleeps: some 180 us
 WAITS = 2000  # looks at whether there is work before who was woken for it sleeps
+POLITE = 64  # such looks before others that want the core have their turn
 SPINS = 20_000  # looks at whether others have ended before who waits for them sleeps
 NAP = 20  # microseconds of that sleep
 
@@ -38,6 +40,7 @@ INTERPRETED = interpreted()  #: whether nothing here can be called
 # of the C library
 _read: Any = types.ExternalFunction("read", types.intp(types.int32, types.uintp, types.uintp))
 _write: Any = types.ExternalFunction("write", types.intp(types.int32, types.uintp, types.uintp))
+_yield: Any = types.ExternalFunction("sched_yield", types.int32())
 _usleep: Any = types.ExternalFunction("usleep", types.int32(types.uint32))
 
 
@@ -103,18 +106,22 @@ def _native(signature: Any, kind: Any = lean) -> Any:
 @_native(types.void(I64, types.int32))
 def help_out(shared, pipe):  # type: ignore[no-untyped-def]
     """Take part in all work, from one byte in the pipe to the next, until told to stop."""
-    lingers = LINGERS
+    lingers, waits = LINGERS, 0
     while added(shared, STOP, 0) == 0:
         added(shared, LINGERING, 1)
         while lingers < LINGERS and added(shared, SOON, 0) == 0:
             lingers += 1
+            if lingers % POLITE == 0:
+                _yield()
         added(shared, LINGERING, -1)  # before it is looked whether there will be work: see `rouse`
-        if added(shared, SOON, 0) == 0:
+        if added(shared, SOON, 0) == 0 or waits == WAITS:  # who is to begin may need this core
             _read(pipe, shared[LETTERS:].ctypes.data, numba.uintp(1))
         added(shared, ACTIVE, 1)  # before it is looked whether there is work: see `end_work`
         waits = 0
         while added(shared, OPEN, 0) == 0 and added(shared, SOON, 0) != 0 and waits < WAITS:
             waits += 1
+            if waits % POLITE == 0:
+                _yield()
         if added(shared, OPEN, 0) != 0:
             take_part(shared)
             lingers = 0

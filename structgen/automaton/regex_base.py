@@ -150,7 +150,8 @@ class Regex:
 
     def is_empty(self) -> bool:
         """True iff the language has no member; exact. Raises `BudgetError` if too costly."""
-        return not regex_search.has_member(self)
+        known = self.verdict()
+        return not (regex_search.has_member(self) if known is None else known)
 
     def verdict(self) -> bool | None:
         """Is the language non-empty, as far as can be told without a search?"""

@@ -24,7 +24,7 @@ TABLE = np.random.default_rng(0).integers(0, 1 << 31, (500, WORDS), np.int32)
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Help is asked for with few rows, and pieces are one to three of them."""
-    monkeypatch.setattr(crew, "helpers_for", lambda words, _callers: words // WORDS % 4)
+    monkeypatch.setattr(crew, "helpers_for", lambda words, *_, **__: words // WORDS % 4)
     monkeypatch.setattr(crew, "PIECE", 3 * 4 * WORDS)
 
 
@@ -59,7 +59,7 @@ def test_rows_are_copied_whoever_helps(seed: int) -> None:
 @pytest.mark.parametrize("words", [1, WORDS - 1, WORDS])
 def test_narrow_rows_get_the_first_words(words: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they do from who copies alone."""
-    monkeypatch.setattr(crew, "helpers_for", lambda _words, _callers: 2)
+    monkeypatch.setattr(crew, "helpers_for", lambda *_, **__: 2)
     copier, rows = Copier(), np.zeros((101, words), np.int32)
     places = np.arange(101, dtype=np.int32)[::-1].copy()
     copier.copy(TABLE, finding(places), rows)
@@ -153,9 +153,40 @@ def test_those_that_call_at_once_share_the_cores(monkeypatch: pytest.MonkeyPatch
     monkeypatch.undo()
     monkeypatch.setattr(crew, "usable_cores", lambda: 4)
     many = 100 * crew.FROM
-    assert [crew.helpers_for(many, callers) for callers in range(1, 7)] == [3, 2, 1, 0, 0, 0]
-    assert crew.helpers_for(crew.FROM - 1, 1) == 0
-    assert crew.helpers_for(2 * crew.EACH, 1) == 1
+    for awake in (False, True):
+        found = [crew.helpers_for(many, callers, awake=awake) for callers in range(1, 7)]
+        assert found == [3, 2, 1, 0, 0, 0]
+    assert crew.helpers_for(crew.FROM - 1, 1, awake=True) == 0
+    assert crew.helpers_for(2 * crew.EACH, 1, awake=True) == 1
+    assert crew.helpers_for(2 * crew.EACH, 1, awake=False) == 0
+
+
+def test_calls_in_a_row_find_who_helps_awake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of them may be too small to wake somebody."""
+    asked: list[bool] = []
+
+    def nobody(*_: int, awake: bool) -> int:
+        asked.append(awake)
+        return 0
+
+    monkeypatch.setattr(crew, "helpers_for", nobody)
+    monkeypatch.setattr(crew, "AWAKE", 1000.0)
+    copier, (find, rows, _) = Copier(), batch(3)
+    for _ in range(3):
+        copier.copy(TABLE, find, rows)
+    assert asked == [False, True, True]
+
+
+def test_who_was_woken_in_vain_sleeps_again() -> None:
+    """It takes no time of the cores while the work that was told of does not begin."""
+    team, k = Crew(2), kernels("crew")
+    k.rouse(team._shared, team._pipe[1], 2)
+    time.sleep(0.1)
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.1
+    team._shared[k.SOON] = 0
+    team.stop()
 
 
 def test_threads_end_when_told() -> None:

@@ -107,7 +107,7 @@ def test_a_batch_may_be_copied_by_several_threads(
 ) -> None:
     """However it is cut, and where rows have to be made first or lie apart."""
     if not kernels("crew").INTERPRETED:
-        monkeypatch.setattr(crew, "helpers_for", lambda words, _callers: 2 if words > 8 else 0)
+        monkeypatch.setattr(crew, "helpers_for", lambda words, *_, **__: 2 if words > 8 else 0)
     monkeypatch.setattr(crew, "PIECE", 48)
     made = np.random.default_rng(0).integers(0, 1 << 31, (200, 4), np.int32)
 
@@ -129,7 +129,7 @@ def test_a_batch_may_be_copied_by_several_threads(
 def test_a_batch_is_right_while_the_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread may need a larger table while rows are looked up in the one before."""
     if not kernels("crew").INTERPRETED:
-        monkeypatch.setattr(crew, "helpers_for", lambda _words, _callers: 1)
+        monkeypatch.setattr(crew, "helpers_for", lambda *_, **__: 1)
     monkeypatch.setattr(rows, "AT_FIRST", 64 * 16)
     made = np.random.default_rng(1).integers(0, 1 << 31, (4000, 4), np.int32)
 
