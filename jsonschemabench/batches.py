@@ -57,14 +57,14 @@ def run(args: argparse.Namespace) -> int:
     print("| one state | µs |\n|---|---|")
     for name, took in one_by_one(constraint, states).items():
         print(f"| {name} | {took:.2f} |")
-    cores = usable_cores()
-    print(f"\n| states | one thread | {cores} threads | ratio | two threads that call | ratio |", end="")
-    print(f" {PAUSE * 1e3:.0f} ms apart: one thread | {cores} threads | ratio |\n|" + 9 * "---|")
+    pair = f"one thread | {usable_cores()} threads | ratio"
+    apart = f"{PAUSE * 1e3:.0f} ms apart: {pair}"
+    print(f"\n| states | {pair} | two threads that call | ratio | {apart} |\n|" + 9 * "---|")
     for size in sizes:
-        one, all_cores, two, lone, apart = batch(constraint, states[:size])
-        cells = f"{size} | {one:.1f} | {all_cores:.1f} | {one / all_cores:.2f}"
-        cells += f" | {two:.1f} | {one / two:.2f}"
-        print(f"| {cells} | {lone:.1f} | {apart:.1f} | {lone / apart:.2f} |")
+        one, every, two, one_apart, every_apart = batch(constraint, states[:size])
+        print(f"| {size} | {one:.1f} | {every:.1f} | {one / every:.2f}", end="")
+        print(f" | {two:.1f} | {one / two:.2f}", end="")
+        print(f" | {one_apart:.1f} | {every_apart:.1f} | {one_apart / every_apart:.2f} |")
     return 0
 
 

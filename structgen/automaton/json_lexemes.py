@@ -96,7 +96,10 @@ class Key(NamedTuple):
 
 
 def _mask(flags: Sequence[bool]) -> int:
-    return sum(1 << i for i, flag in enumerate(flags) if flag)
+    mask = 0
+    for i, flag in enumerate(flags):
+        mask |= bool(flag) << i
+    return mask
 
 
 class Wanted(NamedTuple):

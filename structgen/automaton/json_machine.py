@@ -169,9 +169,11 @@ class JsonMachine(Machine[JsonFrame]):
     def _open(self, frame: JsonFrame, kind: str) -> Push:
         plans = self._costs.objects if kind == "object" else self._costs.arrays
         threads = tuple(
-            Thread(owner, plan, plan.start)
-            for owner, node in enumerate(frame.vector)
-            for plan in plans(node)
+            [
+                Thread(owner, plan, plan.start)
+                for owner, node in enumerate(frame.vector)
+                for plan in plans(node)
+            ]
         )
         opened = None
         if not frame.watched:
@@ -345,9 +347,11 @@ class JsonMachine(Machine[JsonFrame]):
         if plain and vector in self._starts:
             lexeme, frame.is_scalar = self._starts[vector]
             return lexeme
-        brackets = "[" * any(node.arrays and self._costs.arrays(node) for node in vector)
-        brackets += "{" * any(node.objects and self._costs.objects(node) for node in vector)
-        brackets += "]" * closing
+        arrays, objects = False, False
+        for node in vector:
+            arrays = arrays or bool(node.arrays and self._costs.arrays(node))
+            objects = objects or bool(node.objects and self._costs.objects(node))
+        brackets = "[" * arrays + "{" * objects + "]" * closing
         scalars = tuple([wanted(node) for node in vector])
         frame.is_scalar = not brackets
         kind = "item" if frame.watched else "value"
