@@ -167,5 +167,7 @@ def end_work(shared, more):  # type: ignore[no-untyped-def]
     spins = 0
     while added(shared, ACTIVE, 0) != 0:
         spins += 1
+        if spins % POLITE == 0:
+            _yield()
         if spins > SPINS:
             _usleep(numba.uint32(NAP))

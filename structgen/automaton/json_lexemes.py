@@ -98,7 +98,7 @@ class Key(NamedTuple):
 def _mask(flags: Sequence[bool]) -> int:
     mask = 0
     for i, flag in enumerate(flags):
-        mask |= bool(flag) << i
+        mask |= flag << i
     return mask
 
 

@@ -158,9 +158,12 @@ class Label:
                 larger = self.size.with_other(*place)
                 sizes[place] = larger if larger.fits(self.left) else None
             size = sizes[place]
-            if size is not None:
-                found.append((chars, (Label if whole else _live)(self.left, self.name, size, seen)))
-        return [move for move in found if move[1] is not None]
+            if size is None:
+                continue
+            after = (Label if whole else _live)(self.left, self.name, size, seen)
+            if after is not None:
+                found.append((chars, after))
+        return found
 
 
 def _live(left: int, name: Name, size: Size, seen: Seen) -> Label | None:
