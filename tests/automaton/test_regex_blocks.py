@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.automaton.numbers import number_language
-from structgen.automaton.regex import Regex, alt, complement, concat, intersect, repeat
+from structgen.automaton.regex import (
+    Regex,
+    alt,
+    complement,
+    concat,
+    intersect,
+    matches,
+    repeat,
+)
 from structgen.automaton.regex_automaton import DerivedAutomaton, _begun
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_leaves import LeavesAutomaton
@@ -176,7 +185,7 @@ def test_many_states_of_a_block_at_once() -> None:
     assert sorted(automaton.order[: automaton.known].tolist()) == list(range(automaton.made))
 
 
-@pytest.mark.parametrize("name", ["date-time", "email"])
+@pytest.mark.parametrize("name", ["date-time", "email", "idn-email"])
 def test_formats_have_tables(name: str) -> None:
     """Formats that join several kinds of parts read their texts, and are never stuck."""
     automaton = _begun(format_built(name))
@@ -184,11 +193,26 @@ def test_formats_have_tables(name: str) -> None:
     texts = ["2016-12-31T23:59:60Z", "2016-12-31t18:29:60.5-05:30", "2017-01-01T05:29:60+05:30",
              "2016-12-31T23:59:60+05:30", "2016-12-31T23:58:60Z", "2015-02-29T00:00:00Z",
              "a@b.example", '"a@b"@[127.0.0.1]', "a" * 64 + "@b", "a" * 65 + "@b", "a@" + "b" * 64,
-             "@b", "a@b@c", "2016-12-31T23:59"]  # fmt: skip
-    fitting = {"date-time": {0, 1, 2}, "email": {6, 7, 8}}[name]
+             "@b", "a@b@c", "2016-12-31T23:59", "\u00e9" * 32 + "@\u00f1.es",
+             "\u00e9" * 33 + "@\u00f1.es"]  # fmt: skip
+    fitting = {"date-time": {0, 1, 2}, "email": {6, 7, 8}, "idn-email": {6, 7, 8, 14}}[name]
     for place, text in enumerate(texts):
         assert accepts(automaton, text) == (place in fitting), text
         assert is_never_stuck(automaton, text[:-1])
+
+
+def test_octets_of_international_addresses_are_counted() -> None:
+    """As by derivatives, for texts of letters of all sizes near the bound of the local part."""
+    regex = format_built("idn-email")
+    automaton, draw, fitting = _begun(regex), random.Random(3), 0
+    for _ in range(60):
+        local, size = "", draw.randrange(58, 68)
+        while len(local.encode()) < size:
+            local += draw.choice("ab\u00e9\u4e00\U0001f600")
+        text = local + "@" + "".join(draw.choice("aaa\u00f1\u4e00-.") for _ in range(4))
+        assert accepts(automaton, text) == matches(regex, text), text
+        fitting += matches(regex, text)
+    assert 10 < fitting < 50
 
 
 def test_what_any_text_may_follow_is_told_apart_no_more() -> None:
