@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from structgen.kernels.flags import interpreted
-
 if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd"))):
     # Triton reads this when it is first imported; without a GPU its kernels then run on the CPU.
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one of several processes: a thread each is enough
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Not sooner: numpy reads what was set.
+from structgen.kernels.flags import interpreted
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

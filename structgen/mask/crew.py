@@ -20,8 +20,8 @@ from structgen.jit import kernels
 from structgen.jit_ledger import usable_cores
 
 FROM = 3 << 17  # words from which others are asked to help: sooner, one is done before they come
-WAKING = 3 << 18  # where they sleep, and twice that for one alone: to wake them takes long
-AWAKE = 1.5e-4  # seconds after a call in which they look whether there is more to do
+WAKING = 3 << 18  # for one call by itself, and twice that for one alone: to wake them takes long
+IN_A_ROW = 1.5e-4  # seconds between calls, less than who has helped looks whether there are more
 EACH = 3 << 16  # words for each that helps
 THREADS = 8  # with who asks; of 16 cores, more gain nothing for a batch of 256 rows of 16 kB
 PIECE = 1 << 16  # bytes that one takes at least
@@ -105,7 +105,7 @@ class Copier:
         self._crew: Crew | None = None
         self._most = THREADS  # that help
         self._callers: list[None] = []  # as many as there are threads that copy
-        self._until = 0.0  # when who helps falls asleep
+        self._until = 0.0  # a call before that is not by itself
         self._lock = threading.Lock()
 
     def copy(self, table: Row, find: Find, rows: Row) -> None:
@@ -118,8 +118,8 @@ class Copier:
         callers = self._callers
         callers.append(None)
         try:
-            awake = perf_counter() < self._until
-            helpers = min(helpers_for(rows.size, len(callers), awake=awake), self._most)
+            in_a_row = perf_counter() < self._until
+            helpers = min(helpers_for(rows.size, len(callers), in_a_row=in_a_row), self._most)
             crew = self._of(helpers) if helpers else None
             if crew is None or not crew.copy(table, find, rows, helpers):
                 places = np.empty(len(rows), np.int32)
@@ -127,7 +127,7 @@ class Copier:
                 kernels("rows").copy_rows(table, places, rows)
         finally:
             callers.pop()
-            self._until = perf_counter() + AWAKE
+            self._until = perf_counter() + IN_A_ROW
 
     def _of(self, helpers: int) -> Crew | None:
         """A crew of at least so many, None where there can be none."""
@@ -157,10 +157,13 @@ class Copier:
         self._crew, self._lock, self._callers = None, threading.Lock(), []
 
 
-def helpers_for(words: int, callers: int, *, awake: bool) -> int:
-    """How many are to help who copies so many words, as one of so many that copy at once."""
+def helpers_for(words: int, callers: int, *, in_a_row: bool) -> int:
+    """How many are to help who copies so many words, as one of so many that copy at once.
+
+    in_a_row: whether the last call was just before, so that they stay awake for the next.
+    """
     idle = usable_cores() - callers if words >= FROM else 0
-    if idle <= 0 or not (awake or words >= WAKING + WAKING // idle):
+    if idle <= 0 or not (in_a_row or words >= WAKING + WAKING // idle):
         return 0
     return min(idle, THREADS - 1, words // EACH - 1)
 

@@ -153,24 +153,24 @@ def test_those_that_call_at_once_share_the_cores(monkeypatch: pytest.MonkeyPatch
     monkeypatch.undo()
     monkeypatch.setattr(crew, "usable_cores", lambda: 4)
     many = 100 * crew.FROM
-    for awake in (False, True):
-        found = [crew.helpers_for(many, callers, awake=awake) for callers in range(1, 7)]
+    for in_a_row in (False, True):
+        found = [crew.helpers_for(many, callers, in_a_row=in_a_row) for callers in range(1, 7)]
         assert found == [3, 2, 1, 0, 0, 0]
-    assert crew.helpers_for(crew.FROM - 1, 1, awake=True) == 0
-    assert crew.helpers_for(2 * crew.EACH, 1, awake=True) == 1
-    assert crew.helpers_for(2 * crew.EACH, 1, awake=False) == 0
+    assert crew.helpers_for(crew.FROM - 1, 1, in_a_row=True) == 0
+    assert crew.helpers_for(2 * crew.EACH, 1, in_a_row=True) == 1
+    assert crew.helpers_for(2 * crew.EACH, 1, in_a_row=False) == 0
 
 
-def test_calls_in_a_row_find_who_helps_awake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of them may be too small to wake somebody."""
+def test_calls_in_a_row_are_told_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the first of them find who helps awake, or pay for waking them together."""
     asked: list[bool] = []
 
-    def nobody(*_: int, awake: bool) -> int:
-        asked.append(awake)
+    def nobody(*_: int, in_a_row: bool) -> int:
+        asked.append(in_a_row)
         return 0
 
     monkeypatch.setattr(crew, "helpers_for", nobody)
-    monkeypatch.setattr(crew, "AWAKE", 1000.0)
+    monkeypatch.setattr(crew, "IN_A_ROW", 1000.0)
     copier, (find, rows, _) = Copier(), batch(3)
     for _ in range(3):
         copier.copy(TABLE, find, rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
@@ -95,7 +95,6 @@ def test_masks_say_what_can_be_read_however_they_were_found(
 
 @pytest.mark.parametrize("most", [2, 3, 12])
 @pytest.mark.parametrize("kinds", ["string", ["string", "null"], ["string", "integer"]])
-@settings(max_examples=12)
 @given(st.integers(0, 999), st.sampled_from([{}, {"maxItems": 5}, {"minItems": 2}]))
 def test_masks_of_texts_that_differ_and_have_a_length(
     most: int, kinds: Any, seed: int, more: dict[str, Any]
