@@ -13,6 +13,7 @@ from structgen.kernels.flags import inlined, lean
 from structgen.kernels.patterns import (
     BITS,
     KNOWN,
+    MADE,
     SEARCH,
     U64,
     behind,
@@ -21,6 +22,7 @@ from structgen.kernels.patterns import (
     put_off,
     queue_from,
     queued,
+    stays,
 )
 from structgen.kernels.tables import GRID, I32, U8
 
@@ -42,6 +44,28 @@ class Nodes(NamedTuple):
 
 
 PLACES = types.NamedTuple([GRID, U8, U8, I32], Nodes)
+
+
+@lean(types.void(PLACES, SEARCH, U8, I32, I32, *[types.int64] * 2))
+def take_over(nodes, search, ends, numbers, classes, total, begin):  # type: ignore[no-untyped-def]
+    """Write down of the states of a block what has been found of them.
+
+    search: theirs. ends: uint8[made], whether a text of the block may end in each. numbers:
+    int32[made], the nodes that they are. classes: int32[C], which of the block's classes each of
+    the whole is in, -1 for none; total: whether each character is in some class of the block.
+    begin: the place in `search.order` from which on moves are new.
+    """
+    for s in range(search.sizes[MADE]):
+        nodes.ends[numbers[s]] |= ends[s] != 0
+    for i in range(begin, search.sizes[KNOWN]):
+        s = search.order[i]
+        node = numbers[s]
+        nodes.known[node] = 1
+        if total and ends[s] != 0 and stays(search, s):
+            nodes.ends[node] |= 2
+        for k in range(classes.shape[0]):
+            target = numba.int64(-1) if classes[k] < 0 else numba.int64(search.moves[s, classes[k]])
+            nodes.moves[node, k] = -1 if target < 0 else numbers[target]
 
 
 @inlined

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.flags import inlined, lean
-from structgen.kernels.patterns import EXPLORED, KNOWN, MADE, SEARCH, U64
+from structgen.kernels.patterns import EXPLORED, KNOWN, MADE, SEARCH, U64, stays
 from structgen.kernels.tables import GRID, I32, I64, U8
 
 FAR = 32  # characters: more are seldom in one token
@@ -190,10 +190,7 @@ def note(search, classes, work, out, told):  # type: ignore[no-untyped-def]
         spell(search, classes, out, i)
         s = search.order[i]
         if total and out.ends[s] != 0:
-            stays = True
-            for k in range(search.moves.shape[1]):
-                stays = stays and search.moves[s, k] == s
-            out.endless[s] = stays
+            out.endless[s] = stays(search, s)
     if begin >= 0:
         loop_on(search, classes, work, out, made, known, begin)
 

@@ -173,6 +173,15 @@ def dropped(search, tail):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def stays(search, s):  # type: ignore[no-untyped-def]
+    """Whether all characters of some class lead from state s, whose moves are known, to itself."""
+    same = True
+    for k in range(search.moves.shape[1]):
+        same = same and search.moves[s, k] == s
+    return same
+
+
+@inlined
 def absorb(row, universal):  # type: ignore[no-untyped-def]
     """Leave in the bits of a state the first row of `universal`, if all of some row are there."""
     for u in range(universal.shape[0]):
@@ -298,16 +307,15 @@ def number_states(t, came, endless, numbers, known, made, place, recorded):  # t
     """Number states `known` to `made` - 1 of an expression as lexer states; there is room for them.
 
     came: int32[made, 2], for each state by which other and which code point it was met first.
-    endless: uint8[made], 1 for those that any text may follow, which get no number. numbers:
-    int32[made], the lexer states. place: that of the expression among those entered. Returns the
-    first of the states that got no number, or -1.
+    endless: uint8[made], 1 for those that any text may follow, which get -1 for a number. numbers:
+    int32[made], the lexer states. place: that of the expression among those entered. Returns how
+    many got none.
     """
-    free = -1
+    free = 0
     for s in range(known, made):
         if endless[s] != 0:
             numbers[s] = -1
-            if free < 0:
-                free = s
+            free += 1
             continue
         q = t.sizes[6]
         t.sizes[6] += 1
@@ -327,19 +335,27 @@ def number_states(t, came, endless, numbers, known, made, place, recorded):  # t
     return numba.int64(free)
 
 
-@lean(types.void(TABLES, EXPLORED, I32, LOOPS, I64, *[types.int64] * 2))
-def write_states(t, explored, numbers, loops, told, begin, end):  # type: ignore[no-untyped-def]
+@lean(types.int64(I32, U8, *[types.int64] * 2))
+def first_ending(order, ends, begin, end):  # type: ignore[no-untyped-def]
+    """The first of the states order[begin] to order[end - 1] in which a text may end, or -1."""
+    for i in range(begin, end):
+        if ends[order[i]] != 0:
+            return numba.int64(order[i])
+    return numba.int64(-1)
+
+
+@lean(types.void(TABLES, EXPLORED, I32, LOOPS, *[types.int64] * 6))
+def write_states(t, explored, numbers, loops, free, label, flags, groups, begin, end):  # type: ignore[no-untyped-def]
     """Write down what leads on from the states order[begin] to order[end - 1] of an expression.
 
-    numbers: int32, the lexer states of all its states. loops: what of it is kept for lexer states.
-    told: int64[4], the lexer state of what is described elsewhere, or -1; the label with which
-    texts end; the flags of all states; the groups of bytes that may loop. There is room for it all.
+    numbers: int32, the lexer states of all its states, -1 for those that are described elsewhere:
+    in lexer state `free`. loops: what of it is kept for lexer states. label: with which texts end.
+    flags: of all states. groups: of bytes, that may loop. There is room for it all.
     """
-    free, label, flags, groups = told[0], told[1], told[2], told[3]
     for i in range(begin, end):
         s = explored.order[i]
         q = numbers[s]
-        if q == free:
+        if q < 0:
             continue
         at = t.sizes[9]
         t.within[q, KIND] = SPANS_TEXT
@@ -347,7 +363,8 @@ def write_states(t, explored, numbers, loops, told, begin, end):  # type: ignore
         for k in range(explored.first[i], explored.first[i + 1]):
             t.spans[at, 0] = explored.spans[k, 0]
             t.spans[at, 1] = explored.spans[k, 1]
-            t.spans[at, 2] = numbers[explored.spans[k, 2]]
+            target = numbers[explored.spans[k, 2]]
+            t.spans[at, 2] = target if target >= 0 else free
             at += 1
         t.sizes[9] = at
         t.within[q, LAST] = at
@@ -359,6 +376,6 @@ def write_states(t, explored, numbers, loops, told, begin, end):  # type: ignore
         t.within[q, FLAGS] = flags
     for i in range(end):  # of those before `begin` more may be known
         q = numbers[explored.order[i]]
-        if q != free:
+        if q >= 0:
             loops.groups[q] = explored.loops[i] & groups
             loops.often[q] = explored.often[i]

@@ -60,17 +60,18 @@ class Numbering:
         self._checklist_ids: dict[Checklist, int] = {}
         self._cached_rows: dict[LexState, Row] = {}
         self.entered: list[spelling_regex.Entered] = []  #: expressions whose states are numbered
-        self.loops = kernels("loops").Loops(np.zeros(0, np.int64), np.zeros(0, np.uint8))
         self._saved = saved
         self._lost = saved is not None  # whether numbers are known, but not what they stand for
         self._shared = 0 if saved is None else saved.shared
         if saved is None:
             lexicon = self.machine.lexicon
             self._shared = len(lexicon.states)
-            self.use(fresh_tables(self.machine))
+            tables = self.use(fresh_tables(self.machine))
             self._begin(lexicon)
         else:
-            self.use(saved.tables)
+            tables = self.use(saved.tables)
+        room = len(tables.filled)
+        self.loops = kernels("loops").Loops(np.zeros(room, np.int64), np.zeros(room, np.uint8))
 
     def use(self, tables: Any) -> Any:
         """Put tables in the place of those in use; they are returned."""

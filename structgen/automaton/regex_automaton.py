@@ -25,7 +25,7 @@ from structgen.automaton.regex import ANY, INFINITE, Regex, repeat
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
-from structgen.automaton.regex_foreign import ForeignAutomaton, Within
+from structgen.automaton.regex_foreign import ForeignAutomaton, Within, boundless
 from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart
@@ -74,15 +74,15 @@ class PositionAutomaton(TableAutomaton):
         self._listed = isinstance(regex, Words)  # then nothing is read again and again
         self._few = self._listed and count <= FEW_POSITIONS
 
-    def explore(self, state: int) -> None:
-        """See `RegexAutomaton.explore`: all states of a few words, as each look has its cost."""
-        if self._few and not self.known:
+    def find(self, state: int) -> None:
+        """See `TableAutomaton.find`: all states of a few words, as each look has its cost."""
+        if self._few and not self.found:
             self.explore_near(MAX_STATES)
         else:
-            super().explore(state)
+            super().find(state)
 
     def _find(self, state: int, count: int) -> None:
-        known, now, end = -1, self.known, self.known + count
+        known, now, end = -1, self.found, self.found + count
         while known < now < end:
             known = now
             kernels("patterns").explore(
@@ -98,7 +98,7 @@ class PositionAutomaton(TableAutomaton):
             made, now, _ = self.search.sizes.tolist()
             if now == made:
                 return
-            state = self._next(made)  # walks along words turn to the next word soon
+            state = self._next()  # walks along words turn to the next word soon
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         return (self.states[begin:end, 0] & np.uint64(1)).astype(np.bool_)
@@ -216,18 +216,18 @@ class Kept:
     def of(self, regex: Regex) -> RegexAutomaton:
         """The automaton of an expression."""
         held = self._held.get(regex)
-        if held is not None and held.made <= MAX_STATES:
+        if held is not None and held.size <= MAX_STATES:
             return held
         with self._lock:
             found = self._found.get(regex)
-            if found is not None and found.made <= MAX_STATES:
+            if found is not None and found.size <= MAX_STATES:
                 self._found.move_to_end(regex)
                 return found
         found = _begun(regex)
         with self._lock:
             self._found[regex] = found
             if len(self._found) >= self._look_at:
-                while len(self._found) > 1 and sum(a.made for a in self._found.values()) > MAX_KEPT:
+                while len(self._found) > 1 and sum(a.size for a in self._found.values()) > MAX_KEPT:
                     self._found.popitem(last=False)
                 self._look_at = len(self._found) + LOOK_EVERY
         return found
@@ -255,8 +255,8 @@ def is_held(regex: Regex) -> bool:
     return _kept.holds(regex)
 
 
-def prepare(regex: Regex, count: int, text: str) -> None:
-    """Find what leads on from the start of an expression and about `count` states, and in a text.
+def prepare(regex: Regex, count: int, *texts: str) -> None:
+    """Find what leads on from the start of an expression and about `count` states, and in texts.
 
     It stays, whatever other expressions come.
     """
@@ -265,9 +265,13 @@ def prepare(regex: Regex, count: int, text: str) -> None:
     automaton = _kept.hold(regex)
     with automaton.lock:
         automaton.explore_near(count)
-        state = 0
-        for letter in text:
-            state = automaton.after(state, letter)
+        found = automaton.unbounded(0)
+    for each in (automaton, *([] if found is None else [found.automaton])):
+        with each.lock:
+            for text in texts:
+                state = 0
+                for letter in text:
+                    state = each.after(state, letter)
 
 
 def formula_has_member(regex: Regex) -> bool | None:
@@ -304,7 +308,8 @@ def _begun(regex: Regex) -> RegexAutomaton:
         with contextlib.suppress(TooLargeError):
             return way(regex)
     if isinstance(regex, Leaf):
-        return ForeignAutomaton(regex.state)
+        base = boundless(regex)
+        return ForeignAutomaton(regex.state, None if base is None else automaton_of(base))
     with contextlib.suppress(TooLargeError):
         return UnionAutomaton(regex, automaton_of)
     return DerivedAutomaton(regex)

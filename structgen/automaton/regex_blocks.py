@@ -41,9 +41,8 @@ class Block(Protocol):
     classes: PositionClasses
     search: Any
     ends: npt.NDArray[np.uint8]
-    endless: npt.NDArray[np.uint8]
 
-    def explore(self, state: int) -> None:
+    def find(self, state: int) -> None:
         """Find the moves of a state, and of others where that costs little."""
 
     def ahead(self, begin: int, end: int) -> Any:
@@ -116,17 +115,19 @@ class BlockStates:
         place, state = int(self.nodes.block[node]), int(self._states[node])
         block, classes = self._blocks[place], self._classes[place]
         with block.lock:
-            block.explore(state)
+            block.find(state)
             made, known, _ = block.search.sizes.tolist()
-            new = block.search.order[self._copied[place] : known]
-            rows = block.search.moves[new]
-            ends = block.ends[:made] + 2 * block.endless[:made]
+            numbers = self._number(place, made)
+            kernels("blocks").take_over(
+                self.nodes,
+                block.search,
+                block.ends,
+                numbers,
+                classes,
+                block.classes.total,
+                self._copied[place],
+            )
             self._copied[place] = known
-        rows = np.concatenate([rows, np.full((len(rows), 1), -1, np.int32)], 1)[:, classes]
-        numbers = self._number(place, ends)
-        self.nodes.moves[numbers[new]] = np.where(rows < 0, -1, numbers[rows])
-        self.nodes.ends[numbers[new]] = ends[new]
-        self.nodes.known[numbers[new]] = 1
 
     def ahead(self) -> Any:
         """What texts of its block read from each node on, in the classes of the whole.
@@ -152,21 +153,20 @@ class BlockStates:
         np.bitwise_or.at(found, own[own >= 0], bits[own >= 0])
         return found
 
-    def _number(self, place: int, ends: npt.NDArray[np.uint8]) -> Ints:
-        """The numbers of the states of a block, so many as `ends`, of which some may be new."""
+    def _number(self, place: int, count: int) -> Ints:
+        """The numbers of the states of a block, of so many, of which some may be new."""
         numbers = self._numbers[place]
-        more = len(ends) - len(numbers)
+        more = count - len(numbers)
         if more:
             begin, end = self._made, self._made + more
             nodes = self.nodes
             if end > len(nodes.known):
                 nodes = self.nodes = type(nodes)(*(with_room(part, end) for part in nodes))
                 self._states = with_room(self._states, end)
-            nodes.ends[begin:end] = ends[len(numbers) :]
             nodes.block[begin:end] = place
-            self._states[begin:end] = np.arange(len(numbers), len(ends))
+            self._states[begin:end] = np.arange(len(numbers), count)
             self._made = end
-            numbers = np.append(numbers, np.arange(begin, end, dtype=np.int32))
+            numbers = np.concatenate((numbers, np.arange(begin, end, dtype=np.int32)))
             self._numbers[place] = numbers
         return numbers
 
@@ -196,7 +196,7 @@ class BlockAutomaton(TableAutomaton):
         self._last = np.array([bits & 1 for bits in found.follow[1:]], np.uint8)
 
     def _find(self, state: int, count: int) -> None:
-        end = self.known + count
+        end = self.found + count
         while (need := explore_sets(self, self._parts.nodes, self._after, state, end)) >= 0:
             self._parts.learn(need)
 
@@ -247,13 +247,13 @@ def sets_of(classes: PositionClasses) -> list[CharSet]:
     return [CharSet.of(part) for part in ranges]
 
 
-def places_in(classes: PositionClasses, letters: Ints) -> npt.NDArray[np.int64]:
-    """int64[k]: the classes that code points are in, -1 for none."""
+def places_in(classes: PositionClasses, letters: Ints) -> Ints:
+    """int32[k]: the classes that code points are in, -1 for none."""
     if not len(classes.low):
-        return np.full(len(letters), -1, np.int64)
+        return np.full(len(letters), -1, np.int32)
     at = np.maximum(np.searchsorted(classes.low, letters, "right") - 1, 0)
     inside = (letters >= classes.low[at]) & (letters <= classes.high[at])
-    return np.where(inside, classes.group[at], -1)
+    return np.where(inside, classes.group[at], np.int32(-1))
 
 
 def _members(bits: int) -> list[int]:

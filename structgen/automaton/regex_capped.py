@@ -35,7 +35,7 @@ class CappedAutomaton(TableAutomaton):
             self._reach(0)
 
     def _find(self, state: int, count: int) -> None:
-        end = self.known + count
+        end = self.found + count
         with self._base.lock:
             self._look()
             while (need := self._explore(state, end)) >= 0:
@@ -54,12 +54,12 @@ class CappedAutomaton(TableAutomaton):
     def _look(self) -> None:
         """Take over what has become known of the automaton."""
         base, k, known = self._base, self._k, len(self._said)
-        if base.known == self._seen:
+        if base.found == self._seen:
             return
-        self._seen = base.known
-        self._said = with_room(self._said, base.made)[: base.made]
+        self._seen, size = base.found, base.size
+        self._said = with_room(self._said, size)[:size]
         self._said[known:] = k.FAR, 0
-        self._said[base.search.queue[: base.made] == 1, k.SAID] |= k.MOVES
+        self._said[base.search.queue[:size] == 1, k.SAID] |= k.MOVES
         k.nearest_ends(base.search.moves, base.ends, self._said)
 
     def _learn(self, state: int) -> None:
@@ -100,7 +100,7 @@ class CappedAutomaton(TableAutomaton):
     def _behind(self, states: Iterable[int]) -> set[int]:
         """The states of the automaton that others lead to by a character."""
         for state in states:
-            self._base.explore(state)
+            self._base.find(state)
         self._look()
         moves = self._base.search.moves[list(states)]
         return set(moves[moves >= 0].tolist())
@@ -113,13 +113,14 @@ class CappedAutomaton(TableAutomaton):
         """See `TableAutomaton.ahead`: as without the limit, and what that leaves."""
         at, size = self.states[begin:end].T
         with self._base.lock:
-            base = self._base.ahead(0, self._base.made)
+            base = self._base.ahead(0, self._base.size)
         return within(base, at, 0, self._most - size)
 
     def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
         """As without the limit, as long as a text can end within it from wherever that leads."""
         base, k = self._base, self._k
         with base.lock:
+            base.note()
             place = np.empty(base.made, np.int32)  # of each state of `base` in its order
             place[base.order[: base.known]] = np.arange(base.known)
             known = (self._said[:, k.SAID] & k.MOVES) != 0

@@ -71,8 +71,8 @@ class FormulaAutomaton(TableAutomaton):
         )
         self._grow(ROOM)
 
-    def explore(self, state: int) -> None:
-        """See `RegexAutomaton.explore`: not many at once, as each move may ask for a search."""
+    def find(self, state: int) -> None:
+        """See `TableAutomaton.find`: not many at once, as each move may ask for a search."""
         if self.search.queue[state] != 1:
             self._go_on(state, FEW_AT_ONCE)
 
@@ -109,7 +109,7 @@ class FormulaAutomaton(TableAutomaton):
         self._grow(made)
 
     def _find(self, state: int, count: int) -> None:
-        k, end, forgot = kernels("logic"), self.known + count, -1
+        k, end, forgot = kernels("logic"), self.found + count, -1
         while self.search.queue[state] != 1:
             given = self._parts.nodes, self._formula, self._side, self.states, self.search
             need = k.explore_side(*given, self._dives, state, end)

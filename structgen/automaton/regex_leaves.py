@@ -172,7 +172,7 @@ class LeavesAutomaton(TableAutomaton):
         super().__init__(start, self.leaves.classes, ends=regex.nullable)
 
     def _find(self, state: int, count: int) -> None:
-        end = self.known + count
+        end = self.found + count
         with self.leaves.lock:
             self.leaves.learn([int(node) - 1 for node in self.states[state] if node])
             explore_sets(self, self.leaves.nodes, _NO_BLOCKS, state, end)

@@ -24,7 +24,8 @@ class LeafState(Protocol):
     of these, and all these states are live. `again`: characters of which any may follow in any
     order, and how many of them; `may_end`, whether the text may end behind each. `base` and `own`:
     a state with the same moves, except for those of certain characters, and these; None for
-    characters that do not follow.
+    characters that do not follow. `boundless`: the state as it were if texts might have any length,
+    and how many characters may follow before that makes a difference.
     """
 
     @property

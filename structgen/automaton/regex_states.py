@@ -18,7 +18,7 @@ from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 
 AT_ONCE = 64  # states whose moves are found together
-MOST_AT_ONCE = 512
+MOST_AT_ONCE = 256
 ROOM = 64  # states for which there is room at first
 FEW_RANGES = 500  # of code points, which are sorted faster as they are
 LOOK_AGAIN = 1.25  # times as many states known: then all are looked at again
@@ -31,14 +31,15 @@ class Unbounded(NamedTuple):
     """A state as it were if texts might have any length: one of another automaton.
 
     free: so many characters may follow as they do there; most: so many may at all. wanted:
-    int32[S], fewest characters with which a text ends from each state of that automaton.
+    int32[S], fewest characters with which a text ends from each state of that automaton; None where
+    it is not said what follows behind `free` characters.
     """
 
     automaton: RegexAutomaton
     state: int
     free: int
-    most: int
-    wanted: Array
+    most: int = 0
+    wanted: Array | None = None
 
 
 class RegexAutomaton(ABC):
@@ -87,6 +88,11 @@ class RegexAutomaton(ABC):
         place = self.place(state)
         found: Array = self.spans[self.first[place] : self.first[place + 1]]
         return found
+
+    @property
+    def size(self) -> int:
+        """How many states there are, numbered or not."""
+        return self.made
 
     def place(self, state: int) -> int:
         """The place in `order` of a state whose moves are known."""
@@ -150,7 +156,10 @@ class RegexAutomaton(ABC):
 
 
 class TableAutomaton(RegexAutomaton):
-    """States that kernels find. states: uint64 or int32[S, W], what each one is."""
+    """States that kernels find. states: uint64 or int32[S, W], what each one is.
+
+    What is found is in `search` and `ends` at once; who reads spans has it written down (`note`).
+    """
 
     def __init__(self, start: npt.NDArray[Any], classes: PositionClasses, *, ends: bool) -> None:
         super().__init__(ends=ends)
@@ -172,14 +181,29 @@ class TableAutomaton(RegexAutomaton):
         )
         self._looked = 0  # how many states were known when all were looked at for loops
 
+    @property
+    def size(self) -> int:
+        """See `RegexAutomaton.size`."""
+        return int(self.search.sizes[0])
+
+    @property
+    def found(self) -> int:
+        """Of how many states the moves have been found."""
+        return int(self.search.sizes[1])
+
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""
+        self.find(state)
+        self.note()
+
+    def find(self, state: int) -> None:
+        """Find the moves of a state, and of the nearest behind it."""
         if self.search.queue[state] != 1:
-            self._go_on(state, min(max(AT_ONCE, self.known), MOST_AT_ONCE))
+            self._go_on(state, min(max(AT_ONCE, self.found), MOST_AT_ONCE))
 
     def _go_on(self, state: int, count: int) -> None:
         """Find the moves of a state, and of the nearest behind it, at most so many in all."""
-        found, used = self.search, self.made
+        found, used = self.search, self.size
         room = used + 2 * (count + len(self.classes.letters))
         if room > len(self.states):
             self.states = with_room(self.states, room, None, used)
@@ -192,7 +216,9 @@ class TableAutomaton(RegexAutomaton):
             )
             found.sizes[2] = 0
         self._find(state, count)
-        self._note()
+        now = self.size
+        self._make_room(now, self.known)
+        self.ends[used:now] = self._endings(used, now)
 
     def ahead(self, begin: int, end: int) -> Any:
         """What texts read from states `begin` to `end` - 1 on: `kernels.ahead.Ahead`."""
@@ -206,19 +232,21 @@ class TableAutomaton(RegexAutomaton):
 
     def explore_near(self, count: int) -> None:
         """See `RegexAutomaton.explore_near`."""
-        while self.known < min(self.made, count):
-            self._go_on(self._next(self.made), count - self.known)
+        while self.found < min(self.size, count):
+            self._go_on(self._next(), count - self.found)
+        self.note()
 
     def explore_all(self, most: int) -> None:
         """Find the moves of all states. Raises TooLargeError when there are more than `most`."""
-        while self.known < self.made <= most:
-            self._go_on(self._next(self.made), most)
-        if self.made > most:
+        while self.found < self.size <= most:
+            self._go_on(self._next(), most)
+        if self.size > most:
             raise TooLargeError
+        self.note()
 
-    def _next(self, made: int) -> int:
-        """The first state, of those that were made, whose moves are not known."""
-        return int((self.search.queue[:made] != 1).argmax())
+    def _next(self) -> int:
+        """The first state, of those that there are, whose moves have not been found."""
+        return int((self.search.queue[: self.size] != 1).argmax())
 
     @abstractmethod
     def _find(self, state: int, count: int) -> None:
@@ -231,12 +259,13 @@ class TableAutomaton(RegexAutomaton):
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         """Whether the text may end in states `begin` to `end` - 1."""
 
-    def _note(self) -> None:
-        """Write down what the kernel has found."""
+    def note(self) -> None:
+        """Write down what has been found."""
         made, known, k = self.made, self.known, kernels("notes")
         now, done, _ = self.search.sizes.tolist()
+        if done == known:
+            return
         self._make_room(now, done, (done - known) * len(self.classes.low))
-        self.ends[made:now] = self._endings(made, now)
         order = self.search.order[known:done]
         begin = -1
         if not self._knows_loops(order, self.loops[known:done], self.often[known:done]):

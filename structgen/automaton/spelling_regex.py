@@ -6,6 +6,7 @@ one is only when asked (`described`): the derivative of the first by the letters
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,20 +19,22 @@ from structgen.automaton.lexer import (
     LexState,
     Role,
     Text,
-    free_form,
     in_place,
     only_place,
 )
 from structgen.automaton.origins import BEFORE, FREE, UNBOUNDED
-from structgen.automaton.regex import EPSILON, Regex
+from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
 from structgen.automaton.regex_automaton import automaton_of, is_held
+from structgen.automaton.regex_foreign import boundless
 from structgen.automaton.regex_lengths import LengthAutomaton, apart
 from structgen.automaton.regex_nodes import Words
-from structgen.automaton.regex_states import RegexAutomaton, Unbounded
+from structgen.automaton.regex_states import ROOM, RegexAutomaton, Unbounded
 from structgen.automaton.tables import foreign, with_room
 from structgen.jit import kernels
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from structgen.automaton.numbering import Numbering
 
 FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look at each letter
@@ -40,7 +43,7 @@ FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look a
 class Entered:
     """The states of an automaton that have numbers among the lexer states of an engine.
 
-    place: that of this object in `Numbering.entered`. numbers: int32[n], the lexer states.
+    place: that of this object in `Numbering.entered`.
     """
 
     def __init__(self, automaton: RegexAutomaton, text: Text, q: int, place: int) -> None:
@@ -53,11 +56,13 @@ class Entered:
         self._free = -1  # the number of those that any text may follow, described elsewhere
         self._label = -1
         self._unbounded: tuple[Entered, int] | None = None  # the same without bounds of length
-        found = text.role.end(_with(text, EPSILON).vector)
-        self._end = found.label if isinstance(found, End) else None
+        role: Any = text.role
+        place_of = only_place(text.vector) or 0
+        self._any, self._end = _free_and_end(role, len(text.vector), place_of)
         #: the same in all engines that have entered the same automaton in the same role
         self.kind = automaton, text.role, self._end
-        self.numbers = np.array([q], np.int32)
+        self._numbers = np.zeros(max(automaton.made, ROOM), np.int32)  # -1 where any text follows
+        self._numbers[0] = q
 
     @property
     def role(self) -> Role:
@@ -77,8 +82,17 @@ class Entered:
     def free_id(self, numbers: Numbering) -> int:
         """The number of the state in which any text may follow."""
         if self._free < 0:
-            self._free = numbers.state_id(free_form(self._text), (int(self.numbers[0]) << 9) | FREE)
+            self._free = numbers.same_id(self._any, (self.number(0) << 9) | FREE)
         return self._free
+
+    def number(self, state: int) -> int:
+        """The lexer state that a state is, one that has been numbered."""
+        number = int(self._numbers[state])
+        return number if number >= 0 else self._free
+
+    def has(self, state: int, q: int) -> bool:
+        """Whether a state has that number, and is described here."""
+        return 0 <= state < self._numbered and int(self._numbers[state]) == q
 
     def unbounded(self, numbers: Numbering, state: int) -> tuple[Unbounded, Entered] | None:
         """A state without bounds of length, and those that it is one of; None if there is none."""
@@ -87,7 +101,7 @@ class Entered:
         if found is None:
             return None
         if self._unbounded is None:
-            origin = (int(self.numbers[0]) << 9) | UNBOUNDED
+            origin = (self.number(0) << 9) | UNBOUNDED
             q = numbers.state_id(unbounded_form(self._text), origin)
             numbers.targets(q)
             self._unbounded = entered_at(numbers, q)
@@ -100,21 +114,21 @@ class Entered:
         automaton, role = self._automaton, self._text.role
         with automaton.lock:
             automaton.explore(state)
-            self._number(numbers)
             begin, end = self._written, automaton.known
             self._written = end
             count = int(automaton.first[end] - automaton.first[begin])
-            numbers.make_room(0, count)
+            numbers.make_room(automaton.made - self._numbered, count)
+            self._number(numbers)
             self._find_label(numbers, begin, end)
-            k = numbers.kernel_tables
-            flags = spelled_flags(role, k)
-            told = [self._free, self._label, flags, _looping(quoted=role.quoted)]
             kernels("patterns").write_states(
                 numbers.tables_at,
                 automaton.explored(),
-                self.numbers,
+                self._numbers,
                 _loops(numbers),
-                np.array(told, np.int64),
+                self._free,
+                self._label,
+                spelled_flags(role, numbers.kernel_tables),
+                _looping(quoted=role.quoted),
                 begin,
                 end,
             )
@@ -125,31 +139,38 @@ class Entered:
         made = self._numbered = automaton.made
         if made == known:
             return
-        numbers.make_room(made - known)
-        self.numbers = with_room(self.numbers, made)
+        self._numbers = with_room(self._numbers, made)
         free = kernels("patterns").number_states(
             numbers.tables_at,
             automaton.came,
             automaton.endless,
-            self.numbers,
+            self._numbers,
             known,
             made,
             self.place,
             self._text.role.recorded,
         )
-        if free >= 0:
-            new = self.numbers[known:made]
-            new[new < 0] = self.free_id(numbers)
+        if free:
+            self.free_id(numbers)
 
     def _find_label(self, numbers: Numbering, begin: int, end: int) -> None:
         """Number the label with which the text ends, where that is first possible."""
         if self._label >= 0 or self._end is None:
             return
-        states = self._automaton.order[begin:end]
-        ending = states[self._automaton.ends[states] != 0]
-        if len(ending):
+        found = self._automaton
+        ending = kernels("patterns").first_ending(found.order, found.ends, begin, end)
+        if ending >= 0:
             place = QUOTE if self._text.role.quoted else BEFORE
-            self._label = numbers.label_id(self._end, (int(self.numbers[ending[0]]), place))
+            self._label = numbers.label_id(self._end, (self.number(ending), place))
+
+
+@lru_cache(maxsize=1024)
+def _free_and_end(role: Any, count: int, place: int) -> tuple[Text, Hashable]:
+    """Any text in the one place of so many, and the label with which a text there ends, if any."""
+    nothing = (EMPTY,) * count
+    end = role.end(in_place(nothing, place, EPSILON))
+    free = Text(in_place(nothing, place, ANY), role)
+    return free, end.label if isinstance(end, End) else None
 
 
 def spelled_flags(role: Role, k: Any) -> int:
@@ -212,8 +233,7 @@ def entered_at(numbers: Numbering, q: int) -> tuple[Entered, int] | None:
     if not 0 <= place < len(numbers.entered):
         return None
     entered = numbers.entered[place]
-    mine = 0 <= state < len(entered.numbers) and entered.numbers[state] == q
-    return (entered, state) if mine else None
+    return (entered, state) if entered.has(state, q) else None
 
 
 def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
@@ -248,8 +268,11 @@ def described(numbers: Numbering, q: int) -> Text:
 def unbounded_form(state: LexState) -> LexState:
     """The text that `state` is, without the bounds of its length."""
     language = _language(state) if isinstance(state, Text) else None
-    found = None if language is None else apart(language)
-    return state if found is None or not isinstance(state, Text) else _with(state, found[0])
+    if language is None or not isinstance(state, Text):
+        return state
+    found = apart(language)
+    rest = boundless(language) if found is None else found[0]
+    return state if rest is None else _with(state, rest)
 
 
 def _language(text: Text) -> Regex | None:

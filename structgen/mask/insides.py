@@ -258,10 +258,10 @@ class Insides:
         if found is None:
             return None
         same, base = found
-        unbounded = int(base.numbers[same.state])
+        unbounded = base.number(same.state)
         if same.free >= self._common.longest:
             return self.of(unbounded)
-        if same.free < NEAR or not _is_value(entered.role):
+        if same.wanted is None or same.free < NEAR or not _is_value(entered.role):
             return None
         inside, started = self.of(unbounded), self._started(entered.free_id(engine))
         row, unsure = inside.row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)

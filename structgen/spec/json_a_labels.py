@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 from typing import Any, ClassVar, NamedTuple
 
 from structgen.automaton.charset import CharSet
@@ -124,12 +125,12 @@ def _adapted(delta: int, size: int, *, first: bool) -> int:
 class ALabel:
     """After `xn--` and a code, in any case of letters.
 
-    `left` characters of the name may follow, then dots and `after`, the state of a new label.
-    `after.directed` says which labels the name can still have: None any, "L" only left-to-right
-    ones (all of them right by RFC 5893) and "R" ones, "N" no right-to-left ones.
+    `left` characters of the name may follow, `inf` for any number, then dots and `after`, the state
+    of a new label. `after.directed` says which labels the name can still have: None any, "L" only
+    left-to-right ones (all of them right by RFC 5893) and "R" ones, "N" no right-to-left ones.
     """
 
-    left: int
+    left: float
     code: Code
     after: Any
     live: ClassVar[bool] = True
@@ -138,6 +139,11 @@ class ALabel:
     def nullable(self) -> bool:
         """Is the label an A-label that the name can have?"""
         return self.direction is not None
+
+    @property
+    def boundless(self) -> tuple[ALabel, float]:
+        """See `LeafState`, where names are of labels of at most 63 characters."""
+        return replace(self, left=inf), self.left - MAX_CODE - len("xn--")
 
     @property
     def witness(self) -> int:
@@ -197,13 +203,13 @@ def _is_mark(letter: str) -> bool:
     return unicodedata.combining(letter) != 0
 
 
-def finish(code: Code, left: int, directed: str | None) -> int | None:
+def finish(code: Code, left: float, directed: str | None) -> int | None:
     """How many characters finish the A-label, at most `left`; None if no ending was found.
 
     Endings that are tried: one or two letters "ß", and up to `_TRIED` digits.
     """
     whole = code.whole
-    room = min(left, MAX_CODE - len(whole))
+    room = int(min(left, MAX_CODE - len(whole)))
     if room < 0:
         return None
     if _direction(code, directed) is not None:

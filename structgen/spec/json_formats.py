@@ -32,20 +32,24 @@ SPEC_FORMATS = frozenset(
     " iri iri-reference uuid uri-template json-pointer relative-json-pointer regex".split()
 )
 
-_NEAR = 256  # states of a format that are prepared besides those of its example
+_NEAR = 256  # states of a format that are prepared besides those of its examples
 _OFTEN = {
-    "date-time": "2024-02-29T10:30:59.999Z",
-    "date": "",
-    "time": "10:30:59.999Z",
-    "duration": "",
-    "email": "first.last@mail.example.org",
-    "hostname": "",
-    "ipv4": "",
-    "ipv6": "2001:db8::ff00:42:8329",
-    "uri": "https://www.example.org/a/b.html?c=d#e",
-    "uri-reference": "/a/b.html?c=d#e",
-    "uuid": "",
-    "regex": "",
+    "date-time": ("2024-02-29T10:30:59.999Z",),
+    "date": (),
+    "time": ("10:30:59.999Z",),
+    "duration": (),
+    "email": ("first.last@mail.example.org",),
+    "hostname": ("a" * 62, "a" + "-" * 61),
+    "ipv4": (),
+    "ipv6": ("2001:db8::ff00:42:8329",),
+    "uri": ("https://www.example.org/a/b.html?c=d#e",),
+    "uri-reference": ("/a/b.html?c=d#e",),
+    "iri": ("https://www.example.org/a/b.html?c=d#e",),
+    "iri-reference": ("/a/b.html?c=d#e",),
+    "uri-template": ("/{a}/b",),
+    "json-pointer": (),
+    "uuid": (),
+    "regex": (),
 }
 
 
@@ -269,5 +273,5 @@ def format_language(name: str) -> Regex | None:
 @cache
 def prepare_formats() -> None:
     """Find most of what strings of formats are made of that specs often have, once in a process."""
-    for name, example in _OFTEN.items():
-        prepare(format_built(name), _NEAR, example)
+    for name, examples in _OFTEN.items():
+        prepare(format_built(name), _NEAR, *examples)

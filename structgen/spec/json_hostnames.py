@@ -2,13 +2,15 @@
 
 Whether `xn--...` is an A-label depends on the Punycode behind it, so host names are a foreign
 automaton. Its states count what is left of the 253 characters of a name and of the 63 of a label;
-from every state some name can be finished.
+from every state some name can be finished. As long as much is left of the name it does not matter
+how much, which states say (`boundless`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, ClassVar
 
 from structgen.automaton.charset import CharSet
@@ -29,7 +31,7 @@ class _Name:
     directed: ClassVar[None] = None
     dots: ClassVar[CharSet] = _DOT
 
-    def following(self, left: int, _direction: str) -> _Label:
+    def following(self, left: float, _direction: str) -> _Label:
         """The state of a new label."""
         return _Label(left)
 
@@ -38,12 +40,12 @@ class _Name:
 class _Label:
     """In a plain label.
 
-    `left` characters of the name and `room` characters of the label may follow. `begun` is the
-    label so far while it is part of "xn-" in any case, else "a" after a letter or digit and "-"
-    after a hyphen.
+    `left` characters of the name, `inf` for any number, and `room` characters of the label may
+    follow. `begun` is the label so far while it is part of "xn-" in any case, else "a" after a
+    letter or digit and "-" after a hyphen.
     """
 
-    left: int = MAX_NAME
+    left: float = MAX_NAME
     room: int = MAX_LABEL
     begun: str = ""
     live: ClassVar[bool] = True
@@ -62,7 +64,12 @@ class _Label:
     @property
     def again(self) -> tuple[CharSet, int]:
         """Letters and digits, as long as there is room for them."""
-        return _ALNUM, min(self.left, self.room)
+        return _ALNUM, int(min(self.left, self.room))
+
+    @property
+    def boundless(self) -> tuple[_Label, float]:
+        """See `LeafState`: until it matters how a label can be finished in what is left."""
+        return replace(self, left=inf), self.left - MAX_LABEL
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """A letter or digit, a hyphen that can be followed, the next label."""
