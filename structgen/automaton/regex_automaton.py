@@ -28,7 +28,7 @@ from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_foreign import ForeignAutomaton, Within, boundless
 from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
-from structgen.automaton.regex_lengths import LengthAutomaton, apart
+from structgen.automaton.regex_lengths import LengthAutomaton, apart, loose
 from structgen.automaton.regex_nodes import Chars, Concat, Leaf, Repeat, Words, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
@@ -74,12 +74,12 @@ class PositionAutomaton(TableAutomaton):
         self._listed = isinstance(regex, Words)  # then nothing is read again and again
         self._few = self._listed and count <= FEW_POSITIONS
 
-    def find(self, state: int) -> None:
+    def find(self, state: int, count: int) -> None:
         """See `TableAutomaton.find`: all states of a few words, as each look has its cost."""
         if self._few and not self.found:
             self.explore_near(MAX_STATES)
         else:
-            super().find(state)
+            super().find(state, count)
 
     def _find(self, state: int, count: int) -> None:
         known, now, end = -1, self.found, self.found + count
@@ -300,6 +300,7 @@ def _begun(regex: Regex) -> RegexAutomaton:
         return LengthAutomaton(regex)
     ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton, _repeated)
     if not regex.plain:
+        regex = loose(regex)
         beside = partial(
             FormulaAutomaton if is_formula(regex) else BlockAutomaton, table_of=table_of
         )

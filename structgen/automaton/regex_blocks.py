@@ -42,8 +42,8 @@ class Block(Protocol):
     search: Any
     ends: npt.NDArray[np.uint8]
 
-    def find(self, state: int) -> None:
-        """Find the moves of a state, and of others where that costs little."""
+    def find(self, state: int, count: int) -> None:
+        """Find the moves of a state, and of others behind it, of about so many in all."""
 
     def ahead(self, begin: int, end: int) -> Any:
         """What texts read from states `begin` to `end` - 1 on."""
@@ -110,12 +110,12 @@ class BlockStates:
             block=np.arange(count, dtype=np.int32),
         )
 
-    def learn(self, node: int) -> None:
-        """Find the moves of a node, and take over what is known of its block."""
+    def learn(self, node: int, count: int) -> None:
+        """Find the moves of a node, and of about so many of its block; take over what is known."""
         place, state = int(self.nodes.block[node]), int(self._states[node])
         block, classes = self._blocks[place], self._classes[place]
         with block.lock:
-            block.find(state)
+            block.find(state, count)
             made, known, _ = block.search.sizes.tolist()
             numbers = self._number(place, made)
             kernels("blocks").take_over(
@@ -141,17 +141,19 @@ class BlockStates:
             if begin < len(numbers):
                 with block.lock:
                     found = block.ahead(begin, len(numbers))
-                kernels("ahead").spread(found, self._bits(place), numbers[begin:], self._ahead)
+                kernels("ahead").spread(found, self._bits[place], numbers[begin:], self._ahead)
                 self._told[place] = len(numbers)
         return self._ahead
 
-    def _bits(self, place: int) -> npt.NDArray[np.uint64]:
-        """The classes of the whole that each class of a block has, in bits: uint64[C]."""
-        found = np.zeros(len(self._blocks[place].classes.letters), np.uint64)
-        own = self._classes[place]
-        bits = np.uint64(1) << np.arange(len(own), dtype=np.uint64)
-        np.bitwise_or.at(found, own[own >= 0], bits[own >= 0])
-        return found
+    @found_once
+    def _bits(self) -> list[npt.NDArray[np.uint64]]:
+        """For each block, the classes of the whole that each of its own has, in bits: uint64[C]."""
+        sets = []
+        for block, own in zip(self._blocks, self._classes, strict=True):
+            sets.append(np.zeros(len(block.classes.letters), np.uint64))
+            bits = np.uint64(1) << np.arange(len(own), dtype=np.uint64)
+            np.bitwise_or.at(sets[-1], own[own >= 0], bits[own >= 0])
+        return sets
 
     def _number(self, place: int, count: int) -> Ints:
         """The numbers of the states of a block, of so many, of which some may be new."""
@@ -198,12 +200,12 @@ class BlockAutomaton(TableAutomaton):
     def _find(self, state: int, count: int) -> None:
         end = self.found + count
         while (need := explore_sets(self, self._parts.nodes, self._after, state, end)) >= 0:
-            self._parts.learn(need)
+            self._parts.learn(need, count)
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
-        nodes = self._parts.nodes
-        flags = np.append(np.False_, (nodes.ends & self._last[nodes.block]).astype(np.bool_))
-        found: npt.NDArray[np.bool_] = flags[self.states[begin:end].astype(np.int64)].max(axis=1)
+        nodes, at = self._parts.nodes, self.states[begin:end].astype(np.int64) - 1
+        ends = (nodes.ends[at] & self._last[nodes.block[at]]) != 0
+        found: npt.NDArray[np.bool_] = (ends & (at >= 0)).any(axis=1)
         return found
 
     def ahead(self, begin: int, end: int) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.regex_positions import TooLargeError
-from structgen.automaton.regex_states import Array, Numbers, TableAutomaton, within
+from structgen.automaton.regex_states import AT_ONCE, Array, Numbers, TableAutomaton, within
 from structgen.automaton.tables import with_room
 from structgen.errors import BudgetError
 from structgen.jit import kernels
@@ -100,7 +100,7 @@ class CappedAutomaton(TableAutomaton):
     def _behind(self, states: Iterable[int]) -> set[int]:
         """The states of the automaton that others lead to by a character."""
         for state in states:
-            self._base.find(state)
+            self._base.find(state, AT_ONCE)
         self._look()
         moves = self._base.search.moves[list(states)]
         return set(moves[moves >= 0].tolist())

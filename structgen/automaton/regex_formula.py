@@ -71,10 +71,9 @@ class FormulaAutomaton(TableAutomaton):
         )
         self._grow(ROOM)
 
-    def find(self, state: int) -> None:
+    def find(self, state: int, count: int) -> None:
         """See `TableAutomaton.find`: not many at once, as each move may ask for a search."""
-        if self.search.queue[state] != 1:
-            self._go_on(state, FEW_AT_ONCE)
+        super().find(state, min(count, FEW_AT_ONCE))
 
     def _grow(self, room: int) -> None:
         """Make room for so many states side by side."""
@@ -114,7 +113,7 @@ class FormulaAutomaton(TableAutomaton):
             given = self._parts.nodes, self._formula, self._side, self.states, self.search
             need = k.explore_side(*given, self._dives, state, end)
             if need >= 0:
-                self._parts.learn(need)
+                self._parts.learn(need, count)
                 self._side = self._side._replace(ahead=self._parts.ahead())
             elif need == k.FULL:
                 made, known, _ = self.search.sizes.tolist()

@@ -6,9 +6,9 @@ import numpy as np
 
 from structgen.automaton.charset import ALL
 from structgen.automaton.regex_base import INFINITE, Regex
-from structgen.automaton.regex_build import counted
-from structgen.automaton.regex_logic import intersect
-from structgen.automaton.regex_nodes import And, is_span
+from structgen.automaton.regex_build import concat, counted, repeat
+from structgen.automaton.regex_logic import alt, complement, intersect
+from structgen.automaton.regex_nodes import Alt, And, Concat, Not, Repeat, is_span
 from structgen.automaton.regex_states import RegexAutomaton
 from structgen.jit import kernels
 
@@ -22,6 +22,31 @@ def apart(regex: Regex) -> tuple[Regex, Regex] | None:
     if not isinstance(regex, And) or len(spans) != 1:
         return None
     return intersect(*(part for part in regex.parts if part is not spans[0])), spans[0]
+
+
+def loose(regex: Regex, most: int = INFINITE) -> Regex:
+    """What has the same texts of at most `most` characters, but counts nothing that takes more.
+
+    So a name of at most 255 characters has not more than 127 labels, each with its dot, anyway.
+    """
+    if regex.longest <= most < INFINITE or most < 0:
+        return regex
+    if isinstance(regex, Repeat):
+        body = loose(regex.body, most)
+        idle = regex.high < INFINITE and (regex.high + 1) * body.shortest > most
+        return repeat(body, regex.low, INFINITE if idle else regex.high)
+    if isinstance(regex, Concat):
+        head, tail = regex.head, regex.tail
+        return concat(loose(head, most - tail.shortest), loose(tail, most - head.shortest))
+    if isinstance(regex, And):
+        parts = [*regex.parts]
+        for i, part in enumerate(parts):
+            others = [other.longest for other in (*parts[:i], *parts[i + 1 :])]
+            parts[i] = loose(part, min(most, *others))
+        return intersect(*parts)
+    if isinstance(regex, Alt):
+        return alt(*(loose(part, most) for part in regex.parts))
+    return complement(loose(regex.body, most)) if isinstance(regex, Not) else regex
 
 
 class LengthAutomaton(RegexAutomaton):

@@ -17,7 +17,7 @@ from structgen.automaton.regex_positions import PositionClasses, TooLargeError
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 
-AT_ONCE = 64  # states whose moves are found together
+AT_ONCE = 64
 MOST_AT_ONCE = 256
 ROOM = 64  # states for which there is room at first
 FEW_RANGES = 500  # of code points, which are sorted faster as they are
@@ -193,13 +193,13 @@ class TableAutomaton(RegexAutomaton):
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""
-        self.find(state)
+        self.find(state, min(max(AT_ONCE, self.found), MOST_AT_ONCE))
         self.note()
 
-    def find(self, state: int) -> None:
-        """Find the moves of a state, and of the nearest behind it."""
+    def find(self, state: int, count: int) -> None:
+        """Find the moves of a state, and of the nearest behind it, of about `count` in all."""
         if self.search.queue[state] != 1:
-            self._go_on(state, min(max(AT_ONCE, self.found), MOST_AT_ONCE))
+            self._go_on(state, count)
 
     def _go_on(self, state: int, count: int) -> None:
         """Find the moves of a state, and of the nearest behind it, at most so many in all."""

@@ -144,3 +144,39 @@ def test_what_may_follow_in_any_order_stays_within_bounds() -> None:
             state = after(state, rnd.choice("ab0"))
             if state is None:
                 break
+
+
+def test_bounds_that_are_far_make_no_difference() -> None:
+    """So many characters may follow as without the bound: the same ones, and texts end alike."""
+    bounded = automaton_of(format_built("hostname"))
+    assert bounded is not None
+    rnd = random.Random(9)
+    said = 0
+    for _, text in walks("hostname", 60, 80):
+        state = 0
+        for letter in text:
+            state = bounded.after(state, letter)
+        found = bounded.unbounded(state)
+        if found is None:
+            assert len(text) >= 253 - 63
+            continue
+        base, at = found.automaton, found.state
+        said += 1
+        for _ in range(min(found.free, 12)):
+            left, right = bounded.spans_from(state), base.spans_from(at)
+            assert left[:, :2].tolist() == right[:, :2].tolist(), text
+            assert bounded.ends[state] == base.ends[at]
+            k = rnd.randrange(len(left))
+            state, at = int(left[k, 2]), int(right[k, 2])
+    assert said > 40
+
+
+def test_a_long_name_counts_what_is_left() -> None:
+    """Near the bound it is told what fits, and what does not."""
+    bounded = automaton_of(format_built("hostname"))
+    assert bounded is not None
+    state = 0
+    for letter in ".".join(["a" * 63] * 3) + "." + "a" * 60:
+        state = bounded.after(state, letter)
+    assert bounded.unbounded(state) is None
+    assert bounded.spans_from(bounded.after(state, "a")).size == 0
