@@ -21,7 +21,7 @@ AT_ONCE = 64
 MOST_AT_ONCE = 256
 ROOM = 64  # states for which there is room at first
 FEW_RANGES = 500  # of code points, which are sorted faster as they are
-LOOK_AGAIN = 1.25  # times as many states known: then all are looked at again
+LOOK_AGAIN = 1.2  # times as many states known: then all are looked at again
 
 Array = npt.NDArray[Any]
 Numbers = Array | Sequence[Any]
