@@ -25,7 +25,8 @@ from structgen.automaton.regex import ANY, INFINITE, Regex, repeat
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
-from structgen.automaton.regex_foreign import ForeignAutomaton, Within, boundless
+from structgen.automaton.regex_far import Uncounted, boundless, uncounted
+from structgen.automaton.regex_foreign import ForeignAutomaton, Within
 from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart, loose
@@ -296,6 +297,22 @@ def table_of(regex: Regex) -> TableAutomaton:
 
 
 def _begun(regex: Regex) -> RegexAutomaton:
+    found = _first_that_fits(regex)
+    if isinstance(found, TableAutomaton):
+        found.find_uncounted = partial(_without_counts, regex)
+    return found
+
+
+def _without_counts(regex: Regex) -> Uncounted | None:
+    """The automaton of an expression without bounds that are far; None where that is no gain."""
+    rest, reach = uncounted(regex) or (None, 0)
+    base = None if rest is None else automaton_of(rest)
+    with contextlib.suppress(TooLargeError):
+        return None if base is None or not reach else Uncounted(base, reach)
+    return None
+
+
+def _first_that_fits(regex: Regex) -> RegexAutomaton:
     if is_span(regex):
         return LengthAutomaton(regex)
     ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton, _repeated)
@@ -309,8 +326,8 @@ def _begun(regex: Regex) -> RegexAutomaton:
         with contextlib.suppress(TooLargeError):
             return way(regex)
     if isinstance(regex, Leaf):
-        base = boundless(regex)
-        return ForeignAutomaton(regex.state, None if base is None else automaton_of(base))
+        base = None if (rest := boundless(regex)) is None else automaton_of(rest)
+        return ForeignAutomaton(regex.state, None if base is None else Uncounted(base))
     with contextlib.suppress(TooLargeError):
         return UnionAutomaton(regex, automaton_of)
     return DerivedAutomaton(regex)

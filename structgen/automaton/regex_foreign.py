@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton import byte_groups
 from structgen.automaton.charset import CharSet
-from structgen.automaton.regex_base import INFINITE, Regex
+from structgen.automaton.regex_base import INFINITE
 from structgen.automaton.regex_build import leaf, repeat
+from structgen.automaton.regex_far import Uncounted
 from structgen.automaton.regex_logic import intersect
-from structgen.automaton.regex_nodes import ANY_CHAR, Leaf, LeafState
+from structgen.automaton.regex_nodes import ANY_CHAR, LeafState
 from structgen.automaton.regex_search import live
 from structgen.automaton.regex_states import (
     Numbers,
-    RegexAutomaton,
     SteppedAutomaton,
     Unbounded,
 )
@@ -68,30 +68,18 @@ Span = tuple[int, int, int]
 class ForeignAutomaton(SteppedAutomaton):
     """States that `LeafState` describes. Hold `lock` while looking at them."""
 
-    def __init__(self, start: Any, base: RegexAutomaton | None = None) -> None:
-        """`start`: a `LeafState`. base: the automaton of the same without bounds of length."""
+    def __init__(self, start: Any, uncounted: Uncounted | None = None) -> None:
+        """`start`: a `LeafState`. uncounted: the same without bounds of length."""
         super().__init__(start, ends=start.nullable)
-        self._base = base
-        self._bases = {0: 0}  # the state of `base` that a state is
+        self._uncounted = uncounted
 
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`."""
-        node: Any = self._nodes[state]
-        if self._base is None or (free := node.boundless[1]) <= 0:
+        found, node = self._uncounted, cast(Any, self._nodes[state])
+        if found is None or (free := node.boundless[1]) <= 0:
             return None
-        with self._base.lock:
-            return Unbounded(self._base, self._state_of(self._base, state), int(free))
-
-    def _state_of(self, base: RegexAutomaton, state: int) -> int:
-        """The state of `base` that a state is: where the same text leads to there."""
-        way = []
-        while state not in self._bases:
-            way.append(state)
-            state = int(self.came[state, 0])
-        at = self._bases[state]
-        for after in reversed(way):
-            at = self._bases[after] = base.after(at, chr(self.came[after, 1]))
-        return at
+        with found.automaton.lock:
+            return Unbounded(found.automaton, found.of(state, self.came)[0], int(free))
 
     def _flags(self, node: LeafState) -> tuple[bool, bool]:
         return node.nullable, False
@@ -116,13 +104,6 @@ class ForeignAutomaton(SteppedAutomaton):
             return super()._again(state, spans)
         chars, often = again
         return byte_groups.whole(chars.ranges if often else ()), often if often <= MOST else 255
-
-
-def boundless(regex: Regex) -> Regex | None:
-    """A foreign automaton without the bounds of its texts' lengths; None where there are none."""
-    state = regex.state if isinstance(regex, Leaf) else None
-    found = getattr(state, "boundless", None)
-    return None if found is None or found[0] == state else leaf(found[0])
 
 
 def _is_live(state: LeafState) -> bool:

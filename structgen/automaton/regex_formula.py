@@ -35,6 +35,8 @@ TableOf = Callable[[Regex], TableAutomaton]
 class FormulaAutomaton(TableAutomaton):
     """States as those of the parts of an intersection or complement, side by side."""
 
+    costs = True
+
     def __init__(self, regex: Regex, table_of: TableOf) -> None:
         """Raises TooLargeError.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,10 @@ from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_positions import PositionClasses, TooLargeError
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
+from structgen.once import found_once
+
+if TYPE_CHECKING:
+    from structgen.automaton.regex_far import Uncounted
 
 AT_ONCE = 64
 MOST_AT_ONCE = 256
@@ -159,7 +163,10 @@ class TableAutomaton(RegexAutomaton):
     """States that kernels find. states: uint64 or int32[S, W], what each one is.
 
     What is found is in `search` and `ends` at once; who reads spans has it written down (`note`).
+    costs: whether each state may take a search.
     """
+
+    costs = False
 
     def __init__(self, start: npt.NDArray[Any], classes: PositionClasses, *, ends: bool) -> None:
         super().__init__(ends=ends)
@@ -180,6 +187,8 @@ class TableAutomaton(RegexAutomaton):
             alive=np.zeros(1, np.uint64), steady=np.zeros(1, np.uint64), every=np.zeros(1, np.uint8)
         )
         self._looked = 0  # how many states were known when all were looked at for loops
+        #: finds an automaton without bounds that are far; see `regex_far`
+        self.find_uncounted: Callable[[], Uncounted | None] = lambda: None
 
     @property
     def size(self) -> int:
@@ -190,6 +199,19 @@ class TableAutomaton(RegexAutomaton):
     def found(self) -> int:
         """Of how many states the moves have been found."""
         return int(self.search.sizes[1])
+
+    def unbounded(self, state: int) -> Unbounded | None:
+        """See `RegexAutomaton.unbounded`."""
+        found = self._uncounted
+        if found is None:
+            return None
+        with found.automaton.lock:
+            at, depth = found.of(state, self.came)
+        return Unbounded(found.automaton, at, found.free - depth) if depth < found.free else None
+
+    @found_once
+    def _uncounted(self) -> Uncounted | None:
+        return self.find_uncounted()
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""

@@ -25,8 +25,8 @@ from structgen.automaton.lexer import (
 from structgen.automaton.origins import BEFORE, FREE, UNBOUNDED
 from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
 from structgen.automaton.regex_automaton import automaton_of, is_held
-from structgen.automaton.regex_foreign import boundless
-from structgen.automaton.regex_lengths import LengthAutomaton, apart
+from structgen.automaton.regex_far import uncounted
+from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_nodes import Words
 from structgen.automaton.regex_states import ROOM, RegexAutomaton, Unbounded
 from structgen.automaton.tables import foreign, with_room
@@ -268,11 +268,8 @@ def described(numbers: Numbering, q: int) -> Text:
 def unbounded_form(state: LexState) -> LexState:
     """The text that `state` is, without the bounds of its length."""
     language = _language(state) if isinstance(state, Text) else None
-    if language is None or not isinstance(state, Text):
-        return state
-    found = apart(language)
-    rest = boundless(language) if found is None else found[0]
-    return state if rest is None else _with(state, rest)
+    found = None if language is None else uncounted(language)
+    return state if found is None or not isinstance(state, Text) else _with(state, found[0])
 
 
 def _language(text: Text) -> Regex | None:

@@ -1,0 +1,118 @@
+"""In: an expression that counts far. Out: the same uncounted, and how long they do not differ.
+
+What may come next does not depend on a bound that no token comes near, so all states that differ in
+nothing else have the same row: that of a state without the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from structgen.automaton.regex_base import INFINITE, Regex
+from structgen.automaton.regex_build import concat, counted, leaf, repeat
+from structgen.automaton.regex_lengths import apart
+from structgen.automaton.regex_logic import alt, complement, intersect
+from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not, Repeat
+from structgen.automaton.regex_states import Array, RegexAutomaton, TableAutomaton
+
+FAR = 160  # characters: tokens are shorter
+MAX_UNCOUNTED, MAX_SEARCHED = 1500, 100  # states of an expression that counts nothing far
+
+
+class Uncounted:
+    """An automaton beside one that counts more: the states of its own that the same texts lead to.
+
+    free: characters in which texts of the two do not differ, nor whether they can end.
+    """
+
+    def __init__(self, automaton: RegexAutomaton, reach: int = 0) -> None:
+        """reach: up to which length texts are the same. Raises TooLargeError."""
+        self.automaton = automaton
+        self.free = 0
+        if reach and isinstance(automaton, TableAutomaton):
+            with automaton.lock:
+                self.free = reach - _longest_wait(automaton)
+        self._known = {0: (0, 0)}
+
+    def of(self, state: int, came: Array) -> tuple[int, int]:
+        """The state of `automaton` that one of the other is, and how many characters lead there.
+
+        came: see `RegexAutomaton`, of the other one. Hold the locks of both.
+        """
+        way = []
+        while state not in self._known:
+            way.append(state)
+            state = int(came[state, 0])
+        at, depth = self._known[state]
+        for after in reversed(way):
+            at, depth = self.automaton.after(at, chr(came[after, 1])), depth + 1
+            self._known[after] = at, depth
+        return at, depth
+
+
+def uncounted(regex: Regex) -> tuple[Regex, int] | None:
+    """An expression without the bounds that `RegexAutomaton.unbounded` leaves out; None if none.
+
+    And up to which length the two have the same texts; 0 where the automaton itself says more.
+    """
+    found = apart(regex)
+    if found is not None:
+        _, low, high = counted(found[1])
+        return found[0], 0 if low else high
+    if isinstance(regex, Leaf):
+        rest = boundless(regex)
+        return None if rest is None else (rest, 0)
+    return opened(regex)
+
+
+def opened(regex: Regex) -> tuple[Regex, int] | None:
+    """An expression without upper bounds that are far, and the length up to which that counts.
+
+    None where nothing is counted so far: texts of at most so many characters are the same.
+    """
+    if isinstance(regex, Repeat):
+        found = opened(regex.body)
+        body, reach = (regex.body, INFINITE) if found is None else found
+        own = (regex.high + 1) * regex.body.shortest - 1 if regex.high < INFINITE else INFINITE
+        if FAR <= own < INFINITE:
+            return repeat(body, regex.low), min(reach, own)
+        return None if found is None else (repeat(body, regex.low, regex.high), reach)
+    if isinstance(regex, Concat):
+        return _joined((regex.head, regex.tail), concat)
+    if isinstance(regex, Alt | And):
+        return _joined(regex.parts, alt if isinstance(regex, Alt) else intersect)
+    return _joined((regex.body,), complement) if isinstance(regex, Not) else None
+
+
+def _joined(parts: Sequence[Regex], join: Callable[..., Regex]) -> tuple[Regex, int] | None:
+    """What `opened` says of some parts put together."""
+    each = [opened(part) for part in parts]
+    reach = min((found[1] for found in each if found is not None), default=0)
+    if not reach:
+        return None
+    return join(*(x[0] if x else part for part, x in zip(parts, each, strict=True))), reach
+
+
+def boundless(regex: Regex) -> Regex | None:
+    """A foreign automaton without the bounds of its texts' lengths; None where there are none."""
+    state = regex.state if isinstance(regex, Leaf) else None
+    found = getattr(state, "boundless", None)
+    return None if found is None or found[0] == state else leaf(found[0])
+
+
+def _longest_wait(automaton: TableAutomaton) -> int:
+    """The fewest characters that end a text from the state from which it takes most.
+
+    Raises TooLargeError where there are too many states to look at.
+    """
+    automaton.explore_all(MAX_SEARCHED if automaton.costs else MAX_UNCOUNTED)
+    count = automaton.size
+    moves = automaton.search.moves[:count]
+    wait = np.where(automaton.ends[:count] != 0, 0, count)
+    while True:
+        behind = np.where(moves < 0, count, wait[moves]).min(axis=1, initial=count) + 1
+        if (behind >= wait).all():
+            return int(wait.max())
+        wait = np.minimum(wait, behind)

@@ -1,0 +1,146 @@
+"""In: expressions that count far. Out: what they share with the same uncounted is exact."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import structgen as sg
+from structgen.automaton import regex_far
+from structgen.automaton.regex import INFINITE, matches, repeat
+from structgen.automaton.regex_automaton import _begun, automaton_of
+from structgen.automaton.regex_far import FAR, opened, uncounted
+from structgen.automaton.regex_nodes import Repeat
+from structgen.automaton.regex_syntax import parse
+from structgen.spec.json_formats import format_built
+from tests.automaton.test_regex import LONGEST, PAIRS, TEXTS, Pair
+
+NEARER = st.integers(1, LONGEST)
+PATTERNS = [
+    r"[a-z]{1,255}",
+    r"[a-z][a-z0-9-]{0,300}",
+    r"(?:\S+\s+){0,99}\S+",
+    r"(?!tag1$)[0-9a-zA-Z_-]{1,255}",
+    r"(?:a{2,180}|b{200,400})c",
+    r"(?=.{1,253}$)(?:[a-z]{1,63}\.){1,127}[a-z]{2,63}",
+    r"(?:[ab]{1,170}-){1,3}[ab]{0,5}",
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PAIRS, NEARER)
+def test_texts_are_the_same_as_far_as_is_said(
+    monkeypatch: pytest.MonkeyPatch, pair: Pair, far: int
+) -> None:
+    """As set arithmetic has them, whatever counts as far."""
+    monkeypatch.setattr(regex_far, "FAR", far)
+    for found in (opened(pair.regex), uncounted(pair.regex)):
+        rest, reach = found or (pair.regex, 0)
+        if reach:  # else more is said by the automaton
+            short = {text for text in TEXTS if len(text) <= reach}
+            assert {text for text in short if matches(rest, text)} == pair.members & short
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PAIRS, NEARER, st.integers(0, 99))
+def test_states_go_on_alike_as_far_as_is_said(
+    monkeypatch: pytest.MonkeyPatch, pair: Pair, far: int, seed: int
+) -> None:
+    """The same characters, to states where texts end alike."""
+    monkeypatch.setattr(regex_far, "FAR", far)
+    if pair.regex.longest == 0:
+        return
+    automaton, rnd = _begun(pair.regex), random.Random(seed)
+    state = 0
+    for _ in range(rnd.randrange(LONGEST)):
+        spans = automaton.spans_from(state)
+        if not len(spans):
+            break
+        state = int(rnd.choice(spans.tolist())[2])
+    found = automaton.unbounded(state)
+    if found is None or found.wanted is not None:  # of others more is said
+        return
+    at = found.state
+    for _ in range(min(found.free, 8)):
+        left, right = automaton.spans_from(state), found.automaton.spans_from(at)
+        assert covered(left) == covered(right)
+        assert automaton.ends[state] == found.automaton.ends[at]
+        if not len(left):
+            break
+        letter = int(rnd.choice(left.tolist())[0])
+        state, at = (
+            a.after(s, chr(letter)) for a, s in ((automaton, state), (found.automaton, at))
+        )
+
+
+def covered(spans: Any) -> list[bool]:
+    """Which characters are in some span, near those that expressions here tell apart."""
+    points = np.arange(0x60, 0x70)
+    inside = (spans[:, :1] <= points) & (spans[:, 1:2] >= points)
+    return [bool(x) for x in inside.any(axis=0)]
+
+
+def test_counts_that_are_near_stay() -> None:
+    """And those that many characters are needed to reach do not."""
+    assert opened(parse(rf"^[a-z]{{1,{FAR - 2}}}$", anchored=True)) is None
+    found = opened(parse(rf"^[a-z]{{1,{FAR}}}$", anchored=True))
+    assert found is not None
+    assert isinstance(found[0], Repeat)
+    assert (found[0].low, found[0].high, found[1]) == (1, INFINITE, FAR)
+    words = opened(parse(r"^(?:\S+\s+){0,99}\S+$", anchored=True))
+    assert words is not None
+    assert words[1] == 199  # each takes two characters
+    assert opened(repeat(parse("^(?:ab?){2}$", anchored=True), 0, 300)) is not None
+
+
+def test_an_address_shares_what_follows_its_domain() -> None:
+    """However long the name before it is, as long as 255 characters are far."""
+    automaton = automaton_of(format_built("email"))
+    assert automaton is not None
+    found = set()
+    for size in range(1, 40):
+        state = 0
+        for letter in "a" * size + "@mail.example":
+            state = automaton.after(state, letter)
+        same = automaton.unbounded(state)
+        assert same is not None
+        assert same.free >= 128
+        found.add((same.automaton, same.state))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_masks_are_those_of_reading_each_token(pattern: str) -> None:
+    """From the start to where no more may follow, with tokens as long as bounds are near."""
+    letters = "ab-.c1 T"
+    tokens = [c.encode() for c in letters] + [b'"']
+    tokens += [(c * n).encode() for c in "ab" for n in (2, 7, 30, 100)]
+    tokens += [b'ab"', b" a", b"a b ", b"a.a.", b"tag1", b'"\n', b'a"\n']
+    vocabulary = sg.Vocabulary([*tokens, b"<end>"], eos_ids=[len(tokens)])
+    constraint = sg.compile(
+        sg.JsonSchema({"type": "string", "pattern": f"^{pattern}$"}), vocabulary
+    )
+    oracle = re.compile(pattern)
+    rnd = random.Random(5)
+    row = np.zeros(vocabulary.words, np.int32)
+    for _ in range(6):
+        state, text = constraint.advance(constraint.start, tokens.index(b'"')), ""
+        for _ in range(60):
+            constraint.fill_mask(state, row)
+            allowed = [t for t in range(len(tokens)) if row[t >> 5] >> (t & 31) & 1]
+            read = [t for t in range(len(tokens)) if constraint.advance(state, t) != sg.DEAD]
+            assert allowed == read, text
+            may_end = tokens.index(b'"') in allowed
+            assert may_end == bool(oracle.fullmatch(text)), text
+            inner = [t for t in allowed if b'"' not in tokens[t]]
+            if not inner:
+                break
+            longer = [t for t in inner if len(tokens[t]) > 5]
+            token = rnd.choice(longer if longer and rnd.random() < 0.3 else inner)
+            state, text = constraint.advance(state, token), text + tokens[token].decode()
