@@ -344,14 +344,16 @@ def first_ending(order, ends, begin, end):  # type: ignore[no-untyped-def]
     return numba.int64(-1)
 
 
-@lean(types.void(TABLES, EXPLORED, I32, LOOPS, *[types.int64] * 6))
-def write_states(t, explored, numbers, loops, free, label, flags, groups, begin, end):  # type: ignore[no-untyped-def]
+@lean(types.void(TABLES, EXPLORED, I32, LOOPS, types.UniTuple(types.int64, 4), *[types.int64] * 2))
+def write_states(t, explored, numbers, loops, told, begin, end):  # type: ignore[no-untyped-def]
     """Write down what leads on from the states order[begin] to order[end - 1] of an expression.
 
-    numbers: int32, the lexer states of all its states, -1 for those that are described elsewhere:
-    in lexer state `free`. loops: what of it is kept for lexer states. label: with which texts end.
-    flags: of all states. groups: of bytes, that may loop. There is room for it all.
+    numbers: int32, the lexer states of all its states, -1 for those that any text may follow. told:
+    the lexer state of those, which is described elsewhere, or -1; the label with which texts end,
+    or -1; the flags of all states; the groups of bytes that may loop. loops: what of it is kept for
+    lexer states. There is room for it all.
     """
+    free, label, flags, groups = told
     for i in range(begin, end):
         s = explored.order[i]
         q = numbers[s]

@@ -37,13 +37,13 @@ from structgen.automaton.regex_states import (
     Array,
     Numbers,
     RegexAutomaton,
-    SteppedAutomaton,
     TableAutomaton,
     Unbounded,
     anything,
     unread,
     within,
 )
+from structgen.automaton.regex_stepped import SteppedAutomaton
 from structgen.automaton.regex_union import UnionAutomaton
 from structgen.jit import kernels
 from structgen.once import found_once

@@ -18,9 +18,9 @@ from structgen.automaton.regex_nodes import ANY_CHAR, LeafState
 from structgen.automaton.regex_search import live
 from structgen.automaton.regex_states import (
     Numbers,
-    SteppedAutomaton,
     Unbounded,
 )
+from structgen.automaton.regex_stepped import SteppedAutomaton
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton import byte_groups
-from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_positions import PositionClasses, TooLargeError
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
@@ -21,10 +18,9 @@ from structgen.once import found_once
 if TYPE_CHECKING:
     from structgen.automaton.regex_far import Uncounted
 
-AT_ONCE = 64
+AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 256
 ROOM = 64  # states for which there is room at first
-FEW_RANGES = 500  # of code points, which are sorted faster as they are
 LOOK_AGAIN = 1.2  # times as many states known: then all are looked at again
 
 Array = npt.NDArray[Any]
@@ -331,75 +327,3 @@ def unread(count: int) -> Any:
     k = kernels("ahead")
     none = np.zeros(count, np.uint64)
     return k.Ahead(none, ~none, np.full(count, k.ENDLESS), np.full(count, k.ENDLESS))
-
-
-class SteppedAutomaton(RegexAutomaton):
-    """States as objects that say one by one what leads on from them."""
-
-    def __init__(self, start: Hashable, *, ends: bool) -> None:
-        super().__init__(ends=ends)
-        self._nodes = [start]
-        self._numbers = {start: 0}
-        self._places: dict[int, int] = {}  # of those explored, in `order`
-
-    @abstractmethod
-    def _spans(self, state: int) -> Numbers:
-        """Ranges of code points, ascending, with the numbers of the states behind them."""
-
-    @abstractmethod
-    def _flags(self, node: Any) -> tuple[bool, bool]:
-        """Whether the text may end in a state, and whether any text may follow."""
-
-    def explore(self, state: int) -> None:
-        """See `RegexAutomaton.explore`. Raises BudgetError."""
-        if state in self._places:
-            return
-        spans = self._spans(state)
-        loops, often = self._again(state, spans)
-        self._places[state] = self.known
-        self._know([state], [loops], [often], [len(spans)], spans)
-
-    def place(self, state: int) -> int:
-        """See `RegexAutomaton.place`."""
-        return self._places[state]
-
-    def _moved(self, state: int, moves: Sequence[tuple[CharSet, Any]]) -> Numbers:
-        """Moves from a state to others as `_spans`."""
-        to = self._numbered(state, [(chars.first, 0, after) for chars, after in moves])
-        counts = [len(chars.ranges) for chars, _ in moves]
-        if sum(counts) < FEW_RANGES:
-            each = zip(moves, to, strict=True)
-            return sorted((*pair, at) for (chars, _), (*_, at) in each for pair in chars.ranges)
-        spans = np.empty((sum(counts), 3), np.int32)
-        np.concatenate([_ranges_of(chars) for chars, _ in moves], out=spans[:, :2])
-        spans[:, 2] = np.repeat([number for *_, number in to], counts)
-        return spans[spans[:, 0].argsort()]
-
-    def _numbered(
-        self, state: int, steps: Iterable[tuple[int, int, Any]]
-    ) -> list[tuple[int, int, int]]:
-        """Steps from a state with the numbers of the states behind."""
-        spans: list[tuple[int, int, int]] = []
-        new: list[tuple[int, int]] = []
-        for low, high, target in steps:
-            number = self._numbers.setdefault(target, len(self._nodes))
-            if number == len(self._nodes):
-                self._nodes.append(target)
-                new.append((state, low))
-            spans.append((low, high, number))
-        if new:
-            flags = map(self._flags, self._nodes[-len(new) :])
-            self._make(new, *zip(*flags, strict=True))
-        return spans
-
-    def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
-        """Groups of bytes that a state reads again and again, and how often: `loops`, `often`."""
-        if isinstance(spans, np.ndarray):
-            spans = spans[spans[:, 2] == state].tolist()
-        ranges = tuple((low, high) for low, high, to in spans if to == state)
-        return byte_groups.whole(ranges), 255
-
-
-@lru_cache(maxsize=4096)
-def _ranges_of(chars: CharSet) -> Array:
-    return np.array(chars.ranges, np.int32).reshape(-1, 2)

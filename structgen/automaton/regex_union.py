@@ -9,7 +9,8 @@ from structgen.automaton.regex_base import Regex
 from structgen.automaton.regex_logic import alt
 from structgen.automaton.regex_nodes import Alt
 from structgen.automaton.regex_positions import TooLargeError
-from structgen.automaton.regex_states import Numbers, RegexAutomaton, SteppedAutomaton
+from structgen.automaton.regex_states import Numbers, RegexAutomaton
+from structgen.automaton.regex_stepped import SteppedAutomaton
 
 States = tuple[int, ...]  # of each automaton; -1 where none of its texts fits any more
 Span = tuple[int, int, int]

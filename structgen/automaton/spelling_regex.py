@@ -120,15 +120,14 @@ class Entered:
             numbers.make_room(automaton.made - self._numbered, count)
             self._number(numbers)
             self._find_label(numbers, begin, end)
+            flags = spelled_flags(role, numbers.kernel_tables)
+            told = self._free, self._label, flags, _looping(quoted=role.quoted)
             kernels("patterns").write_states(
                 numbers.tables_at,
                 automaton.explored(),
                 self._numbers,
                 _loops(numbers),
-                self._free,
-                self._label,
-                spelled_flags(role, numbers.kernel_tables),
-                _looping(quoted=role.quoted),
+                told,
                 begin,
                 end,
             )
