@@ -228,10 +228,18 @@ class Kept:
         with self._lock:
             self._found[regex] = found
             if len(self._found) >= self._look_at:
-                while len(self._found) > 1 and sum(a.size for a in self._found.values()) > MAX_KEPT:
-                    self._found.popitem(last=False)
-                self._look_at = len(self._found) + LOOK_EVERY
+                self._drop_some()
         return found
+
+    def _drop_some(self) -> None:
+        """Drop what has grown so large that others begin anew, and of the rest what is too much."""
+        sizes = {regex: automaton.size for regex, automaton in self._found.items()}
+        states = sum(sizes.values())
+        for large in (regex for regex, size in sizes.items() if size > MAX_STATES):
+            states -= self._found.pop(large).size
+        while len(self._found) > 1 and states > MAX_KEPT:
+            states -= self._found.popitem(last=False)[1].size
+        self._look_at = len(self._found) + LOOK_EVERY
 
     def holds(self, regex: Regex) -> bool:
         """Whether the automaton of an expression stays."""

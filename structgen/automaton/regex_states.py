@@ -257,7 +257,7 @@ class TableAutomaton(RegexAutomaton):
     def explore_all(self, most: int) -> None:
         """Find the moves of all states. Raises TooLargeError when there are more than `most`."""
         while self.found < self.size <= most:
-            self._go_on(self._next(), most)
+            self._go_on(self._next(), min(max(AT_ONCE, self.found), most))
         if self.size > most:
             raise TooLargeError
         self.note()
