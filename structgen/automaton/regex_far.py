@@ -28,9 +28,12 @@ class Uncounted:
     """
 
     def __init__(self, automaton: RegexAutomaton, reach: int = 0) -> None:
-        """reach: up to which length texts are the same. Raises TooLargeError."""
+        """reach: up to which length texts are the same, 0 if all are at least texts of `automaton`.
+
+        Raises TooLargeError.
+        """
         self.automaton = automaton
-        self.free = 0
+        self.free = INFINITE
         if reach and isinstance(automaton, TableAutomaton):
             with automaton.lock:
                 self.free = reach - _longest_wait(automaton)
@@ -39,7 +42,8 @@ class Uncounted:
     def of(self, state: int, came: Array) -> tuple[int, int]:
         """The state of `automaton` that one of the other is, and how many characters lead there.
 
-        came: see `RegexAutomaton`, of the other one. Hold the locks of both.
+        -1 where these are more than `free`. came: see `RegexAutomaton`, of the other one. Hold the
+        locks of both.
         """
         way = []
         while state not in self._known:
@@ -47,7 +51,8 @@ class Uncounted:
             state = int(came[state, 0])
         at, depth = self._known[state]
         for after in reversed(way):
-            at, depth = self.automaton.after(at, chr(came[after, 1])), depth + 1
+            depth += 1
+            at = self.automaton.after(at, chr(came[after, 1])) if depth <= self.free else -1
             self._known[after] = at, depth
         return at, depth
 
@@ -64,31 +69,33 @@ def uncounted(regex: Regex) -> tuple[Regex, int] | None:
     if isinstance(regex, Leaf):
         rest = boundless(regex)
         return None if rest is None else (rest, 0)
-    return opened(regex)
+    return widened(regex)
 
 
-def opened(regex: Regex) -> tuple[Regex, int] | None:
+def widened(regex: Regex) -> tuple[Regex, int] | None:
     """An expression without upper bounds that are far, and the length up to which that counts.
 
     None where nothing is counted so far: texts of at most so many characters are the same.
     """
+    if regex.plain and regex.longest < FAR:
+        return None
     if isinstance(regex, Repeat):
-        found = opened(regex.body)
+        found = widened(regex.body)
         body, reach = (regex.body, INFINITE) if found is None else found
         own = (regex.high + 1) * regex.body.shortest - 1 if regex.high < INFINITE else INFINITE
-        if FAR <= own < INFINITE:
+        if FAR <= own < INFINITE and regex.low * regex.body.shortest < FAR:
             return repeat(body, regex.low), min(reach, own)
         return None if found is None else (repeat(body, regex.low, regex.high), reach)
     if isinstance(regex, Concat):
-        return _joined((regex.head, regex.tail), concat)
+        return _joined(regex.in_a_row, concat)
     if isinstance(regex, Alt | And):
         return _joined(regex.parts, alt if isinstance(regex, Alt) else intersect)
     return _joined((regex.body,), complement) if isinstance(regex, Not) else None
 
 
 def _joined(parts: Sequence[Regex], join: Callable[..., Regex]) -> tuple[Regex, int] | None:
-    """What `opened` says of some parts put together."""
-    each = [opened(part) for part in parts]
+    """What `widened` says of some parts put together."""
+    each = [widened(part) for part in parts]
     reach = min((found[1] for found in each if found is not None), default=0)
     if not reach:
         return None

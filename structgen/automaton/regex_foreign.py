@@ -16,10 +16,7 @@ from structgen.automaton.regex_far import Uncounted
 from structgen.automaton.regex_logic import intersect
 from structgen.automaton.regex_nodes import ANY_CHAR, LeafState
 from structgen.automaton.regex_search import live
-from structgen.automaton.regex_states import (
-    Numbers,
-    Unbounded,
-)
+from structgen.automaton.regex_states import Numbers, Unbounded
 from structgen.automaton.regex_stepped import SteppedAutomaton
 
 

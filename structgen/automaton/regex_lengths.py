@@ -36,8 +36,8 @@ def loose(regex: Regex, most: int = INFINITE) -> Regex:
         idle = regex.high < INFINITE and (regex.high + 1) * body.shortest > most
         return repeat(body, regex.low, INFINITE if idle else regex.high)
     if isinstance(regex, Concat):
-        head, tail = regex.head, regex.tail
-        return concat(loose(head, most - tail.shortest), loose(tail, most - head.shortest))
+        room = most - regex.shortest
+        return concat(*(loose(part, room + part.shortest) for part in regex.in_a_row))
     if isinstance(regex, And):
         parts = [*regex.parts]
         for i, part in enumerate(parts):

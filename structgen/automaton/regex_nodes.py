@@ -175,6 +175,16 @@ class Concat(Regex):
         return self._live
 
     @property
+    def in_a_row(self) -> list[Regex]:
+        """All that follows each other; there may be too much of it for recursion."""
+        found: list[Regex] = []
+        at: Regex = self
+        while isinstance(at, Concat):
+            found.append(at.head)
+            at = at.tail
+        return [*found, at]
+
+    @property
     def opened(self) -> bool:
         """Whether any text may follow all the rest."""
         at: Regex = self

@@ -57,8 +57,8 @@ class Entered:
         self._label = -1
         self._unbounded: tuple[Entered, int] | None = None  # the same without bounds of length
         role: Any = text.role
-        place_of = only_place(text.vector) or 0
-        self._any, self._end = _free_and_end(role, len(text.vector), place_of)
+        alive = only_place(text.vector) or 0
+        self._any, self._end = _free_and_end(role, len(text.vector), alive)
         #: the same in all engines that have entered the same automaton in the same role
         self.kind = automaton, text.role, self._end
         self._numbers = np.zeros(max(automaton.made, ROOM), np.int32)  # -1 where any text follows

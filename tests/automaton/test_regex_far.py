@@ -15,7 +15,8 @@ import structgen as sg
 from structgen.automaton import regex_far
 from structgen.automaton.regex import INFINITE, matches, repeat
 from structgen.automaton.regex_automaton import _begun, automaton_of
-from structgen.automaton.regex_far import FAR, opened, uncounted
+from structgen.automaton.regex_far import FAR, uncounted, widened
+from structgen.automaton.regex_lengths import loose
 from structgen.automaton.regex_nodes import Repeat
 from structgen.automaton.regex_syntax import parse
 from structgen.spec.json_formats import format_built
@@ -40,7 +41,7 @@ def test_texts_are_the_same_as_far_as_is_said(
 ) -> None:
     """As set arithmetic has them, whatever counts as far."""
     monkeypatch.setattr(regex_far, "FAR", far)
-    for found in (opened(pair.regex), uncounted(pair.regex)):
+    for found in (widened(pair.regex), uncounted(pair.regex)):
         rest, reach = found or (pair.regex, 0)
         if reach:  # else more is said by the automaton
             short = {text for text in TEXTS if len(text) <= reach}
@@ -88,15 +89,28 @@ def covered(spans: Any) -> list[bool]:
 
 def test_counts_that_are_near_stay() -> None:
     """And those that many characters are needed to reach do not."""
-    assert opened(parse(rf"^[a-z]{{1,{FAR - 2}}}$", anchored=True)) is None
-    found = opened(parse(rf"^[a-z]{{1,{FAR}}}$", anchored=True))
+    assert widened(parse(rf"^[a-z]{{1,{FAR - 2}}}$", anchored=True)) is None
+    found = widened(parse(rf"^[a-z]{{1,{FAR}}}$", anchored=True))
     assert found is not None
     assert isinstance(found[0], Repeat)
     assert (found[0].low, found[0].high, found[1]) == (1, INFINITE, FAR)
-    words = opened(parse(r"^(?:\S+\s+){0,99}\S+$", anchored=True))
+    words = widened(parse(r"^(?:\S+\s+){0,99}\S+$", anchored=True))
     assert words is not None
     assert words[1] == 199  # each takes two characters
-    assert opened(repeat(parse("^(?:ab?){2}$", anchored=True), 0, 300)) is not None
+    assert widened(repeat(parse("^(?:ab?){2}$", anchored=True), 0, 300)) is not None
+
+
+def test_long_patterns_are_looked_at_without_recursion() -> None:
+    """As many characters in a row as there are, and what counts behind them."""
+    chain = "[ab][ac]" * 1500
+    assert widened(parse(f"^{chain}$", anchored=True)) is None
+    assert widened(parse("^[ab]{3000}$", anchored=True)) is None  # counted anyway
+    found = widened(parse(f"^{chain}c{{0,900}}$", anchored=True))
+    assert found is not None
+    assert found[1] == 900
+    short = parse(f"^(?=.{{0,3100}}$){chain}c{{0,101}}$", anchored=True)
+    assert matches(loose(short), "a" * 3000 + "c" * 100)
+    assert not matches(loose(short), "a" * 3000 + "c" * 101)
 
 
 def test_an_address_shares_what_follows_its_domain() -> None:
