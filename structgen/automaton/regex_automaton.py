@@ -45,6 +45,7 @@ from structgen.automaton.regex_states import (
 )
 from structgen.automaton.regex_stepped import SteppedAutomaton
 from structgen.automaton.regex_union import UnionAutomaton
+from structgen.errors import BudgetError
 from structgen.jit import kernels
 from structgen.once import found_once
 
@@ -314,9 +315,9 @@ def _begun(regex: Regex) -> RegexAutomaton:
 def _without_counts(regex: Regex) -> Uncounted | None:
     """The automaton of an expression without bounds that are far; None where that is no gain."""
     rest, reach = uncounted(regex) or (None, 0)
-    base = None if rest is None else automaton_of(rest)
-    with contextlib.suppress(TooLargeError):
-        return None if base is None or not reach else Uncounted(base, reach)
+    with contextlib.suppress(TooLargeError, BudgetError):
+        base = automaton_of(rest) if rest is not None and reach else None
+        return None if base is None else Uncounted(base, reach)
     return None
 
 

@@ -186,7 +186,8 @@ class BlockAutomaton(TableAutomaton):
         if not count:
             raise TooLargeError
         self._parts = BlockStates(found.blocks)
-        self.is_vast = self.costs = found.is_vast
+        self.is_vast = found.is_vast
+        self.worth = 0 if self.is_vast else self.worth
         first = _members(found.start)
         start = np.zeros(max(NARROW, len(first)), np.uint64)
         start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)

@@ -18,7 +18,6 @@ from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not, Repeat
 from structgen.automaton.regex_states import Array, RegexAutomaton, TableAutomaton
 
 FAR = 160  # characters: tokens are shorter
-MAX_UNCOUNTED, MAX_SEARCHED = 1500, 100  # states of an expression that counts nothing far
 
 
 class Uncounted:
@@ -30,7 +29,7 @@ class Uncounted:
     def __init__(self, automaton: RegexAutomaton, reach: int = 0) -> None:
         """reach: up to which length texts are the same, 0 if all are at least texts of `automaton`.
 
-        Raises TooLargeError.
+        Raises TooLargeError or BudgetError where that takes too long to find out.
         """
         self.automaton = automaton
         self.free = INFINITE
@@ -60,12 +59,13 @@ class Uncounted:
 def uncounted(regex: Regex) -> tuple[Regex, int] | None:
     """An expression without the bounds that `RegexAutomaton.unbounded` leaves out; None if none.
 
-    And up to which length the two have the same texts; 0 where the automaton itself says more.
+    And up to which length the two have the same texts; 0 where that is near, or the automaton says
+    more.
     """
     found = apart(regex)
     if found is not None:
         _, low, high = counted(found[1])
-        return found[0], 0 if low else high
+        return found[0], high if not low and high >= FAR else 0
     if isinstance(regex, Leaf):
         rest = boundless(regex)
         return None if rest is None else (rest, 0)
@@ -112,9 +112,9 @@ def boundless(regex: Regex) -> Regex | None:
 def _longest_wait(automaton: TableAutomaton) -> int:
     """The fewest characters that end a text from the state from which it takes most.
 
-    Raises TooLargeError where there are too many states to look at.
+    Raises TooLargeError, or BudgetError, where it does not pay to look at all states.
     """
-    automaton.explore_all(MAX_SEARCHED if automaton.costs else MAX_UNCOUNTED)
+    automaton.explore_all(automaton.worth)
     count = automaton.size
     moves = automaton.search.moves[:count]
     wait = np.where(automaton.ends[:count] != 0, 0, count)

@@ -25,6 +25,7 @@ from structgen.jit import kernels
 
 MAX_SIDE = 300_000  # states that there is room for besides those that have a number
 FEW_AT_ONCE = 16  # states whose moves are found together
+WORTH = 100  # see `TableAutomaton`: each state may take a search
 MAX_PARTS = 60  # expressions side by side, a bit each, and levels of a formula
 MAX_LINES = 1000  # of a formula
 ROOM = 128  # states that there is room for at first
@@ -34,8 +35,6 @@ TableOf = Callable[[Regex], TableAutomaton]
 
 class FormulaAutomaton(TableAutomaton):
     """States as those of the parts of an intersection or complement, side by side."""
-
-    costs = True
 
     def __init__(self, regex: Regex, table_of: TableOf) -> None:
         """Raises TooLargeError.
@@ -50,6 +49,7 @@ class FormulaAutomaton(TableAutomaton):
         if any(block.is_vast for block in sets):
             raise TooLargeError
         self._dives = bool(sets)  # into formats, which have many states and few dead ends
+        self.worth = 0 if sets else WORTH
         self._parts = BlockStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
         joint = regex.parts if isinstance(regex, And) else ()

@@ -159,10 +159,10 @@ class TableAutomaton(RegexAutomaton):
     """States that kernels find. states: uint64 or int32[S, W], what each one is.
 
     What is found is in `search` and `ends` at once; who reads spans has it written down (`note`).
-    costs: whether each state may take a search.
+    worth: so many states it may have, at most, if all are to be looked at without need.
     """
 
-    costs = False
+    worth = 1500
 
     def __init__(self, start: npt.NDArray[Any], classes: PositionClasses, *, ends: bool) -> None:
         super().__init__(ends=ends)
