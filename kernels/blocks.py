@@ -46,17 +46,17 @@ class Nodes(NamedTuple):
 PLACES = types.NamedTuple([GRID, U8, U8, I32], Nodes)
 
 
-@lean(types.void(PLACES, SEARCH, U8, I32, I32, *[types.int64] * 2))
-def take_over(nodes, search, ends, numbers, classes, total, begin):  # type: ignore[no-untyped-def]
+@lean(types.void(PLACES, SEARCH, U8, I32, I32, *[types.int64] * 3))
+def take_over(nodes, search, ends, numbers, classes, total, new, begin):  # type: ignore[no-untyped-def]
     """Write down of the states of a block what has been found of them.
 
     search: theirs. ends: uint8[made], whether a text of the block may end in each. numbers:
     int32[made], the nodes that they are. classes: int32[C], which of the block's classes each of
     the whole is in, -1 for none; total: whether each character is in some class of the block.
-    begin: the place in `search.order` from which on moves are new.
+    new: the first state that is; begin: the place in `search.order` from which on moves are.
     """
-    for s in range(search.sizes[MADE]):
-        nodes.ends[numbers[s]] |= ends[s] != 0
+    for s in range(new, search.sizes[MADE]):
+        nodes.ends[numbers[s]] = ends[s] != 0
     for i in range(begin, search.sizes[KNOWN]):
         s = search.order[i]
         node = numbers[s]

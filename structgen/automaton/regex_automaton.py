@@ -25,7 +25,7 @@ from structgen.automaton.regex import ANY, INFINITE, Regex, repeat
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
-from structgen.automaton.regex_far import Uncounted, boundless, uncounted
+from structgen.automaton.regex_far import Uncounted, boundless, longest_wait, uncounted
 from structgen.automaton.regex_foreign import ForeignAutomaton, Within
 from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
@@ -236,10 +236,12 @@ class Kept:
         """Drop what has grown so large that others begin anew, and of the rest what is too much."""
         sizes = {regex: automaton.size for regex, automaton in self._found.items()}
         states = sum(sizes.values())
-        for large in (regex for regex, size in sizes.items() if size > MAX_STATES):
-            states -= self._found.pop(large).size
+        for regex, size in sizes.items():
+            if size > MAX_STATES:
+                del self._found[regex]
+                states -= size
         while len(self._found) > 1 and states > MAX_KEPT:
-            states -= self._found.popitem(last=False)[1].size
+            states -= sizes[self._found.popitem(last=False)[0]]
         self._look_at = len(self._found) + LOOK_EVERY
 
     def holds(self, regex: Regex) -> bool:
@@ -317,7 +319,9 @@ def _without_counts(regex: Regex) -> Uncounted | None:
     rest, reach = uncounted(regex) or (None, 0)
     with contextlib.suppress(TooLargeError, BudgetError):
         base = automaton_of(rest) if rest is not None and reach else None
-        return None if base is None else Uncounted(base, reach)
+        if isinstance(base, TableAutomaton):
+            with base.lock:
+                return Uncounted(base, reach - longest_wait(base))
     return None
 
 
@@ -336,7 +340,7 @@ def _first_that_fits(regex: Regex) -> RegexAutomaton:
             return way(regex)
     if isinstance(regex, Leaf):
         base = None if (rest := boundless(regex)) is None else automaton_of(rest)
-        return ForeignAutomaton(regex.state, None if base is None else Uncounted(base))
+        return ForeignAutomaton(regex.state, None if base is None else Uncounted(base, INFINITE))
     with contextlib.suppress(TooLargeError):
         return UnionAutomaton(regex, automaton_of)
     return DerivedAutomaton(regex)

@@ -117,6 +117,7 @@ class BlockStates:
         with block.lock:
             block.find(state, count)
             made, known, _ = block.search.sizes.tolist()
+            new = len(self._numbers[place])
             numbers = self._number(place, made)
             kernels("blocks").take_over(
                 self.nodes,
@@ -125,6 +126,7 @@ class BlockStates:
                 numbers,
                 classes,
                 block.classes.total,
+                new,
                 self._copied[place],
             )
             self._copied[place] = known

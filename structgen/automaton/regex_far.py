@@ -6,14 +6,13 @@ nothing else have the same row: that of a state without the bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from structgen.automaton.regex_base import INFINITE, Regex
-from structgen.automaton.regex_build import concat, counted, leaf, repeat
-from structgen.automaton.regex_lengths import apart
-from structgen.automaton.regex_logic import alt, complement, intersect
+from structgen.automaton.regex_build import counted, leaf
+from structgen.automaton.regex_lengths import apart, loose
 from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not, Repeat
 from structgen.automaton.regex_states import Array, RegexAutomaton, TableAutomaton
 
@@ -26,16 +25,9 @@ class Uncounted:
     free: characters in which texts of the two do not differ, nor whether they can end.
     """
 
-    def __init__(self, automaton: RegexAutomaton, reach: int = 0) -> None:
-        """reach: up to which length texts are the same, 0 if all are at least texts of `automaton`.
-
-        Raises TooLargeError or BudgetError where that takes too long to find out.
-        """
+    def __init__(self, automaton: RegexAutomaton, free: int) -> None:
         self.automaton = automaton
-        self.free = INFINITE
-        if reach and isinstance(automaton, TableAutomaton):
-            with automaton.lock:
-                self.free = reach - _longest_wait(automaton)
+        self.free = free
         self._known = {0: (0, 0)}
 
     def of(self, state: int, came: Array) -> tuple[int, int]:
@@ -69,37 +61,30 @@ def uncounted(regex: Regex) -> tuple[Regex, int] | None:
     if isinstance(regex, Leaf):
         rest = boundless(regex)
         return None if rest is None else (rest, 0)
-    return widened(regex)
+    reach = _reach(regex)
+    return None if reach == INFINITE else (loose(regex, reach), reach)
 
 
-def widened(regex: Regex) -> tuple[Regex, int] | None:
-    """An expression without upper bounds that are far, and the length up to which that counts.
-
-    None where nothing is counted so far: texts of at most so many characters are the same.
-    """
+def _reach(regex: Regex) -> int:
+    """The greatest length up to which no count that is far makes a difference."""
     if regex.plain and regex.longest < FAR:
-        return None
-    if isinstance(regex, Repeat):
-        found = widened(regex.body)
-        body, reach = (regex.body, INFINITE) if found is None else found
-        own = (regex.high + 1) * regex.body.shortest - 1 if regex.high < INFINITE else INFINITE
-        if FAR <= own < INFINITE and regex.low * regex.body.shortest < FAR:
-            return repeat(body, regex.low), min(reach, own)
-        return None if found is None else (repeat(body, regex.low, regex.high), reach)
+        return INFINITE
+    reach = min(map(_reach, _inner(regex)), default=INFINITE)
+    if isinstance(regex, Repeat) and regex.high < INFINITE:
+        shortest = regex.body.shortest
+        own = (regex.high + 1) * shortest - 1
+        if own >= FAR > regex.low * shortest:
+            return min(reach, own)
+    return reach
+
+
+def _inner(regex: Regex) -> Sequence[Regex]:
+    """The parts of an expression."""
     if isinstance(regex, Concat):
-        return _joined(regex.in_a_row, concat)
+        return regex.in_a_row
     if isinstance(regex, Alt | And):
-        return _joined(regex.parts, alt if isinstance(regex, Alt) else intersect)
-    return _joined((regex.body,), complement) if isinstance(regex, Not) else None
-
-
-def _joined(parts: Sequence[Regex], join: Callable[..., Regex]) -> tuple[Regex, int] | None:
-    """What `widened` says of some parts put together."""
-    each = [widened(part) for part in parts]
-    reach = min((found[1] for found in each if found is not None), default=0)
-    if not reach:
-        return None
-    return join(*(x[0] if x else part for part, x in zip(parts, each, strict=True))), reach
+        return regex.parts
+    return (regex.body,) if isinstance(regex, Repeat | Not) else ()
 
 
 def boundless(regex: Regex) -> Regex | None:
@@ -109,10 +94,11 @@ def boundless(regex: Regex) -> Regex | None:
     return None if found is None or found[0] == state else leaf(found[0])
 
 
-def _longest_wait(automaton: TableAutomaton) -> int:
+def longest_wait(automaton: TableAutomaton) -> int:
     """The fewest characters that end a text from the state from which it takes most.
 
-    Raises TooLargeError, or BudgetError, where it does not pay to look at all states.
+    Raises TooLargeError, or BudgetError, where it does not pay to look at all states. Hold the lock
+    of the automaton.
     """
     automaton.explore_all(automaton.worth)
     count = automaton.size

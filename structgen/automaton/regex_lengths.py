@@ -29,7 +29,7 @@ def loose(regex: Regex, most: int = INFINITE) -> Regex:
 
     So a name of at most 255 characters has not more than 127 labels, each with its dot, anyway.
     """
-    if regex.longest <= most < INFINITE or most < 0:
+    if most < 0:
         return regex
     if isinstance(regex, Repeat):
         body = loose(regex.body, most)

@@ -19,11 +19,12 @@ from structgen.automaton.lexer import (
     LexState,
     Role,
     Text,
+    free_form,
     in_place,
     only_place,
 )
 from structgen.automaton.origins import BEFORE, FREE, UNBOUNDED
-from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
+from structgen.automaton.regex import EMPTY, EPSILON, Regex
 from structgen.automaton.regex_automaton import automaton_of, is_held
 from structgen.automaton.regex_far import uncounted
 from structgen.automaton.regex_lengths import LengthAutomaton
@@ -164,12 +165,11 @@ class Entered:
 
 
 @lru_cache(maxsize=1024)
-def _free_and_end(role: Any, count: int, place: int) -> tuple[Text, Hashable]:
+def _free_and_end(role: Any, count: int, place: int) -> tuple[LexState, Hashable]:
     """Any text in the one place of so many, and the label with which a text there ends, if any."""
-    nothing = (EMPTY,) * count
-    end = role.end(in_place(nothing, place, EPSILON))
-    free = Text(in_place(nothing, place, ANY), role)
-    return free, end.label if isinstance(end, End) else None
+    ended = Text(in_place((EMPTY,) * count, place, EPSILON), role)
+    end = role.end(ended.vector)
+    return free_form(ended), end.label if isinstance(end, End) else None
 
 
 def spelled_flags(role: Role, k: Any) -> int:
