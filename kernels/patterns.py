@@ -78,6 +78,7 @@ class Explored(NamedTuple):
 
 
 SEARCH = types.NamedTuple([GRID, GRID, I32, I32, U8, I64], Search)
+TOLD = types.UniTuple(types.int64, 3)
 EXPLORED = types.NamedTuple([I32, I32, GRID, U8, I64, U8, GRID, U8], Explored)
 
 
@@ -335,25 +336,26 @@ def number_states(t, came, endless, numbers, known, made, place, recorded):  # t
     return numba.int64(free)
 
 
-@lean(types.int64(I32, U8, *[types.int64] * 2))
-def first_ending(order, ends, begin, end):  # type: ignore[no-untyped-def]
-    """The first of the states order[begin] to order[end - 1] in which a text may end, or -1."""
+@lean(types.int64(I32, U8, *[types.int64] * 3))
+def first_ending(order, ends, how, begin, end):  # type: ignore[no-untyped-def]
+    """The first of the states order[begin] to order[end - 1] in which a text may end so, or -1."""
     for i in range(begin, end):
-        if ends[order[i]] != 0:
+        if ends[order[i]] == how:
             return numba.int64(order[i])
     return numba.int64(-1)
 
 
-@lean(types.void(TABLES, EXPLORED, I32, LOOPS, types.UniTuple(types.int64, 4), *[types.int64] * 2))
-def write_states(t, explored, numbers, loops, told, begin, end):  # type: ignore[no-untyped-def]
+@lean(types.void(TABLES, EXPLORED, I32, LOOPS, I32, TOLD, *[types.int64] * 2))
+def write_states(t, explored, numbers, loops, labels, told, begin, end):  # type: ignore[no-untyped-def]
     """Write down what leads on from the states order[begin] to order[end - 1] of an expression.
 
-    numbers: int32, the lexer states of all its states, -1 for those that any text may follow. told:
-    the lexer state of those, which is described elsewhere, or -1; the label with which texts end,
-    or -1; the flags of all states; the groups of bytes that may loop. loops: what of it is kept for
-    lexer states. There is room for it all.
+    numbers: int32, the lexer states of all its states, -1 for those that any text may follow.
+    labels: int32, with which texts end by what `ends` says, -1 for none. told: the lexer state of
+    what any text may follow, which is described elsewhere, or -1; the flags of all states; the
+    groups of bytes that may loop. loops: what of it is kept for lexer states. There is room for it
+    all.
     """
-    free, label, flags, groups = told
+    free, flags, groups = told
     for i in range(begin, end):
         s = explored.order[i]
         q = numbers[s]
@@ -374,7 +376,7 @@ def write_states(t, explored, numbers, loops, told, begin, end):  # type: ignore
         t.within[q, NEXT] = -1
         t.within[q, LEFT] = 0
         t.within[q, DONE] = 0
-        t.within[q, CHILD] = label if explored.ends[s] != 0 else -1
+        t.within[q, CHILD] = labels[explored.ends[s]]
         t.within[q, FLAGS] = flags
     for i in range(end):  # of those before `begin` more may be known
         q = numbers[explored.order[i]]

@@ -25,104 +25,39 @@ from structgen.automaton.regex import ANY, INFINITE, Regex, repeat
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
-from structgen.automaton.regex_far import Uncounted, boundless, longest_wait, uncounted
+from structgen.automaton.regex_far import (
+    Uncounted,
+    boundless,
+    longest_wait,
+    uncounted,
+    without_far,
+)
 from structgen.automaton.regex_foreign import ForeignAutomaton, Within
 from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart, loose
-from structgen.automaton.regex_nodes import Chars, Concat, Leaf, Repeat, Words, is_span
+from structgen.automaton.regex_nodes import Chars, Leaf, Repeat, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
-from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
+from structgen.automaton.regex_positions import TooLargeError
+from structgen.automaton.regex_sets import PositionAutomaton, Vector, VectorAutomaton
 from structgen.automaton.regex_states import (
     Array,
     Numbers,
     RegexAutomaton,
     TableAutomaton,
     Unbounded,
-    anything,
-    unread,
     within,
 )
 from structgen.automaton.regex_stepped import SteppedAutomaton
 from structgen.automaton.regex_union import UnionAutomaton
 from structgen.errors import BudgetError
 from structgen.jit import kernels
-from structgen.once import found_once
 
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
 LOOK_EVERY = 32  # automata that become known between two looks at how many states there are
-FEW_POSITIONS = 1000  # of listed words: up to so many, all their states are found at once
 MAX_COUNTED = 1500  # states of an expression whose texts' lengths are bounded
 MAX_LENGTHS = 3_000_000  # moves looked at to find out which lengths its texts have
-
-
-class PositionAutomaton(TableAutomaton):
-    """States as sets of positions."""
-
-    def __init__(self, regex: Regex) -> None:
-        """Raises TooLargeError."""
-        positions = Positions(regex)
-        classes = classes_of(positions.sets)
-        width = len(positions.follow) // 64 + 1
-        bits = [*positions.follow, positions.start, *positions.universal]
-        data = b"".join(part.to_bytes(8 * width, "little") for part in bits)
-        rows = np.frombuffer(data, np.uint64).reshape(-1, width).copy()
-        count = len(positions.follow)
-        super().__init__(rows[count], classes, ends=regex.nullable)
-        self._follow, self._universal = rows[:count], rows[count + 1 :]
-        self._scratch = np.zeros((len(classes.letters), width), np.uint64)
-        self._open = isinstance(regex, Concat) and regex.head is ANY  # then nothing is ever fatal
-        self._listed = isinstance(regex, Words)  # then nothing is read again and again
-        self._few = self._listed and count <= FEW_POSITIONS
-
-    def find(self, state: int, count: int) -> None:
-        """See `TableAutomaton.find`: all states of a few words, as each look has its cost."""
-        if self._few and not self.found:
-            self.explore_near(MAX_STATES)
-        else:
-            super().find(state, count)
-
-    def _find(self, state: int, count: int) -> None:
-        known, now, end = -1, self.found, self.found + count
-        while known < now < end:
-            known = now
-            kernels("patterns").explore(
-                self._follow,
-                self.classes.reads,
-                self._universal,
-                self.states,
-                self.search,
-                self._scratch,
-                state,
-                end - now,
-            )
-            made, now, _ = self.search.sizes.tolist()
-            if now == made:
-                return
-            state = self._next()  # walks along words turn to the next word soon
-
-    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
-        return (self.states[begin:end, 0] & np.uint64(1)).astype(np.bool_)
-
-    def ahead(self, begin: int, end: int) -> Any:
-        """See `TableAutomaton.ahead`."""
-        found = anything(end - begin)
-        states = np.ascontiguousarray(self.states[begin:end])
-        kernels("ahead").look_from(states, self.classes.reads, self._behind, found)
-        return found
-
-    @found_once
-    def _behind(self) -> Any:
-        """What texts read behind each position."""
-        found = unread(len(self._follow))
-        kernels("ahead").look_behind(self._follow, self.classes.reads, found)
-        return found
-
-    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
-        if self._open:
-            loops[:], often[:] = -1, 255
-        return self._open or self._listed
 
 
 class CountedAutomaton(TableAutomaton):
@@ -210,13 +145,13 @@ class Kept:
 
     def forget(self) -> None:
         """Begin anew, as a forked process must: another thread may have held a lock."""
-        self._found: OrderedDict[Regex, RegexAutomaton] = OrderedDict()
-        self._held: dict[Regex, RegexAutomaton] = {}
+        self._found: OrderedDict[Regex | Vector, RegexAutomaton] = OrderedDict()
+        self._held: dict[Regex | Vector, RegexAutomaton] = {}
         self._look_at = 0  # how many automata there are when their states are counted next
         self._lock = threading.Lock()
 
-    def of(self, regex: Regex) -> RegexAutomaton:
-        """The automaton of an expression."""
+    def of(self, regex: Regex | Vector) -> RegexAutomaton:
+        """The automaton of an expression, or of several side by side. Raises TooLargeError."""
         held = self._held.get(regex)
         if held is not None and held.size <= MAX_STATES:
             return held
@@ -225,7 +160,7 @@ class Kept:
             if found is not None and found.size <= MAX_STATES:
                 self._found.move_to_end(regex)
                 return found
-        found = _begun(regex)
+        found = VectorAutomaton(regex) if isinstance(regex, tuple) else _begun(regex)
         with self._lock:
             self._found[regex] = found
             if len(self._found) >= self._look_at:
@@ -260,6 +195,14 @@ os.register_at_fork(after_in_child=_kept.forget)
 def automaton_of(regex: Regex) -> RegexAutomaton | None:
     """The states of an expression; None where nothing may follow, or anything."""
     return None if regex.longest == 0 or regex is ANY else _kept.of(regex)
+
+
+def vector_automaton(vector: Vector) -> VectorAutomaton | None:
+    """The states of expressions side by side; None where no automaton has them."""
+    with contextlib.suppress(TooLargeError):
+        found: Any = _kept.of(vector)
+        return found  # type: ignore[no-any-return]
+    return None
 
 
 def is_held(regex: Regex) -> bool:
@@ -317,11 +260,28 @@ def _begun(regex: Regex) -> RegexAutomaton:
 def _without_counts(regex: Regex) -> Uncounted | None:
     """The automaton of an expression without bounds that are far; None where that is no gain."""
     rest, reach = uncounted(regex) or (None, 0)
-    with contextlib.suppress(TooLargeError, BudgetError):
-        base = automaton_of(rest) if rest is not None and reach else None
-        if isinstance(base, TableAutomaton):
-            with base.lock:
-                return Uncounted(base, reach - longest_wait(base))
+    base = automaton_of(rest) if rest is not None and reach else None
+    wait = _wait(base)
+    return None if base is None or wait is None else Uncounted(base, reach - wait)
+
+
+def far_from_bounds(regex: Regex) -> tuple[Regex, int]:
+    """An expression without bounds that are far, and how many characters may follow as without.
+
+    The same, and any number, where there is no such bound, or it is not known.
+    """
+    rest, reach = without_far(regex)
+    if rest is regex:
+        return regex, INFINITE
+    wait = rest.shortest if is_span(rest) else _wait(automaton_of(rest))
+    return (regex, INFINITE) if wait is None else (rest, reach - wait)
+
+
+def _wait(automaton: RegexAutomaton | None) -> int | None:
+    """See `longest_wait`; None where it is not known."""
+    if isinstance(automaton, TableAutomaton):
+        with automaton.lock, contextlib.suppress(TooLargeError, BudgetError):
+            return longest_wait(automaton)
     return None
 
 

@@ -61,8 +61,14 @@ def uncounted(regex: Regex) -> tuple[Regex, int] | None:
     if isinstance(regex, Leaf):
         rest = boundless(regex)
         return None if rest is None else (rest, 0)
+    rest, reach = without_far(regex)
+    return None if reach == INFINITE else (rest, reach)
+
+
+def without_far(regex: Regex) -> tuple[Regex, int]:
+    """An expression without the bounds that are far, and up to which length texts are the same."""
     reach = _reach(regex)
-    return None if reach == INFINITE else (loose(regex, reach), reach)
+    return (regex if reach == INFINITE else loose(regex, reach)), reach
 
 
 def _reach(regex: Regex) -> int:

@@ -45,9 +45,7 @@ class Positions:
 
     def __init__(self, regex: Regex) -> None:
         """Number the positions of `regex`."""
-        self.follow = [0]
-        self.sets: list[CharSet | None] = [None]
-        self._links = 0
+        self._begin()
         whole = self._part(regex, 0)
         self.start = whole.first | whole.empty
         self._link(whole.last, 1)
@@ -57,6 +55,11 @@ class Positions:
             for place, chars in enumerate(self.sets)
             if chars == ALL and self.follow[place] >> place & self.follow[place] & 1
         ]
+
+    def _begin(self) -> None:
+        self.follow = [0]
+        self.sets: list[CharSet | None] = [None]
+        self._links = 0
 
     def _part(self, node: Regex, depth: int) -> Part:
         if depth > MAX_DEPTH:

@@ -51,7 +51,8 @@ class RegexAutomaton(ABC):
     loops: int64[known], groups of bytes, and often: uint8[known], how many characters of these may
     follow order[i] in any order, 255 for any number.
     came: int32[made, 2], by which state and code point each was met first; (0, 0) for the start.
-    ends, endless: uint8[made], whether the text may end there, and whether any text may follow.
+    ends, endless: uint8[made], whether the text may end there (and how, where there are several
+    ways), and whether any text may follow.
     The arrays may be longer.
     """
 
@@ -274,8 +275,8 @@ class TableAutomaton(RegexAutomaton):
         """
 
     @abstractmethod
-    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
-        """Whether the text may end in states `begin` to `end` - 1."""
+    def _endings(self, begin: int, end: int) -> npt.NDArray[Any]:
+        """Whether the text may end in states `begin` to `end` - 1, or how."""
 
     def note(self) -> None:
         """Write down what has been found."""

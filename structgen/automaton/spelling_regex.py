@@ -19,16 +19,23 @@ from structgen.automaton.lexer import (
     LexState,
     Role,
     Text,
+    Vector,
     free_form,
     in_place,
     only_place,
 )
 from structgen.automaton.origins import BEFORE, FREE, UNBOUNDED
 from structgen.automaton.regex import EMPTY, EPSILON, Regex
-from structgen.automaton.regex_automaton import automaton_of, is_held
+from structgen.automaton.regex_automaton import (
+    automaton_of,
+    far_from_bounds,
+    is_held,
+    vector_automaton,
+)
 from structgen.automaton.regex_far import uncounted
 from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_nodes import Words
+from structgen.automaton.regex_sets import VectorAutomaton
 from structgen.automaton.regex_states import ROOM, RegexAutomaton, Unbounded
 from structgen.automaton.tables import foreign, with_room
 from structgen.jit import kernels
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering
 
 FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look at each letter
+WIDE = 6  # expressions side by side for which it does
 
 
 class Entered:
@@ -55,13 +63,14 @@ class Entered:
         self._numbered = 1
         self._written = 0  # of how many states it is written down what leads on from them
         self._free = -1  # the number of those that any text may follow, described elsewhere
-        self._label = -1
+        self._labels = np.full(2, -1, np.int32)  # by how a text ends, -1 where that is not met yet
         self._unbounded: tuple[Entered, int] | None = None  # the same without bounds of length
         role: Any = text.role
         alive = only_place(text.vector) or 0
-        self._any, self._end = _free_and_end(role, len(text.vector), alive)
+        self._any, end = _free_and_end(role, len(text.vector), alive)
+        self._ends: list[Hashable] = [end]  # the labels with which texts end, from 1 on
         #: the same in all engines that have entered the same automaton in the same role
-        self.kind = automaton, text.role, self._end
+        self.kind: tuple[Any, ...] = automaton, text.role, end
         self._numbers = np.zeros(max(automaton.made, ROOM), np.int32)  # -1 where any text follows
         self._numbers[0] = q
 
@@ -120,14 +129,15 @@ class Entered:
             count = int(automaton.first[end] - automaton.first[begin])
             numbers.make_room(automaton.made - self._numbered, count)
             self._number(numbers)
-            self._find_label(numbers, begin, end)
+            self._find_labels(numbers, begin, end)
             flags = spelled_flags(role, numbers.kernel_tables)
-            told = self._free, self._label, flags, _looping(quoted=role.quoted)
+            told = self._free, flags, _looping(quoted=role.quoted)
             kernels("patterns").write_states(
                 numbers.tables_at,
                 automaton.explored(),
                 self._numbers,
                 _loops(numbers),
+                self._labels,
                 told,
                 begin,
                 end,
@@ -153,15 +163,38 @@ class Entered:
         if free:
             self.free_id(numbers)
 
-    def _find_label(self, numbers: Numbering, begin: int, end: int) -> None:
-        """Number the label with which the text ends, where that is first possible."""
-        if self._label >= 0 or self._end is None:
-            return
+    def _find_labels(self, numbers: Numbering, begin: int, end: int) -> None:
+        """Number the labels with which the text ends, each where that is first possible."""
         found = self._automaton
-        ending = kernels("patterns").first_ending(found.order, found.ends, begin, end)
-        if ending >= 0:
-            place = QUOTE if self._text.role.quoted else BEFORE
-            self._label = numbers.label_id(self._end, (self.number(ending), place))
+        for how, label in enumerate(self._ends, 1):
+            if self._labels[how] >= 0 or label is None:
+                continue
+            ending = kernels("patterns").first_ending(found.order, found.ends, how, begin, end)
+            if ending >= 0:
+                place = QUOTE if self._text.role.quoted else BEFORE
+                self._labels[how] = numbers.label_id(label, (self.number(ending), place))
+
+
+class EnteredVector(Entered):
+    """The same for an automaton of several expressions."""
+
+    def __init__(self, automaton: VectorAutomaton, text: Text, q: int, place: int) -> None:
+        """See `Entered`."""
+        super().__init__(automaton, text, q, place)
+        self._outcomes = automaton.outcomes
+        self._ends = []
+        self.kind = automaton, text.role, None  # the automaton says where each label comes from
+        free, role = automaton.free_place, text.role
+        if free is not None:
+            self._any = _free_and_end(role, len(text.vector), free)[0]  # type: ignore[arg-type]
+
+    def _find_labels(self, numbers: Numbering, begin: int, end: int) -> None:
+        for fits in self._outcomes[len(self._ends) :]:
+            found = self.role.end(tuple([EPSILON if fit else EMPTY for fit in fits]))
+            self._ends.append(found.label if isinstance(found, End) else None)
+        more = 1 + len(self._ends) - len(self._labels)
+        self._labels = np.append(self._labels, np.full(max(more, 0), -1, np.int32))
+        super()._find_labels(numbers, begin, end)
 
 
 @lru_cache(maxsize=1024)
@@ -203,16 +236,19 @@ def enter(numbers: Numbering, q: int, text: Text) -> bool:
     """Number what lexer state `q` leads to; False if it is no text in one expression."""
     language = _worth_entering(text)
     if language is None:
-        return False
+        return _is_wide(text.vector) and enter_vector(numbers, q)
     automaton = automaton_of(language)
     if automaton is None:
         return False
-    place = len(numbers.entered)
-    numbers.entered.append(Entered(automaton, text, q, place))
-    numbers.entered[-1].go_on(numbers, 0)
-    k, within = numbers.kernel_tables, numbers.tables.within
-    within[q, k.HALF], within[q, k.DEPTH] = place, 0
+    _enter(numbers, q, Entered(automaton, text, q, len(numbers.entered)))
     return True
+
+
+def _enter(numbers: Numbering, q: int, entered: Entered) -> None:
+    numbers.entered.append(entered)
+    entered.go_on(numbers, 0)
+    k, within = numbers.kernel_tables, numbers.tables.within
+    within[q, k.HALF], within[q, k.DEPTH] = entered.place, 0
 
 
 def go_on(numbers: Numbering, q: int) -> bool:
@@ -238,7 +274,8 @@ def entered_at(numbers: Numbering, q: int) -> tuple[Entered, int] | None:
 def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
     """What a lexer state that was numbered here is in all engines, and the label it may end with.
 
-    The number in the automaton, this, and the role; None for other lexer states.
+    The number in the automaton, this, and the role; None for other lexer states, and for the label
+    where there are several.
     """
     k, within = numbers.kernel_tables, numbers.tables.within
     found = entered_at(numbers, q) if within[q, k.KIND] == k.SPANS_TEXT else None
@@ -256,19 +293,72 @@ def described(numbers: Numbering, q: int) -> Text:
         if q < 0:
             raise foreign()
         text = numbers.described(q)
-    language = _language(text) if isinstance(text, Text) else None
-    if not letters or not isinstance(text, Text) or language is None:
+    expressions = _expressions(text) if isinstance(text, Text) else None
+    if not letters or not isinstance(text, Text) or expressions is None:
         raise foreign()
     for letter in reversed(letters):
-        language = language.after(letter)
-    return _with(text, language)
+        expressions = tuple([language.after(letter) for language in expressions])
+    return Text(expressions, text.role)
 
 
 def unbounded_form(state: LexState) -> LexState:
     """The text that `state` is, without the bounds of its length."""
-    language = _language(state) if isinstance(state, Text) else None
-    found = None if language is None else uncounted(language)
-    return state if found is None or not isinstance(state, Text) else _with(state, found[0])
+    if not isinstance(state, Text):
+        return state
+    language = _language(state)
+    if language is None:
+        return _far_form(state)[0]
+    found = uncounted(language)
+    return state if found is None else _with(state, found[0])
+
+
+def _far_form(text: Text) -> tuple[Text, int]:
+    """A text in several expressions without bounds that are far, and for how many characters."""
+    found = [far_from_bounds(x) for x in _expressions(text) or ()]
+    rest = tuple([language for language, _ in found])
+    if not found or rest == text.vector:
+        return text, 0
+    return Text(rest, text.role), min(free for _, free in found)
+
+
+def far_id(numbers: Numbering, q: int, longest: int) -> int | None:
+    """A lexer state from which texts of so many characters go on as from `q`, a text in several
+    expressions some of which have bounds; None where there is none."""
+    text = numbers.state(q)
+    if not isinstance(text, Text) or only_place(text.vector) is not None:
+        return None
+    found, free = _far_form(text)
+    return numbers.state_id(found, (q << 9) | UNBOUNDED) if free >= longest else None
+
+
+def enter_vector(numbers: Numbering, q: int) -> bool:
+    """Number what lexer state `q` leads to; False if it is no text in several expressions.
+
+    This takes less than to look at each letter where many are read, or the expressions are many.
+    """
+    text = numbers.state(q)
+    if not isinstance(text, Text) or text.role.surrogates or entered_at(numbers, q) is not None:
+        return False
+    expressions = _expressions(text)
+    if expressions is None or only_place(expressions) is not None:
+        return False
+    automaton = vector_automaton(expressions)
+    if automaton is None:
+        return False
+    _enter(numbers, q, EnteredVector(automaton, text, q, len(numbers.entered)))
+    numbers.tables.filled[q] = 0
+    return True
+
+
+def _is_wide(vector: Vector) -> bool:
+    """Whether a text is read in so many languages that one letter takes long to look at."""
+    return len(vector) - vector.count(EMPTY) >= WIDE
+
+
+def _expressions(text: Text) -> tuple[Regex, ...] | None:
+    """The expressions that a text is read in side by side; None if they are not all it is in."""
+    vector: Any = text.vector
+    return vector if all(isinstance(language, Regex) for language in vector) else None
 
 
 def _language(text: Text) -> Regex | None:

@@ -106,6 +106,11 @@ class Insides:
 
     def _found(self, q: int) -> Inside:
         """What a lexer state allows: as it was found for another engine, or computed."""
+        if q >= self._shared and self.is_described(q):
+            far = spelling_regex.far_id(self._engine, q, self._common.longest)
+            if far is not None:
+                return self.of(far)
+            spelling_regex.enter_vector(self._engine, q)
         place = self._place(q)
         if place is None:
             return self._computed(q)
@@ -130,9 +135,10 @@ class Insides:
             state = engine.state(q) if engine.is_new else None
             return OneState(state) if isinstance(state, Fork | Either) else None
         found = spelling_regex.shared(engine, q)
-        if found is None or found[-1] not in engine.machine.lexicon.label_ids:
+        if found is None:
             return None
-        return found
+        label = found[-1]
+        return found if label is None or label in engine.machine.lexicon.label_ids else None
 
     def prepare(self) -> None:
         """Walk once for each free text of the lexicon, and count its characters."""

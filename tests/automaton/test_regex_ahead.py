@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from structgen.automaton import regex_search
 from structgen.automaton.regex import ANY_CHAR, Regex, concat, intersect, matches, repeat
-from structgen.automaton.regex_automaton import PositionAutomaton, _begun, table_of
+from structgen.automaton.regex_automaton import _begun, table_of
 from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_formula import FormulaAutomaton
 from structgen.automaton.regex_logic import complement
 from structgen.automaton.regex_search import live
+from structgen.automaton.regex_sets import PositionAutomaton
 from structgen.automaton.regex_states import TableAutomaton
 from structgen.automaton.regex_syntax import parse
 from structgen.jit import kernels
