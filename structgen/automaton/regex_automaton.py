@@ -26,6 +26,7 @@ from structgen.automaton.regex_blocks import BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_far import (
+    FAR,
     Uncounted,
     boundless,
     longest_wait,
@@ -58,6 +59,7 @@ MAX_KEPT = 100_000  # states kept in a process
 LOOK_EVERY = 32  # automata that become known between two looks at how many states there are
 MAX_COUNTED = 1500  # states of an expression whose texts' lengths are bounded
 MAX_LENGTHS = 3_000_000  # moves looked at to find out which lengths its texts have
+MAX_FAR = 500_000  # the same where there is only a bound above, and that is far
 
 
 class CountedAutomaton(TableAutomaton):
@@ -66,9 +68,11 @@ class CountedAutomaton(TableAutomaton):
     def __init__(self, base: TableAutomaton, low: int, high: int, *, ends: bool) -> None:
         """Texts of `base` with `low` to `high` characters. Raises TooLargeError."""
         most = high if high < INFINITE else -1
-        base.explore_all(MAX_COUNTED)
+        moves = MAX_LENGTHS if low or most < FAR else MAX_FAR  # else there are other ways
+        count = moves // (max(low, most + 1, 1) * len(base.classes.letters))
+        base.explore_all(min(count, MAX_COUNTED))
         longest = (low + base.made if most < 0 else most) + 1
-        if longest * base.made * len(base.classes.letters) > MAX_LENGTHS:
+        if longest * base.made * len(base.classes.letters) > moves:
             raise TooLargeError
         super().__init__(np.zeros(2, np.int32), base.classes, ends=ends)
         self._base = base

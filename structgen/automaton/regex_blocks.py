@@ -74,6 +74,10 @@ class Blocks(Positions):
         self.blocks.append(self._block_of(node))
         return Part(bit, bit, node.nullable)
 
+    def _repeat(self, places: slice) -> None:
+        super()._repeat(places)
+        self.blocks += self.blocks[places.start - 1 : places.stop - 1]
+
     def _sequence(self, node: Concat, depth: int, *, opened: bool = False) -> Part:
         if opened or node.plain:
             return super()._sequence(node, depth, opened=opened)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from structgen.automaton.charset import ALL
@@ -29,7 +31,7 @@ def loose(regex: Regex, most: int = INFINITE) -> Regex:
 
     So a name of at most 255 characters has not more than 127 labels, each with its dot, anyway.
     """
-    if most < 0:
+    if most < 0 or _counts_to(regex) <= most:
         return regex
     if isinstance(regex, Repeat):
         body = loose(regex.body, most)
@@ -47,6 +49,29 @@ def loose(regex: Regex, most: int = INFINITE) -> Regex:
     if isinstance(regex, Alt):
         return alt(*(loose(part, most) for part in regex.parts))
     return complement(loose(regex.body, most)) if isinstance(regex, Not) else regex
+
+
+@lru_cache(maxsize=1024)
+def _counts_to(regex: Regex) -> int:
+    """With how many characters a text can be too often what some bound counts; the most of these.
+
+    More than INFINITE where parts bound each other's length.
+    """
+    return _counting(regex)
+
+
+def _counting(regex: Regex) -> int:
+    if isinstance(regex, Repeat):
+        own = (regex.high + 1) * regex.body.shortest if regex.high < INFINITE else 0
+        return max(own, _counting(regex.body))
+    if isinstance(regex, Concat):
+        parts = regex.in_a_row
+        return regex.shortest + max(_counting(part) - part.shortest for part in parts)
+    if isinstance(regex, Alt):
+        return max(map(_counting, regex.parts))
+    if isinstance(regex, And):
+        return 2 * INFINITE
+    return _counting(regex.body) if isinstance(regex, Not) else 0
 
 
 class LengthAutomaton(RegexAutomaton):

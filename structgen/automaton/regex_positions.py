@@ -159,16 +159,29 @@ class Positions:
             raise TooLargeError
         if isinstance(node.body, Chars):
             return self._characters(node, node.body.chars, count, endless=endless)
-        whole = Part(0, 0, True)
+        whole, begin, links = Part(0, 0, True), len(self.follow), self._links
+        body = self._part(node.body, depth)
+        one = slice(begin, len(self.follow))
+        follow, size, links = self.follow[one], len(self.follow) - begin, self._links - links
+        if begin + size * count > MAX_POSITIONS + 1:
+            raise TooLargeError
         last = 0
         for number in range(1, count + 1):
-            body = self._part(node.body, depth)
+            if number > 1:
+                body = Part(body.first << size, body.last << size, body.empty)
+                self.follow += [bits << size * (number - 1) for bits in follow]
+                self._repeat(one)
+                self._links += links
             whole = self._joined(whole, body)
             if number >= node.low or body.empty:
                 last |= body.last
         if endless:
             self._link(body.last, body.first)
         return Part(whole.first, last | whole.last, node.low == 0 or whole.empty)
+
+    def _repeat(self, places: slice) -> None:
+        """Add what positions are once more."""
+        self.sets += self.sets[places]
 
     def _characters(self, node: Repeat, chars: CharSet, count: int, *, endless: bool) -> Part:
         """`_repetition` of a character."""

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.automaton.regex import ANY_CHAR, INFINITE, Regex, intersect, matches, repeat
-from structgen.automaton.regex_automaton import _begun, automaton_of
+from structgen.automaton.regex_automaton import CountedAutomaton, _begun, automaton_of
+from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_lengths import loose
 from structgen.automaton.regex_nodes import Repeat
 from structgen.automaton.regex_states import TableAutomaton
 from structgen.automaton.regex_syntax import parse
+from structgen.spec.json_formats import format_built
 from tests.automaton.test_regex import LONGEST, PAIRS, TEXTS, Pair, same
 
 NAMES = r"(([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)\.){1,127}[a-z]{2,63}"
@@ -106,3 +108,14 @@ def _fresh(pattern: str) -> TableAutomaton:
     found = _begun(parse(f"^{pattern}$"))
     assert isinstance(found, TableAutomaton)
     return found
+
+
+def test_far_bounds_are_counted_as_far_as_texts_go() -> None:
+    """Near ones, and those of small patterns, once for all lengths."""
+    large = format_built("uri")
+    small = parse(r"^(a|bc)+$", anchored=True)
+    kinds = [
+        type(automaton_of(intersect(regex, repeat(ANY_CHAR, 0, most))))
+        for regex, most in [(large, 100), (large, 1000), (small, 1000)]
+    ]
+    assert kinds == [CountedAutomaton, CappedAutomaton, CountedAutomaton]
