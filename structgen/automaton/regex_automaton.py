@@ -30,6 +30,7 @@ from structgen.automaton.regex_far import (
     Uncounted,
     boundless,
     longest_wait,
+    may_fail,
     uncounted,
     without_far,
 )
@@ -37,7 +38,7 @@ from structgen.automaton.regex_foreign import ForeignAutomaton, Within
 from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart, loose
-from structgen.automaton.regex_nodes import Chars, Leaf, Repeat, is_span
+from structgen.automaton.regex_nodes import Chars, Leaf, Not, Repeat, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_sets import PositionAutomaton, Vector, VectorAutomaton
@@ -265,7 +266,7 @@ def _without_counts(regex: Regex) -> Uncounted | None:
     """The automaton of an expression without bounds that are far; None where that is no gain."""
     rest, reach = uncounted(regex) or (None, 0)
     base = automaton_of(rest) if rest is not None and reach else None
-    wait = _wait(base)
+    wait = _wait(base, regex)
     return None if base is None or wait is None else Uncounted(base, reach - wait)
 
 
@@ -277,15 +278,16 @@ def far_from_bounds(regex: Regex) -> tuple[Regex, int]:
     rest, reach = without_far(regex)
     if rest is regex:
         return regex, INFINITE
-    wait = rest.shortest if is_span(rest) else _wait(automaton_of(rest))
+    wait = rest.shortest if is_span(rest) else _wait(automaton_of(rest), regex)
     return (regex, INFINITE) if wait is None else (rest, reach - wait)
 
 
-def _wait(automaton: RegexAutomaton | None) -> int | None:
-    """See `longest_wait`; None where it is not known."""
+def _wait(automaton: RegexAutomaton | None, bounded: Regex) -> int | None:
+    """See `longest_wait`, of `bounded` without bounds; None where more may differ, or unknown."""
     if isinstance(automaton, TableAutomaton):
         with automaton.lock, contextlib.suppress(TooLargeError, BudgetError):
-            return longest_wait(automaton)
+            wait = longest_wait(automaton)
+            return None if isinstance(bounded, Not) and may_fail(automaton) else wait
     return None
 
 

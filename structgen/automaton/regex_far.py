@@ -13,6 +13,7 @@ import numpy as np
 from structgen.automaton.regex_base import INFINITE, Regex
 from structgen.automaton.regex_build import counted, leaf
 from structgen.automaton.regex_lengths import apart, loose
+from structgen.automaton.regex_logic import complement
 from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not, Repeat
 from structgen.automaton.regex_states import Array, RegexAutomaton, TableAutomaton
 
@@ -66,9 +67,22 @@ def uncounted(regex: Regex) -> tuple[Regex, int] | None:
 
 
 def without_far(regex: Regex) -> tuple[Regex, int]:
-    """An expression without the bounds that are far, and up to which length texts are the same."""
+    """An expression without the bounds that are far, and up to which length texts are the same.
+
+    No text is lost, but of a complement: without bounds more is ruled out, maybe all that a text
+    could become (`may_fail`). So what is ruled out by parts of an expression stays as it is.
+    """
+    if isinstance(regex, Not):
+        rest, reach = without_far(regex.body)
+        return (regex if reach == INFINITE else complement(rest)), reach
     reach = _reach(regex)
-    return (regex if reach == INFINITE else loose(regex, reach)), reach
+    return (regex if reach == INFINITE else loose(regex, reach, denied=False)), reach
+
+
+def may_fail(automaton: TableAutomaton) -> bool:
+    """Whether no text follows some beginning, as an automaton has it whose moves are all known."""
+    moves = automaton.search.moves[: automaton.size]
+    return not automaton.classes.total or bool((moves < 0).any())
 
 
 def _reach(regex: Regex) -> int:
@@ -85,12 +99,12 @@ def _reach(regex: Regex) -> int:
 
 
 def _inner(regex: Regex) -> Sequence[Regex]:
-    """The parts of an expression."""
+    """The parts of an expression, but what is ruled out."""
     if isinstance(regex, Concat):
         return regex.in_a_row
     if isinstance(regex, Alt | And):
         return regex.parts
-    return (regex.body,) if isinstance(regex, Repeat | Not) else ()
+    return (regex.body,) if isinstance(regex, Repeat) else ()
 
 
 def boundless(regex: Regex) -> Regex | None:

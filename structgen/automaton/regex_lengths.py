@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -26,29 +26,31 @@ def apart(regex: Regex) -> tuple[Regex, Regex] | None:
     return intersect(*(part for part in regex.parts if part is not spans[0])), spans[0]
 
 
-def loose(regex: Regex, most: int = INFINITE) -> Regex:
+def loose(regex: Regex, most: int = INFINITE, *, denied: bool = True) -> Regex:
     """What has the same texts of at most `most` characters, but counts nothing that takes more.
 
     So a name of at most 255 characters has not more than 127 labels, each with its dot, anyway.
+    denied: whether what is ruled out counts nothing either; else no text is lost.
     """
+    again = partial(loose, denied=denied)
     if most < 0 or _counts_to(regex) <= most:
         return regex
     if isinstance(regex, Repeat):
-        body = loose(regex.body, most)
+        body = again(regex.body, most)
         idle = regex.high < INFINITE and (regex.high + 1) * body.shortest > most
         return repeat(body, regex.low, INFINITE if idle else regex.high)
     if isinstance(regex, Concat):
         room = most - regex.shortest
-        return concat(*(loose(part, room + part.shortest) for part in regex.in_a_row))
+        return concat(*(again(part, room + part.shortest) for part in regex.in_a_row))
     if isinstance(regex, And):
         parts = [*regex.parts]
         for i, part in enumerate(parts):
             others = [other.longest for other in (*parts[:i], *parts[i + 1 :])]
-            parts[i] = loose(part, min(most, *others))
+            parts[i] = again(part, min(most, *others))
         return intersect(*parts)
     if isinstance(regex, Alt):
-        return alt(*(loose(part, most) for part in regex.parts))
-    return complement(loose(regex.body, most)) if isinstance(regex, Not) else regex
+        return alt(*(again(part, most) for part in regex.parts))
+    return complement(again(regex.body, most)) if isinstance(regex, Not) and denied else regex
 
 
 @lru_cache(maxsize=1024)

@@ -129,12 +129,20 @@ def test_an_address_shares_what_follows_its_domain() -> None:
     assert len(found) == 1
 
 
-WANTED = [{"pattern": f"^{pattern}$"} for pattern in PATTERNS]
+DENIED = [
+    r"[a-z]{1,255}",
+    r"(?:[\s\S]{1,200}|a{1,300})",
+    r"(?:[^a]{1,200}|a[\s\S]{0,200}|[^a][\s\S]{0,250})",
+    r"(?!a{0,220}$)[a-b]{0,240}",
+]
+WANTED: list[dict[str, Any]] = [{"pattern": f"^{pattern}$"} for pattern in PATTERNS]
 WANTED += [{"format": name} for name in ("email", "hostname")]
+WANTED += [{"not": {"pattern": f"^{pattern}$"}} for pattern in DENIED]
+WANTED += [{**wanted, "pattern": "^[ab]*$"} for wanted in WANTED[-3:]]
 
 
 @pytest.mark.parametrize("wanted", WANTED)
-def test_masks_are_those_of_reading_each_token(wanted: dict[str, str]) -> None:
+def test_masks_are_those_of_reading_each_token(wanted: dict[str, Any]) -> None:
     """From the start to where no more may follow, with tokens as long as bounds are near."""
     tokens = [bytes((byte,)) for byte in range(256)]  # all: else masks are looked at token by token
     tokens += [(c * n).encode() for c in "ab" for n in (2, 7, 30, 60, 100)]
@@ -160,8 +168,9 @@ def test_masks_are_those_of_reading_each_token(wanted: dict[str, str]) -> None:
             state, text = constraint.advance(state, token), text + tokens[token].decode()
 
 
-def _fits(wanted: dict[str, str], text: str) -> bool:
+def _fits(wanted: dict[str, Any], text: str) -> bool:
     """As `re` has it, of patterns; of formats, as derivatives."""
     if "format" in wanted:
         return matches(format_built(wanted["format"]), text)
-    return re.search(wanted["pattern"], text) is not None
+    denied = wanted.get("not", {"pattern": "(?!)"})["pattern"]
+    return bool(re.search(wanted.get("pattern", ""), text)) and not re.search(denied, text)

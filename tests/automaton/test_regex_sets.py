@@ -121,6 +121,7 @@ ALTERNATIVES: list[list[dict[str, Any]]] = [
     [{"maxLength": 300}, {"pattern": "^[a-z]{1,200}$"}],
     [{"pattern": "^a[ab]{0,254}$"}, {"not": {"pattern": "^a[ab]{0,254}$"}}],
     [{"enum": ["a", "ab", "bb", "é"]}, {"not": {"enum": ["ab", "bbb"]}}],
+    [{"maxLength": 2}, {"not": {"pattern": "^(?:[^a]{1,200}|a[\\s\\S]{0,200})$"}}],
     [{"const": "ab"}, {}, {"enum": ["abab", "a"]}, {"maxLength": 170}],
 ]
 
