@@ -5,7 +5,7 @@ spec, so specs share it. Kernels find the states by the dozen where the expressi
 (module `regex_positions`), is a range of numbers (`regex_numbers`), or is made of parts that have
 tables (modules `regex_blocks`, `regex_leaves` and `regex_formula`). Others are found one by one: by
 a format itself (`regex_foreign`), by those of each part of a union (`regex_union`), by derivatives
-(`regex`).
+(`regex`). Several expressions that a text is read in have states together (`regex_sets`).
 """
 
 from __future__ import annotations

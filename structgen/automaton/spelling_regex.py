@@ -1,4 +1,4 @@
-"""In: a text in one regular expression. Out: its states by the dozen, in the kernels' tables.
+"""In: a text in regular expressions. Out: its states by the dozen, in the kernels' tables.
 
 The states behind the first one are numbered together, before anybody meets them. Python says what
 one is only when asked (`described`): the derivative of the first by the letters that lead there.
@@ -322,8 +322,10 @@ def _far_form(text: Text) -> tuple[Text, int]:
 
 
 def far_id(numbers: Numbering, q: int, longest: int) -> int | None:
-    """A lexer state from which texts of so many characters go on as from `q`, a text in several
-    expressions some of which have bounds; None where there is none."""
+    """A lexer state from which texts of so many characters go on as from `q`; None without one.
+
+    That is for texts in several expressions some of which have bounds of length.
+    """
     text = numbers.state(q)
     if not isinstance(text, Text) or only_place(text.vector) is not None:
         return None
