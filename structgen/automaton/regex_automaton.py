@@ -265,9 +265,8 @@ def _begun(regex: Regex) -> RegexAutomaton:
 def _without_counts(regex: Regex) -> Uncounted | None:
     """The automaton of an expression without bounds that are far; None where that is no gain."""
     rest, reach = uncounted(regex) or (None, 0)
-    base = automaton_of(rest) if rest is not None and reach else None
-    wait = _wait(base, regex)
-    return None if base is None or wait is None else Uncounted(base, reach - wait)
+    found = None if rest is None or not reach else _waiting(rest, regex)
+    return None if found is None else Uncounted(found[0], reach - found[1])
 
 
 def far_from_bounds(regex: Regex) -> tuple[Regex, int]:
@@ -278,16 +277,24 @@ def far_from_bounds(regex: Regex) -> tuple[Regex, int]:
     rest, reach = without_far(regex)
     if rest is regex:
         return regex, INFINITE
-    wait = rest.shortest if is_span(rest) else _wait(automaton_of(rest), regex)
-    return (regex, INFINITE) if wait is None else (rest, reach - wait)
+    if is_span(rest):
+        return rest, reach - rest.shortest
+    found = _waiting(rest, regex)
+    return (regex, INFINITE) if found is None else (rest, reach - found[1])
 
 
-def _wait(automaton: RegexAutomaton | None, bounded: Regex) -> int | None:
-    """See `longest_wait`, of `bounded` without bounds; None where more may differ, or unknown."""
-    if isinstance(automaton, TableAutomaton):
-        with automaton.lock, contextlib.suppress(TooLargeError, BudgetError):
-            wait = longest_wait(automaton)
-            return None if isinstance(bounded, Not) and may_fail(automaton) else wait
+def _waiting(rest: Regex, bounded: Regex) -> tuple[TableAutomaton, int] | None:
+    """The automaton of `rest`, which is `bounded` without bounds, and its `longest_wait`.
+
+    None where that is not known, or beginnings are lost without the bounds.
+    """
+    with contextlib.suppress(TooLargeError, BudgetError):
+        base = automaton_of(rest)
+        if isinstance(base, TableAutomaton):
+            with base.lock:
+                wait = longest_wait(base)
+                lost = isinstance(bounded, Not) and may_fail(base)
+                return None if lost else (base, wait)
     return None
 
 

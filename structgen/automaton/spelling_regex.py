@@ -185,7 +185,7 @@ class EnteredVector(Entered):
         self._ends = []
         self.kind = automaton, text.role, None  # the automaton says where each label comes from
         free, role = automaton.free_place, text.role
-        if free is not None:
+        if free is not None:  # else there is no state that any text may follow
             self._any = _free_and_end(role, len(text.vector), free)[0]  # type: ignore[arg-type]
 
     def _find_labels(self, numbers: Numbering, begin: int, end: int) -> None:
@@ -233,7 +233,7 @@ def loop_on_all(numbers: Numbering, q: int, *, quoted: bool) -> None:
 
 
 def enter(numbers: Numbering, q: int, text: Text) -> bool:
-    """Number what lexer state `q` leads to; False if it is no text in one expression."""
+    """Number what lexer state `q` leads to; False if it is no text in one expression, or many."""
     language = _worth_entering(text)
     if language is None:
         return _is_wide(text.vector) and enter_vector(numbers, q)

@@ -12,13 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.automaton import regex_far
-from structgen.automaton.regex import INFINITE, matches, repeat
+from structgen.automaton import regex_automaton, regex_far
+from structgen.automaton.regex import INFINITE, Regex, matches, repeat
 from structgen.automaton.regex_automaton import _begun, automaton_of
 from structgen.automaton.regex_far import FAR, uncounted
 from structgen.automaton.regex_lengths import loose
 from structgen.automaton.regex_nodes import Repeat
+from structgen.automaton.regex_states import RegexAutomaton
 from structgen.automaton.regex_syntax import parse
+from structgen.errors import BudgetError
 from structgen.spec.json_formats import format_built
 from tests.automaton.test_regex import LONGEST, PAIRS, TEXTS, Pair
 
@@ -111,6 +113,20 @@ def test_long_patterns_are_looked_at_without_recursion() -> None:
     short = parse(f"^(?=.{{0,3100}}$){chain}c{{0,101}}$", anchored=True)
     assert matches(loose(short), "a" * 3000 + "c" * 100)
     assert not matches(loose(short), "a" * 3000 + "c" * 101)
+
+
+def test_what_takes_too_long_to_begin_uncounted_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its masks are made as if it had no bound that is far."""
+
+    def never(_: Regex) -> RegexAutomaton:
+        raise BudgetError("too long")
+
+    regex = parse("^[a-z]{1,255}$", anchored=True)
+    automaton = _begun(regex)
+    assert regex_automaton.far_from_bounds(regex)[1] < INFINITE
+    monkeypatch.setattr(regex_automaton, "automaton_of", never)
+    assert regex_automaton.far_from_bounds(regex) == (regex, INFINITE)
+    assert automaton.unbounded(0) is None
 
 
 def test_an_address_shares_what_follows_its_domain() -> None:
