@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 KIND = "constraint"
-FORMAT = 23
+FORMAT = 24
 SPEC = "spec"  # the array with the spec as JSON text, which may be long
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -120,6 +120,11 @@ def load(
         saved = Saved(rows, start, header["writes_all_bytes"] is True)
         automaton = _restorer(file, make_spec)
         return Constraint(make_spec, vocabulary, automaton, saved, max_bytes)
+
+
+def rows_of(file: container.File) -> int:
+    """How many different rows a file holds. Raises ArtifactError where there are none."""
+    return len(np.unique(file.array("places")))
 
 
 def check_version(header: dict[str, Any], place: str) -> None:

@@ -71,7 +71,7 @@ class Constraint:
         self.lock = threading.RLock()
         self._saved = None if saved is None else saved.rows
         room = int(ROWS * max_bytes)
-        self._rows = MaskRows(vocabulary.words, room, self._row, self.lock, self._twin)
+        self._rows = MaskRows(vocabulary.words, room, self, self.lock)
         self._pairs: list[int] = []
         self._from: list[int] = []  # the state that each came from, ~ of it by a special token,
         self._by: list[bytes] = []  # and by what
@@ -299,16 +299,17 @@ class Constraint:
         """
         return self._rows.id_of(state)
 
-    def _twin(self, state: int) -> int | None:
-        """A state that is known to have the same row."""
+    def twin(self, state: int) -> int | None:
+        """Another state that is known to have the same mask, if there is one."""
         known = "_masks" in self.__dict__ and state >= 0 and self._spellable is None
         return self._state_of.get(self._masks.twin(self._pair(state))) if known else None
 
-    def _row(self, state: int, row: Row) -> None:
-        """Write the row of a state, as it was saved or worked out."""
-        known = None if self._saved is None or state < 0 else self._saved.row(self._pair(state))
-        if state < 0 or known is not None:
-            row[:] = 0 if known is None else known
+    def write_row(self, state: int, row: Row) -> None:
+        """Write the mask of a state, as it was saved or worked out; `fill_mask` keeps it, too."""
+        if state < 0:
+            row[:] = 0
+            return
+        if self._saved is not None and self._saved.write(self._pair(state), row):
             return
         self._stay_small()
         pair = self._pair(state)

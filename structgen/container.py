@@ -4,8 +4,9 @@ Layout, little-endian, every byte covered by a check:
 
     preamble    64 bytes: magic, format version, length of the header, length of the data, checksum
                 of what stands between preamble and data, checksum of the preamble itself
-    header      ASCII JSON: kind, header, and for each array by name: dtype, shape, first byte
-    checksums   uint32 for each 64 KiB of the data; then zero bytes up to a multiple of 64
+    header      ASCII JSON, a line each: kind and header; then of each array its name, dtype, shape
+                and first byte
+    checksums   uint32 for each 16 KiB of the data; then zero bytes up to a multiple of 64
     data        the arrays in that order, each at the next multiple of 64, nothing behind
 
 What the header says of an array is looked at when the array is asked for, so that opening a file
@@ -29,6 +30,7 @@ import struct
 import time
 import zlib
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -39,11 +41,11 @@ from structgen.errors import ArtifactError
 
 AnyArray = npt.NDArray[Any]
 
-BLOCK = 1 << 16  # bytes of data under one checksum
+BLOCK = 1 << 14  # bytes of data under one checksum
 EAGER = 1 << 17  # bytes of data up to which `File` checks all of it at once
 
 _MAGIC = b"\x93sgen\r\n\x1a"
-_VERSION = 3
+_VERSION = 4
 _PREAMBLE = struct.Struct("<8sIQQI28xI")  # magic, version, header length, data length, crc, crc
 _TEMPORARY = ".sgtmp"  # how names of files end that are being written
 _LEFT_AFTER = 3600.0  # seconds
@@ -51,6 +53,7 @@ _ALIGN = 64
 _GUESS = 8192  # bytes read at first, in which most headers lie
 _MAX_DIMENSIONS = 32
 _SCALARS = ("b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
+_DECODER = json.JSONDecoder()
 _DTYPES = {(d := np.dtype(f"<{code}")).str: (d, d.itemsize) for code in _SCALARS}
 
 
@@ -67,7 +70,7 @@ class File:
     """A mapped file. `header` is what was written; `names` are those of the arrays.
 
     A file with at most EAGER bytes of data is checked when it is opened; of a larger one each
-    64 KiB are checked when first asked for, so that opening it takes the same time at any size.
+    16 KiB are checked when first asked for, so that opening it takes the same time at any size.
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
@@ -94,10 +97,17 @@ class File:
         except ValueError as error:
             _broken(self.path, f"the file cannot be mapped: {error}")
         self.header, self._table = _parse(self.path, kind, text)
-        self.names = list(self._table)
         self._checked = bytearray(len(self._sums) // 4)
         if self.size - self._base <= EAGER:
             self.verify()
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the arrays. ArtifactError when they are not understood."""
+        try:
+            return [str(json.loads(line)[0]) for line in self._table.strip().splitlines()]
+        except (ValueError, TypeError, LookupError, RecursionError):
+            _broken(self.path, "the array table is not understood")
 
     def verify(self) -> None:
         """Check every byte that has not been checked yet. Raises ArtifactError."""
@@ -124,9 +134,7 @@ class File:
         """
         place = self.place(name)
         self.check(place.start, place.stop)
-        array = self._view(name, place)
-        array.flags.writeable = False
-        return array
+        return self._view(name, place)
 
     def arrays(self, prefix: str) -> dict[str, AnyArray]:
         """The arrays whose names begin with `prefix`, checked, by the rest of their names.
@@ -137,26 +145,24 @@ class File:
         if places:
             starts, stops = zip(*(place[2:] for place in places.values()), strict=True)
             self.check(min(starts), max(stops))
-        return {name[len(prefix) :]: self._view(name, place) for name, place in places.items()}
+        return {n[len(prefix) :]: self._view(n, place, True) for n, place in places.items()}
 
     def section(self, name: str) -> Section:
         """An array of which each part is checked when it is asked for."""
         place = self.place(name)
-        array = self._view(name, place)
-        array.flags.writeable = False
-        return Section(self, array, place.start)
+        return Section(self, self._view(name, place), place.start)
 
     def place(self, name: str) -> Place:
         """Where an array lies. ArtifactError when there is none, or not within the data."""
-        row = self._table.get(name)
-        if row is None:
+        begin = self._table.find(f"\n[{json.dumps(name)},") + 1
+        if begin == 0:
             _broken(self.path, f"there is no array {name!r}")
         try:
-            code, shape, start = row
+            (_, code, shape, start), _ = _DECODER.raw_decode(self._table, begin)
             dtype, itemsize = _DTYPES[code]
             if type(shape) is not list or len(shape) > _MAX_DIMENSIONS:
                 raise TypeError(name)
-        except (TypeError, ValueError, KeyError):
+        except (TypeError, ValueError, KeyError, RecursionError):
             _broken(self.path, "the array table is not understood")
         for count in (*shape, start):
             if type(count) is not int or count < 0:
@@ -166,12 +172,15 @@ class File:
             _broken(self.path, f"array {name!r} does not lie in the data")
         return Place(dtype, tuple(shape), start, stop)
 
-    def _view(self, name: str, place: Place) -> AnyArray:
+    def _view(self, name: str, place: Place, writeable: bool = False) -> AnyArray:
         dtype, shape, start, _ = place
         try:
-            return np.ndarray(shape, dtype, buffer=self._map, offset=self._base + start)
+            array: AnyArray = np.ndarray(shape, dtype, self._map, self._base + start)
         except (ValueError, OverflowError, MemoryError) as error:
             _broken(self.path, f"array {name!r} cannot be mapped: {error}")
+        if not writeable:
+            array.flags.writeable = False
+        return array
 
 
 class Section:
@@ -276,21 +285,21 @@ def _header_text(
     arrays: Mapping[str, AnyArray],
     blocks: Mapping[str, AnyArray],
 ) -> bytes:
-    table: dict[str, Any] = {}
+    content: list[Any] = [{"kind": kind, "header": dict(header)}]
     stop = 0
     for name, array in arrays.items():
         start = _aligned(stop)
-        table[name] = [blocks[name].dtype.str, list(array.shape), start]
+        content.append([name, blocks[name].dtype.str, list(array.shape), start])
         stop = start + array.nbytes
-    content = {"kind": kind, "header": dict(header), "arrays": table}
     try:
-        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+        lines = [json.dumps(line, allow_nan=False, separators=(",", ":")) for line in content]
     except (TypeError, ValueError, RecursionError) as error:
         raise ArtifactError(
             f"the header cannot be stored: {error}",
             location=str(target),
             expected="JSON values, finite numbers",
         ) from error
+    return "".join(f"{line}\n" for line in lines).encode("ascii")
 
 
 def _sums(blocks: Mapping[str, AnyArray]) -> tuple[bytes, int]:
@@ -354,18 +363,19 @@ def _read_header(handle: int, size: int, place: str) -> tuple[bytes, bytes, int]
     return middle[:header_length], middle[header_length : header_length + 4 * count], base
 
 
-def _parse(place: str, kind: str, text: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header, and what it says of the arrays."""
+def _parse(place: str, kind: str, text: bytes) -> tuple[dict[str, Any], str]:
+    """The header; and what is said of the arrays, each line of it between two line breaks."""
     try:
-        content = json.loads(text)
-        found, header, table = content["kind"], content["header"], content["arrays"]
-        if not isinstance(header, dict) or not isinstance(table, dict):
-            raise TypeError("header or array table of a wrong type")
+        lines = text.decode("ascii")
+        content, end = _DECODER.raw_decode(lines)
+        found, header = content["kind"], content["header"]
+        if not isinstance(header, dict):
+            raise TypeError("the header is of a wrong type")
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         _broken(place, f"the header is not understood: {error!r:.200}")
     if found != kind:
         _broken(place, f"the file holds {found!r:.80}", repr(kind), "check the path")
-    return header, table
+    return header, lines[end:]
 
 
 def _broken(place: str, problem: str, expected: str = "", hint: str = "make it anew") -> NoReturn:

@@ -7,6 +7,7 @@ import mmap
 import os
 import weakref
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ class Pages:
 
     def __init__(self) -> None:
         self._spare: dict[int, list[mmap.mmap]] = {}
+        self._lent: dict[int, tuple[weakref.ref[Any], mmap.mmap]] = {}  # by the id of the array
 
     def take(self, size: int) -> npt.NDArray[np.int32]:
         """At least `size` bytes; when the array and its views are gone, others get its room."""
@@ -38,10 +40,12 @@ class Pages:
             with contextlib.suppress(AttributeError, OSError):  # where there are no huge pages
                 room.madvise(mmap.MADV_NOHUGEPAGE)
         found = np.frombuffer(room, np.int32)
-        weakref.finalize(found, self._give, room).atexit = False
+        key = id(found)
+        self._lent[key] = weakref.ref(found, lambda _: self._give(key)), room
         return found
 
-    def _give(self, room: mmap.mmap) -> None:
+    def _give(self, key: int) -> None:
+        _, room = self._lent.pop(key)
         spare = self._spare.setdefault(len(room), [])
         if len(spare) < SPARE:
             with contextlib.suppress(AttributeError, OSError):

@@ -46,12 +46,16 @@ STORABLE = hnp.arrays(
 )
 
 
-def by_hand(table: Any, data: bytes = b"", *, version: int = 3) -> bytes:
-    """A file with right checksums around whatever `table` and `data` (below 64 KiB) are."""
-    text = table if isinstance(table, bytes) else json.dumps(table).encode()
+def by_hand(table: Any, data: bytes = b"", *, version: int = 4) -> bytes:
+    """A file with right checksums around whatever `table` and `data` (below 16 KiB) are."""
+    text = table if isinstance(table, bytes) else "".join(map(_line, table)).encode()
     middle = text + (struct.pack("<I", zlib.crc32(data)) if data else b"")
     middle += bytes(-len(middle) % 64)
     return preamble(version, len(text), len(data), zlib.crc32(middle)) + middle + data
+
+
+def _line(content: Any) -> str:
+    return json.dumps(content, separators=(",", ":")) + "\n"
 
 
 def preamble(version: int, header: int, data: int, crc: int) -> bytes:
@@ -60,12 +64,12 @@ def preamble(version: int, header: int, data: int, crc: int) -> bytes:
     return start + struct.pack("<I", zlib.crc32(start))
 
 
-def table_of(*rows: tuple[str, Any], **changes: Any) -> dict[str, Any]:
+def table_of(*rows: Any, **changes: Any) -> list[Any]:
     """The header of a file with the arrays that `rows` describe, by default four bytes "x"."""
-    return {"kind": "test", "header": {}, "arrays": dict(rows) or {"x": X}} | changes
+    return [{"kind": "test", "header": {}} | changes, *(rows or [X])]
 
 
-X = ["|u1", [4], 0]
+X = ["x", "|u1", [4], 0]
 
 
 def problem_of(path: Path, kind: str = "test") -> str:
@@ -269,37 +273,40 @@ def test_the_file_made_by_hand_is_read(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(by_hand(table_of(), bytes(4)))
     _, arrays = container.read(tmp_path / "f", "test")
     assert arrays["x"].tolist() == [0, 0, 0, 0]
-    (tmp_path / "f").write_bytes(by_hand(table_of(("x", X), ("y", ["|u1", [0, 9], 64])), bytes(64)))
+    (tmp_path / "f").write_bytes(by_hand(table_of(X, ["y", "|u1", [0, 9], 64]), bytes(64)))
     _, arrays = container.read(tmp_path / "f", "test")
     assert arrays["y"].shape == (0, 9)
 
 
 HOSTILE: dict[str, bytes] = {
-    "shape beyond the file": by_hand(table_of(("x", ["|u1", [2**60], 0])), bytes(4)),
-    "shape beyond all memory": by_hand(table_of(("x", ["|u1", [2**40, 2**40], 0])), bytes(4)),
-    "one byte beyond the data": by_hand(table_of(("x", ["|u1", [5], 0])), bytes(4)),
-    "begins behind the data": by_hand(table_of(("x", ["|u1", [4], 64])), bytes(4)),
-    "begins before the data": by_hand(table_of(("x", ["|u1", [4], -64])), bytes(128)),
-    "begins at no multiple": by_hand(table_of(("x", ["|u1", [4], 8])), bytes(64)),
-    "begins at a fraction": by_hand(table_of(("x", ["|u1", [4], 0.0])), bytes(4)),
-    "begins nowhere": by_hand(table_of(("x", ["|u1", [4], None])), bytes(4)),
-    "negative shape": by_hand(table_of(("x", ["|u1", [-2, -2], 0])), bytes(4)),
-    "fractional shape": by_hand(table_of(("x", ["|u1", [4.0], 0])), bytes(4)),
-    "true as a number": by_hand(table_of(("x", ["|u1", [4, True], 0])), bytes(4)),
-    "too many dimensions": by_hand(table_of(("x", ["|u1", [4] + [1] * 99, 0])), bytes(4)),
-    "empty but immense": by_hand(table_of(("y", ["|u1", [0, 2**62, 2**62], 0])), bytes(64)),
-    "shape as text": by_hand(table_of(("x", ["|u1", "4", 0])), bytes(4)),
-    "object dtype": by_hand(table_of(("x", ["|O", [], 0])), bytes(8)),
-    "text dtype": by_hand(table_of(("x", ["|S4", [1], 0])), bytes(4)),
-    "dtype as a list": by_hand(table_of(("x", [[["a", "<i4"]], [1], 0])), bytes(4)),
-    "array without fields": by_hand(table_of(("x", [])), bytes(4)),
-    "array with more fields": by_hand(table_of(("x", [*X, 0])), bytes(4)),
-    "array as a number": by_hand(table_of(("x", 1)), bytes(4)),
-    "table as a list": by_hand(table_of(arrays=[["x", *X]]), bytes(4)),
-    "table as text": by_hand(table_of(arrays="x"), bytes(4)),
+    "shape beyond the file": by_hand(table_of(["x", "|u1", [2**60], 0]), bytes(4)),
+    "shape beyond all memory": by_hand(table_of(["x", "|u1", [2**40, 2**40], 0]), bytes(4)),
+    "one byte beyond the data": by_hand(table_of(["x", "|u1", [5], 0]), bytes(4)),
+    "begins behind the data": by_hand(table_of(["x", "|u1", [4], 64]), bytes(4)),
+    "begins before the data": by_hand(table_of(["x", "|u1", [4], -64]), bytes(128)),
+    "begins at no multiple": by_hand(table_of(["x", "|u1", [4], 8]), bytes(64)),
+    "begins at a fraction": by_hand(table_of(["x", "|u1", [4], 0.0]), bytes(4)),
+    "begins nowhere": by_hand(table_of(["x", "|u1", [4], None]), bytes(4)),
+    "negative shape": by_hand(table_of(["x", "|u1", [-2, -2], 0]), bytes(4)),
+    "fractional shape": by_hand(table_of(["x", "|u1", [4.0], 0]), bytes(4)),
+    "true as a number": by_hand(table_of(["x", "|u1", [4, True], 0]), bytes(4)),
+    "too many dimensions": by_hand(table_of(["x", "|u1", [4] + [1] * 99, 0]), bytes(4)),
+    "empty but immense": by_hand(table_of(["y", "|u1", [0, 2**62, 2**62], 0]), bytes(64)),
+    "shape as text": by_hand(table_of(["x", "|u1", "4", 0]), bytes(4)),
+    "object dtype": by_hand(table_of(["x", "|O", [], 0]), bytes(8)),
+    "text dtype": by_hand(table_of(["x", "|S4", [1], 0]), bytes(4)),
+    "dtype as a list": by_hand(table_of(["x", [["a", "<i4"]], [1], 0]), bytes(4)),
+    "array without fields": by_hand(table_of(["x"]), bytes(4)),
+    "array with more fields": by_hand(table_of([*X, 0]), bytes(4)),
+    "array as a number": by_hand(table_of(1), bytes(4)),
+    "array as text": by_hand(table_of("x"), bytes(4)),
+    "array as an object": by_hand(table_of({"x": X}), bytes(4)),
+    "array of no name": by_hand(table_of([["x"], *X[1:]]), bytes(4)),
+    "deeply nested array": by_hand(b'{"kind":"test","header":{}}\n["x",' + b"[" * 100_000),
+    "array that is cut": by_hand(b'{"kind":"test","header":{}}\n["x","|u1",[4],0', bytes(4)),
     "header as a list": by_hand(table_of(header=[]), bytes(4)),
-    "no kind": by_hand({"header": {}, "arrays": []}),
-    "a list": by_hand([]),
+    "no kind": by_hand([{"header": {}}]),
+    "a list": by_hand([[]]),
     "not JSON": by_hand(b"{'kind': 'test'}"),
     "not text": by_hand(b"\xff\xfe\xfd"),
     "deeply nested": by_hand(b"[" * 100_000),
@@ -318,7 +325,7 @@ def test_a_hostile_file_with_right_checksums_is_refused(tmp_path: Path, content:
 @pytest.mark.parametrize("data", [0, 4, 2**62, 2**64 - 1])
 def test_absurd_lengths_are_refused(tmp_path: Path, header: int, data: int) -> None:
     """A preamble that promises an immense header or immense data allocates nothing."""
-    (tmp_path / "f").write_bytes(preamble(3, header, data, 0) + bytes(128))
+    (tmp_path / "f").write_bytes(preamble(4, header, data, 0) + bytes(128))
     assert "cut" in problem_of(tmp_path / "f")
 
 

@@ -106,7 +106,7 @@ def _finished(task: Task, settings: Settings, spec: Spec, vocabulary: Vocabulary
         file = container.File(task.path, artifact.KIND)
         file.verify()
         explored = Explored(**file.header["explored"])
-        rows = len(file.section("row_bases"))
+        rows = artifact.rows_of(file)
     except (ArtifactError, KeyError, TypeError):
         return None
     if file.header.get("key") != artifact.key_of(spec, vocabulary):

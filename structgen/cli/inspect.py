@@ -51,7 +51,7 @@ def contents(path: str) -> dict[str, Any]:
         raise ArtifactError("the spec is not understood", location=path) from error
     places = {name: file.place(name) for name in file.names}
     arrays = {name: place.stop - place.start for name, place in places.items()}
-    rows = len(file.section("row_bases")) if "row_bases" in arrays else 0
+    rows = artifact.rows_of(file) if "places" in arrays else 0
     positions = len(file.section("positions")) if "positions" in arrays else 0
     return {
         "file": path,

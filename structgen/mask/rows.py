@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -132,29 +133,32 @@ class RowStore:
             yield state, self.table[at]
 
 
+class Owner(Protocol):
+    """What has mask rows."""
+
+    def write_row(self, state: int, row: Row, /) -> None:
+        """Write the row of a state, whatever stands there."""
+
+    def twin(self, state: int, /) -> int | None:
+        """Another state that is known to have the same row."""
+
+
 class MaskRows:
     """The rows of one constraint: made when first asked for, and again when they were dropped.
+
+    It does not keep its owner alive, so that what neither is used any more goes at once.
 
     `current` is the store of the rows used last. Safe to use from many threads: who finds a row
     takes no lock, who makes one takes `lock`.
     """
 
     def __init__(
-        self,
-        words: int,
-        max_bytes: int,
-        make: Callable[[int, Row], None],
-        lock: threading.RLock,
-        twin: Callable[[int], int | None] = lambda _: None,
+        self, words: int, max_bytes: int, owner: Owner, lock: threading.RLock
     ) -> None:
-        """`make` writes the row of a state, `twin` is another one that is known to have the same.
-
-        There are as many rows as `max_bytes` hold.
-        """
-        self._twin = twin
+        """As many rows of so many words as `max_bytes` hold; `owner` makes them."""
         self.current = RowStore(words, max_bytes)
         self._words = words
-        self._make = make
+        self._owner = weakref.ref(owner)
         self._lock = lock
 
     def place(self, state: int) -> tuple[RowStore, int]:
@@ -189,12 +193,15 @@ class MaskRows:
         row = store.older(state)
         if row is not None:
             return store.add(state, row)
-        twin = self._twin(state)
+        owner = self._owner()
+        if owner is None:
+            raise ReferenceError("the constraint that has these rows is gone")
+        twin = owner.twin(state)
         at = None if twin is None else store.index.get(twin)
         if at is not None:
             store.index[state] = at
             return at
-        self._make(state, store.free())
+        owner.write_row(state, store.free())
         return store.keep(state)
 
     def id_of(self, state: int) -> int:

@@ -8,6 +8,7 @@ a fiftieth of the room, and is put together when it is first needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from structgen.errors import ArtifactError
 
 LAST = 32  # a row is compared with the whole ones, and with so many before it
 MAX_DEPTH = 6  # rows put together to make one
-EMPTY = -1  # stands for the row without tokens; -2 - k for row k of `whole_rows`
+EMPTY, WHOLE = -1, -2  # instead of another row: the row without tokens, or none at all
 
 Arrays = dict[str, npt.NDArray[Any]]
 Row = npt.NDArray[np.int32]
@@ -44,66 +45,62 @@ class Part(Protocol):
 def pack(words: int, rows: Mapping[int, Row]) -> Arrays:
     """The arrays that `SavedRows` reads. rows: the mask of each position, int32[words].
 
-    Returns `positions` int64[n], ascending, and `places` int32[n], the row of each. Row i is what
-    `row_bases[i]` says (an earlier row, or see EMPTY), with `row_values` int32 in those of its
-    words that `row_words` names; for both its part is `row_starts[i]` to `row_starts[i + 1]`.
-    `whole_rows` int32[k, words] holds rows that resemble none.
+    Returns `positions` int64[n], ascending; `places` int64[n], where in `records` int32 the row of
+    each begins, with: the place of an earlier row (or EMPTY or WHOLE); in how many words it differs
+    from that one; what stands in these; and which these are, in as few bytes as hold each. A WHOLE
+    one resembles none: all its words stand there.
     """
     positions = sorted(rows)
     known: dict[bytes, int] = {}
     distinct: list[Row] = []
-    places = []
+    numbers = []  # of the row of each position
     for at in positions:
-        place = known.setdefault(rows[at].tobytes(), len(distinct))
-        if place == len(distinct):
+        number = known.setdefault(rows[at].tobytes(), len(distinct))
+        if number == len(distinct):
             distinct.append(rows[at])
-        places.append(place)
+        numbers.append(number)
     wholes: list[int] = []  # which rows are whole
-    bases: list[int] = []
-    changed: list[npt.NDArray[np.int64]] = []
     depths: list[int] = []
-    none = np.zeros(words, np.int32)
+    places = [0]
+    records: list[Row] = []
     for i, row in enumerate(distinct):
         near = {*wholes, *range(max(0, i - LAST), i)}
         found = [(np.count_nonzero(row), EMPTY)]
         found += [(np.count_nonzero(row != distinct[k]), k) for k in near if depths[k] < MAX_DEPTH]
         count, base = min(found)
         if 3 * count > 2 * words:  # a word that is named takes six bytes, and four in a whole row
-            base = -2 - len(wholes)
             wholes.append(i)
-        other = none if base == EMPTY else row if base < EMPTY else distinct[base]
-        bases.append(base)
-        depths.append(0 if base < 0 else depths[base] + 1)
-        changed.append(np.flatnonzero(row != other))
-    values = [row[where] for row, where in zip(distinct, changed, strict=True)]
+            records.append(np.array([WHOLE, words, *row], np.int32))
+        else:
+            changed = np.flatnonzero(row != (0 if base == EMPTY else distinct[base]))
+            names = changed.astype(_narrow(words)).tobytes()
+            parts = [base if base == EMPTY else places[base], count], row[changed]
+            padded = np.frombuffer(names + bytes(-len(names) % 4), np.int32)
+            records.append(np.concatenate([*parts, padded]).astype(np.int32))
+        depths.append(0 if base < 0 or i in wholes else depths[base] + 1)
+        places.append(places[-1] + len(records[-1]))
     return {
         "positions": np.array(positions, np.int64),
-        "places": np.array(places, np.int32),
-        "whole_rows": np.array([distinct[i] for i in wholes], np.int32).reshape(-1, words),
-        "row_bases": np.array(bases, np.int32),
-        "row_starts": np.cumsum([0, *map(len, changed)], dtype=np.int64),
-        "row_words": np.concatenate([np.zeros(0, np.int64), *changed]).astype(
-            np.min_scalar_type(words)
-        ),
-        "row_values": np.concatenate([np.zeros(0, np.int32), *values]),
+        "places": np.array([places[number] for number in numbers], np.int64),
+        "records": np.concatenate([np.zeros(0, np.int32), *records]),
     }
 
 
-# The dtype and the number of dimensions of each array; `row_words` is as narrow as it can be.
-_FORMS = {
-    "positions": ("i8", 1),
-    "places": ("i4", 1),
-    "whole_rows": ("i4", 2),
-    "row_bases": ("i4", 1),
-    "row_starts": ("i8", 1),
-    "row_words": ("u1 u2 u4", 1),
-    "row_values": ("i4", 1),
-}
+@lru_cache(maxsize=16)
+def _narrow(words: int) -> np.dtype[Any]:
+    """The dtype of what names one of so many words."""
+    return np.dtype(np.min_scalar_type(words))
+
+
+# The dtype of each array.
+_FORMS = {name: np.dtype(f"<i{n}") for name, n in (("positions", 8), ("places", 8), ("records", 4))}
 NAMES = tuple(_FORMS)
 
 
 class SavedRows:
     """The rows that `pack` stored, made again one by one. `len()` is how many positions have one.
+
+    `words`: of each row.
 
     Nothing in the arrays is believed: what would lead outside them raises ArtifactError.
     """
@@ -111,27 +108,28 @@ class SavedRows:
     def __init__(self, words: int, arrays: Mapping[str, Part], place: str = "") -> None:
         """`words` of each row; `arrays` as `pack` made them; `place` names the file in errors."""
         self._place = place
-        self._words = words
-        for name, (dtypes, ndim) in _FORMS.items():
+        self.words = words
+        self._narrow = _narrow(words)
+        for name, dtype in _FORMS.items():
             array = arrays.get(name)
-            if array is None or array.dtype.str[1:] not in dtypes or array.ndim != ndim:
+            if array is None or array.dtype != dtype or array.ndim != 1:
                 raise self._damaged(name)
-        parts = [arrays[name] for name in NAMES]
-        self._positions, self._places, self._whole, self._bases = parts[:4]
-        self._starts, self._row_words, self._values = parts[4:]
+        self._positions, self._places, self._records = (arrays[name] for name in NAMES)
         if len(self._positions) != len(self._places):
             raise self._damaged("places")
 
     def __len__(self) -> int:
         return len(self._positions)
 
-    def row(self, at: int) -> Row | None:
-        """A fresh int32[words], the mask of a position; None if it was not saved."""
+    def write(self, at: int, row: Row) -> bool:
+        """Write the mask of a position, int32[words]; False, and nothing, if it was not saved."""
         place = self.place(at)
-        return None if place < 0 else self.unpacked(place)
+        if place >= 0:
+            self._unpack(place, row)
+        return place >= 0
 
     def place(self, at: int) -> int:
-        """Which row a position has, or -1 if it was not saved. Positions may share rows."""
+        """Where the row of a position is, or -1 if it was not saved. Positions may share rows."""
         positions = self._positions[:]
         i = int(positions.searchsorted(at))
         if i == len(positions) or positions[i] != at:
@@ -143,41 +141,42 @@ class SavedRows:
         known: dict[int, Row] = {}
         for at, place in zip(self._positions[:].tolist(), self._places[:].tolist(), strict=True):
             if place not in known:
-                known[place] = self.unpacked(place)
+                known[place] = np.empty(self.words, np.int32)
+                self._unpack(place, known[place])
             yield at, known[place]
 
-    def unpacked(self, place: int) -> Row:
-        """Row number `place`, a fresh int32[words]."""
-        count = min(len(self._bases), len(self._starts) - 1)
+    def _unpack(self, place: int, row: Row) -> None:
+        """Write the row at a place."""
         changes: list[tuple[npt.NDArray[Any], Row]] = []
-        row = None
-        while row is None:
-            if not 0 <= place < count or len(changes) > MAX_DEPTH:
-                raise self._damaged("places" if not changes else "row_bases")
-            changes.append(self._changes(place))
-            base = int(self._bases[place : place + 1][0])
-            if base >= place or base < -1 - len(self._whole):
-                raise self._damaged("row_bases")
-            if base == EMPTY:
-                row = np.zeros(self._words, np.int32)
-            elif base < EMPTY:
-                row = np.array(self._whole[-2 - base : -1 - base][0], np.int32)
-            place = base
-        if row.shape != (self._words,):
-            raise self._damaged("whole_rows")
+        while place >= 0:
+            if len(changes) > MAX_DEPTH:
+                raise self._damaged("records")
+            place, words, values = self._record(place)
+            if place == WHOLE:
+                row[:] = values
+            else:
+                changes.append((words, values))
+        if place == EMPTY:
+            row[:] = 0
         for words, values in reversed(changes):
             row[words] = values
-        return row
 
-    def _changes(self, place: int) -> tuple[npt.NDArray[Any], Row]:
-        """The words in which a row differs from its base, and what stands there."""
-        start, stop = self._starts[place : place + 2].tolist()
-        if not 0 <= start <= stop <= min(len(self._row_words), len(self._values)):
-            raise self._damaged("row_starts")
-        words = self._row_words[start:stop]
-        if int(words.max(initial=0)) >= self._words:
-            raise self._damaged("row_words")
-        return words, self._values[start:stop]
+    def _record(self, place: int) -> tuple[int, npt.NDArray[Any], Row]:
+        """What a row is made from: another's place, words in which it differs, their values."""
+        head = self._records[place : place + 2].tolist()
+        if len(head) < 2:
+            raise self._damaged("places")
+        base, count = head
+        named = 0 if base == WHOLE else -(-count * self._narrow.itemsize // 4)
+        if not WHOLE <= base < place or not 0 <= count <= self.words:
+            raise self._damaged("records")
+        rest = self._records[place + 2 : place + 2 + count + named]
+        words = rest[count:].view(self._narrow)[:count]
+        if len(rest) < count + named or int(words.max(initial=0)) >= self.words:
+            raise self._damaged("records")
+        if base == WHOLE and count < self.words:
+            raise self._damaged("records")
+        return base, words, rest[:count]
 
     def _damaged(self, name: str) -> ArtifactError:
         return ArtifactError(

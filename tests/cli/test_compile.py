@@ -231,7 +231,7 @@ def test_inspect_says_what_is_in_a_file(
     assert main(["inspect", path]) == 0
     text = capsys.readouterr().out
     vocabulary = structgen.Vocabulary.from_tiktoken(tokenizer)
-    for part in ("json_schema", "whitespace compact", vocabulary.hash, "50 states", "row_values"):
+    for part in ("json_schema", "whitespace compact", vocabulary.hash, "50 states", "records"):
         assert part in text
     assert main(["inspect", "--json", path, path]) == 0
     lines = capsys.readouterr().out.splitlines()

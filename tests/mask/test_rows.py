@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +22,20 @@ def bytewise() -> sg.Vocabulary:
     longer = [b'{"', b'":', b'", "', b"true", b"aaaa", b'aa"', "é".encode() * 2]
     tokens = [bytes((b,)) for b in range(256)] + longer
     return sg.Vocabulary([*tokens, None], eos_ids=[len(tokens)])
+
+
+class Owner:
+    """What has rows: `make` says what stands in that of a state; no two are known to be equal."""
+
+    def __init__(self, make: Callable[[int], Any]) -> None:
+        self._make = make
+
+    def write_row(self, state: int, row: np.ndarray) -> None:
+        """See `rows.Owner`."""
+        row[:] = self._make(state)
+
+    def twin(self, _state: int) -> None:
+        """See `rows.Owner`."""
 
 
 def all_rows(constraint: sg.Constraint, states: list[int]) -> np.ndarray:
@@ -60,10 +78,8 @@ def test_rows_handed_out_stay_right_when_the_table_grows(monkeypatch: pytest.Mon
     """And are views of the new table from then on, so that the old one can go."""
     monkeypatch.setattr(rows, "AT_FIRST", 0)
 
-    def make(state: int, row: np.ndarray) -> None:
-        row[:] = state // 2
-
-    made = rows.MaskRows(2, 1 << 20, make, threading.RLock())
+    owner = Owner(lambda state: state // 2)
+    made = rows.MaskRows(2, 1 << 20, owner, threading.RLock())
     first = made.current.table
     views = [made.view(state) for state in range(4 * rows.LEAST)]
     assert made.current.table is not first
@@ -73,6 +89,25 @@ def test_rows_handed_out_stay_right_when_the_table_grows(monkeypatch: pytest.Mon
         assert not again.flags.writeable
         assert np.shares_memory(again, made.current.table)
         assert again is made.view(state ^ 1)  # which has the same row
+
+
+def test_what_is_not_used_any_more_goes_at_once() -> None:
+    """Masks, tables and the automaton: who drops a constraint waits for no garbage collection."""
+    schema = {"properties": {"a": {"uniqueItems": True}, "b": {"pattern": "^x+$"}}}
+    constraint = sg.compile(schema, bytewise())
+    state = constraint.advance_bytes(constraint.start, b'{"a":[1,2,"')
+    row = constraint.mask_view(state).tolist()
+    constraint.core(state)
+    constraint.shortest_completion(state)
+    parts = [weakref.ref(part) for part in (constraint, constraint.automaton, constraint._masks)]
+    view = constraint.mask_view(state)
+    gc.disable()
+    try:
+        del constraint
+        assert [part() for part in parts] == [None, None, None]
+    finally:
+        gc.enable()
+    assert view.tolist() == row
 
 
 def test_masks_stay_right_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,10 +146,8 @@ def test_a_batch_may_be_copied_by_several_threads(
     monkeypatch.setattr(crew, "PIECE", 48)
     made = np.random.default_rng(0).integers(0, 1 << 31, (200, 4), np.int32)
 
-    def make(state: int, row: np.ndarray) -> None:
-        row[:] = made[state]
-
-    table = rows.MaskRows(4, 1 << 20, make, threading.RLock())
+    owner = Owner(made.__getitem__)
+    table = rows.MaskRows(4, 1 << 20, owner, threading.RLock())
     for count in (1, rows.BATCH, 17, 200):
         states = list(range(count))[::-1]
         out: np.ndarray = np.zeros((count, 8), dtype)
@@ -133,10 +166,8 @@ def test_a_batch_is_right_while_the_table_grows(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(rows, "AT_FIRST", 64 * 16)
     made = np.random.default_rng(1).integers(0, 1 << 31, (4000, 4), np.int32)
 
-    def make(state: int, row: np.ndarray) -> None:
-        row[:] = made[state]
-
-    table = rows.MaskRows(4, 1 << 20, make, threading.RLock())
+    owner = Owner(made.__getitem__)
+    table = rows.MaskRows(4, 1 << 20, owner, threading.RLock())
     wrong = []
 
     def ask(first: int) -> None:
