@@ -152,9 +152,7 @@ class MaskRows:
     takes no lock, who makes one takes `lock`.
     """
 
-    def __init__(
-        self, words: int, max_bytes: int, owner: Owner, lock: threading.RLock
-    ) -> None:
+    def __init__(self, words: int, max_bytes: int, owner: Owner, lock: threading.RLock) -> None:
         """As many rows of so many words as `max_bytes` hold; `owner` makes them."""
         self.current = RowStore(words, max_bytes)
         self._words = words
