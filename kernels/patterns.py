@@ -16,6 +16,7 @@ from numba import types
 
 from structgen.kernels.flags import inlined, lean
 from structgen.kernels.loops import LOOPS
+from structgen.kernels.needless import absorb, thin
 from structgen.kernels.tables import (
     BYTE,
     CAME,
@@ -182,28 +183,14 @@ def stays(search, s):  # type: ignore[no-untyped-def]
     return same
 
 
-@inlined
-def absorb(row, universal):  # type: ignore[no-untyped-def]
-    """Leave in the bits of a state the first row of `universal`, if all of some row are there."""
-    for u in range(universal.shape[0]):
-        inside = True
-        for w in range(row.shape[0]):
-            inside = inside and universal[u, w] & ~row[w] == 0
-        if inside:
-            for w in range(row.shape[0]):
-                row[w] = universal[0, w]
-            break
-
-
-@lean(types.void(BITS, U64, BITS, BITS, SEARCH, BITS, *[types.int64] * 2))
-def explore(follow, classes, universal, states, search, rows, start, count):  # type: ignore[no-untyped-def]
+@lean(types.void(BITS, U64, BITS, GRID, BITS, SEARCH, BITS, *[types.int64] * 2))
+def explore(follow, classes, universal, runs, states, search, rows, start, count):  # type: ignore[no-untyped-def]
     """Find the moves of state `start` and of others behind it, at most the nearest `count`.
 
     follow: uint64[n + 1, W], for each position the bits of those that may come next. classes:
-    uint64[n + 1], the bits of the classes that each position reads. universal: uint64[u, W], sets
-    of positions that read any text, and so do all others with these. states: uint64[S, W], what
-    each state is. There must be room for C more; others are found as far as it lasts. rows:
-    uint64[C, W], scratch.
+    uint64[n + 1], the bits of the classes that each position reads. universal, runs: see
+    `needless`. states: uint64[S, W], what each state is. There must be room for C more; others are
+    found as far as it lasts. rows: uint64[C, W], scratch.
     """
     width = states.shape[1]
     one = numba.uint64(1)
@@ -226,6 +213,7 @@ def explore(follow, classes, universal, states, search, rows, start, count):  # 
                 p += 1
         for k in range(rows.shape[0]):
             absorb(rows[k], universal)
+            thin(rows[k], runs)
             some = False
             for w in range(width):
                 some = some or rows[k, w] != 0

@@ -36,11 +36,23 @@ class Part(NamedTuple):
     empty: bool
 
 
+class Run(NamedTuple):
+    """Positions in a row that read the same character again, as often as they may, or must.
+
+    What one of them reads, another reads as well: the first, where fewer are left behind each, or
+    the last (`rises`), where any number may follow and each must be reached from the one before.
+    """
+
+    first: int
+    last: int
+    rises: bool
+
+
 class Positions:
     """The positions of an expression, numbered from 1. Raises TooLargeError.
 
     start: the bits of those that may come first. follow[p]: of those that may come after p; bit 0
-    says that the text may end. sets[p]: the characters that p reads.
+    says that the text may end. sets[p]: the characters that p reads. runs: see `Run`.
     """
 
     def __init__(self, regex: Regex) -> None:
@@ -59,6 +71,7 @@ class Positions:
     def _begin(self) -> None:
         self.follow = [0]
         self.sets: list[CharSet | None] = [None]
+        self.runs: list[Run] = []
         self._links = 0
 
     def _part(self, node: Regex, depth: int) -> Part:
@@ -181,14 +194,20 @@ class Positions:
 
     def _repeat(self, places: slice) -> None:
         """Add what positions are once more."""
+        more = len(self.sets) - places.start
+        runs = [run for run in self.runs if places.start <= run.first < places.stop]
+        self.runs += [Run(run.first + more, run.last + more, run.rises) for run in runs]
         self.sets += self.sets[places]
 
     def _characters(self, node: Repeat, chars: CharSet, count: int, *, endless: bool) -> Part:
         """`_repetition` of a character."""
+        least, begin = max(node.low, 1), len(self.follow)
         chain = self._chain([chars] * count)
         if endless:
             self._link(chain.last, chain.last)
-        least = max(node.low, 1)
+        run = Run(begin if endless else begin + least - 1, begin + count - 1, endless)
+        if run.first < run.last:
+            self.runs.append(run)
         last = (chain.last << 1) - (chain.first << (least - 1))  # the bits from that one on
         return Part(chain.first, last, node.low == 0)
 

@@ -44,6 +44,7 @@ class PositionAutomaton(TableAutomaton):
         count = len(positions.follow)
         super().__init__(rows[count], classes, ends=ends)
         self._follow, self._universal = rows[:count], rows[count + 1 :]
+        self._runs = np.array(positions.runs, np.int32).reshape(-1, 3)
         self._scratch = np.zeros((len(classes.letters), width), np.uint64)
         self._few = few and count <= FEW_POSITIONS
 
@@ -62,6 +63,7 @@ class PositionAutomaton(TableAutomaton):
                 self._follow,
                 self.classes.reads,
                 self._universal,
+                self._runs,
                 self.states,
                 self.search,
                 self._scratch,

@@ -31,6 +31,7 @@ from structgen.automaton.regex_automaton import automaton_of
 from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_nodes import ANY_CHAR, Chars
 from structgen.automaton.regex_positions import TooLargeError
+from structgen.automaton.regex_sets import PositionAutomaton
 from structgen.automaton.regex_states import RegexAutomaton
 from structgen.automaton.regex_syntax import parse
 from structgen.jit import kernels
@@ -105,6 +106,38 @@ def test_positions_read_what_re_reads(pattern: str) -> None:
     automaton = fresh(regex)
     for text in TEXTS:
         assert accepts(automaton, text) == bool(oracle.fullmatch(text)), (pattern, text)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "[ab.]*a.{0,70}b",
+        "[ab.]*a.{66,}b",
+        "[ab.]*a.{2,68}b",
+        "(?:.{1,63}[.])+b+",
+        "(?:.{1,9}[.]){1,2}b+",
+        "(?:[ab]{3,}[.])*b",
+        "(?:(?:[ab]{2,4}b){1,3}[.a])*",
+        "(?:a{0,3}(?:[ab]{1,5}|.{2,}[.]){2,3}b)*",
+        "(?:[ab.]{2,9}a[ab]{4,})+",
+    ],
+)
+def test_what_is_counted_from_many_places_has_few_states(pattern: str) -> None:
+    """Where counting begins again and again, only the count that allows most is kept."""
+    rng, regex = random.Random(pattern), parse(pattern, anchored=True)
+    automaton = fresh(regex)
+    assert isinstance(automaton, PositionAutomaton)
+    automaton.explore_all(600)
+    verdicts = set()
+    for _ in range(400):
+        letters = rng.choice(["ab", "ab.", "aaab", "ab........", "bbbbbb."])
+        text = "".join(rng.choices(letters, k=rng.choice([rng.randrange(12), rng.randrange(150)])))
+        fits = matches(regex, text)
+        verdicts.add(fits)
+        assert accepts(automaton, text) == fits, text
+        if len(text) < 12:  # longer ones may keep it forever
+            assert bool(re.fullmatch(pattern, text)) == fits, text
+    assert verdicts == {True, False}
 
 
 @settings(max_examples=60, deadline=None)
