@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import mmap
 import os
@@ -53,6 +54,10 @@ class Pages:
                     room.madvise(mmap.MADV_DONTNEED, KEPT)
                 spare.append(room)
 
+    def end(self) -> None:
+        """Take no rooms back any more: what that needs is going, too."""
+        self._lent = {}
+
     def forget(self) -> None:
         """Let all rooms go."""
         self._spare = {}
@@ -60,6 +65,7 @@ class Pages:
 
 _pages = Pages()
 os.register_at_fork(after_in_child=_pages.forget)
+atexit.register(_pages.end)
 
 
 def paged(*shape: int) -> npt.NDArray[np.int32]:
