@@ -158,8 +158,11 @@ class SavedRows:
                 changes.append((words, values))
         if place == EMPTY:
             row[:] = 0
-        for words, values in reversed(changes):
-            row[words] = values
+        try:
+            for words, values in reversed(changes):
+                row[words] = values
+        except IndexError:  # it names a word that no row has
+            raise self._damaged("records") from None
 
     def _record(self, place: int) -> tuple[int, npt.NDArray[Any], Row]:
         """What a row is made from: another's place, words in which it differs, their values."""
@@ -171,12 +174,9 @@ class SavedRows:
         if not WHOLE <= base < place or not 0 <= count <= self.words:
             raise self._damaged("records")
         rest = self._records[place + 2 : place + 2 + count + named]
-        words = rest[count:].view(self._narrow)[:count]
-        if len(rest) < count + named or int(words.max(initial=0)) >= self.words:
+        if len(rest) < count + named or (base == WHOLE and count < self.words):
             raise self._damaged("records")
-        if base == WHOLE and count < self.words:
-            raise self._damaged("records")
-        return base, words, rest[:count]
+        return base, rest[count:].view(self._narrow)[:count], rest[:count]
 
     def _damaged(self, name: str) -> ArtifactError:
         return ArtifactError(
