@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.automaton import lexer_paths, tables
+from structgen.automaton import lexer_paths, regex, tables
 from structgen.automaton.engine import Engine
 from structgen.automaton.lexer_paths import ends
 from structgen.automaton.tables import ROWS, with_states
@@ -117,6 +117,28 @@ def test_endings_are_as_short_where_languages_are_asked(
     found = lengths()
     monkeypatch.setattr(lexer_paths, "_only_ending", lambda *_: None)
     assert found == lengths()
+
+
+def test_words_are_asked_for_no_further_than_the_shortest_way_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each byte that a number may begin with has a language behind it, and some are hard."""
+    asked: list[regex.Regex] = []
+
+    def shortest(language: regex.Regex) -> str | None:
+        asked.append(language)
+        return regex.shortest(language)
+
+    monkeypatch.setattr(lexer_paths, "shortest", shortest)
+    schema = {"type": "number", "multipleOf": 1.5, "not": {"multipleOf": 2.25}}
+    for changed, found in (
+        ({}, b"3"),
+        ({"minimum": 31}, b"33"),
+        ({"exclusiveMaximum": -30}, b"-33"),
+    ):
+        engine = engine_of(schema | changed)
+        assert engine.completions().shortest(engine.start) == found
+    assert 0 < len(asked) < 9
 
 
 @pytest.mark.parametrize("order", ["declared", "any"])
