@@ -173,8 +173,10 @@ class Positions:
         if isinstance(node.body, Chars):
             return self._characters(node, node.body.chars, count, endless=endless)
         whole, begin, links = Part(0, 0, True), len(self.follow), self._links
+        met = len(self.runs)
         body = self._part(node.body, depth)
         one = slice(begin, len(self.follow))
+        runs = self.runs[met:]
         follow, size, links = self.follow[one], len(self.follow) - begin, self._links - links
         if begin + size * count > MAX_POSITIONS + 1:
             raise TooLargeError
@@ -182,7 +184,9 @@ class Positions:
         for number in range(1, count + 1):
             if number > 1:
                 body = Part(body.first << size, body.last << size, body.empty)
-                self.follow += [bits << size * (number - 1) for bits in follow]
+                shift = size * (number - 1)
+                self.follow += [bits << shift for bits in follow]
+                self.runs += [Run(r.first + shift, r.last + shift, r.rises) for r in runs]
                 self._repeat(one)
                 self._links += links
             whole = self._joined(whole, body)
@@ -194,9 +198,6 @@ class Positions:
 
     def _repeat(self, places: slice) -> None:
         """Add what positions are once more."""
-        more = len(self.sets) - places.start
-        runs = [run for run in self.runs if places.start <= run.first < places.stop]
-        self.runs += [Run(run.first + more, run.last + more, run.rises) for run in runs]
         self.sets += self.sets[places]
 
     def _characters(self, node: Repeat, chars: CharSet, count: int, *, endless: bool) -> Part:

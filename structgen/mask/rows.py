@@ -146,7 +146,7 @@ class Owner(Protocol):
 class MaskRows:
     """The rows of one constraint: made when first asked for, and again when they were dropped.
 
-    It does not keep its owner alive, so that what neither is used any more goes at once.
+    It does not keep its owner alive, so that both go at once when nobody uses them any more.
 
     `current` is the store of the rows used last. Safe to use from many threads: who finds a row
     takes no lock, who makes one takes `lock`.

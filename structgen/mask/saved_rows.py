@@ -69,15 +69,15 @@ def pack(words: int, rows: Mapping[int, Row]) -> Arrays:
         found += [(np.count_nonzero(row != distinct[k]), k) for k in near if depths[k] < MAX_DEPTH]
         count, base = min(found)
         if 3 * count > 2 * words:  # a word that is named takes six bytes, and four in a whole row
+            base, values, names = WHOLE, row, b""
             wholes.append(i)
-            records.append(np.array([WHOLE, words, *row], np.int32))
         else:
             changed = np.flatnonzero(row != (0 if base == EMPTY else distinct[base]))
-            names = changed.astype(_narrow(words)).tobytes()
-            parts = [base if base == EMPTY else places[base], count], row[changed]
-            padded = np.frombuffer(names + bytes(-len(names) % 4), np.int32)
-            records.append(np.concatenate([*parts, padded]).astype(np.int32))
-        depths.append(0 if base < 0 or i in wholes else depths[base] + 1)
+            values, names = row[changed], changed.astype(_narrow(words)).tobytes()
+        head = [base if base < 0 else places[base], len(values)]
+        padded = np.frombuffer(names + bytes(-len(names) % 4), np.int32)
+        records.append(np.concatenate([head, values, padded]).astype(np.int32))
+        depths.append(0 if base < 0 else depths[base] + 1)
         places.append(places[-1] + len(records[-1]))
     return {
         "positions": np.array(positions, np.int64),

@@ -96,11 +96,11 @@ def test_what_is_not_used_any_more_goes_at_once() -> None:
     schema = {"properties": {"a": {"uniqueItems": True}, "b": {"pattern": "^x+$"}}}
     constraint = sg.compile(schema, bytewise())
     state = constraint.advance_bytes(constraint.start, b'{"a":[1,2,"')
-    row = constraint.mask_view(state).tolist()
+    view = constraint.mask_view(state)
+    row = view.tolist()
     constraint.core(state)
     constraint.shortest_completion(state)
     parts = [weakref.ref(part) for part in (constraint, constraint.automaton, constraint._masks)]
-    view = constraint.mask_view(state)
     gc.disable()
     try:
         del constraint
