@@ -115,17 +115,19 @@ class File:
 
     def check(self, start: int, stop: int) -> None:
         """Check the blocks of which the bytes from `start` to `stop` of the data are part."""
-        begin, end = start // BLOCK, -(-stop // BLOCK)
-        if self._checked.find(0, begin, end) < 0:
+        end = -(-stop // BLOCK)
+        at = self._checked.find(0, start // BLOCK, end)
+        if at < 0:
             return
         with memoryview(self._map) as view:
-            for at in range(begin, end):
+            while at >= 0:  # what has been checked may have been written to since
                 first = self._base + at * BLOCK
                 found = zlib.crc32(view[first : first + BLOCK])
                 if found != int.from_bytes(self._sums[4 * at : 4 * at + 4], "little"):
                     last = min(first + BLOCK, self.size)
                     _broken(self.path, f"the data is damaged between bytes {first} and {last}")
                 self._checked[at] = 1
+                at = self._checked.find(0, at + 1, end)
 
     def array(self, name: str) -> AnyArray:
         """An array, checked and read-only.

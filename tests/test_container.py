@@ -208,6 +208,19 @@ def test_what_is_written_to_an_array_stays_in_the_process(saved: Path) -> None:
     np.testing.assert_array_equal(container.File(saved, "test").array("table"), ARRAYS["table"])
 
 
+def test_what_has_been_checked_may_be_written_to_before_its_neighbours_are_read(
+    tmp_path: Path,
+) -> None:
+    """A writable array ends in a block in which another one begins, that ends in the next block."""
+    filling = np.zeros(container.EAGER, np.uint8)
+    arrays = {"tab.mine": np.ones(100, np.uint8), "theirs": np.arange(container.BLOCK // 4)}
+    container.write(tmp_path / "f", "test", {}, {"tab.filling": filling, **arrays})
+    file = container.File(tmp_path / "f", "test")
+    file.arrays("tab.")["mine"][:] = 2
+    np.testing.assert_array_equal(file.array("theirs"), arrays["theirs"])
+    file.verify()
+
+
 def test_an_array_that_is_not_there_is_named(saved: Path) -> None:
     """By `array` and `section` alike."""
     file = container.File(saved, "test")
