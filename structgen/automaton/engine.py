@@ -52,8 +52,8 @@ class Engine(Numbering, Automaton):
         super().__init__(make_machine, saved)
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
-        self._taken = TakenKeys(self.text, self._k.TAKEN)
-        self._kept = KeptValues(self)
+        self._taken = TakenKeys(self._k.TAKEN)
+        self._kept = KeptValues()
         #: of a frame that others begin as, what labels do; by `Frame.opens`, what labels open
         self.checks: dict[int, dict[int, int]] = {}
         self.pushes: dict[Hashable, dict[int, int]] = {}
@@ -113,7 +113,7 @@ class Engine(Numbering, Automaton):
         """See `Automaton.core`."""
         ctx = at & 0xFFFFFFFF
         base = self.remembers(at)
-        if base is None or self._taken.begin_with(self.tables, ctx):
+        if base is None or self._taken.begin_with(self.tables.contexts, ctx, self.text):
             return at >> 32, ctx, True
         return at >> 32, base, False
 
@@ -302,7 +302,7 @@ class Engine(Numbering, Automaton):
                 raise foreign()
             found = None if move is None else move.frame
         else:
-            found = self._ask_machine(self.machine.recalled, at, label, self._kept.of(ctx))
+            found = self._ask_machine(self.machine.recalled, at, label, self._kept.of(self, ctx))
         if found is None:
             return int(k.DEAD)
         frame = self.frame_number(found, (TEXT, ctx, label))

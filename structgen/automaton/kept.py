@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 class KeptValues:
     """The values that were read before others; each is made once."""
 
-    def __init__(self, numbers: Numbering) -> None:
-        self._numbers = numbers
+    def __init__(self) -> None:
         self._values: dict[int, Any] = {}
 
-    def of(self, ctx: int) -> list[Kept]:
+    def of(self, numbers: Numbering, ctx: int) -> list[Kept]:
         """What is kept beside the frame of a context, in the order in which it was read."""
-        numbers, k = self._numbers, self._numbers.kernel_tables
+        k = numbers.kernel_tables
         contexts, origin = numbers.tables.contexts, numbers.tables.origin
         found: list[Kept] = []
         at = int(contexts[ctx, k.READ])
@@ -31,25 +30,21 @@ class KeptValues:
             taken = int(contexts[beside, k.TAKEN])
             key = numbers.text(taken) if taken >= 0 else b""
             frame = numbers.frame(int(contexts[beside, k.FRAME]))
-            found.append(Kept(frame, key, self._value(at)))
+            found.append(Kept(frame, key, self._value(numbers, at)))
             at = int(contexts[beside, k.READ])
         found.reverse()
         return found
 
-    def _value(self, at: int) -> Any:
+    def _value(self, numbers: Numbering, at: int) -> Any:
         """The value whose text a context remembers, or that closed in it."""
         if at not in self._values:
-            numbers, machine = self._numbers, self._numbers.machine
+            machine = numbers.machine
             if numbers.tables.origin[at] >= 0:
                 try:
                     self._values[at] = machine.value(numbers.text(at))
                 except ValueError as error:
                     raise foreign() from error
             else:
-                frame = numbers.frame(int(numbers.tables.contexts[at, self._k.FRAME]))
-                self._values[at] = machine.whole(frame, self.of(at))
+                frame = numbers.frame(int(numbers.tables.contexts[at, numbers.kernel_tables.FRAME]))
+                self._values[at] = machine.whole(frame, self.of(numbers, at))
         return self._values[at]
-
-    @property
-    def _k(self) -> Any:
-        return self._numbers.kernel_tables

@@ -43,7 +43,7 @@ def replay(numbers: Numbering, origins: Origins) -> None:
     """
     for q in np.flatnonzero(numbers.tables.filled[: numbers.states_made] == 0).tolist():
         numbers.fill_saved(q)  # rows of keys are made from other rows
-    kept = KeptValues(numbers)
+    kept = KeptValues()
     try:
         todo: dict[int, Iterator[Any]] = {
             STATE: iter(origins.states),
@@ -74,7 +74,7 @@ def _frame_from(numbers: Numbering, kept: KeptValues, kind: int, source: int, la
     if machine.needs_text(numbers.label(label)) == LOOKED_AT:
         move = machine.event(frame, numbers.label(label), numbers.text(source))
         return frames_of(move)[0]
-    found: Frame | None = machine.recalled(frame, numbers.label(label), kept.of(source))
+    found: Frame | None = machine.recalled(frame, numbers.label(label), kept.of(numbers, source))
     if found is None:
         raise foreign()
     return found

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Text = Callable[[int], bytes]  # of a context: what it remembers
 
 # Characters and escapes that are over: after a high surrogate the low one is waited for.
 _OVER = re.compile(
@@ -30,22 +34,22 @@ def surely_meant(spelled: bytes) -> bytes:
 class TakenKeys:
     """The keys that were read before others, by contexts of an engine."""
 
-    def __init__(self, text: Callable[[int], bytes], column: int) -> None:
-        """text: what a context remembers; column: that of the one taken before, in `contexts`."""
-        self._text, self._column = text, column
+    def __init__(self, column: int) -> None:
+        """column: that of the key taken before, in `contexts`."""
+        self._column = column
         self._meant: dict[int, bytes] = {}
 
-    def begin_with(self, tables: Any, ctx: int) -> bool:
-        """Whether a key taken before begins with (or is) what `ctx` remembers."""
-        other = int(tables.contexts[ctx, self._column])
-        begun = surely_meant(self._text(ctx)) if other >= 0 else b""
+    def begin_with(self, contexts: npt.NDArray[np.int32], ctx: int, text: Text) -> bool:
+        """Whether a key taken before begins with (or is) what `ctx` remembers, as `text` says."""
+        other = int(contexts[ctx, self._column])
+        begun = surely_meant(text(ctx)) if other >= 0 else b""
         while other >= 0:
             known = self._meant.get(other)
             if known is None:
-                known = self._meant[other] = meant(self._text(other))
+                known = self._meant[other] = meant(text(other))
             if known.startswith(begun):
                 return True
-            other = int(tables.contexts[other, self._column])
+            other = int(contexts[other, self._column])
         return False
 
 
