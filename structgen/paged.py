@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import mmap
 import os
 import weakref
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,7 @@ class Pages:
 
     def __init__(self) -> None:
         self._spare: dict[int, list[mmap.mmap]] = {}
+        self._lent: dict[int, tuple[weakref.ref[Any], mmap.mmap]] = {}  # by the id of the array
 
     def take(self, size: int) -> npt.NDArray[np.int32]:
         """At least `size` bytes; when the array and its views are gone, others get its room."""
@@ -38,16 +41,22 @@ class Pages:
             with contextlib.suppress(AttributeError, OSError):  # where there are no huge pages
                 room.madvise(mmap.MADV_NOHUGEPAGE)
         found = np.frombuffer(room, np.int32)
-        weakref.finalize(found, self._give, room).atexit = False
+        key = id(found)
+        self._lent[key] = weakref.ref(found, lambda _: self._give(key)), room
         return found
 
-    def _give(self, room: mmap.mmap) -> None:
+    def _give(self, key: int) -> None:
+        _, room = self._lent.pop(key)
         spare = self._spare.setdefault(len(room), [])
         if len(spare) < SPARE:
             with contextlib.suppress(AttributeError, OSError):
                 if len(room) > KEPT:
                     room.madvise(mmap.MADV_DONTNEED, KEPT)
                 spare.append(room)
+
+    def end(self) -> None:
+        """Take no rooms back any more: what that needs is going, too."""
+        self._lent = {}
 
     def forget(self) -> None:
         """Let all rooms go."""
@@ -56,6 +65,7 @@ class Pages:
 
 _pages = Pages()
 os.register_at_fork(after_in_child=_pages.forget)
+atexit.register(_pages.end)
 
 
 def paged(*shape: int) -> npt.NDArray[np.int32]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -145,6 +146,8 @@ class Owner(Protocol):
 class MaskRows:
     """The rows of one constraint: made when first asked for, and again when they were dropped.
 
+    It does not keep its owner alive, so that both go at once when nobody uses them any more.
+
     `current` is the store of the rows used last. Safe to use from many threads: who finds a row
     takes no lock, who makes one takes `lock`.
     """
@@ -153,7 +156,7 @@ class MaskRows:
         """As many rows of so many words as `max_bytes` hold; `owner` makes them."""
         self.current = RowStore(words, max_bytes)
         self._words = words
-        self._owner = owner
+        self._owner = weakref.ref(owner)
         self._lock = lock
 
     def place(self, state: int) -> tuple[RowStore, int]:
@@ -188,12 +191,15 @@ class MaskRows:
         row = store.older(state)
         if row is not None:
             return store.add(state, row)
-        twin = self._owner.twin(state)
+        owner = self._owner()
+        if owner is None:
+            raise ReferenceError("the constraint that has these rows is gone")
+        twin = owner.twin(state)
         at = None if twin is None else store.index.get(twin)
         if at is not None:
             store.index[state] = at
             return at
-        self._owner.write_row(state, store.free())
+        owner.write_row(state, store.free())
         return store.keep(state)
 
     def id_of(self, state: int) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -87,6 +89,25 @@ def test_rows_handed_out_stay_right_when_the_table_grows(monkeypatch: pytest.Mon
         assert not again.flags.writeable
         assert np.shares_memory(again, made.current.table)
         assert again is made.view(state ^ 1)  # which has the same row
+
+
+def test_what_is_not_used_any_more_goes_at_once() -> None:
+    """Masks, tables and the automaton: who drops a constraint waits for no garbage collection."""
+    schema = {"properties": {"a": {"uniqueItems": True}, "b": {"pattern": "^x+$"}}}
+    constraint = sg.compile(schema, bytewise())
+    state = constraint.advance_bytes(constraint.start, b'{"a":[1,2,"')
+    view = constraint.mask_view(state)
+    row = view.tolist()
+    constraint.core(state)
+    constraint.shortest_completion(state)
+    parts = [weakref.ref(part) for part in (constraint, constraint.automaton, constraint._masks)]
+    gc.disable()
+    try:
+        del constraint
+        assert [part() for part in parts] == [None, None, None]
+    finally:
+        gc.enable()
+    assert view.tolist() == row
 
 
 def test_masks_stay_right_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
