@@ -212,12 +212,16 @@ def test_what_has_been_checked_may_be_written_to_before_its_neighbours_are_read(
     tmp_path: Path,
 ) -> None:
     """A writable array ends in a block in which another one begins, that ends in the next block."""
-    filling = np.zeros(container.EAGER, np.uint8)
-    arrays = {"tab.mine": np.ones(100, np.uint8), "theirs": np.arange(container.BLOCK // 4)}
-    container.write(tmp_path / "f", "test", {}, {"tab.filling": filling, **arrays})
+    mine, theirs = np.ones(100, np.uint8), np.arange(container.BLOCK // 4)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "tab.filling": np.zeros(container.EAGER, np.uint8),
+        "tab.mine": mine,
+        "theirs": theirs,
+    }
+    container.write(tmp_path / "f", "test", {}, arrays)
     file = container.File(tmp_path / "f", "test")
     file.arrays("tab.")["mine"][:] = 2
-    np.testing.assert_array_equal(file.array("theirs"), arrays["theirs"])
+    np.testing.assert_array_equal(file.array("theirs"), theirs)
     file.verify()
 
 
