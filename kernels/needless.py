@@ -10,7 +10,7 @@ import numba
 
 from structgen.kernels.flags import inlined
 
-FIRST, LAST, RISES = 0, 1, 2  # of a run
+WORD, MASK, GOES_ON, RISES = 0, 1, 2, 3  # of a piece of a run
 
 
 @inlined
@@ -33,24 +33,15 @@ def absorb(row, universal):  # type: ignore[no-untyped-def]
 def thin(row, runs):  # type: ignore[no-untyped-def]
     """Leave of each run one position in the bits of a state: the last where it rises, or the first.
 
-    row: uint64[W]. runs: int32[r, 3], see `regex_positions.Run`.
+    row: uint64[W]. runs: uint64[r, 4], see `regex_positions.Run.pieces`.
     """
-    every = ~numba.uint64(0)
+    found = False
     for i in range(runs.shape[0]):
-        first, last = numba.int64(runs[i, FIRST]), numba.int64(runs[i, LAST])
-        low, high = first >> 6, last >> 6
-        found = False
-        for step in range(high - low + 1):
-            w = high - step if runs[i, RISES] else low + step
-            mask = every
-            if w == low:
-                mask &= every << numba.uint64(first & 63)
-            if w == high:
-                mask &= every >> numba.uint64(63 - (last & 63))
-            bits = row[w] & mask
-            if bits == 0:
-                continue
-            row[w] &= ~mask
+        w = runs[i, WORD]
+        bits = row[w] & runs[i, MASK]
+        found = found and runs[i, GOES_ON] != 0
+        if bits != 0:
+            row[w] ^= bits
             if not found:
                 row[w] |= highest(bits) if runs[i, RISES] else bits & (~bits + numba.uint64(1))
             found = True
@@ -59,7 +50,7 @@ def thin(row, runs):  # type: ignore[no-untyped-def]
 @inlined
 def highest(bits):  # type: ignore[no-untyped-def]
     """The highest bit of some that are set."""
-    kept = bits
-    while kept & (kept - numba.uint64(1)) != 0:
-        kept &= kept - numba.uint64(1)
+    kept, one = bits, numba.uint64(1)
+    while kept & (kept - one) != 0:
+        kept &= kept - one
     return kept

@@ -86,10 +86,10 @@ EXPLORED = types.NamedTuple([I32, I32, GRID, U8, I64, U8, GRID, U8], Explored)
 @inlined
 def slot_of(states, table, row):  # type: ignore[no-untyped-def]
     """Index of the slot that holds the state with the bits `row`, or of the empty one for it."""
-    h = numba.int64(0)
+    h, half, lowest = numba.int64(0), numba.uint64(32), numba.uint64(0xFFFFFFFF)
     for w in range(row.shape[0]):
-        low = numba.int64(row[w] & numba.uint64(0xFFFFFFFF))
-        high = numba.int64(row[w] >> numba.uint64(32))
+        low = numba.int64(row[w] & lowest)
+        high = numba.int64(row[w] >> half)
         h = (h & 0xFFFFFFFF) * 40503 + (h >> 32) + low * 60493 + high * 32749  # below 2**50
         h ^= h >> 19
     last = table.shape[0] - 1
@@ -183,7 +183,7 @@ def stays(search, s):  # type: ignore[no-untyped-def]
     return same
 
 
-@lean(types.void(BITS, U64, BITS, GRID, BITS, SEARCH, BITS, *[types.int64] * 2))
+@lean(types.void(BITS, U64, BITS, BITS, BITS, SEARCH, BITS, *[types.int64] * 2))
 def explore(follow, classes, universal, runs, states, search, rows, start, count):  # type: ignore[no-untyped-def]
     """Find the moves of state `start` and of others behind it, at most the nearest `count`.
 

@@ -47,6 +47,18 @@ class Run(NamedTuple):
     last: int
     rises: bool
 
+    def pieces(self) -> list[tuple[int, int, bool, bool]]:
+        """A piece for each word of 64 positions, that with the one to keep first, if it is met.
+
+        Each is: the word; its bits; whether it is not the run's first one; whether the run rises.
+        """
+        bits = (2 << self.last) - (1 << self.first)
+        words = range(self.first >> 6, (self.last >> 6) + 1)
+        return [
+            (word, bits >> (word << 6) & (1 << 64) - 1, i > 0, self.rises)
+            for i, word in enumerate(reversed(words) if self.rises else words)
+        ]
+
 
 class Positions:
     """The positions of an expression, numbered from 1. Raises TooLargeError.

@@ -44,7 +44,8 @@ class PositionAutomaton(TableAutomaton):
         count = len(positions.follow)
         super().__init__(rows[count], classes, ends=ends)
         self._follow, self._universal = rows[:count], rows[count + 1 :]
-        self._runs = np.array(positions.runs, np.int32).reshape(-1, 3)
+        pieces = [piece for run in positions.runs for piece in run.pieces()]
+        self._runs = np.array(pieces, np.uint64).reshape(-1, 4)
         self._scratch = np.zeros((len(classes.letters), width), np.uint64)
         self._few = few and count <= FEW_POSITIONS
 
