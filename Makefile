@@ -61,7 +61,7 @@ $(BIN)/python:
 	@for check in "$(RECENT); $(OPTIMISED)" "$(RECENT)"; do \
 	    for python in $(PYTHONS); do \
 	        "$$python" -c "$$check" 2>/dev/null || continue; \
-	        "$$python" -m venv $(VENV) && exit 0; \
+	        "$$python" -m venv $(VENV) && echo "$(VENV) is made with $$python" && exit 0; \
 	        rm -rf $(VENV); \
 	        echo "$$python could not create a virtual environment (on Debian: apt install python3-venv)" >&2; \
 	        exit 1; \
