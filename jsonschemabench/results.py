@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 import psutil
 
 from jsonschemabench.errors import BenchError
+from structgen.cli.setup import python_version
 
 if TYPE_CHECKING:
     from jsonschemabench.engines.engine import Engine
@@ -53,7 +54,7 @@ def header(
         "machine": {
             "cores": os.cpu_count(),
             "memory": psutil.virtual_memory().total,
-            "python": platform.python_version(),
+            "python": python_version(),
             "platform": platform.platform(),
         },
         "engines": {

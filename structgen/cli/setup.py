@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import platform
+import sys
+import sysconfig
 from importlib import metadata
 from typing import Any
 
@@ -33,7 +35,7 @@ def version(_args: argparse.Namespace, terminal: Terminal) -> int:
     """Print the version to stdout, and the versions of companions to stderr."""
     terminal.result(f"structgen {installed('structgen') or 'of a source tree, not installed'}")
     found = [f"{name} {number}" for name in COMPANIONS if (number := installed(name))]
-    terminal.say(f"Python {platform.python_version()}, {', '.join(found)}")
+    terminal.say(f"Python {python_version()}, {', '.join(found)}")
     return 0
 
 
@@ -43,3 +45,13 @@ def installed(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+def python_version() -> str:
+    """The version of Python, and whether that is a build without optimisations, which is slower.
+
+    Distributions build with them, though not all say so.
+    """
+    options = sysconfig.get_config_var("CONFIG_ARGS") or ""
+    told = "--enable-optimizations" in options or sys.base_prefix == "/usr"
+    return platform.python_version() + ("" if told else " (without --enable-optimizations)")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import platform
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,24 @@ def test_a_header_says_what_ran_where() -> None:
     assert found["vocabulary"]["size"] == 1
     assert found["options"] == {"every": 3}
     assert found["machine"].keys() == {"cores", "memory", "python", "platform"}
+
+
+@pytest.mark.parametrize(
+    ("options", "prefix", "note"),
+    [
+        ("'--enable-optimizations' '--with-lto'", "/opt/python", ""),
+        ("'--with-computed-gotos'", "/usr", ""),
+        ("'--enable-shared'", "/opt/python", " (without --enable-optimizations)"),
+        (None, "/opt/python", " (without --enable-optimizations)"),
+    ],
+)
+def test_a_header_says_how_python_was_built(
+    options: str | None, prefix: str, note: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build without optimisations takes longer for all that Python does."""
+    monkeypatch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": options}.get)
+    monkeypatch.setattr(sys, "base_prefix", prefix)
+    assert begun()["machine"]["python"] == platform.python_version() + note
 
 
 def test_a_half_written_record_is_reported(interrupted: Path) -> None:
