@@ -67,5 +67,5 @@ $(BIN)/python:
 	        exit 1; \
 	    done; \
 	done; \
-	echo "no Python >= 3.11 found: install one, or run 'make PYTHON=/path/to/python $(MAKECMDGOALS)'" >&2; \
+	echo "no Python >= 3.11 among $(PYTHONS): install one, or run 'make PYTHON=/path/to/python $(MAKECMDGOALS)'" >&2; \
 	exit 1
