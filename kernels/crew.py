@@ -1,6 +1,6 @@
-"""In: rows to copy, and threads that wait for that. Out: the rows copied by all who came in time.
+"""In: rows to write, and threads that wait for that. Out: the rows, by all who came in time.
 
-Threads of Python would have to be woken and wait for the GIL, which takes as long as to copy a
+Threads of Python would have to be woken and wait for the GIL, which takes as long as to write a
 hundred rows. These sleep in a read from a pipe, not at once when they have worked, and take pieces
 of the work by a counter, so that nobody waits for one that comes late: the others have done its
 part. They begin while it is still looked up which rows come last. Who is awake without work gives
@@ -17,14 +17,14 @@ from numba import types
 from numba.extending import intrinsic
 
 from structgen.kernels.flags import brief, inlined, interpreted, lean
-from structgen.kernels.rows import ROWS, TABLE
+from structgen.kernels.packed import POOL, expand
+from structgen.kernels.rows import ROWS
 from structgen.kernels.tables import I64
 
-# Places of what the threads share, int64[SIZE]: addresses of the table, of the places of rows in it
-# (int32) and of the rows to be written; words of a row there, and in the table; how many rows; rows
-# of the shortest piece; which part of what is left is taken at once; room for what is read from the
-# pipe.
-FROM, PLACES, TO, WORDS, WIDTH, COUNT, PIECE, SHARES, LETTERS = range(9)
+# Places of what the threads share, int64[SIZE]: addresses of the pool, of the places of records in
+# it (int32) and of the rows to be written; words of a row; how many rows; rows of the shortest
+# piece; which part of what is left is taken at once; room for what is read from the pipe.
+FROM, PLACES, TO, WORDS, COUNT, PIECE, SHARES, LETTERS = range(8)
 # What several of them look at, each in a line of memory of its own: how many pieces have been
 # taken; 1 while there is work; how many are at it; 1 when there will be work soon; 1 when they are
 # to end; how many linger; of how many rows the places are known.
@@ -69,12 +69,12 @@ words_at: Any = _words_at  #: the int32 words at an address
 
 @inlined
 def take_part(shared):  # type: ignore[no-untyped-def]
-    """Copy pieces that nobody has taken, long ones and then shorter ones, as long as there is work.
+    """Write pieces that nobody has taken, long ones and then shorter, as long as there is work.
 
-    Memory is read faster in a row; and short ones at the end let all end together.
+    Memory is written faster in a row; and short ones at the end let all end together.
     """
     count, words = shared[COUNT], shared[WORDS]
-    places = words_at(shared[PLACES])
+    pool, places = words_at(shared[FROM]), words_at(shared[PLACES])
     piece, first, end = numba.int64(-1), numba.int64(0), numba.int64(0)
     ready = numba.int64(0)
     while end < count:
@@ -91,11 +91,7 @@ def take_part(shared):  # type: ignore[no-untyped-def]
                 ready = added(shared, READY, 0)
                 if ready <= i and not is_open:
                     return
-            at = numba.int64(places[i])
-            row = words_at(shared[TO] + 4 * words * i)
-            made = words_at(shared[FROM] + 4 * shared[WIDTH] * max(at, 0))
-            for w in range(words):
-                row[w] = made[w] if at >= 0 else 0
+            expand(pool, places[i], words_at(shared[TO] + 4 * words * i), words)
 
 
 def _native(signature: Any, kind: Any = lean) -> Any:
@@ -137,15 +133,15 @@ def rouse(shared, pipe, helpers):  # type: ignore[no-untyped-def]
         _write(pipe, shared[LETTERS:].ctypes.data, numba.uintp(helpers))
 
 
-@_native(types.void(TABLE, types.int32[::1], ROWS, I64, *[types.int64] * 3), brief)
-def begin_work(table, places, out, shared, piece, shares, ready):  # type: ignore[no-untyped-def]
-    """Let those that have been woken do `rows.copy_rows`, as far as `ready` places are known.
+@_native(types.void(POOL, types.int32[::1], ROWS, I64, *[types.int64] * 3), brief)
+def begin_work(pool, places, out, shared, piece, shares, ready):  # type: ignore[no-untyped-def]
+    """Let those that have been woken do `packed.write_rows`, as far as `ready` places are known.
 
     piece: rows that one takes at once at least; shares: the part of what is left that one takes.
     Nobody else may use the same `shared` until `end_work`.
     """
-    shared[FROM], shared[PLACES] = table.ctypes.data, places.ctypes.data
-    shared[TO], shared[WORDS], shared[WIDTH] = out.ctypes.data, out.shape[1], table.shape[1]
+    shared[FROM], shared[PLACES] = pool.ctypes.data, places.ctypes.data
+    shared[TO], shared[WORDS] = out.ctypes.data, out.shape[1]
     shared[COUNT], shared[PIECE], shared[SHARES] = places.shape[0], piece, shares
     shared[NEXT] = shared[READY] = 0
     added(shared, READY, ready)

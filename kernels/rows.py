@@ -1,4 +1,4 @@
-"""In: mask rows (bit t % 32 of word t // 32). Out: rows copied, logits with the rest at -inf."""
+"""In: mask rows (bit t % 32 of word t // 32). Out: digests, logits with the rest at -inf."""
 
 from __future__ import annotations
 
@@ -9,19 +9,9 @@ from numba import types
 from structgen.kernels.flags import inlined, kernel
 
 ROWS = types.int32[:, ::1]
-TABLE = types.Array(types.int32, 2, "C", readonly=True)  # may be a mapped file
+ROW = types.int32[::1]
 PRIME = 16777619  # of FNV-1a with 32 bits
 SPREAD = 2654435761  # 2**32 over the golden ratio: of multiplicative hashing, Knuth vol. 3, 6.4
-
-
-@kernel(types.void(TABLE, types.int32[::1], ROWS))
-def copy_rows(table, index, out):  # type: ignore[no-untyped-def]
-    """out[i] = table[index[i]], or zeros where index[i] < 0. int32[n, words]."""
-    words = out.shape[1]
-    for i in range(index.shape[0]):
-        k = index[i]
-        for w in range(words):
-            out[i, w] = table[k, w] if k >= 0 else 0
 
 
 @inlined
@@ -30,28 +20,19 @@ def mixed(h, word):  # type: ignore[no-untyped-def]
     return (h & 0x7FFFFFFF) * PRIME + (h >> 31) + word
 
 
-@kernel(types.int64(TABLE, types.int64))
-def digest(table, at):  # type: ignore[no-untyped-def]
-    """A number that differs between most rows table[at] that differ. table: int32[n, words].
+@kernel(types.int64(ROW))
+def digest(row):  # type: ignore[no-untyped-def]
+    """A number that differs between most rows int32[words] that differ.
 
     Two sums of half words with weights of 18 bits, which processors add up by the dozen.
     """
     low, high = numba.int64(0), numba.int64(0)
-    for w in range(table.shape[1]):
-        word = numba.int64(numba.uint32(table[at, w]))
+    for w in range(row.shape[0]):
+        word = numba.int64(numba.uint32(row[w]))
         weight = ((w + 1) * SPREAD >> 13) & 0x3FFFF
         low += (word & 0xFFFF) * weight
         high += (word >> 16) * (weight ^ 0x15555)
     return mixed(low, high)
-
-
-@kernel(types.boolean(TABLE, types.int64, types.int64))
-def are_equal(table, one, other):  # type: ignore[no-untyped-def]
-    """Whether table[one] is table[other], word by word. table: int32[n, words]."""
-    differ = numba.int32(0)
-    for w in range(table.shape[1]):
-        differ |= table[one, w] ^ table[other, w]
-    return differ == 0
 
 
 @inlined

@@ -72,11 +72,13 @@ class Constraint:
         self._saved = None if saved is None else saved.rows
         room = int(ROWS * max_bytes)
         self._rows = MaskRows(vocabulary.words, room, self, self.lock)
+        self._write = self._rows.write
         self._pairs: list[int] = []
         self._from: list[int] = []  # the state that each came from, ~ of it by a special token,
         self._by: list[bytes] = []  # and by what
         self._state_of: dict[int, int] = {}
-        self._steps: dict[int, int] = {}
+        self._steps: dict[int, dict[int, int]] = {}  # by state, and then by token
+        self._step_count = 0
         self._ends: dict[int, bool] = {}
         self._size, self._countdown = vocabulary.size, CHECK_EVERY
         self._eos, self._specials = frozenset(vocabulary.eos_ids), vocabulary.special_ids
@@ -120,21 +122,19 @@ class Constraint:
 
     def advance(self, state: int, token_id: int) -> int:
         """The state after a token, DEAD if it is not allowed, FINAL after an allowed EOS token."""
-        if not 0 <= token_id < self._size:
-            return DEAD
-        key = state * self._size + token_id
-        after = self._steps.get(key)
-        if after is None:
-            after = self._advance(state, token_id)
-            if len(self._steps) >= self._most_steps:
-                self._steps = {}
-            if state >= 0:
-                self._steps[key] = after
+        try:
+            return self._steps[state][token_id]
+        except KeyError:
+            if state < 0 or not 0 <= token_id < self._size:
+                return DEAD
+        after = self._advance(state, token_id)
+        if self._step_count >= self._most_steps:
+            self._steps, self._step_count = {}, 0
+        self._steps.setdefault(state, {})[token_id] = after
+        self._step_count += 1
         return after
 
     def _advance(self, state: int, token_id: int) -> int:
-        if state < 0:
-            return DEAD
         data = self._texts[token_id]
         if token_id in self._specials:
             return self._advance_by_special(state, token_id, data or b"")
@@ -278,18 +278,21 @@ class Constraint:
         row: int32 or uint32, shape (ceil(V / 32),), V = `vocabulary.size`. All zeros for DEAD and
         FINAL, and only for those.
         """
-        view = self._rows.current.views.get(state)  # as `_rows.view` does, one call less
-        row[...] = self._rows.view(state) if view is None else view
+        store = self._rows.current
+        at = store.index.get(state)  # as `MaskRows.fill` does, one call less
+        try:
+            done = at is not None and self._write(store.pool, at, row)
+        except TypeError:
+            done = False
+        if not done:
+            self._rows.fill(state, row)
 
     def fill_masks(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
         """The same for a batch, rows[i] for states[i]. Raises ValueError where they do not fit."""
-        self._rows.copy(states, rows)
+        self._rows.fill_many(states, rows)
 
     def mask_view(self, state: int) -> npt.NDArray[np.int32]:
-        """The same without a copy: the row itself, int32[ceil(V / 32)], read-only.
-
-        It never changes, and keeps alive the table that it is a row of: copy what is kept long.
-        """
+        """The same without a copy: a row int32[ceil(V / 32)], read-only, that never changes."""
         return self._rows.view(state)
 
     def mask_id(self, state: int) -> int:
@@ -368,14 +371,10 @@ class Constraint:
         """How much has been built, in numbers; "bytes" is about the memory of all of it."""
         with self.lock:
             built = self.automaton.size
-            states, steps, rows = len(self._pairs), len(self._steps), self._rows.current
+            states, steps, rows = len(self._pairs), self._step_count, self._rows.current
             kept = STATE_BYTES * states + STEP_BYTES * steps + self._parts_bytes + rows.nbytes
-            return built | {
-                "states": states,
-                "steps": steps,
-                "rows": len(rows),
-                "bytes": built["bytes"] + kept,
-            }
+            found = {"states": states, "steps": steps, "rows": len(rows)}
+            return built | found | {"bytes": built["bytes"] + kept}
 
     # -- saving ---------------------------------------------------------------------------------
 
@@ -383,7 +382,7 @@ class Constraint:
         """What a file keeps of the rows: by position, as `saved_rows.pack` has it."""
         with self.lock:
             rows = {} if self._saved is None else dict(self._saved.items())
-            rows |= {self._pair(s): row for s, row in self._rows.current.items() if s >= 0}
+            rows |= {self._pair(s): kept for s, kept in self._rows.current.items() if s >= 0}
             return pack(self.vocabulary.words, rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -23,8 +23,8 @@ NAMES = (
     "references", "flags", "tables", "nodes", "contexts", "checklists", "taken", "names", "lists",
     "spans", "provide", "loops", "changes", "needless", "patterns", "capped", "number_columns",
     "number_ends", "multiples", "numbers", "number_states", "notes", "ahead", "blocks", "logic",
-    "step", "openings", "walk", "beyond", "subtrees", "rows", "crew", "below", "outlook", "doors",
-    "known", "twins", "saved", "scan", "longer", "apart",
+    "step", "openings", "walk", "beyond", "subtrees", "rows", "packed", "crew", "below", "outlook",
+    "doors", "known", "twins", "saved", "scan", "longer", "apart",
 )  # fmt: skip
 GRAMMAR_NAMES = (
     "grammar_tables", "grammar_items", "grammar_stacks", "grammar_guided", "grammar_layout",

@@ -1,4 +1,4 @@
-"""In: rows to copy. Out: the rows, copied by several threads where that pays.
+"""In: records of rows. Out: the rows, written by several threads where that pays.
 
 The threads are made when first needed, end with the process, and are made anew in a fork.
 """
@@ -33,7 +33,7 @@ Find = Callable[[Places, int, int], None]  # writes places[begin:end]
 
 
 class Crew:
-    """Threads that help to copy rows, one batch at a time."""
+    """Threads that help to write rows, one batch at a time."""
 
     def __init__(self, count: int) -> None:
         """Raises OSError or RuntimeError where no more files or threads can be had, or used."""
@@ -58,8 +58,8 @@ class Crew:
     def __len__(self) -> int:
         return len(self._threads)
 
-    def copy(self, table: Row, find: Find, rows: Row, helpers: int) -> bool:
-        """See `Copier.copy`; False if they are at work."""
+    def write(self, pool: Row, find: Find, rows: Row, helpers: int) -> bool:
+        """See `Writer.write`; False if they are at work."""
         if not self._lock.acquire(blocking=False):
             return False
         k, shared, count = self._k, self._shared, len(rows)
@@ -69,7 +69,7 @@ class Crew:
             k.rouse(shared, self._pipe[1], helpers)
             find(places, 0, ready)
             piece = max(1, PIECE // (4 * rows.shape[1]))
-            k.begin_work(table, places, rows, shared, piece, helpers + 2, ready)
+            k.begin_work(pool, places, rows, shared, piece, helpers + 2, ready)
             begun = 1
             find(places, ready, count)
             left = count - ready
@@ -98,22 +98,22 @@ class Crew:
             os.close(end)
 
 
-class Copier:
-    """Copies rows, with the help of a crew where that pays. Safe to use from many threads."""
+class Writer:
+    """Writes rows, with the help of a crew where that pays. Safe to use from many threads."""
 
     def __init__(self) -> None:
         self._crew: Crew | None = None
         self._most = THREADS  # that help
-        self._callers: list[None] = []  # as many as there are threads that copy
+        self._callers: list[None] = []  # as many as there are threads that write
         self._until = 0.0  # a call before that is not by itself
         self._lock = threading.Lock()
 
-    def copy(self, table: Row, find: Find, rows: Row) -> None:
-        """rows[i] = table[places[i]], zeros for places below 0, without the GIL.
+    def write(self, pool: Row, find: Find, rows: Row) -> None:
+        """rows[i] = the row of the record at places[i] of a pool, without the GIL.
 
         find: writes a part of the places, int32[n]; what it raises is raised here, and the rows are
-        then in no certain state. Others are copying while it is called. table, rows: int32[n,
-        words], C-ordered.
+        then in no certain state. Others are writing while it is called. pool: int32[n], see
+        `kernels.packed`; rows: int32[n, words], C-ordered.
         """
         callers = self._callers
         callers.append(None)
@@ -121,10 +121,10 @@ class Copier:
             in_a_row = perf_counter() < self._until
             helpers = min(helpers_for(rows.size, len(callers), in_a_row=in_a_row), self._most)
             crew = self._of(helpers) if helpers else None
-            if crew is None or not crew.copy(table, find, rows, helpers):
+            if crew is None or not crew.write(pool, find, rows, helpers):
                 places = np.empty(len(rows), np.int32)
                 find(places, 0, len(rows))
-                kernels("rows").copy_rows(table, places, rows)
+                kernels("packed").write_rows(pool, places, rows)
         finally:
             callers.pop()
             self._until = perf_counter() + IN_A_ROW
@@ -158,7 +158,7 @@ class Copier:
 
 
 def helpers_for(words: int, callers: int, *, in_a_row: bool) -> int:
-    """How many are to help who copies so many words, as one of so many that copy at once.
+    """How many are to help who writes so many words, as one of so many that write at once.
 
     in_a_row: whether the last call was just before, so that they stay awake for the next.
     """
@@ -168,7 +168,7 @@ def helpers_for(words: int, callers: int, *, in_a_row: bool) -> int:
     return min(idle, THREADS - 1, words // EACH - 1)
 
 
-_copier = Copier()
-copy = _copier.copy
-atexit.register(_copier.stop)
-os.register_at_fork(after_in_child=_copier.begin_anew)
+_writer = Writer()
+write = _writer.write
+atexit.register(_writer.stop)
+os.register_at_fork(after_in_child=_writer.begin_anew)

@@ -1,4 +1,4 @@
-"""In: mask rows by state. Out: a table of them, equal ones once, and copies of many at a time.
+"""In: mask rows by state. Out: records of them, equal ones once, and the rows of many at a time.
 
 Rows are kept by generation: when a store is full, a new one takes its place and takes over from it
 what is asked for again; what was not asked for until the new one is full too is dropped. That keeps
@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Protocol
@@ -22,32 +22,43 @@ from structgen.automaton.automaton import Row
 from structgen.jit import kernels
 from structgen.mask import crew
 from structgen.mask.bitmask import row_id
+from structgen.mask.saved_rows import Kept
 from structgen.paged import paged
 
-AT_FIRST = 1 << 27  # bytes that a table has room for at first: that not used is no memory
+AT_FIRST = 1 << 27  # bytes that a pool has room for at first: that not used is no memory
 LEAST = 32  # rows that every store has room for
+ROW_BYTES = 256  # of a row, besides its record
 TYPES = np.dtype(np.int32), np.dtype(np.uint32)  # of rows to be written
-BATCH = 6  # rows from which one call of a kernel is cheaper than a copy for each
+BATCH = 6  # rows from which one call of a kernel is cheaper than one for each
+
+Write = Callable[[Row, int, Row], bool]  # pool, place, row
 
 
 class RowStore:
-    """Mask rows by state. `table`: int32[n, words]; `index`: state -> row of the table.
+    """Mask rows by state. `pool`: records of them (see `kernels.packed`); `index`: state -> record.
 
-    `views`: state -> its row, read-only, for states whose rows were asked for one by one.
-    Rows once written never change, and the table only grows: a reader needs no lock. When the store
-    is `full` its owner goes on with `next()`; rows dropped are made again when asked for.
+    `views`: state -> its row, read-only, for states whose rows were asked for as they are.
+    Records once written never change, and the pool only grows: a reader needs no lock, where it
+    takes the pool after the place. When the store is `full` its owner goes on with `next()`; rows
+    dropped are made again when asked for.
     """
 
     def __init__(self, words: int, max_bytes: int, older: RowStore | None = None) -> None:
         """Room for `max_bytes` of rows, half of them here and half in the generation before."""
-        self._k = kernels("rows")
-        self._limit = max(LEAST, max_bytes // 2 // (4 * words))
-        self._grow(paged(min(self._limit, max(LEAST, AT_FIRST // (4 * words))), words))
+        self._k, self._digest = kernels("packed"), kernels("rows").digest
+        self._words, self._max_bytes = words, max_bytes
+        self._limit = max(LEAST * 4 * words, max_bytes // 2)
+        self._needed = self._k.needed(words)
+        self.pool = paged(min(self._limit, AT_FIRST) // 4 + self._needed)
+        self.pool[self._k.WORDS] = words
+        self._sizes = np.zeros(self._k.SIZE, np.int64)
+        self._sizes[self._k.USED] = self._k.BEGIN
         self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
         self.index: dict[int, int] = {}
         self._known: dict[int, int] = {}  # digest of a row -> its place
         self._count = 0
-        self._max_bytes = max_bytes
+        self._shown: dict[int, Row] = {}  # by place
+        self.views: dict[int, Row] = {}
         self._older = older
 
     def __len__(self) -> int:
@@ -56,63 +67,63 @@ class RowStore:
     @property
     def full(self) -> bool:
         """Whether the rows take all the memory that they may take."""
-        return self._count >= self._limit
+        return self._nbytes >= self._limit
+
+    @property
+    def _nbytes(self) -> int:
+        used: int = self._sizes.item(self._k.USED)
+        return 4 * (used + self._words * len(self._shown)) + ROW_BYTES * self._count
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows, those of the generation before among them."""
-        rows: int = 4 * self._count * self.table.shape[1]
-        return rows + (self._older.nbytes if self._older else 0)
+        return self._nbytes + (self._older.nbytes if self._older else 0)
 
     def next(self) -> RowStore:
         """The store that takes this one's place; the generation before this one is dropped."""
         self._older = None
-        return RowStore(self.table.shape[1], self._max_bytes, self)
+        return RowStore(self._words, self._max_bytes, self)
 
-    def older(self, state: int) -> Row | None:
-        """The row that a state had in the generation before, if it is still there."""
-        if self._older is None:
-            return None
-        at = self._older.index.get(state)
-        return None if at is None else self._older.table[at]
+    def write_older(self, state: int, row: Row) -> bool:
+        """Write the row that a state had in the generation before, if it is still there."""
+        at = None if self._older is None else self._older.index.get(state)
+        if self._older is None or at is None:
+            return False
+        return self.write(self._older.pool, at, row)
 
-    def add(self, state: int, row: Row) -> int:
-        """Keep the row of a state; returns its place in the table."""
-        self.free()[:] = row
-        return self.keep(state)
+    @property
+    def write(self) -> Write:
+        """What writes the row of a record; False, and nothing, where the shape is another one."""
+        found: Write = self._k.write_row
+        return found
 
-    def free(self) -> Row:
-        """The row of the table that is written next; nobody has seen it."""
-        if self._count == len(self.table):
-            larger = paged(2 * self._count, self.table.shape[1])
-            larger[: self._count] = self.table
-            self._grow(larger)
-        row: Row = self.table[self._count]
-        return row
-
-    def keep(self, state: int) -> int:
-        """Keep what was written into the `free` row as that of a state; returns its place."""
-        at = self._count
-        key = self._k.digest(self.table, at)
-        known = self._known.get(key)
-        if known is not None and self._k.are_equal(self.table, known, at):
-            at = known
-        else:
-            self._known[key] = at
+    def keep(self, state: int, row: Row) -> int:
+        """Keep the row of a state; returns its place."""
+        key = self._digest(row)
+        at = self._known.get(key)
+        if at is None or not self._k.is_row_of(self.pool, at, row):
+            if self._sizes.item(self._k.USED) + self._needed > len(self.pool):
+                larger = paged(2 * len(self.pool))
+                larger[: len(self.pool)] = self.pool
+                self.pool = larger
+            at = self._known[key] = self._k.keep_row(self.pool, self._sizes, row)
             self._count += 1
         self.index[state] = at
         return at
 
-    def _grow(self, table: Row) -> None:
-        self.table = table
-        self._shown: dict[int, Row] = {}  # by place; views of the table before would keep it alive
-        self.views: dict[int, Row] = {}
+    def row(self, at: int) -> Row:
+        """The row at a place."""
+        row = np.empty(self._words, np.int32)
+        self.write(self.pool, at, row)
+        return row
 
     def show(self, state: int, at: int) -> Row:
         """The row of a state, at a place, as all may see it."""
         view = self._shown.get(at)
         if view is None:
-            view = self._shown[at] = self.table[at]
+            if self.full:
+                self._shown, self.views = {}, {}
+            view = self._shown[at] = self.row(at)
             view.flags.writeable = False
         self.views[state] = view
         return view
@@ -121,16 +132,16 @@ class RowStore:
         """What tells the row at a place from all others."""
         found = self.ids.get(at)
         if found is None:
-            found = self.ids[at] = row_id(self.table[at])
+            found = self.ids[at] = row_id(self.row(at))
         return found
 
-    def items(self) -> Iterator[tuple[int, Row]]:
-        """The states whose rows are kept, and the rows."""
+    def items(self) -> Iterator[tuple[int, Kept]]:
+        """The states whose rows are kept, and what makes these again."""
         if self._older is not None:
             older = self._older
-            yield from ((s, row) for s, row in older.items() if s not in self.index)
+            yield from ((s, kept) for s, kept in older.items() if s not in self.index)
         for state, at in self.index.items():
-            yield state, self.table[at]
+            yield state, (self.row, at)
 
 
 class Owner(Protocol):
@@ -155,7 +166,9 @@ class MaskRows:
     def __init__(self, words: int, max_bytes: int, owner: Owner, lock: threading.RLock) -> None:
         """As many rows of so many words as `max_bytes` hold; `owner` makes them."""
         self.current = RowStore(words, max_bytes)
+        self.write = self.current.write
         self._words = words
+        self._scratch = np.empty(words, np.int32)  # of who holds the lock
         self._owner = weakref.ref(owner)
         self._lock = lock
 
@@ -167,6 +180,19 @@ class MaskRows:
             return store, at
         with self._lock:
             return self._made(state)
+
+    def fill(self, state: int, row: npt.NDArray[Any]) -> None:
+        """Write the row of a state. Raises ValueError where `row` cannot take it."""
+        store = self.current
+        at = store.index.get(state)
+        if at is None:
+            store, at = self.place(state)
+        try:
+            done = self.write(store.pool, at, row)
+        except TypeError:  # it is of another type, or does not lie in one piece
+            done = False
+        if not done:
+            row[...] = store.row(at)
 
     def view(self, state: int) -> Row:
         """The row of a state, read-only."""
@@ -188,9 +214,9 @@ class MaskRows:
         return store, at
 
     def _add(self, store: RowStore, state: int) -> int:
-        row = store.older(state)
-        if row is not None:
-            return store.add(state, row)
+        row = self._scratch
+        if store.write_older(state, row):
+            return store.keep(state, row)
         owner = self._owner()
         if owner is None:
             raise ReferenceError("the constraint that has these rows is gone")
@@ -199,15 +225,15 @@ class MaskRows:
         if at is not None:
             store.index[state] = at
             return at
-        owner.write_row(state, store.free())
-        return store.keep(state)
+        owner.write_row(state, row)
+        return store.keep(state, row)
 
     def id_of(self, state: int) -> int:
         """What `bitmask.row_id` says of the row of a state."""
         store, at = self.place(state)
         return store.id_of(at)
 
-    def copy(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
+    def fill_many(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
         """rows[i] = the row of states[i]; rows: int32 or uint32[n, words], and may have more rows.
 
         Raises ValueError for another shape or type.
@@ -217,23 +243,24 @@ class MaskRows:
             rows = self._fitting(rows, len(states))
         if len(states) < BATCH:
             for i, state in enumerate(states):
-                at = store.index.get(state)
-                if at is None:
-                    store, at = self.place(state)
-                rows[i] = store.table[at]
+                self.fill(state, rows[i])
             return
-        index, table = store.index, store.table
+        index, pool = store.index, store.pool
 
         def find(places: crew.Places, begin: int, end: int) -> None:
             _write(places, begin, itemgetter(*states[begin:end])(index))
-            if store.table is not table:  # then a place may be one of the larger table
+            if store.pool is not pool:  # then a place may be one of the larger pool
                 raise KeyError
 
         try:
-            _copy(table, find, rows)
+            _write_rows(pool, find, rows)
         except KeyError:
-            table, known = self._found(states)
-            _copy(table, lambda places, begin, end: _write(places, begin, known[begin:end]), rows)
+            pool, known = self._found(states)
+
+            def write(places: crew.Places, begin: int, end: int) -> None:
+                _write(places, begin, known[begin:end])
+
+            _write_rows(pool, write, rows)
 
     def _fitting(self, rows: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
         """The first rows. Raises ValueError."""
@@ -244,24 +271,24 @@ class MaskRows:
         return rows[:count]
 
     def _found(self, states: Sequence[int]) -> tuple[Row, list[int]]:
-        """A table, and which of its rows are those of the states; they are made if need be."""
+        """A pool, and where in it are the rows of the states; they are made if need be."""
         with self._lock:  # all in one store, which may take more than its share for that
             store = self.current
             found = [
                 self._add(store, state) if (at := store.index.get(state)) is None else at
                 for state in states
             ]
-        return store.table, found
+        return store.pool, found
 
 
-def _copy(table: Row, find: crew.Find, rows: npt.NDArray[Any]) -> None:
-    """rows[i] = table[places[i]], as `find` writes the places."""
+def _write_rows(pool: Row, find: crew.Find, rows: npt.NDArray[Any]) -> None:
+    """rows[i] = the row of the record at places[i], as `find` writes the places."""
     if rows.flags.c_contiguous:
-        crew.copy(table, find, rows if rows.dtype == np.int32 else rows.view(np.int32))
+        crew.write(pool, find, rows if rows.dtype == np.int32 else rows.view(np.int32))
         return
-    places = np.empty(len(rows), np.int32)
-    find(places, 0, len(rows))
-    rows[:] = table[places]
+    made = np.empty(rows.shape, np.int32)
+    crew.write(pool, find, made)
+    rows[:] = made
 
 
 def _write(places: crew.Places, begin: int, found: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ a fiftieth of the room, and is put together when it is first needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.errors import ArtifactError
+from structgen.mask.bitmask import row_id
 
 LAST = 32  # a row is compared with the whole ones, and with so many before it
 MAX_DEPTH = 6  # rows put together to make one
@@ -22,6 +23,7 @@ EMPTY, WHOLE = -1, -2  # instead of another row: the row without tokens, or none
 
 Arrays = dict[str, npt.NDArray[Any]]
 Row = npt.NDArray[np.int32]
+Kept = tuple[Callable[[int], Row], int]  #: what makes a row again when called, and with which place
 
 
 class Part(Protocol):
@@ -42,8 +44,8 @@ class Part(Protocol):
         """Some of the entries along the first axis."""
 
 
-def pack(words: int, rows: Mapping[int, Row]) -> Arrays:
-    """The arrays that `SavedRows` reads. rows: the mask of each position, int32[words].
+def pack(words: int, rows: Mapping[int, Kept]) -> Arrays:
+    """The arrays that `SavedRows` reads. rows: by position, what makes its mask, int32[words].
 
     Returns `positions` int64[n], ascending; `places` int64[n], where in `records` int32 the row of
     each begins, with: the place of an earlier row (or EMPTY or WHOLE); in how many words it differs
@@ -51,34 +53,38 @@ def pack(words: int, rows: Mapping[int, Row]) -> Arrays:
     one resembles none: all its words stand there.
     """
     positions = sorted(rows)
-    known: dict[bytes, int] = {}
-    distinct: list[Row] = []
+    made: dict[Kept, int] = {}
+    known: dict[int, int] = {}
+    near: dict[int, Row] = {}  # by number, those that the next one is compared with
     numbers = []  # of the row of each position
-    for at in positions:
-        number = known.setdefault(rows[at].tobytes(), len(distinct))
-        if number == len(distinct):
-            distinct.append(rows[at])
-        numbers.append(number)
-    wholes: list[int] = []  # which rows are whole
     depths: list[int] = []
     places = [0]
     records: list[Row] = []
-    for i, row in enumerate(distinct):
-        near = {*wholes, *range(max(0, i - LAST), i)}
+    for at in positions:
+        number = made.get(rows[at])
+        if number is None:
+            make, place = rows[at]
+            row = make(place)
+            number = made[rows[at]] = known.setdefault(row_id(row), len(depths))
+        numbers.append(number)
+        if number < len(depths):
+            continue
         found = [(np.count_nonzero(row), EMPTY)]
-        found += [(np.count_nonzero(row != distinct[k]), k) for k in near if depths[k] < MAX_DEPTH]
+        found += [(np.count_nonzero(row != r), k) for k, r in near.items() if depths[k] < MAX_DEPTH]
         count, base = min(found)
         if 3 * count > 2 * words:  # a word that is named takes six bytes, and four in a whole row
             base, values, names = WHOLE, row, b""
-            wholes.append(i)
         else:
-            changed = np.flatnonzero(row != (0 if base == EMPTY else distinct[base]))
+            changed = np.flatnonzero(row != (0 if base == EMPTY else near[base]))
             values, names = row[changed], changed.astype(_narrow(words)).tobytes()
         head = [base if base < 0 else places[base], len(values)]
         padded = np.frombuffer(names + bytes(-len(names) % 4), np.int32)
         records.append(np.concatenate([head, values, padded]).astype(np.int32))
         depths.append(0 if base < 0 else depths[base] + 1)
         places.append(places[-1] + len(records[-1]))
+        near[number] = row
+        if number >= LAST and records[number - LAST][0] != WHOLE:
+            del near[number - LAST]
     return {
         "positions": np.array(positions, np.int64),
         "places": np.array([places[number] for number in numbers], np.int64),
@@ -136,14 +142,16 @@ class SavedRows:
             return -1
         return int(self._places[i : i + 1][0])
 
-    def items(self) -> Iterator[tuple[int, Row]]:
-        """The positions whose rows were saved, and the rows; equal ones may be one array."""
-        known: dict[int, Row] = {}
+    def items(self) -> Iterator[tuple[int, Kept]]:
+        """The positions whose rows were saved, and what makes these."""
         for at, place in zip(self._positions[:].tolist(), self._places[:].tolist(), strict=True):
-            if place not in known:
-                known[place] = np.empty(self.words, np.int32)
-                self._unpack(place, known[place])
-            yield at, known[place]
+            yield at, (self.row, place)
+
+    def row(self, place: int) -> Row:
+        """The row at a place."""
+        row = np.empty(self.words, np.int32)
+        self._unpack(place, row)
+        return row
 
     def _unpack(self, place: int, row: Row) -> None:
         """Write the row at a place."""

@@ -1,4 +1,4 @@
-"""In: random rows and logits. Out: proof that kernels copy and block as plain loops do."""
+"""In: random rows and logits. Out: proof that kernels digest and block as plain loops do."""
 
 from __future__ import annotations
 
@@ -25,18 +25,6 @@ def random_rows(
     share = [rng.choice((0.0, 0.1, 0.5, 0.9, 1.0)) for _ in range(count)]
     rows = [bits((t for t in range(size) if rng.random() < p), words) for p in share]
     return np.array(rows, np.uint32).view(np.int32)
-
-
-@given(st.integers(1, 5), st.integers(1, 7), SEEDS)
-def test_rows_are_copied_by_their_index(words: int, count: int, seed: int) -> None:
-    """Row i of the result is the row that index i names, or zeros where it names none."""
-    rng = Random(seed)
-    table = random_rows(32 * words, count, rng)
-    index = np.array([rng.randrange(-1, count) for _ in range(rng.randrange(9))], np.int32)
-    out = np.full((len(index), words), -1, np.int32)
-    kernels("rows").copy_rows(table, index, out)
-    wanted = [table[i].tolist() if i >= 0 else [0] * words for i in index]
-    assert out.tolist() == wanted
 
 
 @given(SIZES, st.integers(1, 3), SEEDS)
@@ -87,11 +75,9 @@ def test_the_logits_may_be_wider_or_narrower_than_the_rows() -> None:
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=9), st.data())
 def test_digests_tell_rows_apart(words: list[int], data: st.DataObject) -> None:
-    """Rows that differ in one word have other digests, equal ones the same; all are compared."""
+    """Rows that differ in one word have other digests, equal ones the same."""
     k = kernels("rows")
     row = np.array(words, np.int32)
     other = row.copy()
     other[data.draw(st.integers(0, len(words) - 1))] ^= data.draw(st.integers(1, 2**31 - 1))
-    table = np.stack([other, row, row])
-    assert k.digest(table, 1) == k.digest(table, 2) != k.digest(table, 0)
-    assert (k.are_equal(table, 0, 1), k.are_equal(table, 1, 2)) == (False, True)
+    assert k.digest(row) == k.digest(row.copy()) != k.digest(other)

@@ -1,4 +1,4 @@
-"""In: batches of rows. Out: proof that several threads copy them as one does, whoever is late."""
+"""In: batches of rows. Out: proof that several threads write them as one does, whoever is late."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ import pytest
 from structgen.automaton.automaton import Row
 from structgen.jit import kernels
 from structgen.mask import crew
-from structgen.mask.crew import Copier, Crew, Find
+from structgen.mask.crew import Crew, Find, Writer
+from structgen.mask.rows import RowStore
 
 pytestmark = pytest.mark.skipif(
     os.name != "posix" or kernels("crew").INTERPRETED, reason="threads wait in compiled kernels"
 )
 WORDS = 24
 TABLE = np.random.default_rng(0).integers(0, 1 << 31, (500, WORDS), np.int32)
+TABLE[::3] &= 0xFF << np.arange(WORDS) % 24
+TABLE[1::3, 5:] = TABLE[1, 5:]
+STORE = RowStore(WORDS, 1 << 20)
+PLACES = np.array([STORE.keep(i, row) for i, row in enumerate(TABLE)], np.int32)
+POOL = STORE.pool
 
 
 @pytest.fixture(autouse=True)
@@ -38,73 +44,61 @@ def finding(known: Row) -> Find:
 
 
 def batch(seed: int) -> tuple[Find, Row, Row]:
-    """What says places, some below 0; room for the rows; what must be there at last."""
+    """What says places; room for the rows; what must be there at last."""
     random = np.random.default_rng(seed)
-    places = random.integers(-3, len(TABLE), random.integers(1, 200)).astype(np.int32)
-    expected = np.where(places[:, None] < 0, 0, TABLE[places])
-    return finding(places), np.full_like(expected, 7), expected
+    chosen = random.integers(0, len(TABLE), random.integers(1, 200))
+    return finding(PLACES[chosen]), np.full_like(TABLE[chosen], 7), TABLE[chosen]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_rows_are_copied_whoever_helps(seed: int) -> None:
+def test_rows_are_written_whoever_helps(seed: int) -> None:
     """Again and again: those that come late to one batch may come to the next."""
-    copier = Copier()
+    writer = Writer()
     for again in range(50):
         find, rows, expected = batch(100 * seed + again)
-        copier.copy(TABLE, find, rows)
+        writer.write(POOL, find, rows)
         assert (rows == expected).all()
-    copier.stop()
-
-
-@pytest.mark.parametrize("words", [1, WORDS - 1, WORDS])
-def test_narrow_rows_get_the_first_words(words: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they do from who copies alone."""
-    monkeypatch.setattr(crew, "helpers_for", lambda *_, **__: 2)
-    copier, rows = Copier(), np.zeros((101, words), np.int32)
-    places = np.arange(101, dtype=np.int32)[::-1].copy()
-    copier.copy(TABLE, finding(places), rows)
-    assert (rows == TABLE[places, :words]).all()
-    copier.stop()
+    writer.stop()
 
 
 def test_callers_need_not_wait_for_one_another() -> None:
-    """Who finds the others at work copies alone."""
-    copier, wrong = Copier(), []
+    """Who finds the others at work does without them."""
+    writer, wrong = Writer(), []
 
-    def copy_many(first: int) -> None:
+    def write_many(first: int) -> None:
         for seed in range(first, first + 300):
             find, rows, expected = batch(seed)
-            copier.copy(TABLE, find, rows)
+            writer.write(POOL, find, rows)
             if not (rows == expected).all():
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=copy_many, args=(1000 * n,)) for n in range(4)]
+    threads = [threading.Thread(target=write_many, args=(1000 * n,)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not wrong
-    copier.stop()
+    writer.stop()
 
 
-def test_a_batch_within_a_batch_is_copied_alone() -> None:
-    """As where to find rows copies others."""
+def test_a_batch_within_a_batch_is_written_alone() -> None:
+    """As where to find rows asks for others."""
     team, (find, rows, expected) = Crew(2), batch(1)
     inner = np.zeros_like(rows)
 
     def find_others(places: Row, begin: int, end: int) -> None:
-        assert not team.copy(TABLE, find, inner, 2)
+        assert not team.write(POOL, find, inner, 2)
         find(places, begin, end)
 
-    assert team.copy(TABLE, find_others, rows, 2)
+    assert team.write(POOL, find_others, rows, 2)
     assert (rows == expected).all()
     assert not inner.any()
     team.stop()
 
 
-@pytest.mark.parametrize("after", [0, 1], ids=["at once", "while others copy"])
+@pytest.mark.parametrize("after", [0, 1], ids=["at once", "while others write"])
 def test_an_error_on_the_way_loses_nobody(after: int) -> None:
-    """The next batch is copied as if nothing had been; nobody waits for places that never come."""
+    """The next batch is written as if nothing had been; nobody waits for places that never come."""
     team = Crew(2)
     for seed in range(30):
         find, rows, expected = batch(seed)
@@ -115,28 +109,28 @@ def test_an_error_on_the_way_loses_nobody(after: int) -> None:
             if len(asked) > after:
                 time.sleep(0.001)
                 raise MemoryError
-            places[begin:end] = 0
+            places[begin:end] = PLACES[0]
 
         with pytest.raises(MemoryError):
-            team.copy(TABLE, broken, rows, 2)
+            team.write(POOL, broken, rows, 2)
         assert len(asked) == after + 1
-        assert team.copy(TABLE, find, rows, 2)
+        assert team.write(POOL, find, rows, 2)
         assert (rows == expected).all()
     team.stop()
 
 
 def test_those_that_help_wait_for_places() -> None:
-    """Rows are copied behind those of which it is known which they are, never before."""
+    """Rows are written behind those of which it is known which they are, never before."""
     team = Crew(3)
     for seed in range(40):
         find, rows, expected = batch(seed)
 
         def slow(places: Row, begin: int, end: int, find: Find = find) -> None:
-            places[begin:end] = len(TABLE) // 2  # wrong as yet
+            places[begin:end] = PLACES[250]  # wrong as yet
             time.sleep(0.0005)
             find(places, begin, end)
 
-        assert team.copy(TABLE, slow, rows, 3)
+        assert team.write(POOL, slow, rows, 3)
         assert (rows == expected).all()
     team.stop()
 
@@ -144,12 +138,12 @@ def test_those_that_help_wait_for_places() -> None:
 def test_nobody_is_needed() -> None:
     """Where all that could help sleep on, who asked does it all."""
     team, (find, rows, expected) = Crew(0), batch(3)
-    assert team.copy(TABLE, find, rows, 1)
+    assert team.write(POOL, find, rows, 1)
     assert (rows == expected).all()
 
 
 def test_those_that_call_at_once_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each that copies has a core already, and so there are less that could help."""
+    """Each that writes has a core already, and so there are less that could help."""
     monkeypatch.undo()
     monkeypatch.setattr(crew, "usable_cores", lambda: 4)
     many = 100 * crew.FROM
@@ -171,9 +165,9 @@ def test_calls_in_a_row_are_told_from_others(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(crew, "helpers_for", nobody)
     monkeypatch.setattr(crew, "IN_A_ROW", 1000.0)
-    copier, (find, rows, _) = Copier(), batch(3)
+    writer, (find, rows, _) = Writer(), batch(3)
     for _ in range(3):
-        copier.copy(TABLE, find, rows)
+        writer.write(POOL, find, rows)
     assert asked == [False, True, True]
 
 
@@ -191,26 +185,26 @@ def test_who_was_woken_in_vain_sleeps_again() -> None:
 
 def test_threads_end_when_told() -> None:
     """There are as many as were ever asked for at once; they are made anew when there are none."""
-    copier, before = Copier(), threading.active_count()
+    writer, before = Writer(), threading.active_count()
     for count, helpers in ((4, 0), (5, 1), (7, 3), (6, 3)):
         rows = np.zeros((count, WORDS), np.int32)
-        copier.copy(TABLE, finding(np.arange(count, dtype=np.int32)), rows)
+        writer.write(POOL, finding(PLACES[:count]), rows)
         assert (rows == TABLE[:count]).all()
         assert threading.active_count() == before + helpers
-    copier.stop()
+    writer.stop()
     assert threading.active_count() == before
     find, rows, expected = batch(9)
-    copier.copy(TABLE, find, rows)
+    writer.write(POOL, find, rows)
     assert (rows == expected).all()
-    copier.stop()
+    writer.stop()
 
 
 @pytest.mark.parametrize("allowed", [0, 1])
-def test_where_no_threads_can_be_had_one_copies_alone(
+def test_where_no_threads_can_be_had_one_writes_alone(
     allowed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As under a limit of processes, or when the interpreter ends; those begun end again."""
-    copier, begin, begun = Copier(), threading.Thread.start, list[threading.Thread]()
+    writer, begin, begun = Writer(), threading.Thread.start, list[threading.Thread]()
 
     def start(thread: threading.Thread) -> None:
         if len(begun) == allowed:
@@ -221,7 +215,7 @@ def test_where_no_threads_can_be_had_one_copies_alone(
     monkeypatch.setattr(threading.Thread, "start", start)
     for _ in range(3):
         rows = np.zeros((7, WORDS), np.int32)
-        copier.copy(TABLE, finding(np.arange(7, dtype=np.int32)), rows)
+        writer.write(POOL, finding(PLACES[:7]), rows)
         assert (rows == TABLE[:7]).all()
     assert len(begun) == allowed
     assert not any(thread.is_alive() for thread in begun)
@@ -231,17 +225,17 @@ def test_where_no_threads_can_be_had_one_copies_alone(
 def test_a_fork_has_threads_of_its_own() -> None:
     """Those of the process that it comes from are not there, and go on helping that one."""
     find, rows, expected = batch(13)
-    crew.copy(TABLE, find, rows)
+    crew.write(POOL, find, rows)
     child = os.fork()
     if child == 0:
         fine = True
         for seed in range(20):
             find, rows, expected = batch(seed)
-            crew.copy(TABLE, find, rows)
+            crew.write(POOL, find, rows)
             fine = fine and bool((rows == expected).all())
         os._exit(0 if fine else 1)
     for seed in range(20, 60):
         find, rows, expected = batch(seed)
-        crew.copy(TABLE, find, rows)
+        crew.write(POOL, find, rows)
         assert (rows == expected).all()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

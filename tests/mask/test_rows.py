@@ -47,48 +47,110 @@ def all_rows(constraint: sg.Constraint, states: list[int]) -> np.ndarray:
 
 
 def test_equal_rows_are_kept_once() -> None:
-    """Two states with the same mask share a place in the table."""
+    """Two states with the same mask share a record."""
     store = rows.RowStore(3, 1 << 20)
-    first = store.add(0, np.array([1, 2, 3], np.int32))
-    assert store.add(1, np.array([1, 2, 3], np.int32)) == first
-    assert store.add(2, np.array([1, 2, 4], np.int32)) != first
+    first = store.keep(0, np.array([1, 2, 3], np.int32))
+    assert store.keep(1, np.array([1, 2, 3], np.int32)) == first
+    assert store.keep(2, np.array([1, 2, 4], np.int32)) != first
     assert len(store) == 2
+
+
+def test_equal_digests_make_no_rows_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each state gets its own row."""
+    store = rows.RowStore(3, 1 << 20)
+    monkeypatch.setattr(store, "_digest", lambda _row: 7)
+    made = np.random.default_rng(0).integers(0, 3, (100, 3)).astype(np.int32)
+    for state, row in enumerate(made):
+        store.keep(state, row)
+    for state, row in enumerate(made):
+        assert store.row(store.index[state]).tolist() == row.tolist()
 
 
 def test_what_was_used_last_is_kept() -> None:
     """A new store takes over what is asked for; the rest goes with the generation after."""
-    store = rows.RowStore(2, 0)
-    for state in range(rows.LEAST):
-        assert not store.full
-        store.add(state, np.array([state, 1], np.int32))
-    assert store.full
+    words, count = 100, 0
+    made = np.random.default_rng(0).integers(0, 1 << 31, (1000, words), np.int32)
+    store = rows.RowStore(words, 0)
+    while not store.full:
+        store.keep(count, made[count])
+        count += 1
+    assert len(store) == count > rows.LEAST / 2
+    first, row = store, np.zeros(words, np.int32)
     store = store.next()
-    assert len(store) == rows.LEAST
-    assert store.older(5) is not None
-    store.add(5, np.array([5, 1], np.int32))
+    assert len(store) == count
+    assert store.write_older(5, row)
+    assert (row == made[5]).all()
+    store.keep(5, row)
+    assert store.nbytes > first.nbytes
     store = store.next()
-    kept = dict(store.items())
+    kept = {state: make(place) for state, (make, place) in store.items()}
     assert list(kept) == [5]
-    assert kept[5].tolist() == [5, 1]
-    assert store.older(4) is None
-    assert store.nbytes <= 2 * rows.LEAST * 8
+    assert (kept[5] == made[5]).all()
+    assert not store.write_older(4, row)
+    assert store.nbytes < 2 * 4 * words
 
 
-def test_rows_handed_out_stay_right_when_the_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And are views of the new table from then on, so that the old one can go."""
+def test_rows_handed_out_stay_right_when_the_pool_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal ones are one array, read-only."""
     monkeypatch.setattr(rows, "AT_FIRST", 0)
-
-    owner = Owner(lambda state: state // 2)
-    made = rows.MaskRows(2, 1 << 20, owner, threading.RLock())
-    first = made.current.table
-    views = [made.view(state) for state in range(4 * rows.LEAST)]
-    assert made.current.table is not first
+    noise = np.random.default_rng(0).integers(0, 1 << 31, (64, 100), np.int32)
+    owner = Owner(lambda state: noise[state // 2])
+    made = rows.MaskRows(100, 1 << 20, owner, threading.RLock())
+    first = made.current.pool
+    views = [made.view(state) for state in range(128)]
+    assert made.current.pool is not first
     for state, view in enumerate(views):
         again = made.view(state)
-        assert view.tolist() == again.tolist() == [state // 2] * 2
-        assert not again.flags.writeable
-        assert np.shares_memory(again, made.current.table)
+        assert again is view
         assert again is made.view(state ^ 1)  # which has the same row
+        assert (again == noise[state // 2]).all()
+        assert not again.flags.writeable
+
+
+def test_rows_handed_out_take_no_more_memory_than_they_may() -> None:
+    """They are dropped where there are too many, and stay what they are for who has them."""
+    noise = np.random.default_rng(0).integers(0, 1 << 31, (40, 100), np.int32)
+    owner = Owner(lambda state: noise[state] if state < 40 else [state] + 99 * [0])
+    made = rows.MaskRows(100, 0, owner, threading.RLock())
+    views = []
+    for state in range(40, 200):
+        views.append(made.view(state))
+        assert made.current.nbytes <= 2 * (rows.LEAST + 2) * 400
+    assert [view[0] for view in views] == [*range(40, 200)]
+
+
+@pytest.mark.parametrize("kind", ["int32", "uint32", "apart", "odd"])
+def test_a_mask_is_written_wherever_it_is_wanted(kind: str) -> None:
+    """Rows of any of the two types, in one piece or not, wherever they begin."""
+    c = sg.compile({"type": "string"}, bytewise())
+    words = c.vocabulary.words
+    memory = np.full(2 * words + 2, 7, np.int32)
+    found: Any = {
+        "int32": memory[1 : words + 1],
+        "uint32": memory[1 : words + 1].view(np.uint32),
+        "apart": memory[1 : 2 * words + 1 : 2],
+        "odd": memory.view(np.uint8)[1 : 4 * words + 1].view(np.int32),
+    }[kind]
+    for text in (b'"', b"", b'"a"'):
+        state = c.advance_bytes(c.start, text)
+        for _ in range(2):
+            found[:] = 7
+            c.fill_mask(state, found)
+            assert bytes(found) == bytes(c.mask_view(state))
+    assert memory[-1] == 7
+
+
+def test_a_mask_is_not_written_where_it_does_not_fit() -> None:
+    """Nothing is written beyond a row, or into one that must not be written to."""
+    c = sg.compile({"type": "string"}, bytewise())
+    words = c.vocabulary.words
+    frozen = np.zeros(words, np.int32)
+    frozen.flags.writeable = False
+    for _ in range(2):
+        for row in (np.zeros(words - 1, np.int32), np.zeros(words + 1, np.int32), frozen):
+            with pytest.raises(ValueError, match=r"broadcast|read-only"):
+                c.fill_mask(c.start, row)
+            assert not row.any()
 
 
 def test_what_is_not_used_any_more_goes_at_once() -> None:
@@ -137,7 +199,7 @@ def test_masks_stay_right_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32])
-def test_a_batch_may_be_copied_by_several_threads(
+def test_a_batch_may_be_written_by_several_threads(
     dtype: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However it is cut, and where rows have to be made first or lie apart."""
@@ -151,16 +213,16 @@ def test_a_batch_may_be_copied_by_several_threads(
     for count in (1, rows.BATCH, 17, 200):
         states = list(range(count))[::-1]
         out: np.ndarray = np.zeros((count, 8), dtype)
-        table.copy(states, out[:, ::2])  # not contiguous
+        table.fill_many(states, out[:, ::2])  # not contiguous
         assert (out[:, ::2].view(dtype) == made[states].view(dtype)).all()
         assert not out[:, 1::2].any()
         out = np.zeros((count, 4), dtype)
-        table.copy(states, out)
+        table.fill_many(states, out)
         assert (out == made[states].view(dtype)).all()
 
 
-def test_a_batch_is_right_while_the_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another thread may need a larger table while rows are looked up in the one before."""
+def test_a_batch_is_right_while_the_pool_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread may need a larger pool while rows are looked up in the one before."""
     if not kernels("crew").INTERPRETED:
         monkeypatch.setattr(crew, "helpers_for", lambda *_, **__: 1)
     monkeypatch.setattr(rows, "AT_FIRST", 64 * 16)
@@ -174,7 +236,7 @@ def test_a_batch_is_right_while_the_table_grows(monkeypatch: pytest.MonkeyPatch)
         out = np.zeros((60, 4), np.int32)
         for begin in range(first, 3900, 2):
             states = list(range(begin, begin + 60))
-            table.copy(states, out)
+            table.fill_many(states, out)
             if not (out == made[states]).all():
                 wrong.append(begin)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.errors import ArtifactError
-from structgen.mask.saved_rows import NAMES, SavedRows, pack
+from structgen.mask.saved_rows import NAMES, Kept, SavedRows, pack
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -25,6 +25,11 @@ def made(rng: np.random.Generator, count: int, words: int) -> dict[int, npt.NDAr
         row[changed] = rng.integers(-(2**31), 2**31, len(changed))
     positions = rng.choice(2**40, 2 * count, replace=False)
     return {at: rows[i % count] for i, at in enumerate(positions.tolist())}
+
+
+def kept(rows: dict[int, npt.NDArray[np.int32]]) -> dict[int, Kept]:
+    """The rows as `pack` takes them."""
+    return {at: (rows.__getitem__, at) for at in rows}
 
 
 def row_of(saved: SavedRows, at: int) -> npt.NDArray[np.int32] | None:
@@ -45,14 +50,17 @@ def test_every_row_comes_back(seed: int, count: int, words: int) -> None:
     """Also of empty tables, and of vocabularies that need more than 16 bits for a word."""
     rng = np.random.default_rng(seed)
     rows = made(rng, count if words < 1000 else min(count, 4), words)
-    saved = SavedRows(words, pack(words, rows))
+    saved = SavedRows(words, pack(words, kept(rows)))
     assert len(saved) == len(rows)
     for at, row in rows.items():
         found = row_of(saved, at)
         assert found is not None
         np.testing.assert_array_equal(found, row)
-    for at, row in saved.items():
-        np.testing.assert_array_equal(row, rows[at])
+    for at, (make, place) in saved.items():
+        np.testing.assert_array_equal(make(place), rows[at])
+    again = pack(words, dict(saved.items()))
+    for name in NAMES:
+        np.testing.assert_array_equal(again[name], pack(words, kept(rows))[name])
     missing = int(rng.integers(2**41, 2**42))
     assert row_of(saved, missing) is None
     assert row_of(saved, -1) is None
@@ -61,7 +69,7 @@ def test_every_row_comes_back(seed: int, count: int, words: int) -> None:
 def test_rows_alike_take_little_room() -> None:
     """A few words each, besides the few that are stored whole."""
     rng = np.random.default_rng(0)
-    arrays = pack(4000, made(rng, 400, 4000))
+    arrays = pack(4000, kept(made(rng, 400, 4000)))
     assert len(np.unique(arrays["places"])) <= 400
     assert len(arrays["records"]) <= 5 * 4002 + 400 * 17
 
@@ -69,14 +77,14 @@ def test_rows_alike_take_little_room() -> None:
 def test_rows_unlike_all_others_are_stored_whole() -> None:
     """However many there are."""
     rows = np.random.default_rng(0).integers(0, 2**31, (60, 64)).astype(np.int32)
-    saved = SavedRows(64, pack(64, dict(enumerate(rows))))
+    saved = SavedRows(64, pack(64, kept(dict(enumerate(rows)))))
     for at, row in enumerate(rows):
         np.testing.assert_array_equal(row_of(saved, at), row)
 
 
 def small() -> Arrays:
     """The arrays of four rows of 40 words."""
-    return pack(40, made(np.random.default_rng(1), 4, 40))
+    return pack(40, kept(made(np.random.default_rng(1), 4, 40)))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,98 @@
+"""In: rows that resemble each other. Out: proof that records give them back, and are short."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structgen.jit import kernels
+
+pytestmark = pytest.mark.nojit
+Ints = npt.NDArray[np.int32]
+
+
+def alike(rng: np.random.Generator, count: int, words: int) -> Ints:
+    """int32[count, words]: few dense ones with some words changed, ones with few words, zeros."""
+    dense = rng.integers(-(2**31), 2**31, (20, words)).astype(np.int32)
+    rows = dense[rng.integers(0, rng.integers(1, 21), count)]
+    rows *= (rng.random(count) < 0.7)[:, None]
+    for row in rows:
+        changed = rng.integers(0, words, rng.integers(0, 3 + words // 4))
+        row[changed] = rng.integers(-3, 2**31, len(changed))
+    return rows
+
+
+def packed(rows: Ints) -> tuple[Ints, list[int]]:
+    """A pool with a record of each row, and their places."""
+    k, words = kernels("packed"), rows.shape[1]
+    pool = np.full(k.BEGIN + len(rows) * k.needed(words), -7, np.int32)
+    pool[k.WORDS] = words
+    sizes = np.zeros(k.SIZE, np.int64)
+    sizes[k.USED] = k.BEGIN
+    places = []
+    for row in rows:
+        before = int(sizes[k.USED])
+        places.append(k.keep_row(pool, sizes, row))
+        assert before <= places[-1] < sizes[k.USED] <= before + k.needed(words)
+    return pool[: sizes[k.USED]], places
+
+
+@given(st.integers(1, 300), st.integers(1, 30), st.integers(0, 10**6))
+def test_every_row_comes_back(words: int, count: int, seed: int) -> None:
+    """One by one and many at once, whatever stood there, and nothing beyond."""
+    k = kernels("packed")
+    rng = np.random.default_rng(seed)
+    rows = alike(rng, count, words)
+    pool, places = packed(rows)
+    for row, at in zip(rows, places, strict=True):
+        found = np.full(words + 1, 9, np.int32)
+        assert k.write_row(pool, at, found[:words])
+        assert found.tolist() == [*row.tolist(), 9]
+    order = rng.integers(0, count, rng.integers(0, 9))
+    many = np.full((len(order), words), 9, np.int32)
+    k.write_rows(pool, np.array(places, np.int32)[order], many)
+    assert (many == rows[order]).all()
+
+
+@given(st.integers(1, 300), st.integers(0, 10**6))
+def test_a_record_is_told_from_all_other_rows(words: int, seed: int) -> None:
+    """Also from those that differ from it in one word, be it one that the record names or not."""
+    k = kernels("packed")
+    rng = np.random.default_rng(seed)
+    rows = alike(rng, 12, words)
+    pool, places = packed(rows)
+    for one, at in zip(rows, places, strict=True):
+        for other in rows:
+            assert k.is_row_of(pool, at, other) == (one == other).all()
+        for word in rng.integers(0, words, 9):
+            near = one.copy()
+            near[word] ^= 1 << int(rng.integers(0, 31))
+            assert not k.is_row_of(pool, at, near)
+
+
+def test_a_row_of_another_width_is_not_written() -> None:
+    """It would be written beyond its end, or left unfinished."""
+    k = kernels("packed")
+    pool, (at,) = packed(np.arange(200, dtype=np.int32)[None])
+    for words in (0, 1, 199, 201):
+        row = np.full(words, 9, np.int32)
+        assert not k.write_row(pool, at, row)
+        assert (row == 9).all()
+
+
+def test_rows_alike_take_little_room() -> None:
+    """The bases last used are found again, of more kinds than are looked at too."""
+    k, words = kernels("packed"), 160
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(1, 2**31, (k.SIZE - k.BASES + 3, words)).astype(np.int32)
+    few = np.concatenate([kinds[:4]] * 10)
+    few[np.arange(40), rng.integers(0, words, 40)] = 0
+    pool, _ = packed(few)
+    assert len(pool) <= k.BEGIN + 4 * (words + k.LINE) + 40 * (k.CHANGES + 2 * 2)
+    pool, _ = packed(np.concatenate([kinds, kinds[-1:]]))
+    assert len(pool) >= len(kinds) * words
+    before = len(packed(kinds)[0])
+    assert len(pool) == before + k.CHANGES  # the last one is a base, and so is known
