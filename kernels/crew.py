@@ -3,8 +3,8 @@
 Threads of Python would have to be woken and wait for the GIL, which takes as long as to write a
 hundred rows. These sleep in a read from a pipe, not at once when they have worked, and take pieces
 of the work by a counter, so that nobody waits for one that comes late: the others have done its
-part. They begin while it is still looked up which rows come last. Who is awake without work gives
-way to others: it may be on the core of the thread that it waits for.
+part. Who is awake without work gives way to others: it may be on the core of the thread that it
+waits for.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numba
 from numba import types
 from numba.extending import intrinsic
 
-from structgen.kernels.flags import brief, inlined, interpreted, lean
-from structgen.kernels.packed import POOL, expand
+from structgen.kernels.flags import inlined, interpreted, lean
+from structgen.kernels.packed import POOL, expand, place_of
 from structgen.kernels.rows import ROWS
 from structgen.kernels.tables import I64
 
-# Places of what the threads share, int64[SIZE]: addresses of the pool, of the places of records in
-# it (int32) and of the rows to be written; words of a row; how many rows; rows of the shortest
-# piece; which part of what is left is taken at once; room for what is read from the pipe.
-FROM, PLACES, TO, WORDS, COUNT, PIECE, SHARES, LETTERS = range(8)
+# Places of what the threads share, int64[SIZE]: addresses of the pool, of the places in it, of the
+# states (see `packed.write_rows`) and of the rows to be written; how many words count and how many
+# places there are; words of a row, and how many rows; rows of the shortest piece; which part of
+# what is left is taken at once; 1 when a record was not there; room for what is read from the pipe.
+POOLED, PLACES, STATES, TO, USED, KNOWN, WORDS, COUNT = range(8)
+PIECE, SHARES, MISSING, LETTERS = range(8, 12)
 # What several of them look at, each in a line of memory of its own: how many pieces have been
-# taken; 1 while there is work; how many are at it; 1 when there will be work soon; 1 when they are
-# to end; how many linger; of how many rows the places are known.
-NEXT, OPEN, ACTIVE, SOON, STOP, LINGERING, READY, SIZE = 16, 24, 32, 40, 48, 56, 64, 72
+# taken; 1 while there is work; how many are at it; 1 when they are to end; how many linger.
+NEXT, OPEN, ACTIVE, STOP, LINGERING, SIZE = 24, 32, 40, 48, 56, 64
 LINGERS = 30_000  # looks at whether there will be work before who has worked sleeps: some 180 us
-WAITS = 2000  # looks at whether there is work before who was woken for it sleeps
 POLITE = 64  # such looks before others that want the core have their turn
 SPINS = 20_000  # looks at whether others have ended before who waits for them sleeps
 NAP = 20  # microseconds of that sleep
@@ -69,14 +69,14 @@ words_at: Any = _words_at  #: the int32 words at an address
 
 @inlined
 def take_part(shared):  # type: ignore[no-untyped-def]
-    """Write pieces that nobody has taken, long ones and then shorter, as long as there is work.
+    """Write pieces that nobody has taken, long ones and then shorter, as long as there are any.
 
     Memory is written faster in a row; and short ones at the end let all end together.
     """
-    count, words = shared[COUNT], shared[WORDS]
-    pool, places = words_at(shared[FROM]), words_at(shared[PLACES])
+    count, words, known, used = shared[COUNT], shared[WORDS], shared[KNOWN], shared[USED]
+    pool, places = words_at(shared[POOLED]), words_at(shared[PLACES])
+    states = words_at(shared[STATES])
     piece, first, end = numba.int64(-1), numba.int64(0), numba.int64(0)
-    ready = numba.int64(0)
     while end < count:
         mine = added(shared, NEXT, 1)
         while piece < mine and end < count:
@@ -86,79 +86,61 @@ def take_part(shared):  # type: ignore[no-untyped-def]
         if piece < mine:
             break
         for i in range(first, end):
-            while ready <= i:  # to look takes the line of memory away from the others
-                is_open = added(shared, OPEN, 0) != 0
-                ready = added(shared, READY, 0)
-                if ready <= i and not is_open:
-                    return
-            expand(pool, places[i], words_at(shared[TO] + 4 * words * i), words)
+            at = place_of(places, known, states[i])
+            if not 0 <= at < used:
+                shared[MISSING] = 1
+                return
+            expand(pool, at, words_at(shared[TO] + 4 * words * i), words)
 
 
-def _native(signature: Any, kind: Any = lean) -> Any:
+def _native(signature: Any) -> Any:
     """A kernel where a process has pipes."""
-    return kind(signature) if os.name == "posix" else lambda function: function
+    return lean(signature) if os.name == "posix" else lambda function: function
 
 
 @_native(types.void(I64, types.int32))
 def help_out(shared, pipe):  # type: ignore[no-untyped-def]
     """Take part in all work, from one byte in the pipe to the next, until told to stop."""
-    lingers, waits = LINGERS, 0
+    lingers = LINGERS
     while added(shared, STOP, 0) == 0:
         added(shared, LINGERING, 1)
-        while lingers < LINGERS and added(shared, SOON, 0) == 0:
+        while lingers < LINGERS and added(shared, OPEN, 0) == 0:
             lingers += 1
             if lingers % POLITE == 0:
                 _yield()
-        added(shared, LINGERING, -1)  # before it is looked whether there will be work: see `rouse`
-        if added(shared, SOON, 0) == 0 or waits == WAITS:  # who is to begin may need this core
+        added(shared, LINGERING, -1)
+        if added(shared, OPEN, 0) == 0:
             _read(pipe, shared[LETTERS:].ctypes.data, numba.uintp(1))
-        added(shared, ACTIVE, 1)  # before it is looked whether there is work: see `end_work`
-        waits = 0
-        while added(shared, OPEN, 0) == 0 and added(shared, SOON, 0) != 0 and waits < WAITS:
-            waits += 1
-            if waits % POLITE == 0:
-                _yield()
+        added(shared, ACTIVE, 1)  # before it is looked whether there is work: see `write_together`
         if added(shared, OPEN, 0) != 0:
             take_part(shared)
             lingers = 0
         added(shared, ACTIVE, -1)
 
 
-@_native(types.void(I64, types.int32, types.int64), brief)
-def rouse(shared, pipe, helpers):  # type: ignore[no-untyped-def]
-    """Wake as many of those that wait, but for those that linger, for work that is there soon."""
-    added(shared, SOON, 1)
-    helpers -= added(shared, LINGERING, 0)
-    if helpers > 0:
-        _write(pipe, shared[LETTERS:].ctypes.data, numba.uintp(helpers))
+GIVEN = POOL, types.int64, types.int32[::1], types.int32[::1], ROWS  # as to `packed.write_rows`
 
 
-@_native(types.void(POOL, types.int32[::1], ROWS, I64, *[types.int64] * 3), brief)
-def begin_work(pool, places, out, shared, piece, shares, ready):  # type: ignore[no-untyped-def]
-    """Let those that have been woken do `packed.write_rows`, as far as `ready` places are known.
+@_native(types.boolean(*GIVEN, I64, types.int32, types.int64, types.int64))
+def write_together(pool, used, places, states, out, shared, pipe, piece, helpers):  # type: ignore[no-untyped-def]
+    """`packed.write_rows` with so many `helpers`, those that linger or else others.
 
-    piece: rows that one takes at once at least; shares: the part of what is left that one takes.
-    Nobody else may use the same `shared` until `end_work`.
-    """
-    shared[FROM], shared[PLACES] = pool.ctypes.data, places.ctypes.data
-    shared[TO], shared[WORDS] = out.ctypes.data, out.shape[1]
-    shared[COUNT], shared[PIECE], shared[SHARES] = places.shape[0], piece, shares
-    shared[NEXT] = shared[READY] = 0
-    added(shared, READY, ready)
-    added(shared, OPEN, 1)
-
-
-@_native(types.void(I64, types.int64))
-def end_work(shared, more):  # type: ignore[no-untyped-def]
-    """Take part when `more` places are known, which are all; with 0, let all others end soon.
+    piece: rows that one takes at once at least. Nobody else may use the same `shared` meanwhile.
 
     Whoever has seen that there is work has said before that it is at it; so when the work is closed
     and nobody is, nobody comes to it later.
     """
-    if more > 0:
-        added(shared, READY, more)
-        take_part(shared)
-    shared[SOON] = 0
+    shared[POOLED], shared[USED] = pool.ctypes.data, used
+    shared[PLACES], shared[KNOWN] = places.ctypes.data, places.shape[0]
+    shared[STATES], shared[COUNT] = states.ctypes.data, states.shape[0]
+    shared[TO], shared[WORDS] = out.ctypes.data, out.shape[1]
+    shared[PIECE], shared[SHARES] = piece, helpers + 2
+    shared[NEXT] = shared[MISSING] = 0
+    helpers -= added(shared, LINGERING, 0)  # one that ends that just now is not missed
+    added(shared, OPEN, 1)
+    if helpers > 0:
+        _write(pipe, shared[LETTERS:].ctypes.data, numba.uintp(helpers))
+    take_part(shared)
     added(shared, OPEN, -1)
     spins = 0
     while added(shared, ACTIVE, 0) != 0:
@@ -167,3 +149,4 @@ def end_work(shared, more):  # type: ignore[no-untyped-def]
             _yield()
         if spins > SPINS:
             _usleep(numba.uint32(NAP))
+    return shared[MISSING] == 0

@@ -48,11 +48,26 @@ def write_row(pool, at, row):  # type: ignore[no-untyped-def]
     return fits
 
 
-@kernel(types.void(POOL, types.int32[::1], types.int32[:, ::1]))
-def write_rows(pool, places, rows):  # type: ignore[no-untyped-def]
-    """rows[i] = the row of the record at places[i]. rows: int32[n, words]."""
-    for i in range(places.shape[0]):
-        expand(pool, places[i], rows[i], rows.shape[1])
+@inlined
+def place_of(places, count, state):  # type: ignore[no-untyped-def]
+    """The place of a state's record, -1 where there is none. places: an array, or an address."""
+    at = max(numba.int64(state) + 1, 0)
+    return numba.int64(places[at]) if at < count else numba.int64(-1)
+
+
+@kernel(types.boolean(POOL, types.int64, types.int32[::1], types.int32[::1], types.int32[:, ::1]))
+def write_rows(pool, used, places, states, rows):  # type: ignore[no-untyped-def]
+    """rows[i] = that of states[i]; False where a record is not there, and rows may be missing.
+
+    used: words of the pool that count: what was kept later may be in another one. places: that of
+    state s is places[s + 1], -1 for none; states below 0 share the first. rows: int32[n, words].
+    """
+    for i in range(states.shape[0]):
+        at = place_of(places, places.shape[0], states[i])
+        if not 0 <= at < used:
+            return False
+        expand(pool, at, rows[i], rows.shape[1])
+    return True
 
 
 @inlined

@@ -9,11 +9,10 @@ import atexit
 import contextlib
 import os
 import threading
-from collections.abc import Callable
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automaton.automaton import Row
 from structgen.jit import kernels
@@ -25,11 +24,15 @@ IN_A_ROW = 1.5e-4  # seconds between calls, less than who has helped looks wheth
 EACH = 3 << 16  # words for each that helps
 THREADS = 8  # with who asks; of 16 cores, more gain nothing for a batch of 256 rows of 16 kB
 PIECE = 1 << 16  # bytes that one takes at least
-BEGIN = 16  # rows of which the places are known when others begin
 PATIENCE = 1.0  # seconds for threads to end
 
-Places = npt.NDArray[np.int32]
-Find = Callable[[Places, int, int], None]  # writes places[begin:end]
+
+class Records(NamedTuple):
+    """Where rows are: as `kernels.packed.write_rows` takes them."""
+
+    pool: Row
+    used: int
+    places: Row
 
 
 class Crew:
@@ -58,28 +61,17 @@ class Crew:
     def __len__(self) -> int:
         return len(self._threads)
 
-    def write(self, pool: Row, find: Find, rows: Row, helpers: int) -> bool:
-        """See `Writer.write`; False if they are at work."""
+    def write(self, records: Records, states: Row, rows: Row, helpers: int) -> bool | None:
+        """See `Writer.write`; None if they are at work."""
         if not self._lock.acquire(blocking=False):
-            return False
-        k, shared, count = self._k, self._shared, len(rows)
-        places, ready = np.empty(count, np.int32), min(BEGIN, count // 2)
-        begun = left = 0
+            return None
         try:
-            k.rouse(shared, self._pipe[1], helpers)
-            find(places, 0, ready)
             piece = max(1, PIECE // (4 * rows.shape[1]))
-            k.begin_work(pool, places, rows, shared, piece, helpers + 2, ready)
-            begun = 1
-            find(places, ready, count)
-            left = count - ready
+            told = self._shared, self._pipe[1], piece, helpers
+            done: bool = self._k.write_together(*records, states, rows, *told)
+            return done
         finally:
-            if begun:
-                k.end_work(shared, left)
-            else:
-                shared[k.SOON] = 0
             self._lock.release()
-        return True
 
     def stop(self) -> None:
         """End the threads; nobody is helped from now on."""
@@ -108,12 +100,10 @@ class Writer:
         self._until = 0.0  # a call before that is not by itself
         self._lock = threading.Lock()
 
-    def write(self, pool: Row, find: Find, rows: Row) -> None:
-        """rows[i] = the row of the record at places[i] of a pool, without the GIL.
+    def write(self, records: Records, states: Row, rows: Row) -> bool:
+        """rows[i] = that of states[i], without the GIL. int32[n], int32[n, words], C-ordered.
 
-        find: writes a part of the places, int32[n]; what it raises is raised here, and the rows are
-        then in no certain state. Others are writing while it is called. pool: int32[n], see
-        `kernels.packed`; rows: int32[n, words], C-ordered.
+        False where a state has no record; the rows are then in no certain state.
         """
         callers = self._callers
         callers.append(None)
@@ -121,10 +111,10 @@ class Writer:
             in_a_row = perf_counter() < self._until
             helpers = min(helpers_for(rows.size, len(callers), in_a_row=in_a_row), self._most)
             crew = self._of(helpers) if helpers else None
-            if crew is None or not crew.write(pool, find, rows, helpers):
-                places = np.empty(len(rows), np.int32)
-                find(places, 0, len(rows))
-                kernels("packed").write_rows(pool, places, rows)
+            done = crew.write(records, states, rows, helpers) if crew else None
+            if done is None:
+                done = bool(kernels("packed").write_rows(*records, states, rows))
+            return done
         finally:
             callers.pop()
             self._until = perf_counter() + IN_A_ROW

@@ -12,7 +12,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,13 +28,14 @@ AT_FIRST = 1 << 27  # bytes that a pool has room for at first: that not used is 
 LEAST = 32  # rows that every store has room for
 ROW_BYTES = 256  # of a row, besides its record
 TYPES = np.dtype(np.int32), np.dtype(np.uint32)  # of rows to be written
+STATES = 1024  # that a store has room for at first
 BATCH = 6  # rows from which one call of a kernel is cheaper than one for each
 
 Write = Callable[[Row, int, Row], bool]  # pool, place, row
 
 
 class RowStore:
-    """Mask rows by state. `pool`: records of them (see `kernels.packed`); `index`: state -> record.
+    """Mask rows by state. `pool`: records of them (see `kernels.packed`); `index`: state -> place.
 
     `views`: state -> its row, read-only, for states whose rows were asked for as they are.
     Records once written never change, and the pool only grows: a reader needs no lock, where it
@@ -55,6 +55,7 @@ class RowStore:
         self._sizes[self._k.USED] = self._k.BEGIN
         self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
         self.index: dict[int, int] = {}
+        self._places = np.full(STATES, -1, np.int32)  # the same, for `kernels.packed.write_rows`
         self._known: dict[int, int] = {}  # digest of a row -> its place
         self._count = 0
         self._shown: dict[int, Row] = {}  # by place
@@ -108,8 +109,21 @@ class RowStore:
                 self.pool = larger
             at = self._known[key] = self._k.keep_row(self.pool, self._sizes, row)
             self._count += 1
-        self.index[state] = at
+        return self.share(state, at)
+
+    def share(self, state: int, at: int) -> int:
+        """Let a state have the row at a place, which is returned."""
+        slot = max(state + 1, 0)
+        if slot >= len(self._places):
+            more = np.full(max(slot + 1 - len(self._places), len(self._places)), -1, np.int32)
+            self._places = np.concatenate([self._places, more])
+        self._places[slot] = self.index[state] = at
         return at
+
+    def records(self) -> crew.Records:
+        """Where the rows are that are there now: those kept later may be in another pool."""
+        places, used = self._places, self._sizes.item(self._k.USED)
+        return crew.Records(self.pool, used, places)
 
     def row(self, at: int) -> Row:
         """The row at a place."""
@@ -223,8 +237,7 @@ class MaskRows:
         twin = owner.twin(state)
         at = None if twin is None else store.index.get(twin)
         if at is not None:
-            store.index[state] = at
-            return at
+            return store.share(state, at)
         owner.write_row(state, row)
         return store.keep(state, row)
 
@@ -238,29 +251,18 @@ class MaskRows:
 
         Raises ValueError for another shape or type.
         """
-        store = self.current
         if rows.shape != (len(states), self._words) or rows.dtype not in TYPES:
             rows = self._fitting(rows, len(states))
         if len(states) < BATCH:
             for i, state in enumerate(states):
                 self.fill(state, rows[i])
             return
-        index, pool = store.index, store.pool
-
-        def find(places: crew.Places, begin: int, end: int) -> None:
-            _write(places, begin, itemgetter(*states[begin:end])(index))
-            if store.pool is not pool:  # then a place may be one of the larger pool
-                raise KeyError
-
-        try:
-            _write_rows(pool, find, rows)
-        except KeyError:
-            pool, known = self._found(states)
-
-            def write(places: crew.Places, begin: int, end: int) -> None:
-                _write(places, begin, known[begin:end])
-
-            _write_rows(pool, write, rows)
+        out = rows if rows.flags.c_contiguous else np.empty(rows.shape, np.int32)
+        wanted, records = _int32(states), self.current.records()
+        while not crew.write(records, wanted, out.view(np.int32)):
+            records = self._with(states)
+        if out is not rows:
+            rows[:] = out
 
     def _fitting(self, rows: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
         """The first rows. Raises ValueError."""
@@ -270,30 +272,21 @@ class MaskRows:
             raise ValueError(f"rows is {rows.dtype}{[*rows.shape]}, expected {wanted}")
         return rows[:count]
 
-    def _found(self, states: Sequence[int]) -> tuple[Row, list[int]]:
-        """A pool, and where in it are the rows of the states; they are made if need be."""
+    def _with(self, states: Sequence[int]) -> crew.Records:
+        """Records of all these states, which are made if need be."""
         with self._lock:  # all in one store, which may take more than its share for that
             store = self.current
-            found = [
-                self._add(store, state) if (at := store.index.get(state)) is None else at
-                for state in states
-            ]
-        return store.pool, found
+            for state in states:
+                if state not in store.index:
+                    self._add(store, state)
+            return store.records()
 
 
-def _write_rows(pool: Row, find: crew.Find, rows: npt.NDArray[Any]) -> None:
-    """rows[i] = the row of the record at places[i], as `find` writes the places."""
-    if rows.flags.c_contiguous:
-        crew.write(pool, find, rows if rows.dtype == np.int32 else rows.view(np.int32))
-        return
-    made = np.empty(rows.shape, np.int32)
-    crew.write(pool, find, made)
-    rows[:] = made
-
-
-def _write(places: crew.Places, begin: int, found: Sequence[int]) -> None:
-    """places[begin:] = found, of which an array would take twice as long to be made."""
-    _struct_of(len(found)).pack_into(places.data, 4 * begin, *found)
+def _int32(states: Sequence[int]) -> Row:
+    """The states as an array, which numpy takes twice as long to make."""
+    found = np.empty(len(states), np.int32)
+    _struct_of(len(states)).pack_into(found.data, 0, *states)
+    return found
 
 
 @lru_cache(maxsize=256)

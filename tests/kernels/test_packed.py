@@ -51,10 +51,16 @@ def test_every_row_comes_back(words: int, count: int, seed: int) -> None:
         found = np.full(words + 1, 9, np.int32)
         assert k.write_row(pool, at, found[:words])
         assert found.tolist() == [*row.tolist(), 9]
-    order = rng.integers(0, count, rng.integers(0, 9))
-    many = np.full((len(order), words), 9, np.int32)
-    k.write_rows(pool, np.array(places, np.int32)[order], many)
-    assert (many == rows[order]).all()
+    states = rng.integers(0, count, rng.integers(0, 9)).astype(np.int32)
+    known = np.array([-1, *places], np.int32)
+    many = np.full((len(states), words), 9, np.int32)
+    assert k.write_rows(pool, len(pool), known, states, many)
+    assert (many == rows[states]).all()
+    for state in (-1, -2, count, 2**31 - 1):
+        asked = np.array([*states, state], np.int32)
+        many = np.zeros((len(asked), words), np.int32)
+        assert not k.write_rows(pool, len(pool), known, asked, many)
+    assert not k.write_rows(pool, places[-1], known, np.array([count - 1], np.int32), many[:1])
 
 
 @given(st.integers(1, 300), st.integers(0, 10**6))

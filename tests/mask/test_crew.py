@@ -12,7 +12,7 @@ import pytest
 from structgen.automaton.automaton import Row
 from structgen.jit import kernels
 from structgen.mask import crew
-from structgen.mask.crew import Crew, Find, Writer
+from structgen.mask.crew import Crew, Writer
 from structgen.mask.rows import RowStore
 
 pytestmark = pytest.mark.skipif(
@@ -23,8 +23,9 @@ TABLE = np.random.default_rng(0).integers(0, 1 << 31, (500, WORDS), np.int32)
 TABLE[::3] &= 0xFF << np.arange(WORDS) % 24
 TABLE[1::3, 5:] = TABLE[1, 5:]
 STORE = RowStore(WORDS, 1 << 20)
-PLACES = np.array([STORE.keep(i, row) for i, row in enumerate(TABLE)], np.int32)
-POOL = STORE.pool
+for state, made in enumerate(TABLE):
+    STORE.keep(state, made)
+RECORDS = STORE.records()
 
 
 @pytest.fixture(autouse=True)
@@ -34,20 +35,11 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "PIECE", 3 * 4 * WORDS)
 
 
-def finding(known: Row) -> Find:
-    """What writes these places, as they are asked for."""
-
-    def find(places: Row, begin: int, end: int) -> None:
-        places[begin:end] = known[begin:end]
-
-    return find
-
-
-def batch(seed: int) -> tuple[Find, Row, Row]:
-    """What says places; room for the rows; what must be there at last."""
+def batch(seed: int) -> tuple[Row, Row, Row]:
+    """States; room for their rows; what must be there at last."""
     random = np.random.default_rng(seed)
-    chosen = random.integers(0, len(TABLE), random.integers(1, 200))
-    return finding(PLACES[chosen]), np.full_like(TABLE[chosen], 7), TABLE[chosen]
+    states = random.integers(0, len(TABLE), random.integers(1, 200)).astype(np.int32)
+    return states, np.full_like(TABLE[states], 7), TABLE[states]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -55,8 +47,8 @@ def test_rows_are_written_whoever_helps(seed: int) -> None:
     """Again and again: those that come late to one batch may come to the next."""
     writer = Writer()
     for again in range(50):
-        find, rows, expected = batch(100 * seed + again)
-        writer.write(POOL, find, rows)
+        states, rows, expected = batch(100 * seed + again)
+        writer.write(RECORDS, states, rows)
         assert (rows == expected).all()
     writer.stop()
 
@@ -67,8 +59,8 @@ def test_callers_need_not_wait_for_one_another() -> None:
 
     def write_many(first: int) -> None:
         for seed in range(first, first + 300):
-            find, rows, expected = batch(seed)
-            writer.write(POOL, find, rows)
+            states, rows, expected = batch(seed)
+            writer.write(RECORDS, states, rows)
             if not (rows == expected).all():
                 wrong.append(seed)
 
@@ -81,64 +73,26 @@ def test_callers_need_not_wait_for_one_another() -> None:
     writer.stop()
 
 
-def test_a_batch_within_a_batch_is_written_alone() -> None:
-    """As where to find rows asks for others."""
-    team, (find, rows, expected) = Crew(2), batch(1)
-    inner = np.zeros_like(rows)
-
-    def find_others(places: Row, begin: int, end: int) -> None:
-        assert not team.write(POOL, find, inner, 2)
-        find(places, begin, end)
-
-    assert team.write(POOL, find_others, rows, 2)
-    assert (rows == expected).all()
-    assert not inner.any()
-    team.stop()
-
-
-@pytest.mark.parametrize("after", [0, 1], ids=["at once", "while others write"])
-def test_an_error_on_the_way_loses_nobody(after: int) -> None:
-    """The next batch is written as if nothing had been; nobody waits for places that never come."""
-    team = Crew(2)
-    for seed in range(30):
-        find, rows, expected = batch(seed)
-        asked: list[int] = []
-
-        def broken(places: Row, begin: int, end: int, asked: list[int] = asked) -> None:
-            asked.append(begin)
-            if len(asked) > after:
-                time.sleep(0.001)
-                raise MemoryError
-            places[begin:end] = PLACES[0]
-
-        with pytest.raises(MemoryError):
-            team.write(POOL, broken, rows, 2)
-        assert len(asked) == after + 1
-        assert team.write(POOL, find, rows, 2)
+def test_a_state_without_a_row_is_noticed_whoever_comes_to_it() -> None:
+    """Be it one that is not known yet, or one whose record is beyond what counts."""
+    writer = Writer()
+    for seed in range(50):
+        states, rows, expected = batch(seed)
+        one = int(np.random.default_rng(seed).integers(len(states)))
+        lost = states.copy()
+        lost[one] = len(TABLE) + seed * 100
+        assert not writer.write(RECORDS, lost, rows)
+        short = RECORDS._replace(used=int(RECORDS.places[states[one] + 1]))
+        assert not writer.write(short, states, rows)
+        assert writer.write(RECORDS, states, rows)
         assert (rows == expected).all()
-    team.stop()
-
-
-def test_those_that_help_wait_for_places() -> None:
-    """Rows are written behind those of which it is known which they are, never before."""
-    team = Crew(3)
-    for seed in range(40):
-        find, rows, expected = batch(seed)
-
-        def slow(places: Row, begin: int, end: int, find: Find = find) -> None:
-            places[begin:end] = PLACES[250]  # wrong as yet
-            time.sleep(0.0005)
-            find(places, begin, end)
-
-        assert team.write(POOL, slow, rows, 3)
-        assert (rows == expected).all()
-    team.stop()
+    writer.stop()
 
 
 def test_nobody_is_needed() -> None:
     """Where all that could help sleep on, who asked does it all."""
-    team, (find, rows, expected) = Crew(0), batch(3)
-    assert team.write(POOL, find, rows, 1)
+    team, (states, rows, expected) = Crew(0), batch(3)
+    assert team.write(RECORDS, states, rows, 1)
     assert (rows == expected).all()
 
 
@@ -165,21 +119,21 @@ def test_calls_in_a_row_are_told_from_others(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(crew, "helpers_for", nobody)
     monkeypatch.setattr(crew, "IN_A_ROW", 1000.0)
-    writer, (find, rows, _) = Writer(), batch(3)
+    writer, (states, rows, _) = Writer(), batch(3)
     for _ in range(3):
-        writer.write(POOL, find, rows)
+        writer.write(RECORDS, states, rows)
     assert asked == [False, True, True]
 
 
-def test_who_was_woken_in_vain_sleeps_again() -> None:
-    """It takes no time of the cores while the work that was told of does not begin."""
-    team, k = Crew(2), kernels("crew")
-    k.rouse(team._shared, team._pipe[1], 2)
+def test_who_has_helped_sleeps_again() -> None:
+    """It takes no time of the cores when there has been no work for a while."""
+    team, (states, rows, _) = Crew(2), batch(4)
+    for _ in range(20):
+        assert team.write(RECORDS, states, rows, 2)
     time.sleep(0.1)
     before = time.process_time()
     time.sleep(0.2)
     assert time.process_time() - before < 0.1
-    team._shared[k.SOON] = 0
     team.stop()
 
 
@@ -188,13 +142,13 @@ def test_threads_end_when_told() -> None:
     writer, before = Writer(), threading.active_count()
     for count, helpers in ((4, 0), (5, 1), (7, 3), (6, 3)):
         rows = np.zeros((count, WORDS), np.int32)
-        writer.write(POOL, finding(PLACES[:count]), rows)
+        writer.write(RECORDS, np.arange(count, dtype=np.int32), rows)
         assert (rows == TABLE[:count]).all()
         assert threading.active_count() == before + helpers
     writer.stop()
     assert threading.active_count() == before
-    find, rows, expected = batch(9)
-    writer.write(POOL, find, rows)
+    states, rows, expected = batch(9)
+    writer.write(RECORDS, states, rows)
     assert (rows == expected).all()
     writer.stop()
 
@@ -215,7 +169,7 @@ def test_where_no_threads_can_be_had_one_writes_alone(
     monkeypatch.setattr(threading.Thread, "start", start)
     for _ in range(3):
         rows = np.zeros((7, WORDS), np.int32)
-        writer.write(POOL, finding(PLACES[:7]), rows)
+        writer.write(RECORDS, np.arange(7, dtype=np.int32), rows)
         assert (rows == TABLE[:7]).all()
     assert len(begun) == allowed
     assert not any(thread.is_alive() for thread in begun)
@@ -224,18 +178,18 @@ def test_where_no_threads_can_be_had_one_writes_alone(
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_has_threads_of_its_own() -> None:
     """Those of the process that it comes from are not there, and go on helping that one."""
-    find, rows, expected = batch(13)
-    crew.write(POOL, find, rows)
+    states, rows, expected = batch(13)
+    crew.write(RECORDS, states, rows)
     child = os.fork()
     if child == 0:
         fine = True
         for seed in range(20):
-            find, rows, expected = batch(seed)
-            crew.write(POOL, find, rows)
+            states, rows, expected = batch(seed)
+            crew.write(RECORDS, states, rows)
             fine = fine and bool((rows == expected).all())
         os._exit(0 if fine else 1)
     for seed in range(20, 60):
-        find, rows, expected = batch(seed)
-        crew.write(POOL, find, rows)
+        states, rows, expected = batch(seed)
+        crew.write(RECORDS, states, rows)
         assert (rows == expected).all()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
