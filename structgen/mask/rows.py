@@ -26,6 +26,7 @@ from structgen.paged import paged
 
 AT_FIRST = 1 << 27  # bytes that a pool has room for at first: that not used is no memory
 LEAST = 32  # rows that every store has room for
+MOST = 1 << 32  # bytes of a store, so that places in its pool are int32
 ROW_BYTES = 256  # of a row, besides its record
 TYPES = np.dtype(np.int32), np.dtype(np.uint32)  # of rows to be written
 STATES = 1024  # that a store has room for at first
@@ -47,7 +48,7 @@ class RowStore:
         """Room for `max_bytes` of rows, half of them here and half in the generation before."""
         self._k, self._digest = kernels("packed"), kernels("rows").digest
         self._words, self._max_bytes = words, max_bytes
-        self._limit = max(LEAST * 4 * words, max_bytes // 2)
+        self._limit = min(MOST, max(LEAST * 4 * words, max_bytes // 2))
         self._needed = self._k.needed(words)
         self.pool = paged(min(self._limit, AT_FIRST) // 4 + self._needed)
         self.pool[self._k.WORDS] = words
