@@ -16,13 +16,15 @@ import numba
 from numba import types
 
 from structgen.kernels.flags import brief, inlined, kernel
+from structgen.kernels.rows import mixed
 from structgen.kernels.tables import I64
 
 POOL = types.int32[::1]
 WORDS, BEGIN = 0, 16  # places in a pool: what is said of it, and where its first record may be
 BASE, COUNT, CHANGES = 0, 1, 2  # places in a record
 LINE = 16  # words; rows begin where a line of memory does
-FEW = 16  # words that differ: then no row is looked for that is nearer
+FEW = 64  # words that differ: then no row is looked for that is nearer
+LOOKS = 16  # lines of two rows that are compared first
 SHARE = 16  # a row that differs in more of its words from all others is a base itself
 # What is said of a pool, int64[SIZE]: words used of it; then where bases begin, last used first.
 USED, BASES, SIZE = 0, 1, 17
@@ -71,31 +73,67 @@ def write_rows(pool, used, places, states, rows):  # type: ignore[no-untyped-def
 
 
 @inlined
-def _differing_from(pool, base, row):  # type: ignore[no-untyped-def]
-    """In how many words a row differs from a base."""
-    words, count = row.shape[0], numba.int64(0)
-    if base == 0:
-        for w in range(words):
-            count += row[w] != 0
-    else:
-        whole = pool[base : base + words]
-        for w in range(words):
-            count += row[w] != whole[w]
-    return count
+def _changes(pool, base, row, to, most):  # type: ignore[no-untyped-def]
+    """Write in which words a row differs from a base; how many, or more than `most`, if they are.
+
+    base: without sign. Words are looked at by the line, which processors do at once.
+    """
+    words, found = numba.uint64(row.shape[0]), numba.int64(0)
+    there = numba.int32(-1 if base != 0 else 0)
+    for first in range(numba.uint64(0), words, numba.uint64(LINE)):
+        end = first + numba.uint64(LINE)
+        if end <= words:
+            differing = numba.int32(0)
+            for i in range(numba.uint64(LINE)):
+                differing |= row[first + i] ^ (pool[base + first + i] & there)
+            if differing == 0:
+                continue
+        for w in range(first, min(end, words)):
+            if row[w] != pool[base + w] & there:
+                if found == most:
+                    return most + 1
+                pool[to], pool[to + 1] = w, row[w]
+                to += 2
+                found += 1
+    return found
 
 
 @inlined
-def _nearest(pool, sizes, row):  # type: ignore[no-untyped-def]
-    """The base that a row differs from in the fewest words, 0 for none, and how many these are."""
-    base = numba.int64(0)
-    least = _differing_from(pool, base, row)
-    for i in range(BASES, SIZE):
-        at = sizes[i]
-        if at == 0 or least <= FEW:
+def _may_be_near(pool, base, row, least):  # type: ignore[no-untyped-def]
+    """Whether a row may differ from a base in less words, by a glance at some of its lines.
+
+    So it does where the share of words that differ there is not twice as large.
+    """
+    words, differing = row.shape[0], numba.int64(0)
+    step = numba.uint64(words // LOOKS)
+    there = numba.int32(-1 if base != 0 else 0)
+    if step < LINE:
+        return True
+    for k in range(numba.uint64(LOOKS)):
+        for w in range(k * step, k * step + numba.uint64(LINE)):
+            differing += row[w] != pool[base + w] & there
+    return differing * words < 2 * least * LOOKS * LINE
+
+
+@inlined
+def _nearest(pool, sizes, row, to):  # type: ignore[no-untyped-def]
+    """Write how a row differs from a base, or from none, 0; that base, and in how many words.
+
+    In so many that it is a base itself, if it is near to none.
+    """
+    base, least = numba.int64(0), FEW + row.shape[0] // SHARE + 1
+    last = base
+    for i in range(BASES - 1, SIZE):
+        at = numba.int64(0) if i < BASES else sizes[i]
+        if (at == 0 and i >= BASES) or least <= FEW:
             break
-        differing = _differing_from(pool, at, row)
-        if differing < least:
-            base, least = at, differing
+        if _may_be_near(pool, numba.uint64(at), row, least):
+            found = _changes(pool, numba.uint64(at), row, to, least - 1)
+            last = at
+            if found < least:
+                base, least = at, found
+    if last != base:
+        _changes(pool, numba.uint64(base), row, to, least)
     return base, least
 
 
@@ -112,36 +150,38 @@ def _use(sizes, base):  # type: ignore[no-untyped-def]
 @kernel(types.int64(POOL, I64, POOL))
 def keep_row(pool, sizes, row):  # type: ignore[no-untyped-def]
     """Append a record of a row, for which there must be `needed(words)`; returns its place."""
-    words = row.shape[0]
-    base, least = _nearest(pool, sizes, row)
-    at = sizes[USED]
-    if least > FEW + words // SHARE:
-        base, least = (at + LINE - 1) // LINE * LINE, numba.int64(0)
+    words, at = row.shape[0], sizes[USED]
+    base, count = _nearest(pool, sizes, row, at + CHANGES)
+    if count > FEW + words // SHARE:
+        base, count = (at + LINE - 1) // LINE * LINE, numba.int64(0)
         for w in range(words):
             pool[base + w] = row[w]
         at = base + words
-    pool[at + BASE], pool[at + COUNT] = base, least
-    end = at + CHANGES
-    for w in range(words if least > 0 else 0):
-        if row[w] != (pool[base + w] if base > 0 else 0):
-            pool[end], pool[end + 1] = w, row[w]
-            end += 2
+    pool[at + BASE], pool[at + COUNT] = base, count
     if base > 0:
         _use(sizes, base)
-    sizes[USED] = end
+    sizes[USED] = at + CHANGES + 2 * count
     return at
 
 
 def needed(words):  # type: ignore[no-untyped-def]
     """Words of a pool that a record of a row takes at most."""
-    return LINE + CHANGES + words + 2 * FEW
+    return LINE + CHANGES + words + 2 * FEW + 2
 
 
-@kernel(types.boolean(POOL, types.int64, POOL))
-def is_row_of(pool, at, row):  # type: ignore[no-untyped-def]
-    """Whether a row is that of a record, word by word."""
-    base, count = numba.int64(pool[at + BASE]), numba.int64(pool[at + COUNT])
-    for i in range(at + CHANGES, at + CHANGES + 2 * count, 2):
-        if row[pool[i]] != pool[i + 1]:
+@kernel(types.int64(POOL, types.int64))
+def digest(pool, at):  # type: ignore[no-untyped-def]
+    """A number that differs between most records that differ."""
+    found = numba.int64(0)
+    for i in range(at, at + CHANGES + 2 * numba.int64(pool[at + COUNT])):
+        found = mixed(found, numba.int64(numba.uint32(pool[i])))
+    return found
+
+
+@kernel(types.boolean(POOL, types.int64, types.int64))
+def are_equal(pool, one, other):  # type: ignore[no-untyped-def]
+    """Whether two records are the same, word by word."""
+    for i in range(CHANGES + 2 * numba.int64(pool[one + COUNT])):
+        if pool[one + i] != pool[other + i]:
             return False
-    return _differing_from(pool, base, row) == count
+    return True

@@ -1,4 +1,4 @@
-"""In: mask rows (bit t % 32 of word t // 32). Out: digests, logits with the rest at -inf."""
+"""In: mask rows (bit t % 32 of word t // 32). Out: logits with the rest at -inf."""
 
 from __future__ import annotations
 
@@ -9,30 +9,13 @@ from numba import types
 from structgen.kernels.flags import inlined, kernel
 
 ROWS = types.int32[:, ::1]
-ROW = types.int32[::1]
 PRIME = 16777619  # of FNV-1a with 32 bits
-SPREAD = 2654435761  # 2**32 over the golden ratio: of multiplicative hashing, Knuth vol. 3, 6.4
 
 
 @inlined
 def mixed(h, word):  # type: ignore[no-untyped-def]
     """A number below 2**57 made of two: nothing overflows."""
     return (h & 0x7FFFFFFF) * PRIME + (h >> 31) + word
-
-
-@kernel(types.int64(ROW))
-def digest(row):  # type: ignore[no-untyped-def]
-    """A number that differs between most rows int32[words] that differ.
-
-    Two sums of half words with weights of 18 bits, which processors add up by the dozen.
-    """
-    low, high = numba.int64(0), numba.int64(0)
-    for w in range(row.shape[0]):
-        word = numba.int64(numba.uint32(row[w]))
-        weight = ((w + 1) * SPREAD >> 13) & 0x3FFFF
-        low += (word & 0xFFFF) * weight
-        high += (word >> 16) * (weight ^ 0x15555)
-    return mixed(low, high)
 
 
 @inlined

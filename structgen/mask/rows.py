@@ -46,7 +46,7 @@ class RowStore:
 
     def __init__(self, words: int, max_bytes: int, older: RowStore | None = None) -> None:
         """Room for `max_bytes` of rows, half of them here and half in the generation before."""
-        self._k, self._digest = kernels("packed"), kernels("rows").digest
+        self._k = kernels("packed")
         self._words, self._max_bytes = words, max_bytes
         self._limit = min(MOST, max(LEAST * 4 * words, max_bytes // 2))
         self._needed = self._k.needed(words)
@@ -57,7 +57,7 @@ class RowStore:
         self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
         self.index: dict[int, int] = {}
         self._places = np.full(STATES, -1, np.int32)  # the same, for `kernels.packed.write_rows`
-        self._known: dict[int, int] = {}  # digest of a row -> its place
+        self._known: dict[int, int] = {}  # digest of a record -> its place
         self._count = 0
         self._shown: dict[int, Row] = {}  # by place
         self.views: dict[int, Row] = {}
@@ -101,14 +101,18 @@ class RowStore:
 
     def keep(self, state: int, row: Row) -> int:
         """Keep the row of a state; returns its place."""
-        key = self._digest(row)
-        at = self._known.get(key)
-        if at is None or not self._k.is_row_of(self.pool, at, row):
-            if self._sizes.item(self._k.USED) + self._needed > len(self.pool):
-                larger = paged(2 * len(self.pool))
-                larger[: len(self.pool)] = self.pool
-                self.pool = larger
-            at = self._known[key] = self._k.keep_row(self.pool, self._sizes, row)
+        before = self._sizes.item(self._k.USED)
+        if before + self._needed > len(self.pool):
+            larger = paged(2 * len(self.pool))
+            larger[: len(self.pool)] = self.pool
+            self.pool = larger
+        at: int = self._k.keep_row(self.pool, self._sizes, row)
+        key = self._k.digest(self.pool, at)
+        known = self._known.get(key)
+        if known is not None and self._k.are_equal(self.pool, known, at):
+            at, self._sizes[self._k.USED] = known, before
+        else:
+            self._known[key] = at
             self._count += 1
         return self.share(state, at)
 
