@@ -23,11 +23,11 @@ POOL = types.int32[::1]
 WORDS, BEGIN = 0, 16  # places in a pool: what is said of it, and where its first record may be
 BASE, COUNT, CHANGES = 0, 1, 2  # places in a record
 LINE = 16  # words; rows begin where a line of memory does
-FEW = 64  # words that differ: then no row is looked for that is nearer
-LOOKS = 16  # lines of two rows that are compared first
-SHARE = 16  # a row that differs in more of its words from all others is a base itself
-# What is said of a pool, int64[SIZE]: words used of it; then where bases begin, last used first.
-USED, BASES, SIZE = 0, 1, 17
+SPAN = 64  # words that are compared at once
+FEW, SHARE = 64, 16  # a row that differs in more words, and that part of all, is a base itself
+# What is said of a pool, int64[SIZE]: words used of it; a number that differs between most records,
+# of the last one; then where bases begin, last used first.
+USED, DIGEST, BASES, SIZE = 0, 1, 2, 18
 
 
 @inlined
@@ -73,22 +73,54 @@ def write_rows(pool, used, places, states, rows):  # type: ignore[no-untyped-def
 
 
 @inlined
+def _span_differs(pool, base, row, first, length):  # type: ignore[no-untyped-def]
+    there = numba.int32(-1 if base != 0 else 0)
+    differing = numba.int32(0)
+    for i in range(numba.uint64(length)):
+        differing |= row[first + i] ^ (pool[base + first + i] & there)
+    return differing != 0
+
+
+@inlined
+def _spans_apart(pool, base, row, most):  # type: ignore[no-untyped-def]
+    """In how many spans a row differs from a base, of which none beyond `most` are counted."""
+    words, span = numba.uint64(row.shape[0]), numba.uint64(SPAN)
+    first, found = numba.uint64(0), numba.int64(0)
+    while first + span <= words and found < most:
+        found += _span_differs(pool, base, row, first, SPAN)
+        first += span
+    if first < words and found < most:
+        found += _span_differs(pool, base, row, first, words - first)
+    return found
+
+
+@inlined
+def _nearest(pool, sizes, row):  # type: ignore[no-untyped-def]
+    """The base from which a row differs in the fewest spans, or 0, the row without tokens."""
+    base = numba.int64(0)
+    least = _spans_apart(pool, numba.uint64(base), row, row.shape[0])
+    for i in range(BASES, SIZE):
+        at = sizes[i]
+        if at == 0 or least == 0:
+            break
+        found = _spans_apart(pool, numba.uint64(at), row, least)
+        if found < least:
+            base, least = at, found
+    return base
+
+
+@inlined
 def _changes(pool, base, row, to, most):  # type: ignore[no-untyped-def]
     """Write in which words a row differs from a base; how many, or more than `most`, if they are.
 
-    base: without sign. Words are looked at by the line, which processors do at once.
+    base: without sign.
     """
-    words, found = numba.uint64(row.shape[0]), numba.int64(0)
-    there = numba.int32(-1 if base != 0 else 0)
-    for first in range(numba.uint64(0), words, numba.uint64(LINE)):
-        end = first + numba.uint64(LINE)
-        if end <= words:
-            differing = numba.int32(0)
-            for i in range(numba.uint64(LINE)):
-                differing |= row[first + i] ^ (pool[base + first + i] & there)
-            if differing == 0:
-                continue
-        for w in range(first, min(end, words)):
+    words, span = numba.uint64(row.shape[0]), numba.uint64(SPAN)
+    there, found = numba.int32(-1 if base != 0 else 0), numba.int64(0)
+    for first in range(numba.uint64(0), words, span):
+        if first + span <= words and not _span_differs(pool, base, row, first, SPAN):
+            continue
+        for w in range(first, min(first + span, words)):
             if row[w] != pool[base + w] & there:
                 if found == most:
                     return most + 1
@@ -96,45 +128,6 @@ def _changes(pool, base, row, to, most):  # type: ignore[no-untyped-def]
                 to += 2
                 found += 1
     return found
-
-
-@inlined
-def _may_be_near(pool, base, row, least):  # type: ignore[no-untyped-def]
-    """Whether a row may differ from a base in less words, by a glance at some of its lines.
-
-    So it does where the share of words that differ there is not twice as large.
-    """
-    words, differing = row.shape[0], numba.int64(0)
-    step = numba.uint64(words // LOOKS)
-    there = numba.int32(-1 if base != 0 else 0)
-    if step < LINE:
-        return True
-    for k in range(numba.uint64(LOOKS)):
-        for w in range(k * step, k * step + numba.uint64(LINE)):
-            differing += row[w] != pool[base + w] & there
-    return differing * words < 2 * least * LOOKS * LINE
-
-
-@inlined
-def _nearest(pool, sizes, row, to):  # type: ignore[no-untyped-def]
-    """Write how a row differs from a base, or from none, 0; that base, and in how many words.
-
-    In so many that it is a base itself, if it is near to none.
-    """
-    base, least = numba.int64(0), FEW + row.shape[0] // SHARE + 1
-    last = base
-    for i in range(BASES - 1, SIZE):
-        at = numba.int64(0) if i < BASES else sizes[i]
-        if (at == 0 and i >= BASES) or least <= FEW:
-            break
-        if _may_be_near(pool, numba.uint64(at), row, least):
-            found = _changes(pool, numba.uint64(at), row, to, least - 1)
-            last = at
-            if found < least:
-                base, least = at, found
-    if last != base:
-        _changes(pool, numba.uint64(base), row, to, least)
-    return base, least
 
 
 @inlined
@@ -151,8 +144,9 @@ def _use(sizes, base):  # type: ignore[no-untyped-def]
 def keep_row(pool, sizes, row):  # type: ignore[no-untyped-def]
     """Append a record of a row, for which there must be `needed(words)`; returns its place."""
     words, at = row.shape[0], sizes[USED]
-    base, count = _nearest(pool, sizes, row, at + CHANGES)
-    if count > FEW + words // SHARE:
+    base, most = _nearest(pool, sizes, row), FEW + words // SHARE
+    count = _changes(pool, numba.uint64(base), row, at + CHANGES, most)
+    if count > most:
         base, count = (at + LINE - 1) // LINE * LINE, numba.int64(0)
         for w in range(words):
             pool[base + w] = row[w]
@@ -161,21 +155,16 @@ def keep_row(pool, sizes, row):  # type: ignore[no-untyped-def]
     if base > 0:
         _use(sizes, base)
     sizes[USED] = at + CHANGES + 2 * count
+    digest = numba.int64(0)
+    for i in range(at, sizes[USED]):
+        digest = mixed(digest, numba.int64(numba.uint32(pool[i])))
+    sizes[DIGEST] = digest
     return at
 
 
 def needed(words):  # type: ignore[no-untyped-def]
     """Words of a pool that a record of a row takes at most."""
     return LINE + CHANGES + words + 2 * FEW + 2
-
-
-@kernel(types.int64(POOL, types.int64))
-def digest(pool, at):  # type: ignore[no-untyped-def]
-    """A number that differs between most records that differ."""
-    found = numba.int64(0)
-    for i in range(at, at + CHANGES + 2 * numba.int64(pool[at + COUNT])):
-        found = mixed(found, numba.int64(numba.uint32(pool[i])))
-    return found
 
 
 @kernel(types.boolean(POOL, types.int64, types.int64))

@@ -107,7 +107,7 @@ class RowStore:
             larger[: len(self.pool)] = self.pool
             self.pool = larger
         at: int = self._k.keep_row(self.pool, self._sizes, row)
-        key = self._k.digest(self.pool, at)
+        key = self._sizes.item(self._k.DIGEST)
         known = self._known.get(key)
         if known is not None and self._k.are_equal(self.pool, known, at):
             at, self._sizes[self._k.USED] = known, before

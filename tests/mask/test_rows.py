@@ -57,7 +57,7 @@ def test_equal_rows_are_kept_once() -> None:
 
 def test_equal_digests_make_no_rows_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each state gets its own row."""
-    monkeypatch.setattr(kernels("packed"), "digest", lambda *_: 7)
+    monkeypatch.setattr(kernels("packed"), "DIGEST", kernels("packed").SIZE - 1)  # which stays 0
     store = rows.RowStore(3, 1 << 20)
     made = np.random.default_rng(0).integers(0, 3, (100, 3)).astype(np.int32)
     for state, row in enumerate(made):
