@@ -2,9 +2,9 @@
 
     python -m jsonschemabench batches --tokenizer llama3.tiktoken
 
-A copy of a row is the floor of `fill_mask`; `fill_masks` copies a batch without the GIL, on as many
-threads as the process may use when that pays. Each state has a row of its own, so that caches help
-no more than in a server. Figures are the best of many runs, as what else the machine does makes
+Writing a row is the floor of `fill_mask`; `fill_masks` writes a batch without the GIL, on as many
+threads as the process may use when that pays. Each state has a row of its own, told by a few words,
+as most rows of a server are. Figures are the best of many runs, as what else the machine does makes
 them longer, never shorter; those of calls that are apart, as in a server, are medians: what they
 show is how long it takes until other threads are there.
 """
