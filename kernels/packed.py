@@ -74,6 +74,7 @@ def write_rows(pool, used, places, states, rows):  # type: ignore[no-untyped-def
 
 @inlined
 def _span_differs(pool, base, row, first, length):  # type: ignore[no-untyped-def]
+    """Whether a row differs from a base, without sign, in some of the words from `first` on."""
     there = numba.int32(-1 if base != 0 else 0)
     differing = numba.int32(0)
     for i in range(numba.uint64(length)):

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.automaton import Row
+from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 from structgen.mask import crew
 from structgen.mask.bitmask import row_id
@@ -32,7 +33,8 @@ TYPES = np.dtype(np.int32), np.dtype(np.uint32)  # of rows to be written
 STATES = 1024  # that a store has room for at first
 BATCH = 6  # rows from which one call of a kernel is cheaper than one for each
 
-Write = Callable[[Row, int, Row], bool]  # pool, place, row
+#: writes the row at a place in a pool; False, and nothing, where it has another shape
+Write = Callable[[Row, int, Row], bool]
 
 
 class RowStore:
@@ -47,6 +49,7 @@ class RowStore:
     def __init__(self, words: int, max_bytes: int, older: RowStore | None = None) -> None:
         """Room for `max_bytes` of rows, half of them here and half in the generation before."""
         self._k = kernels("packed")
+        self.write: Write = self._k.write_row
         self._words, self._max_bytes = words, max_bytes
         self._limit = min(MOST, max(LEAST * 4 * words, max_bytes // 2))
         self._needed = self._k.needed(words)
@@ -93,12 +96,6 @@ class RowStore:
             return False
         return self.write(self._older.pool, at, row)
 
-    @property
-    def write(self) -> Write:
-        """What writes the row of a record; False, and nothing, where the shape is another one."""
-        found: Write = self._k.write_row
-        return found
-
     def keep(self, state: int, row: Row) -> int:
         """Keep the row of a state; returns its place."""
         before = self._sizes.item(self._k.USED)
@@ -119,9 +116,7 @@ class RowStore:
     def share(self, state: int, at: int) -> int:
         """Let a state have the row at a place, which is returned."""
         slot = max(state + 1, 0)
-        if slot >= len(self._places):
-            more = np.full(max(slot + 1 - len(self._places), len(self._places)), -1, np.int32)
-            self._places = np.concatenate([self._places, more])
+        self._places = with_room(self._places, slot + 1, -1)
         self._places[slot] = self.index[state] = at
         return at
 
@@ -202,10 +197,7 @@ class MaskRows:
 
     def fill(self, state: int, row: npt.NDArray[Any]) -> None:
         """Write the row of a state. Raises ValueError where `row` cannot take it."""
-        store = self.current
-        at = store.index.get(state)
-        if at is None:
-            store, at = self.place(state)
+        store, at = self.place(state)
         try:
             done = self.write(store.pool, at, row)
         except TypeError:  # it is of another type, or does not lie in one piece

@@ -61,11 +61,12 @@ def pack(words: int, rows: Mapping[int, Kept]) -> Arrays:
     places = [0]
     records: list[Row] = []
     for at in positions:
-        number = made.get(rows[at])
+        kept = rows[at]
+        number = made.get(kept)
         if number is None:
-            make, place = rows[at]
+            make, place = kept
             row = make(place)
-            number = made[rows[at]] = known.setdefault(row_id(row), len(depths))
+            number = made[kept] = known.setdefault(row_id(row), len(depths))
         numbers.append(number)
         if number < len(depths):
             continue
