@@ -50,19 +50,18 @@ def nearest_ends(moves, ends, said):  # type: ignore[no-untyped-def]
                 changed = True
 
 
-@lean(types.void(GRID, I32, EXPLORED, I32, types.int64, I64, U8))
-def bound_loops(states, order, base, place, free, loops, often):  # type: ignore[no-untyped-def]
+@lean(types.void(GRID, I32, EXPLORED, types.int64, I64, U8))
+def bound_loops(states, order, base, free, loops, often):  # type: ignore[no-untyped-def]
     """Write down what the states in `order` read again and again: `loops`, and how `often`.
 
     As without a bound, while at most `free` characters have been read. states: int32[S, 2], a state
-    of the automaton `base` and the characters read; place: int32[B], of each of its states in its
-    order.
+    of the automaton `base` and the characters read.
     """
     for i in range(order.shape[0]):
         state, size = states[order[i], 0], numba.int64(states[order[i], 1])
         left = min(max(free - size, 0), 254)
-        loops[i] = base.loops[place[state]]
-        often[i] = min(numba.int64(base.often[place[state]]), left)
+        loops[order[i]] = base.loops[state]
+        often[order[i]] = min(numba.int64(base.often[state]), left)
 
 
 @inlined

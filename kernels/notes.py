@@ -19,6 +19,7 @@ from structgen.kernels.tables import GRID, I32, I64, U8
 
 FAR = 32  # characters: more are seldom in one token
 LETTER_A = 0x61
+LAST_POINT = 0x10FFFF
 
 
 class Classes(NamedTuple):
@@ -146,8 +147,8 @@ def loop_on(search, classes, work, out, made, known, begin):  # type: ignore[no-
         for group in range(classes.needs.shape[0]):
             if classes.needs[group] & ~bits == 0:
                 found |= numba.int64(1) << group
-        out.loops[i] = found
-        out.often[i] = often
+        out.loops[s] = found
+        out.often[s] = often
 
 
 @inlined
@@ -221,6 +222,39 @@ def count_on(out, ranges, bounds, known, end):  # type: ignore[no-untyped-def]
         out.first[s + 1] = used
         out.often[s] = 255 if most < 0 else min(most - s, 254)
         out.loops[s] = -1 if to >= 0 else 0
+
+
+@inlined
+def put(out, used, low, high, state):  # type: ignore[no-untyped-def]
+    """Write one span; returns how many there are now."""
+    out[used, 0], out[used, 1], out[used, 2] = low, high, state
+    return used + 1
+
+
+@lean(types.int64(GRID, GRID, GRID))
+def lay_over(spans, own, out):  # type: ignore[no-untyped-def]
+    """Write spans, with others in the place of those of their code points; returns how many.
+
+    spans, own: int32[k, 3], ascending, first and last code point and the state behind, -1 in `own`
+    where there is none. out: has room for all `spans`, and twice as many as `own`.
+    """
+    used = k = 0
+    after = numba.int64(0)  # the first code point that none of `own` has replaced
+    for i in range(spans.shape[0] + 1):
+        last = i == spans.shape[0]
+        high = numba.int64(LAST_POINT if last else spans[i, 1])
+        low = max(numba.int64(LAST_POINT + 1 if last else spans[i, 0]), after)
+        while k < own.shape[0] and own[k, 0] <= high:
+            if low < own[k, 0]:
+                used = put(out, used, low, own[k, 0] - 1, spans[i, 2])
+            if own[k, 2] >= 0:
+                used = put(out, used, own[k, 0], own[k, 1], own[k, 2])
+            after = numba.int64(own[k, 1]) + 1
+            low = max(low, after)
+            k += 1
+        if low <= high:
+            used = put(out, used, low, high, spans[i, 2])
+    return numba.int64(used)
 
 
 @lean(types.void(*[I32] * 5, U64))

@@ -193,9 +193,10 @@ def free_digits(rule, at):  # type: ignore[no-untyped-def]
 
 @lean(types.void(RULES, ROOM, BITS, I32, I64, U8, types.int64))
 def loop_on_digits(rules, room, states, order, loops, often, digits):  # type: ignore[no-untyped-def]
-    """Write down what states order[i] read again and again: `digits`, and how often."""
+    """Write down what the states in `order` read again and again: `digits`, and how often."""
     at = room[0]
     for i in range(order.shape[0]):
         taken(states[order[i]], at)
-        often[i] = free_digits(rules[max(at[SIDE], 1) - 1], at)
-        loops[i] = digits if often[i] > 0 else 0
+        s = order[i]
+        often[s] = free_digits(rules[max(at[SIDE], 1) - 1], at)
+        loops[s] = digits if often[s] > 0 else 0

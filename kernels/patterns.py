@@ -79,7 +79,7 @@ class Explored(NamedTuple):
 
 
 SEARCH = types.NamedTuple([GRID, GRID, I32, I32, U8, I64], Search)
-TOLD = types.UniTuple(types.int64, 3)
+TOLD = types.UniTuple(types.int64, 5)
 EXPLORED = types.NamedTuple([I32, I32, GRID, U8, I64, U8, GRID, U8], Explored)
 
 
@@ -340,10 +340,10 @@ def write_states(t, explored, numbers, loops, labels, told, begin, end):  # type
     numbers: int32, the lexer states of all its states, -1 for those that any text may follow.
     labels: int32, with which texts end by what `ends` says, -1 for none. told: the lexer state of
     what any text may follow, which is described elsewhere, or -1; the flags of all states; the
-    groups of bytes that may loop. loops: what of it is kept for lexer states. There is room for it
-    all.
+    groups of bytes that may loop; the states, from one number to another, of which more is known
+    than was written down. loops: what of it is kept for lexer states. There is room for it all.
     """
-    free, flags, groups = told
+    free, flags, groups, since, made = told
     for i in range(begin, end):
         s = explored.order[i]
         q = numbers[s]
@@ -366,8 +366,10 @@ def write_states(t, explored, numbers, loops, labels, told, begin, end):  # type
         t.within[q, DONE] = 0
         t.within[q, CHILD] = labels[explored.ends[s]]
         t.within[q, FLAGS] = flags
-    for i in range(end):  # of those before `begin` more may be known
-        q = numbers[explored.order[i]]
+        loops.groups[q] = explored.loops[s] & groups
+        loops.often[q] = explored.often[s]
+    for s in range(since, made):
+        q = numbers[s]
         if q >= 0:
-            loops.groups[q] = explored.loops[i] & groups
-            loops.often[q] = explored.often[i]
+            loops.groups[q] = explored.loops[s] & groups
+            loops.often[q] = explored.often[s]

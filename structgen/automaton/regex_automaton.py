@@ -50,7 +50,7 @@ from structgen.automaton.regex_states import (
     Unbounded,
     within,
 )
-from structgen.automaton.regex_stepped import SteppedAutomaton
+from structgen.automaton.regex_stepped import SteppedAutomaton, Told
 from structgen.automaton.regex_union import UnionAutomaton
 from structgen.errors import BudgetError
 from structgen.jit import kernels
@@ -80,8 +80,6 @@ class CountedAutomaton(TableAutomaton):
         self._bounds = np.array([low, most], np.int64)
         self._longer = np.zeros((longest, base.made), np.int32)
         kernels("patterns").lengths(base.search.moves, base.ends, self._longer, base.made)
-        self._place = np.empty(base.made, np.int32)  # of each state of `base` in its order
-        self._place[base.order[: base.made]] = np.arange(base.made)
         sizes = self._longer[: low + 1]
         wait = int((sizes - np.arange(low + 1)[:, None]).max())  # what is wanted at most to end
         self._free = -1 if most < 0 or low + wait > most else most - wait
@@ -118,12 +116,12 @@ class CountedAutomaton(TableAutomaton):
         low, most = self._bounds.tolist()
         return within(base, at, low - size, most - size if most >= 0 else base.most[at])
 
-    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
+    def _knows_loops(self, order: Array) -> bool:
         """As without the bounds, as long as some text can end between them from anywhere."""
         if self._free < 0:
             return False
         kernels("capped").bound_loops(
-            self.states, order, self._base.explored(), self._place, self._free, loops, often
+            self.states, order, self._base.explored(), self._free, self.loops, self.often
         )
         return True
 
@@ -138,8 +136,8 @@ class DerivedAutomaton(SteppedAutomaton):
         node: Any = self._nodes[state]
         return self._moved(state, node.moves())
 
-    def _flags(self, node: Regex) -> tuple[bool, bool]:
-        return node.nullable, node is ANY
+    def _told(self, node: Regex) -> Told:
+        return node.nullable, node is ANY, 0, 0
 
 
 class Kept:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.regex_positions import TooLargeError
-from structgen.automaton.regex_states import AT_ONCE, Array, Numbers, TableAutomaton, within
+from structgen.automaton.regex_states import AT_ONCE, Array, TableAutomaton, within
 from structgen.automaton.tables import with_room
 from structgen.errors import BudgetError
 from structgen.jit import kernels
@@ -116,15 +116,13 @@ class CappedAutomaton(TableAutomaton):
             base = self._base.ahead(0, self._base.size)
         return within(base, at, 0, self._most - size)
 
-    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
+    def _knows_loops(self, order: Array) -> bool:
         """As without the limit, as long as a text can end within it from wherever that leads."""
         base, k = self._base, self._k
         with base.lock:
             base.note()
-            place = np.empty(base.made, np.int32)  # of each state of `base` in its order
-            place[base.order[: base.known]] = np.arange(base.known)
             known = (self._said[:, k.SAID] & k.MOVES) != 0
             wait = int(self._said[known, k.UPPER].max(initial=0))
             free = self._most - wait
-            k.bound_loops(self.states, order, base.explored(), place, free, loops, often)
+            k.bound_loops(self.states, order, base.explored(), free, self.loops, self.often)
         return True

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automaton import byte_groups
 from structgen.automaton.charset import CharSet
@@ -17,7 +16,8 @@ from structgen.automaton.regex_logic import intersect
 from structgen.automaton.regex_nodes import ANY_CHAR, LeafState
 from structgen.automaton.regex_search import live
 from structgen.automaton.regex_states import Numbers, Unbounded
-from structgen.automaton.regex_stepped import SteppedAutomaton
+from structgen.automaton.regex_stepped import SteppedAutomaton, Told
+from structgen.jit import kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,6 @@ def _ends_within(state: LeafState, most: int) -> bool:
 
 MOST = 254  # characters of which it matters how many may follow
 
-Spans = npt.NDArray[np.int32]
-Span = tuple[int, int, int]
-
 
 class ForeignAutomaton(SteppedAutomaton):
     """States that `LeafState` describes. Hold `lock` while looking at them."""
@@ -78,57 +75,28 @@ class ForeignAutomaton(SteppedAutomaton):
         with found.automaton.lock:
             return Unbounded(found.automaton, found.of(state, self.came)[0], int(free))
 
-    def _flags(self, node: LeafState) -> tuple[bool, bool]:
-        return node.nullable, False
+    def _told(self, node: LeafState) -> Told:
+        again = getattr(node, "again", None)
+        if again is None:
+            return node.nullable, False, 0, 0
+        chars, often = again
+        loops = byte_groups.whole(chars.ranges) if often else 0
+        return node.nullable, False, loops, often if often <= MOST else 255
 
     def _spans(self, state: int) -> Numbers:
         node: Any = self._nodes[state]
         base = self._numbers.get(getattr(node, "base", None))
         if base is None:
             return self._moved(state, [move for move in node.moves() if _is_live(move[1])])
-        spans: Spans = self.spans_from(base)
-        own = [*node.own()]
-        steps = [(*pair, after) for chars, after in own for pair in chars.ranges]
-        numbered = self._numbered(state, (step for step in steps if step[2] is not None))
-        barred = [(low, high, -1) for low, high, after in steps if after is None]
-        for run in _runs(sorted(numbered + barred)):
-            spans = _replaced(spans, run)
-        return spans
-
-    def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
-        again = getattr(self._nodes[state], "again", None)
-        if again is None:
-            return super()._again(state, spans)
-        chars, often = again
-        return byte_groups.whole(chars.ranges if often else ()), often if often <= MOST else 255
+        steps = [(*pair, after) for chars, after in node.own() for pair in chars.ranges]
+        own = self._numbered(state, (step for step in steps if step[2] is not None))
+        own += [(low, high, -1) for low, high, after in steps if after is None]
+        spans = self.spans_from(base)
+        found = np.empty((len(spans) + 2 * len(own), 3), np.int32)
+        count = kernels("notes").lay_over(spans, np.array(sorted(own), np.int32), found)
+        return found[:count]
 
 
 def _is_live(state: LeafState) -> bool:
     """Whether a state accepts something."""
     return getattr(state, "live", False) or live(leaf(state))
-
-
-def _runs(spans: list[Span]) -> list[list[Span]]:
-    """Ascending spans, those together that touch."""
-    runs: list[list[Span]] = []
-    for span in spans:
-        if runs and runs[-1][-1][1] + 1 == span[0]:
-            runs[-1].append(span)
-        else:
-            runs.append([span])
-    return runs
-
-
-def _replaced(spans: Spans, run: list[Span]) -> Spans:
-    """Spans with others in the place of those of their code points; -1 there is nothing."""
-    low, high = run[0][0], run[-1][1]
-    begin = int(spans[:, 1].searchsorted(low))
-    end = int(spans[:, 0].searchsorted(high, "right"))
-    here = [span for span in run if span[2] >= 0]
-    if begin < end:
-        first, _, before = spans[begin].tolist()
-        _, last, behind = spans[end - 1].tolist()
-        here = [(first, low - 1, before)] * (first < low) + here
-        here += [(high + 1, last, behind)] * (last > high)
-    middle = np.array(here, np.int32).reshape(-1, 3)
-    return np.concatenate((spans[:begin], middle, spans[end:]))

@@ -79,6 +79,8 @@ def _counting(regex: Regex) -> int:
 class LengthAutomaton(RegexAutomaton):
     """State i is where i characters have been read, as far as it matters how many."""
 
+    settled = True
+
     def __init__(self, span: Regex) -> None:
         """`span`: see `regex_nodes.is_span`."""
         super().__init__(ends=span.nullable)

@@ -23,7 +23,7 @@ from structgen.automaton.number_range import Range, digits_of, split_off
 from structgen.automaton.numbers import facts_of, is_scientific, sides
 from structgen.automaton.regex import Regex
 from structgen.automaton.regex_positions import TooLargeError, classes_of
-from structgen.automaton.regex_states import Array, Numbers, TableAutomaton
+from structgen.automaton.regex_states import Array, TableAutomaton
 from structgen.jit import kernels
 
 MAX_MODULUS = 10**8  # of multiples, as whole numbers of the unit that MAX_SCALE bounds:
@@ -72,8 +72,8 @@ class NumberAutomaton(TableAutomaton):
         self._k.number_ends(self._rules, self._room, self.states, ends, begin)
         return ends.astype(np.bool_)
 
-    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:
-        given = self._rules, self._room, self.states, order, loops, often
+    def _knows_loops(self, order: Array) -> bool:
+        given = self._rules, self._room, self.states, order, self.loops, self.often
         self._k.loop_on_digits(*given, _DIGITS)
         return True
 

@@ -14,7 +14,7 @@ import numpy as np
 from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex
 from structgen.automaton.regex_nodes import Concat, Literal, Not, Words
 from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
-from structgen.automaton.regex_states import Array, Numbers, TableAutomaton, anything, unread
+from structgen.automaton.regex_states import Array, TableAutomaton, anything, unread
 from structgen.jit import kernels
 from structgen.once import found_once
 
@@ -94,9 +94,9 @@ class PositionAutomaton(TableAutomaton):
         kernels("ahead").look_behind(self._follow, self.classes.reads, found)
         return found
 
-    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
+    def _knows_loops(self, order: Array) -> bool:
         if self._open:
-            loops[:], often[:] = -1, 255
+            self.loops[order], self.often[order] = -1, 255
         return self._open or self._listed
 
 

@@ -48,13 +48,15 @@ class RegexAutomaton(ABC):
     made: how many states have a number; known: of how many it is known what leads on from them,
     `order`, int32[known], as they were found. spans: int32[k, 3], first and last code point and the
     state behind; those of order[i] are first[i] to first[i + 1] - 1, ascending.
-    loops: int64[known], groups of bytes, and often: uint8[known], how many characters of these may
-    follow order[i] in any order, 255 for any number.
+    loops: int64[made], groups of bytes, and often: uint8[made], how many characters of these may
+    follow in any order, 255 for any number; 0 where that is not known.
     came: int32[made, 2], by which state and code point each was met first; (0, 0) for the start.
     ends, endless: uint8[made], whether the text may end there (and how, where there are several
     ways), and whether any text may follow.
     The arrays may be longer.
     """
+
+    settled = False  #: no more is found of `loops` and `often` of a state once its moves are known
 
     def __init__(self, *, ends: bool) -> None:
         self.lock = threading.Lock()
@@ -103,25 +105,16 @@ class RegexAutomaton(ABC):
         """The state without a bound above; None if it has none, or one below that counts."""
         return None
 
-    def _make(self, came: Numbers, ends: Numbers, endless: Numbers) -> None:
-        """Number further states."""
-        begin, end = self.made, self.made + len(ends)
-        self._make_room(end, self.known)
-        self.came[begin:end] = came
-        self.ends[begin:end] = ends
-        self.endless[begin:end] = endless
-        self.made = end
-
     def _make_room(self, made: int, known: int, spans: int = 0) -> None:
         """See to it that there is room for so many states, and so many more spans."""
         if made > len(self.came):
             self.came = with_room(self.came, made)
             self.ends = with_room(self.ends, made)
             self.endless = with_room(self.endless, made)
+            self.loops = with_room(self.loops, made)
+            self.often = with_room(self.often, made)
         if known > len(self.order):
             self.order = with_room(self.order, known)
-            self.loops = with_room(self.loops, known)
-            self.often = with_room(self.often, known)
             self.first = with_room(self.first, len(self.order) + 1)
         if spans:
             used = int(self.first[self.known])
@@ -139,21 +132,6 @@ class RegexAutomaton(ABC):
             self.came,
             self.endless,
         )
-
-    def _know(
-        self, order: Numbers, loops: Numbers, often: Numbers, counts: Numbers, spans: Numbers
-    ) -> None:
-        """Write down what leads on from further states; counts: how many of the spans of each."""
-        begin, end = self.known, self.known + len(order)
-        at = int(self.first[begin])
-        self._make_room(self.made, end, len(spans))
-        self.order[begin:end] = order
-        self.loops[begin:end] = loops
-        self.often[begin:end] = often
-        self.first[begin + 1 : end + 1] = at + np.cumsum(counts)
-        if len(spans):
-            self.spans[at : at + len(spans)] = spans
-        self.known = end
 
 
 class TableAutomaton(RegexAutomaton):
@@ -285,9 +263,8 @@ class TableAutomaton(RegexAutomaton):
         if done == known:
             return
         self._make_room(now, done, (done - known) * len(self.classes.low))
-        order = self.search.order[known:done]
         begin = -1
-        if not self._knows_loops(order, self.loops[known:done], self.often[known:done]):
+        if not self._knows_loops(self.search.order[known:done]):
             begin = self._unlooked(known, done)
         told = np.array([made, known, self.classes.total, begin], np.int64)
         k.note(self.search, self._given, self._work, self.explored(), told)
@@ -305,7 +282,7 @@ class TableAutomaton(RegexAutomaton):
         self._looked = done
         return 0
 
-    def _knows_loops(self, order: Numbers, loops: Array, often: Array) -> bool:  # noqa: ARG002
+    def _knows_loops(self, _order: Array) -> bool:
         """Write down what states read again and again and how often, if that is known already."""
         return False
 

@@ -13,11 +13,14 @@ from structgen.automaton import byte_groups
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_states import Array, Numbers, RegexAutomaton
 
+Told = tuple[bool, bool, int, int]  # `ends`, `endless`, `loops` and `often`
 FEW_RANGES = 500  # of code points, which are sorted faster as they are
 
 
 class SteppedAutomaton(RegexAutomaton):
     """States as objects that say one by one what leads on from them."""
+
+    settled = True
 
     def __init__(self, start: Hashable, *, ends: bool) -> None:
         super().__init__(ends=ends)
@@ -30,17 +33,32 @@ class SteppedAutomaton(RegexAutomaton):
         """Ranges of code points, ascending, with the numbers of the states behind them."""
 
     @abstractmethod
-    def _flags(self, node: Any) -> tuple[bool, bool]:
-        """Whether the text may end in a state, and whether any text may follow."""
+    def _told(self, node: Any) -> Told:
+        """What is known of a state at once."""
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`. Raises BudgetError."""
         if state in self._places:
             return
         spans = self._spans(state)
-        loops, often = self._again(state, spans)
+        if not self.often[state]:
+            self.loops[state], self.often[state] = self._again(state, spans)
+        at = int(self.first[self.known])
+        end = at + len(spans)
+        self._make_room(self.made, self.known + 1, len(spans))
+        if end > at:
+            self.spans[at:end] = spans
         self._places[state] = self.known
-        self._know([state], [loops], [often], [len(spans)], spans)
+        self.order[self.known] = state
+        self.known += 1
+        self.first[self.known] = end
+
+    def explore_near(self, count: int) -> None:
+        """See `RegexAutomaton.explore_near`."""
+        state = 0
+        while self.known < count and state < self.made:
+            self.explore(state)
+            state += 1
 
     def place(self, state: int) -> int:
         """See `RegexAutomaton.place`."""
@@ -71,12 +89,17 @@ class SteppedAutomaton(RegexAutomaton):
                 new.append((state, low))
             spans.append((low, high, number))
         if new:
-            flags = map(self._flags, self._nodes[-len(new) :])
-            self._make(new, *zip(*flags, strict=True))
+            begin, self.made = self.made, len(self._nodes)
+            self._make_room(self.made, self.known)
+            self.came[begin : self.made] = new
+            told = zip(*map(self._told, self._nodes[begin:]), strict=True)
+            arrays = self.ends, self.endless, self.loops, self.often
+            for array, each in zip(arrays, told, strict=True):
+                array[begin : self.made] = each
         return spans
 
     def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
-        """Groups of bytes that a state reads again and again, and how often: `loops`, `often`."""
+        """Its `loops` and `often`, of which nothing is known but what leads on from the state."""
         if isinstance(spans, np.ndarray):
             spans = spans[spans[:, 2] == state].tolist()
         ranges = tuple((low, high) for low, high, to in spans if to == state)

@@ -10,7 +10,7 @@ from structgen.automaton.regex_logic import alt
 from structgen.automaton.regex_nodes import Alt
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_states import Numbers, RegexAutomaton
-from structgen.automaton.regex_stepped import SteppedAutomaton
+from structgen.automaton.regex_stepped import SteppedAutomaton, Told
 
 States = tuple[int, ...]  # of each automaton; -1 where none of its texts fits any more
 Span = tuple[int, int, int]
@@ -50,9 +50,10 @@ class UnionAutomaton(SteppedAutomaton):
             spans: list[Span] = part.spans_from(state).tolist()
         return spans
 
-    def _flags(self, node: States) -> tuple[bool, bool]:
+    def _told(self, node: States) -> Told:
         met = [(part, state) for part, state in zip(self._parts, node, strict=True) if state >= 0]
-        return any(part.ends[s] for part, s in met), any(part.endless[s] for part, s in met)
+        ends = any(part.ends[s] for part, s in met)
+        return ends, any(part.endless[s] for part, s in met), 0, 0
 
     def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
         node: Any = self._nodes[state]
@@ -62,8 +63,7 @@ class UnionAutomaton(SteppedAutomaton):
         ((at, alone),) = met
         part = self._parts[at]
         with part.lock:
-            place = part.place(alone)
-            return int(part.loops[place]), int(part.often[place])
+            return int(part.loops[alone]), int(part.often[alone])
 
 
 def _together(

@@ -128,10 +128,11 @@ class Entered:
             self._written = end
             count = int(automaton.first[end] - automaton.first[begin])
             numbers.make_room(automaton.made - self._numbered, count)
+            since = self._numbered if automaton.settled else 0
             self._number(numbers)
             self._find_labels(numbers, begin, end)
             flags = spelled_flags(role, numbers.kernel_tables)
-            told = self._free, flags, _looping(quoted=role.quoted)
+            told = self._free, flags, _looping(quoted=role.quoted), since, self._numbered
             kernels("patterns").write_states(
                 numbers.tables_at,
                 automaton.explored(),

@@ -27,8 +27,15 @@ _MEMBERS = ALL - CharSet.chars("]\\-")
 _PUNCTUATION = CharSet.of([(0x20, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)])
 _HEX = [CharSet.chars(f"{digit:x}{digit:X}") for digit in range(16)]
 _NAME_START = CharSet.of([(0x41, 0x5A), (0x61, 0x7A)]) | CharSet.chars("_$")
-_BLOCKS = [(low, low + 31) for low in range(0x80, 0x800, 32)] + [
-    (low, low + 0xFFF) for low in range(0x800, 0x110000, 0x1000)
+_BLOCKS = [
+    (low, low + size - 1)
+    for begin, end, size in [
+        (0x80, 0x800, 0x20),
+        (0x800, 0x1000, 0x800),
+        (0x1000, 0x40000, 0x1000),
+        (0x40000, 0x110000, 0x10000),  # planes of which hardly a character is assigned
+    ]
+    for low in range(begin, end, size)
 ]
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 

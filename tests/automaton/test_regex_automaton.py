@@ -184,9 +184,9 @@ def test_texts_of_any_characters_are_as_long_as_they_may_be(
     assert (after(automaton, 0, text) is not None) == (size <= high)
     if size <= high:
         assert accepts(automaton, text) == (size >= low)
-    for place in range(automaton.known):
-        state, often = int(automaton.order[place]), int(automaton.often[place])
-        if automaton.loops[place]:
+    for state in range(automaton.made):
+        often = int(automaton.often[state])
+        if automaton.loops[state]:
             assert often == 255 if more is None else often <= high - state
 
 
@@ -207,12 +207,12 @@ def loops_are_safe(automaton: RegexAutomaton, draw: random.Random) -> None:
     for state in range(draw.randint(1, 12)):  # of the first, more is known the more is explored
         automaton.explore(min(state, automaton.made - 1))
     groups = byte_groups.groups()
-    for place in range(min(automaton.known, 20)):
-        bits, often = int(automaton.loops[place]), int(automaton.often[place])
+    for state in range(min(automaton.made, 20)):
+        bits, often = int(automaton.loops[state]), int(automaton.often[state])
         safe = [c for c in LETTERS if bits >> int(groups[c.encode()[0]]) & 1]
         for size in range(1, min(often, 5) + 1) if safe else ():
             text = "".join(draw.choices(safe, k=size))
-            assert after(automaton, int(automaton.order[place]), text) is not None, (text, often)
+            assert after(automaton, state, text) is not None, (text, often)
 
 
 @settings(max_examples=60, deadline=None)
@@ -270,11 +270,10 @@ def test_letters_may_follow_beside_what_leads_elsewhere(text: str) -> None:
     while automaton.known < automaton.made:
         known = automaton.order[: automaton.known].tolist()
         automaton.explore(next(s for s in range(automaton.made) if s not in known))
-    place = automaton.order[: automaton.known].tolist().index(state)
     groups = byte_groups.groups()
     letters = sum({1 << int(groups[ord(c)]) for c in "abcdefghijklmnopqrstuvwxyz"})
-    assert int(automaton.loops[place]) & letters == letters
-    assert 60 - len(text) <= automaton.often[place] <= 64 - len(text)
+    assert int(automaton.loops[state]) & letters == letters
+    assert 60 - len(text) <= automaton.often[state] <= 64 - len(text)
 
 
 def test_derivatives_find_what_has_no_positions() -> None:

@@ -71,9 +71,9 @@ def check_free_digits(automaton: TableAutomaton) -> None:
     free = np.zeros(automaton.made + 1, np.int64)  # digits, up to 20; none behind state -1
     for _ in range(20):
         free[:-1] = np.where(some[:-1], free[moves].min(axis=1) + 1, 0)
-    order, said = automaton.order[: automaton.known], automaton.often[: automaton.known]
-    assert (np.minimum(said, 20) <= free[order]).all()
-    assert ((automaton.loops[: automaton.known] != 0) == (said > 0)).all()
+    said = automaton.often[: automaton.made]
+    assert (np.minimum(said, 20) <= free[:-1]).all()
+    assert ((automaton.loops[: automaton.made] != 0) == (said > 0)).all()
 
 
 def compare(regex: Regex) -> bool:
