@@ -18,6 +18,8 @@ from structgen.kernels.patterns import EXPLORED, KNOWN, MADE, SEARCH, U64, stays
 from structgen.kernels.tables import GRID, I32, I64, U8
 
 FAR = 32  # characters: more are seldom in one token
+FEW = 2  # classes that are left out at once
+ROUNDS = 8  # in which that is looked for
 LETTER_A = 0x61
 LAST_POINT = 0x10FFFF
 
@@ -37,15 +39,18 @@ class Work(NamedTuple):
 
     alive: uint64[S], bits of the classes that lead on from each, 0 where that is not known; steady:
     uint64[S], those of `steady_bits`; every: uint8[S], how often these may follow, as `often`.
+    fewer, oftener: the same for those that `lessen` leaves.
     """
 
     alive: npt.NDArray[np.uint64]
     steady: npt.NDArray[np.uint64]
     every: npt.NDArray[np.uint8]
+    fewer: npt.NDArray[np.uint64]
+    oftener: npt.NDArray[np.uint8]
 
 
 CLASSES = types.NamedTuple([I32, I32, I32, I32, U64], Classes)
-WORK = types.NamedTuple([U64, U64, U8], Work)
+WORK = types.NamedTuple([U64, U64, U8, U64, U8], Work)
 
 
 @inlined
@@ -59,6 +64,16 @@ def bits_of(moves, s, to):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def count_bits(bits):  # type: ignore[no-untyped-def]
+    """How many bits are set."""
+    count = 0
+    while bits != 0:
+        bits &= bits - numba.uint64(1)
+        count += 1
+    return count
+
+
+@inlined
 def steady_bits(search, alive, s):  # type: ignore[no-untyped-def]
     """Bits of classes that lead on from state `s`, each to where all of these lead on; many if so.
 
@@ -69,11 +84,8 @@ def steady_bits(search, alive, s):  # type: ignore[no-untyped-def]
     for k in range(search.moves.shape[1]):
         target = search.moves[s, k]
         if target >= 0:
-            left = both = alive[s] & alive[target]
-            size = 0
-            while left != 0:
-                left &= left - numba.uint64(1)
-                size += 1
+            both = alive[s] & alive[target]
+            size = count_bits(both)
             if size > most:
                 most = size
                 wanted = both
@@ -120,6 +132,30 @@ def reach(search, steady, often, begin):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def lessen(search, fewer, begin):  # type: ignore[no-untyped-def]
+    """Leave out of the `steady` classes of states order[begin:], `fewer`, what ends them soon.
+
+    That is a class, or two, that one of them leads to a state without: where `//` may not come, a
+    text goes on for long without `/`.
+    """
+    known = search.sizes[KNOWN]
+    changed = True
+    rounds = 0
+    while changed and rounds < ROUNDS:
+        changed = False
+        rounds += 1
+        for back in range(known - begin):
+            s = search.order[known - 1 - back]
+            for k in range(search.moves.shape[1]):
+                if (fewer[s] >> numba.uint64(k)) & numba.uint64(1) != 0:
+                    target = search.moves[s, k]
+                    lost = fewer[s] & ~fewer[target]
+                    if search.queue[target] == 1 and lost != 0 and count_bits(lost) <= FEW:
+                        fewer[s] &= ~lost
+                        changed = True
+
+
+@inlined
 def loop_on(search, classes, work, out, made, known, begin):  # type: ignore[no-untyped-def]
     """Find what states order[begin:] read again and again: `loops` and `often`.
 
@@ -128,14 +164,16 @@ def loop_on(search, classes, work, out, made, known, begin):  # type: ignore[no-
     made before, and of the first `known` that are known it has been found what is alive.
     """
     for s in range(made, search.sizes[MADE]):
-        work.alive[s] = work.steady[s] = 0
+        work.alive[s] = work.steady[s] = work.fewer[s] = 0
     for i in range(known, search.sizes[KNOWN]):
         s = search.order[i]
         work.alive[s] = bits_of(search.moves, s, numba.int64(-1))
     for i in range(begin, search.sizes[KNOWN]):
         s = search.order[i]
-        work.steady[s] = steady_bits(search, work.alive, s)
+        work.steady[s] = work.fewer[s] = steady_bits(search, work.alive, s)
     reach(search, work.steady, work.every, begin)
+    lessen(search, work.fewer, begin)
+    reach(search, work.fewer, work.oftener, begin)
     for i in range(begin, search.sizes[KNOWN]):
         s = numba.int64(search.order[i])
         bits = bits_of(search.moves, s, s)
@@ -143,6 +181,9 @@ def loop_on(search, classes, work, out, made, known, begin):  # type: ignore[no-
         if bits == 0 or work.every[s] >= FAR:
             bits = work.steady[s]
             often = numba.int64(work.every[s])
+            if often < FAR and often < work.oftener[s] and work.fewer[s] != 0:
+                bits = work.fewer[s]
+                often = numba.int64(work.oftener[s])
         found = numba.int64(0)
         for group in range(classes.needs.shape[0]):
             if classes.needs[group] & ~bits == 0:

@@ -24,7 +24,7 @@ from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 
 MAX_SIDE = 300_000  # states that there is room for besides those that have a number
-FEW_AT_ONCE = 16  # states whose moves are found together
+FEW_AT_ONCE = 64
 WORTH = 100  # see `TableAutomaton`: each state may take a search
 MAX_PARTS = 60  # expressions side by side, a bit each, and levels of a formula
 MAX_LINES = 1000  # of a formula

@@ -159,7 +159,11 @@ class TableAutomaton(RegexAutomaton):
             sizes=np.array([1, 0, 0], np.int64),
         )
         self._work = kernels("notes").Work(
-            alive=np.zeros(1, np.uint64), steady=np.zeros(1, np.uint64), every=np.zeros(1, np.uint8)
+            alive=np.zeros(1, np.uint64),
+            steady=np.zeros(1, np.uint64),
+            every=np.zeros(1, np.uint8),
+            fewer=np.zeros(1, np.uint64),
+            oftener=np.zeros(1, np.uint8),
         )
         self._looked = 0  # how many states were known when all were looked at for loops
         #: finds an automaton without bounds that are far; see `regex_far`
