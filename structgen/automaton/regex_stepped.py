@@ -93,7 +93,7 @@ class SteppedAutomaton(RegexAutomaton):
             self._make_room(self.made, self.known)
             self.came[begin : self.made] = new
             told = zip(*map(self._told, self._nodes[begin:]), strict=True)
-            arrays = self.ends, self.endless, self.loops, self.often
+            arrays: tuple[Array, ...] = self.ends, self.endless, self.loops, self.often
             for array, each in zip(arrays, told, strict=True):
                 array[begin : self.made] = each
         return spans

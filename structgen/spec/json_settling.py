@@ -29,6 +29,26 @@ class Outs(dict[Clause, frozenset[str]]):
         return found
 
 
+class Look:
+    """Which of some clauses concern which keys, and what was found out for keys that come next.
+
+    firm: the clauses that leaving a key out does not settle; named: the keys that some name; known:
+    by what has been read of these, whether each key may come (see `Settling.goes_on`), and for None
+    whether the clauses can be settled if one comes that none of them concerns.
+    """
+
+    def __init__(self, wanted: tuple[Clause, ...], outs: Outs) -> None:
+        self.wanted = wanted
+        self.by_key: dict[str, list[Clause]] = {}
+        for clause in wanted:
+            for key in clause.by_key:
+                self.by_key.setdefault(key, []).append(clause)
+        self.by_kind = [clause for clause in wanted if clause.by_kind]
+        self.firm = [clause for clause in wanted if not outs[clause]]
+        self.named = frozenset(self.by_key)
+        self.known: dict[int | frozenset[str], dict[str | None, bool]] = {}
+
+
 class Settling:
     """What becomes of the clauses of a plan, as far as that is plain.
 
@@ -47,7 +67,8 @@ class Settling:
         self._values: dict[str, dict[Clause | None, bool]] = {}  # see `_may_settle`
         self._claimable: dict[tuple[str, Expr], bool] = {}  # see `_may_claim`
         self._passed: dict[Clause, int] = {}  # the first name of which all must fit, by clause
-        self._look_at(())
+        self._looks: dict[tuple[Clause, ...], Look] = {}
+        self._at: Progress | None = None  # that at which `_look_at` has looked
 
     def case(self, clause: Clause, key: str) -> Pending | None:
         """See `json_clauses.pending`."""
@@ -79,11 +100,21 @@ class Settling:
 
         Seen where its value has to settle one of them at most. Not all that can go on is seen here.
         """
-        if at.wanted is not self._wanted:
-            self._look_at(at.wanted)
-        met = [*self._by_key.get(key, ()), *self._by_kind]
+        if at is not self._at:
+            self._look_at(at)
+        if key not in self._known:
+            self._known[key] = self._finds_way(at, key)
+        return self._known[key]
+
+    def _finds_way(self, at: Progress, key: str) -> bool:
+        look = self._look
+        met = [*look.by_key.get(key, ()), *look.by_kind]
+        if not met and not self._plan.declared:
+            if None not in self._known:
+                self._known[None] = not self._unsettled(look.firm, at, at.wanted)
+            return self._known[None] and self._may_settle(None, key)
         met = [clause for clause in met if not self.is_over(clause, key)]
-        firm = [clause for clause in self._firm if clause not in met]
+        firm = [clause for clause in look.firm if clause not in met]
         hit = [clause for clause in met if self._outs[clause] <= {key}]  # others keep what is out
         firm += [rest for rest in self._rests(hit, key) if not self._outs[rest]]
         left: list[Clause] = []
@@ -100,15 +131,13 @@ class Settling:
         cases = ((clause, self.case(clause, key)) for clause in clauses)
         return {case.rest: clause for clause, case in cases if case is not None}
 
-    def _look_at(self, wanted: tuple[Clause, ...]) -> None:
-        """Find which of some clauses concern which keys, once for all keys that may come next."""
-        self._wanted = wanted
-        self._by_key: dict[str, list[Clause]] = {}
-        for clause in wanted:
-            for key in clause.by_key:
-                self._by_key.setdefault(key, []).append(clause)
-        self._by_kind = [clause for clause in wanted if clause.by_kind]
-        self._firm = [clause for clause in wanted if not self._outs[clause]]
+    def _look_at(self, at: Progress) -> None:
+        """See what is known of the keys that may come next, where the clauses left are the same."""
+        self._at = at
+        self._look = self._looks.get(at.wanted) or Look(at.wanted, self._outs)
+        self._looks[at.wanted] = self._look
+        read = at.position if self._plan.declared else at.seen & self._look.named
+        self._known = self._look.known.setdefault(read, {})
 
     def _unsettled(
         self, firm: list[Clause], at: Progress, clauses: Iterable[Clause]
