@@ -70,17 +70,18 @@ def _told_apart(state: Text) -> tuple[list[str], list[Hashable], list[int]] | No
     if len(vector) == 1:
         words = _words(vector[0])
         return None if words is None else (words, [_label(role, (EPSILON,))], [0] * len(words))
-    having: dict[str, list[Language]] = {}
+    having: dict[str, int] = {}  # the places of the languages that a word is in, in bits
     for place, language in enumerate(vector):
         words = None if isinstance(role, Key) else _words(language)
         if words is None:
             return None
         for word in words:
-            having.setdefault(word, [EMPTY] * len(vector))[place] = EPSILON
-    places: dict[Vector, int] = {}
+            having[word] = having.get(word, 0) | 1 << place
+    places: dict[int, int] = {}
     known = sorted(having)
-    which = [places.setdefault(tuple(having[word]), len(places)) for word in known]
-    return known, [_label(role, read) for read in places], which
+    which = [places.setdefault(having[word], len(places)) for word in known]
+    read = ([EPSILON if bits >> i & 1 else EMPTY for i in range(len(vector))] for bits in places)
+    return known, [_label(role, tuple(each)) for each in read], which
 
 
 def _label(role: Role, read: Vector) -> Hashable:

@@ -55,7 +55,11 @@ def text_node(text: str) -> Regex:
 
 def words(texts: Iterable[str]) -> Regex:
     """Any one of finitely many texts, held as one sorted list."""
-    ordered = tuple(sorted({text for text in texts if not _broken(text)}))
+    return words_in_order(tuple(sorted({text for text in texts if not _broken(text)})))
+
+
+def words_in_order(ordered: tuple[str, ...]) -> Regex:
+    """`words` of texts known to be sorted and distinct, and to hold no surrogates."""
     if len(ordered) < 2:
         return text_node(ordered[0]) if ordered else EMPTY
     if all(len(text) == 1 for text in ordered):

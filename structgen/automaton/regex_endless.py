@@ -20,7 +20,17 @@ from structgen.automaton.regex import (
 )
 from structgen.automaton.regex_automaton import table_of
 from structgen.automaton.regex_letters import letters, sequence
-from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
+from structgen.automaton.regex_nodes import (
+    ANY_CHAR,
+    Alt,
+    And,
+    Chars,
+    Concat,
+    Literal,
+    Not,
+    Repeat,
+    Words,
+)
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.errors import BudgetError
 
@@ -93,6 +103,8 @@ def endless(language: Regex) -> bool:
 
     A language of which that is so, less finitely many words, is endless as well.
     """
+    if any(map(_is_anywhere, language.parts if isinstance(language, Alt) else (language,))):
+        return True
     parts = language.parts if isinstance(language, And) else (language,)
     parts = tuple(_without_few(part) for part in parts)
     if _leaves_some_letter(parts):
@@ -112,6 +124,12 @@ def endless(language: Regex) -> bool:
             return False  # from a state with finitely many words one comes to the last
         todo.extend(after)
     return True
+
+
+def _is_anywhere(part: Regex) -> bool:
+    """Whether words of a language end like some text does, whatever they begin with."""
+    head = part.head if isinstance(part, Concat) and part.plain else EMPTY
+    return isinstance(head, Repeat) and head.body is ANY_CHAR and head.high == INFINITE
 
 
 def _leaves_some_letter(parts: tuple[Regex, ...]) -> bool:

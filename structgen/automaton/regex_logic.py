@@ -11,7 +11,15 @@ from typing import Any
 
 from structgen.automaton.charset import union_all
 from structgen.automaton.regex_base import EMPTY, EPSILON, INFINITE, Regex, intern
-from structgen.automaton.regex_build import chars, counted, join, repeat_counts, text_of, words
+from structgen.automaton.regex_build import (
+    chars,
+    counted,
+    join,
+    repeat_counts,
+    text_of,
+    words,
+    words_in_order,
+)
 from structgen.automaton.regex_nodes import (
     ANY,
     ANY_CHAR,
@@ -29,6 +37,7 @@ from structgen.automaton.regex_nodes import (
 
 _WORDS_FROM = 3  # this many literals in one alternative become one word list
 _WORDS_TESTED = 5000  # a word list of up to so many words is tested word by word
+_SOUGHT = 8  # times as many words: then a few are looked for one by one
 _COUNTED = 3  # how many counted parts at the front of a concatenation are compared
 
 
@@ -251,8 +260,8 @@ def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
     if listed is not None and listed.high - listed.low <= _WORDS_TESTED:
         kept = texts = listed.members()
         for other in found - {listed}:
-            kept = [text for text in kept if matches(other, text)]
-        return {listed if len(kept) == len(texts) else words(kept)}
+            kept = _those_in(kept, other)
+        return {listed if len(kept) == len(texts) else words_in_order(tuple(kept))}
     singles = [part for part in found if isinstance(part, Chars)]
     if len(singles) > 1:
         joined = singles[0].chars
@@ -264,6 +273,19 @@ def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
     if bounds:
         found = _bound_lengths(found.difference(bounds), list(bounds.values()))
     return _absorb(found, Alt) if len(found) > 1 else found
+
+
+def _those_in(texts: list[str], language: Regex) -> list[str]:
+    """The texts that are in a language."""
+    body = language.body if isinstance(language, Not) else language
+    if isinstance(body, Literal):
+        listed = {body.text}
+    elif isinstance(body, Words) and body.high - body.low <= _SOUGHT * len(texts):
+        listed = {*body.members()}
+    else:
+        return [text for text in texts if matches(language, text)]
+    inside = body is language
+    return [text for text in texts if (text in listed) is inside]
 
 
 def _bound_lengths(found: set[Regex], bounds: list[list[tuple[int, int]]]) -> set[Regex]:
