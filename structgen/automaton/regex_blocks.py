@@ -187,6 +187,9 @@ class BlockAutomaton(TableAutomaton):
 
     def __init__(self, regex: Regex, table_of: Callable[[Regex], Block]) -> None:
         """Raises TooLargeError. table_of: makes the block of a part that is one."""
+        for part in regex.parts if isinstance(regex, Alt) else ():
+            if isinstance(part, Leaf):
+                table_of(part)  # before those of others are made in vain
         found = Blocks(regex, table_of)
         count = len(found.blocks)
         if not count:

@@ -31,6 +31,8 @@ MAX_LINES = 1000  # of a formula
 ROOM = 128  # states that there is room for at first
 
 TableOf = Callable[[Regex], TableAutomaton]
+Parts = dict[Regex, int]
+Lines = list[tuple[int, int]]
 
 
 class FormulaAutomaton(TableAutomaton):
@@ -41,9 +43,7 @@ class FormulaAutomaton(TableAutomaton):
 
         table_of: the states of an expression, and TooLargeError where no table has them.
         """
-        parts: dict[Regex, int] = {}
-        lines: list[tuple[int, int]] = []
-        _write(regex, parts, lines)
+        parts, lines = _written(regex)
         blocks = [*map(table_of, parts)]
         sets = [block for block in blocks if isinstance(block, BlockAutomaton)]
         if any(block.is_vast for block in sets):
@@ -142,17 +142,34 @@ def is_formula(node: Regex) -> bool:
     )
 
 
+def _written(regex: Regex) -> tuple[Parts, Lines]:
+    """A formula and its parts: see `kernels.logic.follows`. Raises TooLargeError.
+
+    A union whose alternatives are all parts anyway, as where one of them has to hold and no other,
+    is none itself.
+    """
+    parts: Parts = {}
+    lines: Lines = []
+    _write(regex, parts, lines, frozenset())
+    if any(isinstance(part, Alt) and parts.keys() >= {*part.parts} for part in parts):
+        alone, parts, lines = frozenset(parts), {}, []
+        _write(regex, parts, lines, alone)
+    return parts, lines
+
+
 def _write(
-    node: Regex, parts: dict[Regex, int], lines: list[tuple[int, int]], depth: int = 0
+    node: Regex, parts: Parts, lines: Lines, alone: frozenset[Regex], depth: int = 0
 ) -> None:
-    """Write a formula and its parts down: see `kernels.logic.follows`. Raises TooLargeError."""
+    """Write a formula and its parts down. alone: of which unions are no parts."""
     if max(depth, len(parts)) > MAX_PARTS or len(lines) > MAX_LINES:
         raise TooLargeError
     k = kernels("logic")
     inner = _inner(node)
+    if isinstance(node, Alt) and alone.issuperset(node.parts):
+        inner = node.parts
     if len(inner) > 1 or isinstance(node, Not):
         for part in inner:
-            _write(part, parts, lines, depth + 1)
+            _write(part, parts, lines, alone, depth + 1)
         what = k.NOT if isinstance(node, Not) else k.AND if isinstance(node, And) else k.OR
         lines.append((what, len(inner)))
     else:

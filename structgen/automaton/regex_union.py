@@ -52,8 +52,11 @@ class UnionAutomaton(SteppedAutomaton):
 
     def _told(self, node: States) -> Told:
         met = [(part, state) for part, state in zip(self._parts, node, strict=True) if state >= 0]
-        ends = any(part.ends[s] for part, s in met)
-        return ends, any(part.endless[s] for part, s in met), 0, 0
+        ends, endless = any(p.ends[s] for p, s in met), any(p.endless[s] for p, s in met)
+        if len(met) > 1:
+            return ends, endless, 0, 0
+        ((part, alone),) = met
+        return ends, endless, int(part.loops[alone]), int(part.often[alone])
 
     def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
         node: Any = self._nodes[state]
