@@ -32,3 +32,15 @@ class found_once(Generic[T]):  # noqa: N801  used as `property` is
             return self
         found = instance.__dict__[self._name] = self._find(instance)
         return found
+
+
+class HashedOnce:
+    """A tuple that has a dictionary, in which its hash is kept: for those looked up again often."""
+
+    def __hash__(self) -> int:
+        """That of the tuple."""
+        return self._hash
+
+    @found_once
+    def _hash(self) -> int:
+        return tuple.__hash__(self)  # type: ignore[arg-type]

@@ -105,9 +105,11 @@ class MembersPlan(ObjectPlan):
 
     def takes(self, at: Progress, key: str) -> list[Take]:
         """See `ObjectPlan.takes`: the least demanding ways."""
-        if (at, key) not in self._taken:
-            self._taken[at, key] = self._ways(at, key) if self._reaches(at, key) else []
-        return self._taken[at, key]
+        found = self._taken.get((at, key))
+        if found is None:
+            found = self._ways(at, key) if self._reaches(at, key) else []
+            self._taken[at, key] = found
+        return found
 
     def _ways(self, at: Progress, key: str) -> list[Take]:
         after, child = self.take(at, key), self.child(key)
@@ -219,7 +221,8 @@ class MembersPlan(ObjectPlan):
         """See `ObjectPlan.next_cells`; the keys of one cell are all alike."""
         if self.declared and self.is_missing(at):
             return []
-        if at not in self._next_cells:
+        found = self._next_cells.get(at)
+        if found is None:
             found = self._next_cells[at] = []
             for cell in self.cells:
                 read = at.seen - cell.without
@@ -230,7 +233,7 @@ class MembersPlan(ObjectPlan):
                 key = cell.other(read)
                 if key is not None and self._goes_on(at, key):
                     found.append((cell, left))
-        return self._next_cells[at]
+        return found
 
     def open_cells(self, at: Progress) -> list[Cell]:
         """See `ObjectPlan.open_cells`."""

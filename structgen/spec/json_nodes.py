@@ -19,7 +19,7 @@ from structgen.automaton.numbers import JSON_NUMBER
 from structgen.automaton.regex import ANY, EMPTY, Regex, alt, intersect
 from structgen.automaton.regex_base import intern_in
 from structgen.errors import BudgetError
-from structgen.once import found_once
+from structgen.once import HashedOnce, found_once
 from structgen.spec.json_exprs import TRUE, Expr, conjoin, contradictory, implied
 
 MAX_ALTERNATIVES = 4096  # per JSON type of one node
@@ -67,19 +67,11 @@ class Every(NamedTuple):
 Literal = Member | Every  # each the dual of the other
 
 
-class Clause(tuple[Literal, ...]):  # noqa: SLOT001  what is found of it has a dictionary
-    """Literals of which at least one must hold. Hashed once: progress is looked up by its clauses.
+class Clause(HashedOnce, tuple[Literal, ...]):  # noqa: SLOT001  has a dictionary
+    """Literals of which at least one must hold.
 
     by_key: places of the literals that name a key; by_kind: of those of kinds of keys.
     """
-
-    def __hash__(self) -> int:
-        """That of the tuple."""
-        return self._hash
-
-    @found_once
-    def _hash(self) -> int:
-        return super().__hash__()
 
     @found_once
     def by_key(self) -> dict[str, list[int]]:

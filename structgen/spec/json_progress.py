@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from structgen.once import HashedOnce
 from structgen.spec.json_exprs import Expr
 from structgen.spec.json_nodes import Clause
 
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
 CostOf = Callable[[Expr], int | None]
 
 
-class Progress(NamedTuple):
+class _Read(NamedTuple):
+    position: int = 0
+    seen: frozenset[str] = frozenset()
+    taken: int = 0
+    wanted: tuple[Clause, ...] = ()
+    pending: tuple[Pending, ...] = ()
+
+
+class Progress(HashedOnce, _Read):
     """What has been read of an object: how far down the declared order, which keys, how many.
 
     In any order `position` stays 0 and `seen` has all keys; in declared order `seen` has only the
@@ -22,12 +31,6 @@ class Progress(NamedTuple):
     the clauses that are still open, and what they may still be settled by; `pending` those that the
     value being read has a say in.
     """
-
-    position: int = 0
-    seen: frozenset[str] = frozenset()
-    taken: int = 0
-    wanted: tuple[Clause, ...] = ()
-    pending: tuple[Pending, ...] = ()
 
 
 class Take(NamedTuple):

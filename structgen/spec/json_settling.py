@@ -134,8 +134,10 @@ class Settling:
     def _look_at(self, at: Progress) -> None:
         """See what is known of the keys that may come next, where the clauses left are the same."""
         self._at = at
-        self._look = self._looks.get(at.wanted) or Look(at.wanted, self._outs)
-        self._looks[at.wanted] = self._look
+        look = self._looks.get(at.wanted)
+        if look is None:
+            look = self._looks[at.wanted] = Look(at.wanted, self._outs)
+        self._look = look
         read = at.position if self._plan.declared else at.seen & self._look.named
         self._known = self._look.known.setdefault(read, {})
 
