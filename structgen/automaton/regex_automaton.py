@@ -129,9 +129,6 @@ class CountedAutomaton(TableAutomaton):
 class DerivedAutomaton(SteppedAutomaton):
     """States as expressions, each the derivative of another."""
 
-    def __init__(self, regex: Regex) -> None:
-        super().__init__(regex, ends=regex.nullable)
-
     def _spans(self, state: int) -> Numbers:
         node: Any = self._nodes[state]
         return self._moved(state, node.moves())

@@ -64,7 +64,7 @@ class ForeignAutomaton(SteppedAutomaton):
 
     def __init__(self, start: Any, uncounted: Uncounted | None = None) -> None:
         """`start`: a `LeafState`. uncounted: the same without bounds of length."""
-        super().__init__(start, ends=start.nullable)
+        super().__init__(start)
         self._uncounted = uncounted
 
     def unbounded(self, state: int) -> Unbounded | None:

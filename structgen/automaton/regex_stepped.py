@@ -22,10 +22,12 @@ class SteppedAutomaton(RegexAutomaton):
 
     settled = True
 
-    def __init__(self, start: Hashable, *, ends: bool) -> None:
-        super().__init__(ends=ends)
+    def __init__(self, start: Hashable) -> None:
         self._nodes = [start]
         self._numbers = {start: 0}
+        told = self._told(start)
+        super().__init__(ends=told[0])
+        self.loops[0], self.often[0] = told[2:]
         self._places: dict[int, int] = {}  # of those explored, in `order`
 
     @abstractmethod

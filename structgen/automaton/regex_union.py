@@ -28,7 +28,7 @@ class UnionAutomaton(SteppedAutomaton):
         plain = alt(*(part for part in regex.parts if part.plain))
         parts = map(automaton_of, (plain, *(part for part in regex.parts if not part.plain)))
         self._parts = [part for part in parts if part is not None]
-        super().__init__((0,) * len(self._parts), ends=regex.nullable)
+        super().__init__((0,) * len(self._parts))
 
     def _spans(self, state: int) -> Numbers:
         node: Any = self._nodes[state]

@@ -234,6 +234,25 @@ def test_lengths_alone_decide_without_any_walk() -> None:
     assert not intersect(repeat(AB, 0, None), repeat(ANY_CHAR, 10**6, None)).is_empty()
 
 
+@given(
+    listed=st.sets(st.sampled_from(TEXTS), min_size=2),
+    others=st.lists(st.tuples(st.sets(st.sampled_from(TEXTS)), st.booleans()), max_size=3),
+    begin=st.sampled_from(["", "a", "b"]),
+)
+def test_lists_of_words_are_what_sets_of_them_are(
+    listed: set[str], others: list[tuple[set[str], bool]], begin: str
+) -> None:
+    """In languages that are lists, long or short, and in none of others; begun or not."""
+    language, wanted = words(listed), set(listed)
+    for text in begin:
+        language, wanted = language.after(ord(text)), {x[1:] for x in wanted if x[:1] == text}
+    for other, inside in others:
+        language = intersect(language, words(other) if inside else complement(words(other)))
+        wanted = wanted & other if inside else wanted - other
+    assert {text for text in TEXTS if matches(language, text)} == wanted
+    assert language.is_empty() == (not wanted)
+
+
 def test_what_begins_otherwise_is_not_excluded() -> None:
     """Of what must not match only that is kept which may begin as the rest does."""
     tail = repeat(ANY_CHAR, 2)

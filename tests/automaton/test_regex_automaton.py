@@ -202,6 +202,22 @@ def test_what_loops_is_never_fatal(pattern: str, bound: int | None, seed: int) -
     loops_are_safe(fresh(regex), random.Random(seed))
 
 
+@pytest.mark.parametrize("bound", [None, 50])
+def test_a_text_goes_on_for_long_without_what_may_not_come_twice(bound: int | None) -> None:
+    """Where `//` may not come, or `::`, any other letters follow as often as there is room."""
+    parts = [complement(parse("//|::")), parse("[a-z]+[.]$")]
+    automaton = fresh(intersect(*parts, repeat(ANY_CHAR, 0, bound)))
+    state = after(automaton, 0, "ab")
+    assert state is not None
+    for one in range(min(automaton.made, 200)):
+        automaton.explore(one)
+    groups, bits = byte_groups.groups(), int(automaton.loops[state])
+    assert all(bits >> int(groups[ord(letter)]) & 1 for letter in "acz09 -_.")
+    assert not (bits >> int(groups[ord("/")]) & 1 and bits >> int(groups[ord(":")]) & 1)
+    assert int(automaton.often[state]) >= 5
+    loops_are_safe(automaton, random.Random(3))
+
+
 def loops_are_safe(automaton: RegexAutomaton, draw: random.Random) -> None:
     """Any characters of the groups may follow as often as is said."""
     for state in range(draw.randint(1, 12)):  # of the first, more is known the more is explored

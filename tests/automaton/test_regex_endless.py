@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from structgen.automaton import regex_endless
-from structgen.automaton.regex import Regex, complement, intersect
+from structgen.automaton.regex import Regex, alt, complement, intersect
 from structgen.automaton.regex_endless import endless, few_words
 from structgen.automaton.regex_syntax import parse
 
@@ -17,7 +17,7 @@ PATTERNS = [
     "x", "^x", "^x$", "x$", "^[a-z]+$", "^[a-z]*[0-9]$", "^(ab|cd)*$", "^(ab|cd+)$", "^(?!x).*$",
     "^[a-f]{8}-[a-f]{4}$", "^[a-z]{1,255}$", "^(?!.*foo)(?!.*bar).*baz.*$", "^(a+|b[0-9]{40})$",
     f"^{WORD}|{WORD}s|core$", f"^({WORD}\\.)*{WORD}x?y?z?$", f"^({WORD})+(\\.{WORD}){{3}}[a-z]*$",
-    f"^(?!{WORD}$)[a-zA-Z_]+{WORD}.*$",
+    f"^(?!{WORD}$)[a-zA-Z_]+{WORD}.*$", f"^a{{2,9}}$|{WORD}|^b$", "^(ab|[\\s\\S]+cd|ef)$",
 ]  # fmt: skip
 
 
@@ -43,6 +43,16 @@ def test_a_language_is_endless_where_every_state_leads_on(
     monkeypatch.setattr(regex_endless, "FEW", few)
     endless.cache_clear()
     assert endless(parse(pattern)) != runs_out(parse(pattern))
+    endless.cache_clear()
+
+
+def test_a_text_found_anywhere_is_endless_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside whatever lists, of which no state is looked at."""
+    monkeypatch.setattr(regex_endless, "MANY", -1)
+    monkeypatch.setattr(regex_endless, "FEW", -1)
+    endless.cache_clear()
+    assert endless(alt(*map(parse, ["^ES(5|6|2015)$", "^lib[.][a-z]{9}$", "^[Ee]5|[Ee]6|[Ee]7$"])))
+    assert not endless(parse("^ES(5|6|2015)$|^[a-z]+1$"))
     endless.cache_clear()
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from structgen.automaton import byte_groups
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex import ANY_CHAR, intersect, matches, repeat
 from structgen.automaton.regex_automaton import automaton_of
-from structgen.automaton.regex_foreign import ForeignAutomaton, Within
+from structgen.automaton.regex_foreign import MOST, ForeignAutomaton, Within
 from structgen.automaton.regex_nodes import Leaf
 from structgen.spec.json_formats import format_built
 
@@ -90,6 +91,23 @@ def test_what_may_follow_in_any_order_does(name: str) -> None:
             letter = rnd.choice(letters)
             at = after(at, letter)
             assert at is not None, (text, state, letter)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_may_follow_again_is_known_before_a_state_is_looked_at(name: str) -> None:
+    """As soon as it has a number, and the same when what leads on from it is known as well."""
+    automaton = ForeignAutomaton(start(name))
+    for state in range(20):
+        automaton.explore(state)
+    told = automaton.often[: automaton.made].copy()
+    for number, node in enumerate(automaton._nodes):
+        again: Any = getattr(node, "again", None)
+        if again is not None and again[1]:
+            assert told[number] == (again[1] if again[1] <= MOST else 255)
+            assert automaton.loops[number] == byte_groups.whole(again[0].ranges)
+    for state in range(20, 30):
+        automaton.explore(state)
+        assert automaton.often[state] == told[state] or not told[state]
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -145,6 +145,24 @@ def test_formulas_of_patterns(patterns: list[str], signs: int, kinds: int) -> No
     assert leads_on_everywhere(automaton)
 
 
+def test_a_union_of_what_are_parts_anyway_is_no_part() -> None:
+    """Where exactly one of some patterns must hold, each is compiled once."""
+    names = ["NEW", "REJECTED", "ON_SIGNING", "(?:NOT_)?DONE"]
+    found = [parse(name) for name in names]
+    language = alt(
+        *(
+            intersect(one, complement(alt(*(other for other in found if other is not one))))
+            for one in found
+        )
+    )
+    automaton = FormulaAutomaton(language, table_of)
+    assert len(automaton._side.row) == len(names)
+    for text in ("NEW", "xDONE", "NOT_DONE", "NEW DONE", "DONDONE", "ON_SIGNING_NEW", "OLD", ""):
+        wanted = sum(bool(re.search(name, text)) for name in names) == 1
+        assert accepts(automaton, text) == wanted, text
+    assert leads_on_everywhere(automaton)
+
+
 @pytest.mark.parametrize("room", [16, 40, 128])
 def test_no_state_is_found_twice_where_there_was_too_little_room(
     room: int, monkeypatch: pytest.MonkeyPatch

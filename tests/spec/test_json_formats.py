@@ -20,10 +20,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.automaton.regex import EMPTY, Regex, intersect, literal, matches, shortest
+from structgen.automaton.regex_automaton import automaton_of
 from structgen.automaton.regex_syntax import parse
 from structgen.errors import BudgetError, UnsupportedSchemaError
 from structgen.spec.idna_labels import label_fits, permitted, punycode
-from structgen.spec.json_formats import SPEC_FORMATS, format_language
+from structgen.spec.json_formats import (
+    SPEC_FORMATS,
+    format_built,
+    format_language,
+    prepare_formats,
+)
 
 UNENFORCED: set[str] = set()
 
@@ -372,3 +378,15 @@ def test_patterns_fit_the_format_regex(pattern: str) -> None:
 def test_broken_patterns_do_not_fit_the_format_regex(pattern: str) -> None:
     """Every kind of syntax error is kept out."""
     assert not fits("regex", pattern)
+
+
+def test_what_many_patterns_have_is_found_beforehand() -> None:
+    """Nothing is looked for where such a pattern is read."""
+    prepare_formats()
+    automaton = automaton_of(format_built("regex"))
+    assert automaton is not None
+    for pattern in (r"^[a-z]\d+$", r"^(a|b)", r"^\w{2", r"[^x]", r"^(?:\d"):
+        state, known = 0, automaton.known
+        for letter in pattern:
+            state = automaton.after(state, letter)
+        assert automaton.known == known, pattern
