@@ -385,7 +385,7 @@ def test_what_many_patterns_have_is_found_beforehand() -> None:
     prepare_formats()
     automaton = automaton_of(format_built("regex"))
     assert automaton is not None
-    for pattern in (r"^[a-z]\d+$", r"^([a-z]+|\d{1,3", r"^[a-z]\w{2", r"^[^a-z", r"^(?:\.|"):
+    for pattern in (r"^[a-z]\d+$", r"^(([a-z]+|\d{1,3", r"^[a-z]\w{2", r"^[^a-z", r"^(?:\.|"):
         state, known = 0, automaton.known
         for letter in pattern:
             state = automaton.after(state, letter)
