@@ -33,7 +33,7 @@ _BLOCKS = [
         (0x80, 0x800, 0x20),
         (0x800, 0x1000, 0x800),
         (0x1000, 0x40000, 0x1000),
-        (0x40000, 0x110000, 0x10000),  # planes of which hardly a character is assigned
+        (0x40000, 0x110000, 0x8000),  # of most of these planes no character is assigned
     ]
     for low in range(begin, end, size)
 ]
