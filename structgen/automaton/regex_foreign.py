@@ -91,10 +91,9 @@ class ForeignAutomaton(SteppedAutomaton):
         steps = [(*pair, after) for chars, after in node.own() for pair in chars.ranges]
         own = self._numbered(state, (step for step in steps if step[2] is not None))
         own += [(low, high, -1) for low, high, after in steps if after is None]
-        spans = self.spans_from(base)
-        found = np.empty((len(spans) + 2 * len(own), 3), np.int32)
-        count = kernels("notes").lay_over(spans, np.array(sorted(own), np.int32), found)
-        return found[:count]
+        spans, over = self.spans_from(base), np.array(sorted(own), np.int32).reshape(-1, 3)
+        found = np.empty((len(spans) + 2 * len(over), 3), np.int32)
+        return found[: kernels("notes").lay_over(spans, over, found)]
 
 
 def _is_live(state: LeafState) -> bool:

@@ -6,6 +6,7 @@ read leads to a text; that an expression rules a text out is a state of its own.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -152,8 +153,11 @@ def _written(regex: Regex) -> tuple[Parts, Lines]:
     lines: Lines = []
     _write(regex, parts, lines, frozenset())
     if any(isinstance(part, Alt) and parts.keys() >= {*part.parts} for part in parts):
-        alone, parts, lines = frozenset(parts), {}, []
-        _write(regex, parts, lines, alone)
+        fewer: Parts = {}
+        longer: Lines = []
+        with contextlib.suppress(TooLargeError):
+            _write(regex, fewer, longer, frozenset(parts))
+            return fewer, longer
     return parts, lines
 
 

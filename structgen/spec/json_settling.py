@@ -15,6 +15,8 @@ from structgen.spec.json_nodes import Clause, Every, Member
 from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_progress import Progress
 
+Known = dict[str | None, bool]  # whether each key may come, see `Look`
+
 
 class Outs(dict[Clause, frozenset[str]]):
     """The optional keys that settle a clause when one of them is left out, by clause."""
@@ -38,7 +40,6 @@ class Look:
     """
 
     def __init__(self, wanted: tuple[Clause, ...], outs: Outs) -> None:
-        self.wanted = wanted
         self.by_key: dict[str, list[Clause]] = {}
         for clause in wanted:
             for key in clause.by_key:
@@ -46,7 +47,7 @@ class Look:
         self.by_kind = [clause for clause in wanted if clause.by_kind]
         self.firm = [clause for clause in wanted if not outs[clause]]
         self.named = frozenset(self.by_key)
-        self.known: dict[int | frozenset[str], dict[str | None, bool]] = {}
+        self.known: dict[int | frozenset[str], Known] = {}
 
 
 class Settling:
@@ -68,7 +69,7 @@ class Settling:
         self._claimable: dict[tuple[str, Expr], bool] = {}  # see `_may_claim`
         self._passed: dict[Clause, int] = {}  # the first name of which all must fit, by clause
         self._looks: dict[tuple[Clause, ...], Look] = {}
-        self._at: Progress | None = None  # that at which `_look_at` has looked
+        self._last = (Progress(), *self._look_at(Progress()))  # what is known there
 
     def case(self, clause: Clause, key: str) -> Pending | None:
         """See `json_clauses.pending`."""
@@ -100,19 +101,20 @@ class Settling:
 
         Seen where its value has to settle one of them at most. Not all that can go on is seen here.
         """
-        if at is not self._at:
-            self._look_at(at)
-        if key not in self._known:
-            self._known[key] = self._finds_way(at, key)
-        return self._known[key]
+        last = self._last
+        if at is not last[0]:
+            last = self._last = (at, *self._look_at(at))
+        _, look, known = last
+        if key not in known:
+            known[key] = self._finds_way(at, key, look, known)
+        return known[key]
 
-    def _finds_way(self, at: Progress, key: str) -> bool:
-        look = self._look
+    def _finds_way(self, at: Progress, key: str, look: Look, known: Known) -> bool:
         met = [*look.by_key.get(key, ()), *look.by_kind]
         if not met and not self._plan.declared:
-            if None not in self._known:
-                self._known[None] = not self._unsettled(look.firm, at, at.wanted)
-            return self._known[None] and self._may_settle(None, key)
+            if None not in known:
+                known[None] = not self._unsettled(look.firm, at, at.wanted)
+            return known[None] and self._may_settle(None, key)
         met = [clause for clause in met if not self.is_over(clause, key)]
         firm = [clause for clause in look.firm if clause not in met]
         hit = [clause for clause in met if self._outs[clause] <= {key}]  # others keep what is out
@@ -131,15 +133,13 @@ class Settling:
         cases = ((clause, self.case(clause, key)) for clause in clauses)
         return {case.rest: clause for clause, case in cases if case is not None}
 
-    def _look_at(self, at: Progress) -> None:
-        """See what is known of the keys that may come next, where the clauses left are the same."""
-        self._at = at
+    def _look_at(self, at: Progress) -> tuple[Look, Known]:
+        """What is known of the keys that may come next, where the clauses left are the same."""
         look = self._looks.get(at.wanted)
         if look is None:
             look = self._looks[at.wanted] = Look(at.wanted, self._outs)
-        self._look = look
-        read = at.position if self._plan.declared else at.seen & self._look.named
-        self._known = self._look.known.setdefault(read, {})
+        read = at.position if self._plan.declared else at.seen & look.named
+        return look, look.known.setdefault(read, {})
 
     def _unsettled(
         self, firm: list[Clause], at: Progress, clauses: Iterable[Clause]
