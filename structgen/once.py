@@ -1,7 +1,8 @@
 """In: a method without arguments. Out: an attribute that it finds when somebody first asks for it.
 
-As `functools.cached_property` of Python 3.12; that of 3.11 takes a lock each time, which takes
-longer than most of what is found here.
+Such is the hash of a tuple that is looked up often (`HashedOnce`). As
+`functools.cached_property` of Python 3.12; that of 3.11 takes a lock each time, which takes longer
+than most of what is found here.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from functools import lru_cache
 from structgen.automaton.charset import ALL, CharSet, union_all
 from structgen.automaton.regex import (
     ANY,
+    ANY_CHAR,
     EMPTY,
     EPSILON,
     INFINITE,
@@ -20,17 +21,7 @@ from structgen.automaton.regex import (
 )
 from structgen.automaton.regex_automaton import table_of
 from structgen.automaton.regex_letters import letters, sequence
-from structgen.automaton.regex_nodes import (
-    ANY_CHAR,
-    Alt,
-    And,
-    Chars,
-    Concat,
-    Literal,
-    Not,
-    Repeat,
-    Words,
-)
+from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.errors import BudgetError
 

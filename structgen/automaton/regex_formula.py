@@ -20,12 +20,11 @@ from structgen.automaton.regex_logic import alt
 from structgen.automaton.regex_nodes import Alt, And, Not
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_search import too_costly
-from structgen.automaton.regex_states import TableAutomaton
+from structgen.automaton.regex_states import AT_ONCE, TableAutomaton
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 
 MAX_SIDE = 300_000  # states that there is room for besides those that have a number
-FEW_AT_ONCE = 64
 WORTH = 100  # see `TableAutomaton`: each state may take a search
 MAX_PARTS = 60  # expressions side by side, a bit each, and levels of a formula
 MAX_LINES = 1000  # of a formula
@@ -76,7 +75,7 @@ class FormulaAutomaton(TableAutomaton):
 
     def find(self, state: int, count: int) -> None:
         """See `TableAutomaton.find`: not many at once, as each move may ask for a search."""
-        super().find(state, min(count, FEW_AT_ONCE))
+        super().find(state, min(count, AT_ONCE))
 
     def _grow(self, room: int) -> None:
         """Make room for so many states side by side."""

@@ -56,17 +56,13 @@ class UnionAutomaton(SteppedAutomaton):
         if len(met) > 1:
             return ends, endless, 0, 0
         ((part, alone),) = met
-        return ends, endless, int(part.loops[alone]), int(part.often[alone])
+        with part.lock:  # the two belong together
+            return ends, endless, int(part.loops[alone]), int(part.often[alone])
 
     def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
         node: Any = self._nodes[state]
-        met = [(at, s) for at, s in enumerate(node) if s >= 0]
-        if len(met) > 1:
-            return super()._again(state, spans)
-        ((at, alone),) = met
-        part = self._parts[at]
-        with part.lock:
-            return int(part.loops[alone]), int(part.often[alone])
+        *_, loops, often = self._told(node)  # more, where a part has been looked at since
+        return (loops, often) if often else super()._again(state, spans)
 
 
 def _together(
