@@ -5,7 +5,7 @@ spec, so specs share it. Kernels find the states by the dozen where the expressi
 (module `regex_positions`), is a range of numbers (`regex_numbers`), or is made of parts that have
 tables (modules `regex_blocks`, `regex_leaves` and `regex_formula`). Others are found one by one: by
 a format itself (`regex_foreign`), by those of each part of a union (`regex_union`), by derivatives
-(`regex`). Several expressions that a text is read in have states together (`regex_sets`).
+(`regex`). Several expressions that a text is read in have states together (`regex_vectors`).
 """
 
 from __future__ import annotations
@@ -35,13 +35,17 @@ from structgen.automaton.regex_far import (
     without_far,
 )
 from structgen.automaton.regex_foreign import ForeignAutomaton, Within
-from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
+from structgen.automaton.regex_formula import (
+    FormulaAutomaton,
+    SideBySideAutomaton,
+    is_formula,
+)
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart, loose
 from structgen.automaton.regex_nodes import Chars, Leaf, Not, Repeat, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_positions import TooLargeError
-from structgen.automaton.regex_sets import PositionAutomaton, Vector, VectorAutomaton
+from structgen.automaton.regex_sets import PositionAutomaton
 from structgen.automaton.regex_states import (
     Array,
     Numbers,
@@ -52,9 +56,11 @@ from structgen.automaton.regex_states import (
 )
 from structgen.automaton.regex_stepped import SteppedAutomaton, Told
 from structgen.automaton.regex_union import UnionAutomaton
+from structgen.automaton.regex_vectors import Vector, VectorAutomaton, parts_of
 from structgen.errors import BudgetError
 from structgen.jit import kernels
 
+SideBySide = VectorAutomaton | SideBySideAutomaton
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
 LOOK_EVERY = 32  # automata that become known between two looks at how many states there are
@@ -160,7 +166,7 @@ class Kept:
             if found is not None and found.size <= MAX_STATES:
                 self._found.move_to_end(regex)
                 return found
-        found = VectorAutomaton(regex) if isinstance(regex, tuple) else _begun(regex)
+        found = _beside(regex) if isinstance(regex, tuple) else _begun(regex)
         with self._lock:
             self._found[regex] = found
             if len(self._found) >= self._look_at:
@@ -197,7 +203,7 @@ def automaton_of(regex: Regex) -> RegexAutomaton | None:
     return None if regex.longest == 0 or regex is ANY else _kept.of(regex)
 
 
-def vector_automaton(vector: Vector) -> VectorAutomaton | None:
+def vector_automaton(vector: Vector) -> SideBySide | None:
     """The states of expressions side by side; None where no automaton has them."""
     with contextlib.suppress(TooLargeError):
         found: Any = _kept.of(vector)
@@ -248,6 +254,13 @@ def table_of(regex: Regex) -> TableAutomaton:
     if not isinstance(found, TableAutomaton):
         raise TooLargeError
     return found
+
+
+def _beside(vector: Vector) -> SideBySide:
+    """The states of expressions side by side. Raises TooLargeError."""
+    if any(is_held(part) or not part.plain for part in parts_of(vector)):
+        return SideBySideAutomaton(vector, table_of)
+    return VectorAutomaton(vector)
 
 
 def _begun(regex: Regex) -> RegexAutomaton:

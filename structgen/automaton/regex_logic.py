@@ -227,7 +227,17 @@ def _that_meet(found: set[Regex], barred: list[Regex]) -> list[Regex]:
     if not begun:
         return barred
     each = [part for body in barred for part in (body.parts if isinstance(body, Alt) else (body,))]
+    each = [_that_begin(part, begun) if isinstance(part, Words) else part for part in each]
     return [part for part in each if begun.startswith(_first_text(part)[: len(begun)])]
+
+
+def _that_begin(listed: Words, begun: str) -> Regex:
+    """The words that begin with a text, or all where these are many."""
+    if listed.high - listed.low > _WORDS_TESTED:
+        return listed
+    texts = listed.members()
+    kept = tuple(text for text in texts if text.startswith(begun))
+    return listed if len(kept) == len(texts) else words_in_order(kept)
 
 
 def begin_apart(one: Regex, other: Regex) -> bool:

@@ -1,28 +1,19 @@
-"""In: positions of expressions. Out: states as sets of those that may be read next.
-
-An expression has one automaton; several that a text is read in side by side can have one together:
-which of them the text fits is read off a position behind each, which reads nothing.
-"""
+"""In: positions of an expression. Out: states as sets of those that may be read next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex
-from structgen.automaton.regex_nodes import Concat, Literal, Not, Words
-from structgen.automaton.regex_positions import Positions, TooLargeError, classes_of
+from structgen.automaton.regex import ANY, Regex
+from structgen.automaton.regex_nodes import Concat, Words
+from structgen.automaton.regex_positions import Positions, classes_of
 from structgen.automaton.regex_states import Array, TableAutomaton, anything, unread
 from structgen.jit import kernels
 from structgen.once import found_once
 
 FEW_POSITIONS = 1000  # of listed words: up to so many, all their states are found at once
-MAX_OUTCOMES = 255  # sets of expressions that a text may fit
-
-Vector = tuple[Regex, ...]
-Outcome = tuple[bool, ...]
 
 
 class PositionAutomaton(TableAutomaton):
@@ -98,95 +89,3 @@ class PositionAutomaton(TableAutomaton):
         if self._open:
             self.loops[order], self.often[order] = -1, 255
         return self._open or self._listed
-
-
-class Beside(Positions):
-    """The positions of several expressions. ends: those behind each. Raises TooLargeError."""
-
-    def __init__(self, regexes: Iterable[Regex]) -> None:
-        """Number the positions of each, and one that reads nothing behind them."""
-        self._begin()
-        self.start = 0
-        self.universal = []
-        self.ends: list[int] = []
-        for regex in regexes:
-            part = self._part(regex, 0)
-            end = self._position(None)
-            self._link(part.last, 1 << end)
-            self.start |= part.first | part.empty << end
-            self.ends.append(end)
-
-
-class VectorAutomaton(PositionAutomaton):
-    """States of expressions side by side; that no text of one follows does not end the others.
-
-    outcomes: for each value of `ends` from 1 on, which expressions a text fits that ends so, as far
-    as met. free_place: that of the only expression that anything may follow in the end, if any.
-    """
-
-    def __init__(self, vector: Vector) -> None:
-        """Raises TooLargeError, also where an expression is neither plain nor a complement of one.
-
-        A complement is one of finitely many texts, so there is always a text that fits it.
-        """
-        languages = dict.fromkeys(map(_read, vector))
-        languages.pop(EMPTY, None)
-        if not all(language.plain for language in languages) or not _is_clear(languages):
-            raise TooLargeError
-        if any(isinstance(x, Not) for x in vector):
-            if any(isinstance(x, Not) and x.body.longest == INFINITE for x in vector):
-                raise TooLargeError
-            languages[ANY] = None  # such a text goes on
-        positions = Beside(languages)
-        at = {EMPTY: 0, **dict(zip(languages, positions.ends, strict=True))}
-        self._ends = np.array([at[_read(language)] for language in vector])
-        self._denied = np.array([isinstance(language, Not) for language in vector])
-        self._open = self._listed = False
-        few = all(x is ANY or isinstance(x, Literal | Words) for x in languages)
-        self._number(positions, few=few, ends=False)
-        free = [i for i, x in enumerate(vector) if x is ANY or isinstance(x, Not)]
-        self.free_place = free[0] if len(free) == 1 else None
-        self._codes: dict[Outcome, int] = {}
-        self.outcomes: list[Outcome] = []
-        if self.free_place is not None:
-            self._code(tuple(i == self.free_place for i in range(len(vector))))
-        self.ends[0] = self._endings(0, 1)[0]
-
-    def _code(self, outcome: Outcome) -> int:
-        """What `ends` says of states with that outcome."""
-        code = self._codes.setdefault(outcome, len(self._codes) + 1)
-        if code > len(self.outcomes):
-            self.outcomes.append(outcome)
-        return code
-
-    def _endings(self, begin: int, end: int) -> Array:
-        bits = self.states[begin:end, self._ends >> 6] >> (self._ends & 63).astype(np.uint64)
-        fits = ((bits & np.uint64(1)) != 0) ^ self._denied
-        found = np.zeros(end - begin, np.uint8)
-        some = np.flatnonzero(fits.any(axis=1))
-        found[some] = [self._code(tuple(outcome)) for outcome in fits[some].tolist()]
-        return found
-
-    def note(self) -> None:
-        """See `TableAutomaton.note`; any text may follow where it fits what it always may fit."""
-        super().note()
-        free = self.ends[: self.made] == (1 if self.free_place is not None else 0)
-        self.endless[: self.made] &= free
-
-
-def _read(language: Regex) -> Regex:
-    """The expression that is read to know whether a text fits."""
-    return language.body if isinstance(language, Not) else language
-
-
-def _is_clear(languages: Iterable[Regex]) -> bool:
-    """Whether so many sets of expressions at most may be fitted as there are numbers for."""
-    texts, patterns = 2, 0
-    for language in languages:
-        if isinstance(language, Words):
-            texts += language.high - language.low
-        elif isinstance(language, Literal):
-            texts += 1
-        elif language is not ANY:
-            patterns += 1
-    return patterns < 8 and texts << patterns <= MAX_OUTCOMES

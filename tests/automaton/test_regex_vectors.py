@@ -15,38 +15,85 @@ from structgen.automaton import spelling_regex
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Key, Layout, Scalar
 from structgen.automaton.lexer import Text, vector_moves
-from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex, complement, matches, words
-from structgen.automaton.regex_automaton import vector_automaton
+from structgen.automaton.regex import (
+    ANY,
+    EMPTY,
+    EPSILON,
+    Regex,
+    alt,
+    complement,
+    intersect,
+    matches,
+    words,
+)
+from structgen.automaton.regex_automaton import table_of, vector_automaton
+from structgen.automaton.regex_formula import SideBySideAutomaton
 from structgen.automaton.regex_positions import TooLargeError
-from structgen.automaton.regex_sets import VectorAutomaton
 from structgen.automaton.regex_syntax import parse
+from structgen.automaton.regex_vectors import VectorAutomaton
 from tests.automaton.test_regex import PAIRS
 from tests.automaton.test_spelling import compare
 
 TEXTS = ["".join(t) for n in range(6) for t in itertools.product("ab", repeat=n)]
 LISTED = st.lists(st.sampled_from(TEXTS), min_size=1, max_size=4).map(words)
-PLAIN = st.one_of(
-    LISTED,
-    LISTED.map(complement),
-    st.just(ANY),
-    st.just(EMPTY),
-    PAIRS.map(lambda pair: pair.regex).filter(lambda regex: regex.plain),
+PATTERNS = PAIRS.map(lambda pair: pair.regex).filter(lambda regex: regex.plain)
+PLAIN = st.one_of(LISTED, LISTED.map(complement), st.just(ANY), st.just(EMPTY), PATTERNS)
+BARRED = st.builds(intersect, PATTERNS, st.one_of(LISTED, PATTERNS).map(complement))
+FOUND = st.sampled_from(["a", "^a", "b$", "^(a|b.)", "ab", "^b+"]).map(parse)
+FEW = st.sampled_from([("b",), ("ab", "bb")]).map(words)
+CELLS = st.tuples(FOUND, FOUND, FEW).map(
+    lambda x: (
+        intersect(*x[:2]),
+        intersect(x[0], complement(x[1])),
+        intersect(x[1], complement(alt(x[0], x[2]))),
+        complement(alt(*x[:2])),
+    )
 )
-VECTORS = st.lists(PLAIN, min_size=1, max_size=5).map(tuple).filter(lambda x: {*x} != {EMPTY})
+ENDLESS = st.lists(st.builds(intersect, FOUND, LISTED.map(complement)), min_size=2, max_size=4).map(
+    tuple
+)
+VECTORS: Any = st.one_of(
+    st.lists(PLAIN, min_size=1, max_size=5).map(tuple),
+    st.lists(st.one_of(PLAIN, BARRED, FOUND), min_size=1, max_size=4).map(tuple),
+    CELLS,
+    ENDLESS,
+).filter(lambda x: {*x} != {EMPTY})
 
 
-def made_of(vector: tuple[Regex, ...]) -> VectorAutomaton | None:
+def made_of(vector: tuple[Regex, ...], kind: Any = VectorAutomaton) -> Any:
     """The automaton of expressions, if there is one."""
     try:
-        return VectorAutomaton(vector)
+        return VectorAutomaton(vector) if kind is VectorAutomaton else kind(vector, table_of)
     except TooLargeError:
         return None
 
 
-@given(VECTORS)
-def test_a_text_fits_what_it_fits_alone(vector: tuple[Regex, ...]) -> None:
+@given(CELLS)
+def test_cells_of_keys_that_patterns_tell_apart_have_one_automaton(cells: Any) -> None:
+    """Since every text fits one of them, whatever has been read."""
+    assert made_of(cells) is not None
+
+
+@pytest.mark.parametrize(
+    ("vector", "fits"),
+    [
+        (("^x_", "^y_.+$"), True),  # any text may follow what was read
+        (("^x_[0-9]$", "^y_.+$"), False),  # after `x_1` none may
+        (("^b", "^z+$"), False),  # words it lacks are among those ruled out
+        (("^b", "^y_.+$"), True),
+    ],
+)
+def test_texts_ruled_out_leave_longer_ones(vector: tuple[str, ...], fits: bool) -> None:
+    """Where that is plain; the words need not be read if they do not begin like the others."""
+    barred = complement(words(("x_1", "y_1", "b", "bab", "zz")))
+    made = made_of(tuple(intersect(parse(pattern), barred) for pattern in vector))
+    assert (made is not None) is fits
+
+
+@given(VECTORS, st.sampled_from([VectorAutomaton, SideBySideAutomaton]))
+def test_a_text_fits_what_it_fits_alone(vector: tuple[Regex, ...], kind: Any) -> None:
     """And it goes on as long as one of the expressions does."""
-    automaton = made_of(vector)
+    automaton = made_of(vector, kind)
     if automaton is None:
         return
     states = {"": 0}
@@ -59,12 +106,13 @@ def test_a_text_fits_what_it_fits_alone(vector: tuple[Regex, ...]) -> None:
         derived = vector
         for letter in text:
             derived = tuple(language.after(ord(letter)) for language in derived)
-        assert (states[text] >= 0) == any(language is not EMPTY for language in derived)
+        assert (states[text] >= 0) == any(not language.is_empty() for language in derived)
         fits = tuple(matches(language, text) for language in vector)
         ends = 0 if states[text] < 0 else int(automaton.ends[states[text]])
-        assert fits == (automaton.outcomes[ends - 1] if ends else (False,) * len(vector))
+        outcomes = automaton.outcomes
+        assert fits == (outcomes.found[ends - 1] if ends else (False,) * len(vector))
         if states[text] >= 0 and automaton.endless[states[text]]:
-            assert fits == tuple(n == automaton.free_place for n in range(len(vector)))
+            assert fits == tuple(n == outcomes.free_place for n in range(len(vector)))
 
 
 @given(VECTORS, st.sampled_from(["value", "item", "key"]))
@@ -88,14 +136,14 @@ def test_what_any_text_may_follow_is_the_free_text_of_one_place() -> None:
     """Where only one expression can end so; else each such state is one of its own."""
     one = made_of((words(("ab", "b")), EMPTY, ANY))
     assert one is not None
-    assert one.free_place == 2
+    assert one.outcomes.free_place == 2
     spans = one.spans_from(0).tolist()
     other = next(to for low, _, to in spans if low > ord("b"))
     one.explore(other)
     assert one.endless[other]
     two = made_of((ANY, words(("ab", "b")), complement(words(("a",)))))
     assert two is not None
-    assert two.free_place is None
+    assert two.outcomes.free_place is None
     other = next(to for low, _, to in two.spans_from(0).tolist() if low > ord("b"))
     two.explore(other)
     assert not two.endless[other]

@@ -1,0 +1,231 @@
+"""In: expressions that a text is read in side by side. Out: one automaton for all of them.
+
+Which of them a text fits is read off a position behind each plain part, which reads nothing: others
+are made of such parts, their complements, unions and intersections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from structgen.automaton.regex import ANY, EMPTY, INFINITE, Regex
+from structgen.automaton.regex_logic import begin_apart
+from structgen.automaton.regex_nodes import (
+    Alt,
+    And,
+    Concat,
+    Literal,
+    Not,
+    Repeat,
+    Words,
+    is_span,
+    matches,
+)
+from structgen.automaton.regex_positions import Positions, TooLargeError
+from structgen.automaton.regex_sets import PositionAutomaton
+from structgen.automaton.regex_states import Array
+
+MAX_OUTCOMES = 255  # sets of parts that a text may fit
+MAX_ENDLESS = 12  # parts with texts of any length where some rule others out
+FEW_PARTS = 8  # of a union that is taken apart
+
+Vector = tuple[Regex, ...]
+Outcome = tuple[bool, ...]
+
+
+class Beside(Positions):
+    """The positions of several expressions. ends: those behind each. Raises TooLargeError."""
+
+    def __init__(self, regexes: Sequence[Regex]) -> None:
+        """Number the positions of each, and one that reads nothing behind them."""
+        if not all(regex.plain for regex in regexes):
+            raise TooLargeError
+        self._begin()
+        self.start = 0
+        self.universal = []
+        self.ends: list[int] = []
+        for regex in regexes:
+            part = self._part(regex, 0)
+            end = self._position(None)
+            self._link(part.last, 1 << end)
+            self.start |= part.first | part.empty << end
+            self.ends.append(end)
+
+
+class Outcomes:
+    """Which of several expressions texts fit, by the numbers that an automaton's `ends` has.
+
+    found: for each number from 1 on, whether a text that ends so fits each expression, as far as
+    met. free_place: that of the only expression that anything may follow in the end, if any.
+    """
+
+    def __init__(self, vector: Vector) -> None:
+        self._vector = vector
+        self._codes: dict[Outcome, int] = {}
+        self.found: list[Outcome] = []
+        free = [i for i, x in enumerate(vector) if x is ANY or isinstance(x, Not)]
+        self.free_place = free[0] if len(free) == 1 else None
+        if self.free_place is not None:
+            self._code(tuple(i == self.free_place for i in range(len(vector))))
+
+    def _code(self, outcome: Outcome) -> int:
+        code = self._codes.setdefault(outcome, len(self._codes) + 1)
+        if code > len(self.found):
+            self.found.append(outcome)
+        return code
+
+    def codes(self, known: dict[Regex, Array], count: int) -> Array:
+        """uint8[count]: the number of what each text fits, 0 where that is nothing.
+
+        known: bool[count], whether each fits the parts that the expressions are made of.
+        """
+        known[EMPTY] = np.zeros(count, np.bool_)
+        fits = np.array([_fits(language, known) for language in self._vector]).T
+        found = np.zeros(count, np.uint8)
+        some = np.flatnonzero(fits.any(axis=1))
+        found[some] = [self._code(tuple(outcome)) for outcome in fits[some].tolist()]
+        return found
+
+    def are_free(self, ends: Array) -> Array:
+        """Whether states that lead to themselves are those of the free place, by how texts end."""
+        found: Array = ends == (0 if self.free_place is None else 1)
+        return found
+
+
+class VectorAutomaton(PositionAutomaton):
+    """States of expressions side by side; that no text of one follows does not end the others.
+
+    outcomes: what `ends` says.
+    """
+
+    def __init__(self, vector: Vector) -> None:
+        """Raises TooLargeError, also where it is not plain that texts fit what has been read."""
+        parts = parts_of(vector)
+        positions = Beside(parts)
+        self.outcomes = Outcomes(vector)
+        self._places = dict(zip(parts, positions.ends, strict=True))
+        self._open = self._listed = False
+        few = all(x is ANY or isinstance(x, Literal | Words) for x in parts)
+        self._number(positions, few=few, ends=False)
+        self.ends[0] = self._endings(0, 1)[0]
+
+    def _endings(self, begin: int, end: int) -> Array:
+        states = self.states[begin:end]
+        bits = {p: states[:, at >> 6] >> np.uint64(at & 63) for p, at in self._places.items()}
+        known = {part: found & np.uint64(1) != 0 for part, found in bits.items()}
+        return self.outcomes.codes(known, end - begin)
+
+    def note(self) -> None:
+        """See `TableAutomaton.note`; any text may follow where it fits what it always may fit."""
+        super().note()
+        self.endless[: self.made] &= self.outcomes.are_free(self.ends[: self.made])
+
+
+def parts_of(vector: Vector) -> list[Regex]:
+    """What tells which expressions a text fits, and that it can go on. Raises TooLargeError."""
+    found: dict[Regex, None] = {}
+    unions = not all(language.plain for language in vector)
+    for language in vector:
+        _take_apart(language, found, unions=unions)
+    found.pop(EMPTY, None)
+    if not _is_clear(found):
+        raise TooLargeError
+    if not found.keys() >= {*vector} - {EMPTY}:
+        if _always_goes_on(vector, found):
+            found[ANY] = None
+        elif not all(language in found or _goes_on(language) for language in vector):
+            raise TooLargeError
+    return [*found]
+
+
+def _take_apart(node: Regex, parts: dict[Regex, None], *, unions: bool) -> None:
+    """Collect what an expression is made of. unions: whether they are taken apart, if small."""
+    if isinstance(node, Not):
+        _take_apart(node.body, parts, unions=unions)
+    elif isinstance(node, And) or (
+        unions and isinstance(node, Alt) and len(node.parts) <= FEW_PARTS
+    ):
+        for part in node.parts:
+            _take_apart(part, parts, unions=unions)
+    else:
+        parts[node] = None
+
+
+def _fits(node: Regex, known: Mapping[Regex, Array]) -> Array:
+    """bool[n]: whether each text fits an expression, by which parts it fits."""
+    if node in known:
+        return known[node]
+    if isinstance(node, Not):
+        return ~_fits(node.body, known)
+    joined: Any = np.logical_and if isinstance(node, And) else np.logical_or
+    parts: Sequence[Regex] = getattr(node, "parts", ())
+    found: Array = joined.reduce([_fits(part, known) for part in parts])
+    return found
+
+
+def _always_goes_on(vector: Vector, parts: Iterable[Regex]) -> bool:
+    """Whether every text that is so long that few parts are left fits one of the expressions."""
+    endless = [part for part in parts if part.longest == INFINITE and part is not ANY]
+    if len(endless) > MAX_ENDLESS:
+        return False
+    cases = np.arange(1 << len(endless))
+    known = {part: np.zeros(len(cases), np.bool_) for part in (EMPTY, *parts)}
+    known |= {part: (cases >> i & 1) != 0 for i, part in enumerate(endless)}
+    known[ANY] = np.ones(len(cases), np.bool_)
+    return bool(np.logical_or.reduce([_fits(language, known) for language in vector]).all())
+
+
+def _goes_on(node: Regex) -> bool:
+    """Whether all that can be read of an expression is followed by texts that fit, as is plain.
+
+    So it is of endless texts, but for a few that are ruled out.
+    """
+    parts = node.parts if isinstance(node, And) else (node,)
+    wanted = [part for part in parts if not isinstance(part, Not)]
+    if len(wanted) != 1 or not wanted[0].plain or not _is_endless(wanted[0]):
+        return False
+    barred = [part.body for part in parts if isinstance(part, Not)]
+    return all(
+        isinstance(body, Literal | Words) and all(matches(wanted[0], text) for text in _texts(body))
+        for body in barred
+    )
+
+
+def _is_endless(node: Regex) -> bool:
+    """Whether all that can be read leads to texts of any length: they end or begin with repeats."""
+    if isinstance(node, Alt):
+        return any(map(_is_open, node.parts)) or all(map(_is_endless, node.parts))
+    if _is_open(node):
+        return True
+    while isinstance(node, Concat):
+        node = node.tail
+    return isinstance(node, Repeat) and node.high >= INFINITE
+
+
+def _is_open(node: Regex) -> bool:
+    """Whether texts may begin with anything, so that nothing is ever fatal."""
+    return isinstance(node, Concat) and is_span(node.head) and node.head.longest == INFINITE
+
+
+def _texts(body: Literal | Words) -> Sequence[str]:
+    return (body.text,) if isinstance(body, Literal) else body.members()
+
+
+def _is_clear(parts: Iterable[Regex]) -> bool:
+    """Whether so many sets of expressions at most may be fitted as there are numbers for."""
+    texts = 2
+    patterns: list[Regex] = []
+    for part in parts:
+        if isinstance(part, Words):
+            texts += part.high - part.low
+        elif isinstance(part, Literal):
+            texts += 1
+        elif part is not ANY:
+            patterns.append(part)
+    if all(begin_apart(one, other) for one, other in combinations(patterns, 2)):
+        return texts * (1 + len(patterns)) <= MAX_OUTCOMES
+    return len(patterns) < 8 and texts << len(patterns) <= MAX_OUTCOMES
