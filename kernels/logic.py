@@ -31,7 +31,7 @@ from structgen.kernels.patterns import (
 )
 from structgen.kernels.tables import GRID, I32, I64, U8
 
-AND, OR, NOT, BESIDE = -1, -2, -3, -4  # in a formula; other numbers are automata
+AND, OR, NOT = -1, -2, -3  # in a formula; other numbers are automata
 NOTHING, SOME, EVERYTHING = 0, 1, 2  # what may follow
 OPEN, LIVE, DEAD, ASKED = 0, 1, 2, 3  # whether a state leads to a text: not known, ..., searched
 ALL_KNOWN, FULL = -1, -3  # what a search says, in place of a state that must be known first
@@ -79,8 +79,7 @@ def follows(formula, ends, row, stack):  # type: ignore[no-untyped-def]
     """What may follow in the state `row`, in which parts that no longer matter are made 0.
 
     formula: int32[D, 2], in postfix order: a part, or AND, OR, NOT with how many of the results
-    before it are joined, or BESIDE, as OR where it matters which of them hold. ends: see `Nodes`; 2
-    is set where any text may follow.
+    before it are joined. ends: see `Nodes`; 2 is set where any text may follow.
     """
     top = 0
     for i in range(formula.shape[0]):
@@ -97,7 +96,7 @@ def follows(formula, ends, row, stack):  # type: ignore[no-untyped-def]
             settles = NOTHING if what == AND else EVERYTHING
             first, kept, same, bits = top - count, -1, True, numba.int64(0)
             for j in range(first, top):
-                if stack[j, 0] == settles and kept < 0 and what != BESIDE:
+                if stack[j, 0] == settles and kept < 0:
                     kept = j
                 same = same and stack[j, 0] == 2 - settles
                 bits |= stack[j, 1]

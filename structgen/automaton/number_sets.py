@@ -25,7 +25,7 @@ from structgen.automaton.numbers import (
     language_for,
     spelled,
 )
-from structgen.automaton.regex import EMPTY, Regex, alt, complement, concat, intersect
+from structgen.automaton.regex import ANY, EMPTY, Regex, alt, complement, concat, intersect
 from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not
 from structgen.errors import BudgetError
 
@@ -49,9 +49,12 @@ def number_intersection(*languages: Regex) -> Regex:
         else:
             facts = joint
     if facts is not None and len(others) == 1 and (union := _united(others[0])):
-        whole = language_for(facts)
-        return alt(*(number_intersection(whole, part) for part in union))
-    found = intersect(*others) if facts is None else intersect(language_for(facts), *others)
+        one = language_for(facts)
+        return alt(*(number_intersection(one, part) for part in union))
+    whole = ANY if facts is None else language_for(facts)
+    if whole is JSON_NUMBER and not all(isinstance(part, Not) for part in others):
+        whole = ANY  # other languages of this module are within that of all numbers
+    found = intersect(whole, *others)
     if not isinstance(found, And) or found in languages:
         return found
     try:

@@ -35,11 +35,7 @@ from structgen.automaton.regex_far import (
     without_far,
 )
 from structgen.automaton.regex_foreign import ForeignAutomaton, Within
-from structgen.automaton.regex_formula import (
-    FormulaAutomaton,
-    SideBySideAutomaton,
-    is_formula,
-)
+from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart, loose
 from structgen.automaton.regex_nodes import Chars, Leaf, Not, Repeat, is_span
@@ -56,11 +52,10 @@ from structgen.automaton.regex_states import (
 )
 from structgen.automaton.regex_stepped import SteppedAutomaton, Told
 from structgen.automaton.regex_union import UnionAutomaton
-from structgen.automaton.regex_vectors import Vector, VectorAutomaton, parts_of
+from structgen.automaton.regex_vectors import Vector, VectorAutomaton
 from structgen.errors import BudgetError
 from structgen.jit import kernels
 
-SideBySide = VectorAutomaton | SideBySideAutomaton
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
 LOOK_EVERY = 32  # automata that become known between two looks at how many states there are
@@ -166,7 +161,7 @@ class Kept:
             if found is not None and found.size <= MAX_STATES:
                 self._found.move_to_end(regex)
                 return found
-        found = _beside(regex) if isinstance(regex, tuple) else _begun(regex)
+        found = VectorAutomaton(regex) if isinstance(regex, tuple) else _begun(regex)
         with self._lock:
             self._found[regex] = found
             if len(self._found) >= self._look_at:
@@ -203,7 +198,7 @@ def automaton_of(regex: Regex) -> RegexAutomaton | None:
     return None if regex.longest == 0 or regex is ANY else _kept.of(regex)
 
 
-def vector_automaton(vector: Vector) -> SideBySide | None:
+def vector_automaton(vector: Vector) -> VectorAutomaton | None:
     """The states of expressions side by side; None where no automaton has them."""
     with contextlib.suppress(TooLargeError):
         found: Any = _kept.of(vector)
@@ -254,13 +249,6 @@ def table_of(regex: Regex) -> TableAutomaton:
     if not isinstance(found, TableAutomaton):
         raise TooLargeError
     return found
-
-
-def _beside(vector: Vector) -> SideBySide:
-    """The states of expressions side by side. Raises TooLargeError."""
-    if any(is_held(part) or not part.plain for part in parts_of(vector)):
-        return SideBySideAutomaton(vector, table_of)
-    return VectorAutomaton(vector)
 
 
 def _begun(regex: Regex) -> RegexAutomaton:

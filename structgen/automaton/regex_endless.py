@@ -17,9 +17,9 @@ from structgen.automaton.regex import (
     alt,
     complement,
     intersect,
-    shortest,
 )
 from structgen.automaton.regex_automaton import table_of
+from structgen.automaton.regex_build import text_of
 from structgen.automaton.regex_letters import letters, sequence
 from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
 from structgen.automaton.regex_positions import TooLargeError
@@ -46,8 +46,32 @@ def members(language: Regex) -> list[str] | None:
     """All words of a language that is a list of them, None of others."""
     if isinstance(language, Words):
         return language.members()
-    word = shortest(language) if is_single(language) else None
-    return [] if language is EMPTY else None if word is None else [word]
+    if is_single(language):
+        return [text_of(language)]  # of one without letters, too
+    return [] if language is EMPTY else None
+
+
+def least_count(language: Regex) -> int:
+    """So many words a language plainly has, if not more."""
+    if not language.plain or language is EMPTY:
+        return 0
+    if isinstance(language, Chars):
+        return len(language.chars)
+    if isinstance(language, Alt):
+        return max(map(least_count, language.parts))
+    if isinstance(language, Repeat):
+        body = language.body
+        times = min(language.high, MANY) if body.shortest == body.longest else 1
+        return int(least_count(body) ** times)
+    if isinstance(language, Words):
+        return language.high - language.low
+    found, even = 1, True
+    for part in sequence(language) if isinstance(language, Concat) else ():
+        alike = part.shortest == part.longest  # so that its words can be told from those beside
+        count = least_count(part)
+        found = found * count if even or alike else max(found, count)
+        even = even and alike
+    return found
 
 
 Few = set[str] | None  # words, None where they are many or not plain

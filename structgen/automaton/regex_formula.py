@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +20,7 @@ from structgen.automaton.regex_logic import alt
 from structgen.automaton.regex_nodes import Alt, And, Not
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_search import too_costly
-from structgen.automaton.regex_states import AT_ONCE, TableAutomaton, anything
-from structgen.automaton.regex_vectors import Outcomes, Vector, parts_of
+from structgen.automaton.regex_states import AT_ONCE, TableAutomaton
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 
@@ -46,14 +44,7 @@ class FormulaAutomaton(TableAutomaton):
         table_of: the states of an expression, and TooLargeError where no table has them.
         """
         parts, lines = _written(regex)
-        joint = regex.parts if isinstance(regex, And) else ()
-        among = [parts[part] for part in joint if part in parts]
-        self._begin([*map(table_of, parts)], lines, among, ends=regex.nullable)
-
-    def _begin(
-        self, blocks: Sequence[TableAutomaton], lines: Lines, joint: Sequence[int], *, ends: bool
-    ) -> None:
-        """Begin with the start of each part. joint: the parts that every text fits."""
+        blocks = [*map(table_of, parts)]
         sets = [block for block in blocks if isinstance(block, BlockAutomaton)]
         if any(block.is_vast for block in sets):
             raise TooLargeError
@@ -61,33 +52,30 @@ class FormulaAutomaton(TableAutomaton):
         self.worth = 0 if sets else WORTH
         self._parts = BlockStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
-        super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=ends)
+        joint = regex.parts if isinstance(regex, And) else ()
+        super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=regex.nullable)
         self._side = kernels("logic").Side(
-            states=np.arange(1, len(blocks) + 1, dtype=np.uint64)[None],
+            states=np.arange(1, len(parts) + 1, dtype=np.uint64)[None],
             moves=np.zeros((1, len(self.classes.letters)), np.int32),
             walked=np.zeros(1, np.uint8),
-            ends=np.array([ends], np.uint8),
+            ends=np.array([regex.nullable], np.uint8),
             live=np.ones(1, np.uint8),
             table=np.zeros(0, np.int32),
             sizes=np.array([1, 0], np.int64),
             line=np.zeros(1, np.int32),
             before=np.zeros(1, np.int32),
             below=np.zeros(1, np.int32),
-            row=np.zeros(len(blocks), np.uint64),
+            row=np.zeros(len(parts), np.uint64),
             key=np.zeros(1, np.uint64),
             stack=np.zeros((len(lines), 2), np.int64),
-            joint=np.array(joint, np.int64),
-            ahead=self._ahead(joint),
+            joint=np.array([parts[part] for part in joint if part in parts], np.int64),
+            ahead=self._parts.ahead(),
         )
         self._grow(ROOM)
 
     def find(self, state: int, count: int) -> None:
         """See `TableAutomaton.find`: not many at once, as each move may ask for a search."""
         super().find(state, min(count, AT_ONCE))
-
-    def _ahead(self, joint: Sequence[int]) -> Any:
-        """What texts read from each node of the parts on, if some have to fit all texts."""
-        return self._parts.ahead() if len(joint) else anything(0)
 
     def _grow(self, room: int) -> None:
         """Make room for so many states side by side."""
@@ -128,7 +116,7 @@ class FormulaAutomaton(TableAutomaton):
             need = k.explore_side(*given, self._dives, state, end)
             if need >= 0:
                 self._parts.learn(need, count)
-                self._side = self._side._replace(ahead=self._ahead(self._side.joint))
+                self._side = self._side._replace(ahead=self._parts.ahead())
             elif need == k.FULL:
                 made, known, _ = self.search.sizes.tolist()
                 room = len(self._side.walked)
@@ -140,35 +128,11 @@ class FormulaAutomaton(TableAutomaton):
                 else:
                     raise too_costly("the emptiness", MAX_SIDE)
 
-    def _endings(self, begin: int, end: int) -> npt.NDArray[Any]:
+    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         ends: npt.NDArray[np.bool_] = (
             self._side.ends[self.states[begin:end, 0].astype(np.int64)] != 0
         )
         return ends
-
-
-class SideBySideAutomaton(FormulaAutomaton):
-    """States of expressions that have tables and are read side by side; see `VectorAutomaton`."""
-
-    def __init__(self, vector: Vector, table_of: TableOf) -> None:
-        """Raises TooLargeError."""
-        parts = parts_of(vector)
-        if len(parts) > MAX_PARTS or any(map(is_formula, parts)):
-            raise TooLargeError
-        self.outcomes, self._places = Outcomes(vector), parts
-        lines = [*((i, 1) for i in range(len(parts))), (kernels("logic").BESIDE, len(parts))]
-        self._begin([*map(table_of, parts)], lines, [], ends=any(x.nullable for x in parts))
-        self.ends[0] = self._endings(0, 1)[0]
-
-    def _endings(self, begin: int, end: int) -> npt.NDArray[Any]:
-        rows = self._side.states[self.states[begin:end, 0].astype(np.int64)].astype(np.int64)
-        ends = (self._parts.nodes.ends[rows - 1] & 1 != 0) & (rows > 0)
-        return self.outcomes.codes(dict(zip(self._places, ends.T, strict=True)), end - begin)
-
-    def note(self) -> None:
-        """See `TableAutomaton.note`; any text may follow where it fits what it always may fit."""
-        super().note()
-        self.endless[: self.made] &= self.outcomes.are_free(self.ends[: self.made])
 
 
 def is_formula(node: Regex) -> bool:

@@ -128,6 +128,19 @@ def _short_word(part: Regex) -> str | None:
     return shortest(part) if part.plain and part.shortest <= FEW_LETTERS else None
 
 
+def _unbarred(root: Regex) -> str | None:
+    """A shortest text of what an intersection asks for, if its other parts do not rule that out."""
+    from structgen.automaton.regex_nodes import And, Not, matches
+
+    parts = root.parts if isinstance(root, And) else ()
+    wanted = [part for part in parts if not isinstance(part, Not)]
+    word = _short_word(wanted[0]) if len(wanted) == 1 else None
+    if word is None or not all(part is wanted[0] or matches(part, word) for part in parts):
+        return None
+    root._live, root._distance = True, len(word)
+    return word
+
+
 def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:
     while node is not None:
         node._live = True
@@ -180,6 +193,9 @@ def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
     Among those it is the first by letters, where printable ASCII letters come before all others
     and lower code points before higher ones. Raises `BudgetError` after `budget` nodes.
     """
+    word = _unbarred(root)
+    if word is not None:
+        return word
     left = min_length(root, budget)
     if left is None:
         return None

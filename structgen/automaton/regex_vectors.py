@@ -40,10 +40,8 @@ Outcome = tuple[bool, ...]
 class Beside(Positions):
     """The positions of several expressions. ends: those behind each. Raises TooLargeError."""
 
-    def __init__(self, regexes: Sequence[Regex]) -> None:
+    def __init__(self, regexes: Iterable[Regex]) -> None:
         """Number the positions of each, and one that reads nothing behind them."""
-        if not all(regex.plain for regex in regexes):
-            raise TooLargeError
         self._begin()
         self.start = 0
         self.universal = []
@@ -56,83 +54,62 @@ class Beside(Positions):
             self.ends.append(end)
 
 
-class Outcomes:
-    """Which of several expressions texts fit, by the numbers that an automaton's `ends` has.
-
-    found: for each number from 1 on, whether a text that ends so fits each expression, as far as
-    met. free_place: that of the only expression that anything may follow in the end, if any.
-    """
-
-    def __init__(self, vector: Vector) -> None:
-        self._vector = vector
-        self._codes: dict[Outcome, int] = {}
-        self.found: list[Outcome] = []
-        free = [i for i, x in enumerate(vector) if x is ANY or isinstance(x, Not)]
-        self.free_place = free[0] if len(free) == 1 else None
-        if self.free_place is not None:
-            self._code(tuple(i == self.free_place for i in range(len(vector))))
-
-    def _code(self, outcome: Outcome) -> int:
-        code = self._codes.setdefault(outcome, len(self._codes) + 1)
-        if code > len(self.found):
-            self.found.append(outcome)
-        return code
-
-    def codes(self, known: dict[Regex, Array], count: int) -> Array:
-        """uint8[count]: the number of what each text fits, 0 where that is nothing.
-
-        known: bool[count], whether each fits the parts that the expressions are made of.
-        """
-        known[EMPTY] = np.zeros(count, np.bool_)
-        fits = np.array([_fits(language, known) for language in self._vector]).T
-        found = np.zeros(count, np.uint8)
-        some = np.flatnonzero(fits.any(axis=1))
-        found[some] = [self._code(tuple(outcome)) for outcome in fits[some].tolist()]
-        return found
-
-    def are_free(self, ends: Array) -> Array:
-        """Whether states that lead to themselves are those of the free place, by how texts end."""
-        found: Array = ends == (0 if self.free_place is None else 1)
-        return found
-
-
 class VectorAutomaton(PositionAutomaton):
     """States of expressions side by side; that no text of one follows does not end the others.
 
-    outcomes: what `ends` says.
+    outcomes: for each value of `ends` from 1 on, which expressions a text fits that ends so, as far
+    as met. free_place: that of the only expression that anything may follow in the end, if any.
     """
 
     def __init__(self, vector: Vector) -> None:
         """Raises TooLargeError, also where it is not plain that texts fit what has been read."""
         parts = parts_of(vector)
         positions = Beside(parts)
-        self.outcomes = Outcomes(vector)
+        self._vector = vector
         self._places = dict(zip(parts, positions.ends, strict=True))
         self._open = self._listed = False
         few = all(x is ANY or isinstance(x, Literal | Words) for x in parts)
         self._number(positions, few=few, ends=False)
+        free = [i for i, x in enumerate(vector) if x is ANY or isinstance(x, Not)]
+        self.free_place = free[0] if len(free) == 1 else None
+        self._codes: dict[Outcome, int] = {}
+        self.outcomes: list[Outcome] = []
+        if self.free_place is not None:
+            self._code(tuple(i == self.free_place for i in range(len(vector))))
         self.ends[0] = self._endings(0, 1)[0]
 
+    def _code(self, outcome: Outcome) -> int:
+        """What `ends` says of states with that outcome."""
+        code = self._codes.setdefault(outcome, len(self._codes) + 1)
+        if code > len(self.outcomes):
+            self.outcomes.append(outcome)
+        return code
+
     def _endings(self, begin: int, end: int) -> Array:
-        states = self.states[begin:end]
-        bits = {p: states[:, at >> 6] >> np.uint64(at & 63) for p, at in self._places.items()}
-        known = {part: found & np.uint64(1) != 0 for part, found in bits.items()}
-        return self.outcomes.codes(known, end - begin)
+        states, known = self.states[begin:end], {EMPTY: np.zeros(end - begin, np.bool_)}
+        for part, at in self._places.items():
+            known[part] = states[:, at >> 6] >> np.uint64(at & 63) & np.uint64(1) != 0
+        fits = np.array([_fits(language, known) for language in self._vector]).T
+        found = np.zeros(end - begin, np.uint8)
+        some = np.flatnonzero(fits.any(axis=1))
+        found[some] = [self._code(tuple(outcome)) for outcome in fits[some].tolist()]
+        return found
 
     def note(self) -> None:
         """See `TableAutomaton.note`; any text may follow where it fits what it always may fit."""
         super().note()
-        self.endless[: self.made] &= self.outcomes.are_free(self.ends[: self.made])
+        free = self.ends[: self.made] == (1 if self.free_place is not None else 0)
+        self.endless[: self.made] &= free
 
 
 def parts_of(vector: Vector) -> list[Regex]:
     """What tells which expressions a text fits, and that it can go on. Raises TooLargeError."""
     found: dict[Regex, None] = {}
-    unions = not all(language.plain for language in vector)
+    unions = any(isinstance(language, And | Not) for language in vector)
     for language in vector:
         _take_apart(language, found, unions=unions)
     found.pop(EMPTY, None)
-    if not _is_clear(found):
+    if not all(part.plain for part in found) or not _is_clear(found):
         raise TooLargeError
     if not found.keys() >= {*vector} - {EMPTY}:
         if _always_goes_on(vector, found):

@@ -26,7 +26,6 @@ from structgen.automaton.lexer import (
 from structgen.automaton.origins import BEFORE, FREE, UNBOUNDED
 from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
 from structgen.automaton.regex_automaton import (
-    SideBySide,
     automaton_of,
     far_from_bounds,
     is_held,
@@ -36,6 +35,7 @@ from structgen.automaton.regex_far import uncounted
 from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_nodes import Chars, Literal, Not, Words
 from structgen.automaton.regex_states import ROOM, RegexAutomaton, Unbounded
+from structgen.automaton.regex_vectors import VectorAutomaton
 from structgen.automaton.tables import foreign, with_room
 from structgen.jit import kernels
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering
 
 FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look at each letter
-WIDE, WIDE_KEYS = 6, 3  # expressions side by side for which it does; of keys all is read
+WIDE, WIDE_KEYS = 6, 3  # expressions side by side for which it does; most of a key is read
 
 
 class Entered:
@@ -178,13 +178,13 @@ class Entered:
 class EnteredVector(Entered):
     """The same for an automaton of several expressions."""
 
-    def __init__(self, automaton: SideBySide, text: Text, q: int, place: int) -> None:
+    def __init__(self, automaton: VectorAutomaton, text: Text, q: int, place: int) -> None:
         """See `Entered`."""
         super().__init__(automaton, text, q, place)
-        self._outcomes = automaton.outcomes.found
+        self._outcomes = automaton.outcomes
         self._ends = []
         self.kind = automaton, text.role, None  # the automaton says where each label comes from
-        free, role = automaton.outcomes.free_place, text.role
+        free, role = automaton.free_place, text.role
         if free is not None:  # else there is no state that any text may follow
             self._any = _free_and_end(role, len(text.vector), free)[0]  # type: ignore[arg-type]
 
@@ -355,17 +355,14 @@ def enter_vector(numbers: Numbering, q: int) -> bool:
 def _is_wide(text: Text) -> bool:
     """Whether a text is read in so many languages that one letter takes long to look at.
 
-    Or in patterns: what is left of each behind a letter would have an automaton of its own.
+    Or in patterns, each of which is soon alone, and would have an automaton of its own then.
     """
     alive = [language for language in text.vector if language is not EMPTY]
+    lasting = any(language is ANY or isinstance(language, Not) for language in alive)
+    listed = all(isinstance(language, Literal | Words | Chars) for language in alive)
     most = WIDE_KEYS if isinstance(text.role, Key) else WIDE
-    return len(alive) >= most or (len(alive) > 1 and any(map(_is_pattern, alive)))
-
-
-def _is_pattern(language: Any) -> bool:
-    """Whether many texts are in a language, and that is not all but for a few."""
-    body = language.body if isinstance(language, Not) else language
-    return body is not ANY and not isinstance(body, Literal | Words | Chars)
+    left = not (lasting or listed) and text.role.quoted
+    return len(alive) >= (2 if left else most)
 
 
 def _expressions(text: Text) -> tuple[Regex, ...] | None:

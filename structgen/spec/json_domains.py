@@ -24,7 +24,7 @@ from structgen.automaton.regex import (
     shortest,
     words,
 )
-from structgen.automaton.regex_endless import is_infinite
+from structgen.automaton.regex_endless import is_infinite, least_count
 from structgen.automaton.words import is_spellable
 from structgen.errors import BudgetError
 from structgen.spec.json_constants import is_listing
@@ -46,7 +46,7 @@ def distinct_values(costs: Costs, expr: Expr, wanted: int) -> list[Value] | None
             hint="lower minItems, or give the items more room",
         )
     node = costs.node_of(expr)
-    if costs.has_many(node):
+    if costs.has_many(node) or least_count(node.string) >= wanted:
         return None
     constants = _constants(expr, node)
     if constants is not None:
@@ -64,9 +64,11 @@ def has_many(costs: Costs, node: Node, within: frozenset[Node] = frozenset()) ->
 
     They do where a value that fits may hold others that do: those can be nested ever deeper.
     """
+    if is_endless(node.number) or is_infinite(node.string):
+        return True
     if costs.of_node(node) is None:
         return False
-    if node in within or is_endless(node.number) or is_infinite(node.string):
+    if node in within:
         return True
     inside = within | {node}
 

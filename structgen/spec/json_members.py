@@ -274,8 +274,12 @@ class MembersPlan(ObjectPlan):
 
     def is_plainly_possible(self) -> bool:
         """See `ObjectPlan.is_plainly_possible`."""
+        if self._counts:
+            return False
         fits_ = (is_spellable(n) and self._costs.possible(self.child(n)) for n in self.required)
-        return not self._counts and self._settling.settles(self.start) and all(fits_)
+        if self._settling.settles(self.start) and all(fits_):
+            return True
+        return self._finishes_with(self.start, [*self._named_slots(self.start)])
 
     def is_possible(self) -> bool:
         """See `ObjectPlan.is_possible`: one way to finish is enough."""
@@ -283,20 +287,25 @@ class MembersPlan(ObjectPlan):
 
     def _finishes(self, at: Progress) -> bool:
         """Whether all clauses can be settled by what is still to come."""
-
-        def some(expr: Expr) -> int | None:
-            return 1 if self._costs.possible(expr) else None
-
-        def fill(choice: Choice) -> list[int] | None:
-            return self._filled(at, choice, some, 0)
-
         named = [*self._named_slots(at)]  # of others there may be many kinds
-        if finishes_plainly(at.wanted, named, some, fill):
+        if self._finishes_with(at, named):
             return True
         slots = named + self._other_slots(at, 0)
-        if finishes_plainly(at.wanted, slots, some, fill):
+        if self._finishes_with(at, slots):
             return True
+        some, fill = self._some, self._filling(at)
         return any(True for _ in finished(at.wanted, slots, some, fill, self._room(at)))
+
+    def _finishes_with(self, at: Progress, slots: list[Slot]) -> bool:
+        """Whether the first literals that members at `slots` can settle are a way to finish."""
+        return finishes_plainly(at.wanted, slots, self._some, self._filling(at))
+
+    def _some(self, expr: Expr) -> int | None:
+        """A cost for what is possible."""
+        return 1 if self._costs.possible(expr) else None
+
+    def _filling(self, at: Progress) -> Callable[[Choice], list[int] | None]:
+        return lambda choice: self._filled(at, choice, self._some, 0)
 
     def _finished(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
         """The bytes of the members still to come, for each way to settle all clauses."""

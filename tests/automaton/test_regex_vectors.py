@@ -26,8 +26,7 @@ from structgen.automaton.regex import (
     matches,
     words,
 )
-from structgen.automaton.regex_automaton import table_of, vector_automaton
-from structgen.automaton.regex_formula import SideBySideAutomaton
+from structgen.automaton.regex_automaton import vector_automaton
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_syntax import parse
 from structgen.automaton.regex_vectors import VectorAutomaton
@@ -60,10 +59,10 @@ VECTORS: Any = st.one_of(
 ).filter(lambda x: {*x} != {EMPTY})
 
 
-def made_of(vector: tuple[Regex, ...], kind: Any = VectorAutomaton) -> Any:
+def made_of(vector: tuple[Regex, ...]) -> VectorAutomaton | None:
     """The automaton of expressions, if there is one."""
     try:
-        return VectorAutomaton(vector) if kind is VectorAutomaton else kind(vector, table_of)
+        return VectorAutomaton(vector)
     except TooLargeError:
         return None
 
@@ -90,10 +89,10 @@ def test_texts_ruled_out_leave_longer_ones(vector: tuple[str, ...], fits: bool) 
     assert (made is not None) is fits
 
 
-@given(VECTORS, st.sampled_from([VectorAutomaton, SideBySideAutomaton]))
-def test_a_text_fits_what_it_fits_alone(vector: tuple[Regex, ...], kind: Any) -> None:
+@given(VECTORS)
+def test_a_text_fits_what_it_fits_alone(vector: tuple[Regex, ...]) -> None:
     """And it goes on as long as one of the expressions does."""
-    automaton = made_of(vector, kind)
+    automaton = made_of(vector)
     if automaton is None:
         return
     states = {"": 0}
@@ -109,10 +108,9 @@ def test_a_text_fits_what_it_fits_alone(vector: tuple[Regex, ...], kind: Any) ->
         assert (states[text] >= 0) == any(not language.is_empty() for language in derived)
         fits = tuple(matches(language, text) for language in vector)
         ends = 0 if states[text] < 0 else int(automaton.ends[states[text]])
-        outcomes = automaton.outcomes
-        assert fits == (outcomes.found[ends - 1] if ends else (False,) * len(vector))
+        assert fits == (automaton.outcomes[ends - 1] if ends else (False,) * len(vector))
         if states[text] >= 0 and automaton.endless[states[text]]:
-            assert fits == tuple(n == outcomes.free_place for n in range(len(vector)))
+            assert fits == tuple(n == automaton.free_place for n in range(len(vector)))
 
 
 @given(VECTORS, st.sampled_from(["value", "item", "key"]))
@@ -136,14 +134,14 @@ def test_what_any_text_may_follow_is_the_free_text_of_one_place() -> None:
     """Where only one expression can end so; else each such state is one of its own."""
     one = made_of((words(("ab", "b")), EMPTY, ANY))
     assert one is not None
-    assert one.outcomes.free_place == 2
+    assert one.free_place == 2
     spans = one.spans_from(0).tolist()
     other = next(to for low, _, to in spans if low > ord("b"))
     one.explore(other)
     assert one.endless[other]
     two = made_of((ANY, words(("ab", "b")), complement(words(("a",)))))
     assert two is not None
-    assert two.outcomes.free_place is None
+    assert two.free_place is None
     other = next(to for low, _, to in two.spans_from(0).tolist() if low > ord("b"))
     two.explore(other)
     assert not two.endless[other]
