@@ -31,6 +31,7 @@ from structgen.automaton.regex_states import Array
 
 MAX_OUTCOMES = 255  # sets of parts that a text may fit
 MAX_ENDLESS = 12  # parts with texts of any length where some rule others out
+MANY = 6  # expressions side by side of which it takes long to look at each letter
 FEW_PARTS = 8  # of a union that is taken apart
 
 Vector = tuple[Regex, ...]
@@ -104,19 +105,28 @@ class VectorAutomaton(PositionAutomaton):
 
 def parts_of(vector: Vector) -> list[Regex]:
     """What tells which expressions a text fits, and that it can go on. Raises TooLargeError."""
-    found: dict[Regex, None] = {}
-    unions = any(isinstance(language, And | Not) for language in vector)
-    for language in vector:
-        _take_apart(language, found, unions=unions)
-    found.pop(EMPTY, None)
-    if not all(part.plain for part in found) or not _is_clear(found):
-        raise TooLargeError
-    if not found.keys() >= {*vector} - {EMPTY}:
+    lasting = [language for language in vector if language is ANY or isinstance(language, Not)]
+    few = len({*vector} - {EMPTY}) < MANY
+    if few and len(lasting) > 1 and any(map(_rules_out_many, lasting)):
+        raise TooLargeError  # behind most letters nothing else is left: each is looked at alone
+    whole = not any(isinstance(language, And | Not) for language in vector)
+    for unions in (False,) if whole else (False, True):  # as few as will do
+        found: dict[Regex, None] = {}
+        for language in vector:
+            _take_apart(language, found, unions=unions)
+        found.pop(EMPTY, None)
+        if not all(part.plain for part in found) or not _is_clear(found):
+            continue
+        known = {EMPTY, *found}
+        if whole or all(language in known or _goes_on(language) for language in vector):
+            return [*found]
         if _always_goes_on(vector, found):
-            found[ANY] = None
-        elif not all(language in found or _goes_on(language) for language in vector):
-            raise TooLargeError
-    return [*found]
+            return [*found, ANY] if ANY not in found else [*found]
+    raise TooLargeError
+
+
+def _rules_out_many(language: Regex) -> bool:
+    return isinstance(language, Not) and language.body.longest == INFINITE
 
 
 def _take_apart(node: Regex, parts: dict[Regex, None], *, unions: bool) -> None:

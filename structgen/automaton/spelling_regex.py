@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering
 
 FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look at each letter
-WIDE, WIDE_KEYS = 6, 3  # expressions side by side for which it does; most of a key is read
+WIDE, WIDE_KEYS = 6, 2  # expressions side by side for which it does; most of a key is read
 
 
 class Entered:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from structgen.automaton.numbers import equal_to, to_fraction
+from structgen.automaton.numbers import Spelling, equal_to, number_language, to_fraction
 from structgen.automaton.regex import Regex, alt, words
 from structgen.spec.json_exprs import FALSE, OneOf, Values
 from structgen.spec.json_nodes import ArrayAlt, Group, Node, ObjectAlt
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 NUMBERS = (int, float, Decimal)
 ANNOTATIONS = {"title", "description", "$comment", "default", "examples"}
+RUN = 3  # whole numbers that follow each other and have one language
 LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
 
 
@@ -32,11 +34,24 @@ def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) 
         any(v is None for v in values),
         any(v is True for v in values),
         any(v is False for v in values),
-        alt(*(_constant_number(schemas, to_fraction(v)) for v in numbers)),
+        alt(*_constant_numbers(schemas, {*map(to_fraction, numbers)})),
         words(v for v in values if isinstance(v, str)),
         tuple(_constant_array(schemas, v, location()) for v in values if isinstance(v, list)),
         tuple(_constant_object(schemas, v, location()) for v in values if isinstance(v, dict)),
     )
+
+
+def _constant_numbers(schemas: Schemas, values: set[Fraction]) -> Iterator[Regex]:
+    """The language of each value, and one for many whole numbers that follow each other."""
+    ordered = enumerate(sorted(values))
+    for _, group in groupby(ordered, key=lambda pair: pair[1] - pair[0]):
+        run = [value for _, value in group]
+        whole = run[0].denominator == 1 and max(map(abs, run)) < LARGE
+        if whole and len(run) >= RUN:
+            spelling: Spelling = "natural" if schemas.natural else "any"
+            yield number_language(integer=True, minimum=run[0], maximum=run[-1], spelling=spelling)
+        else:
+            yield from (_constant_number(schemas, value) for value in run)
 
 
 def _constant_number(schemas: Schemas, value: Fraction) -> Regex:

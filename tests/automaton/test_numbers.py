@@ -833,3 +833,11 @@ def test_multiples_between_two_ends_are_listed(
     for name, end in ends.items():
         assert is_endless(number_language(multiple_of=[step], **{name: end}))
     assert is_endless(number_language(**ends)) == (low < high)
+
+
+@pytest.mark.parametrize("rules", [{"minimum": 1}, {"integer": True}])
+def test_all_numbers_leave_the_spellings_of_others_as_they_are(rules: Rules) -> None:
+    """But what is ruled out is ruled out of all numbers."""
+    assert number_intersection(JSON_NUMBER, spellings(**rules)) is spellings(**rules)
+    barred = complement(literal("1"))
+    assert number_intersection(JSON_NUMBER, barred) is intersect(JSON_NUMBER, barred)

@@ -448,3 +448,17 @@ def test_all_is_every_string_and_counts_saturate() -> None:
     assert repeat(repeat(A, 1, None), 1, None) is repeat(A, 1, None)
     assert repeat(A, 1, None).longest == INFINITE
     assert concat(repeat(A, 1, None), repeat(A, 1, None)) is repeat(A, 2, None)
+
+
+@given(PAIRS, st.sets(st.sampled_from(TEXTS), max_size=4))
+def test_the_shortest_member_is_none_that_is_ruled_out(pair: Pair, barred: set[str]) -> None:
+    """It is that of all members, unless that is one of a few."""
+    left = [text for text in TEXTS if text not in barred and matches(pair.regex, text)]
+    found = shortest(intersect(pair.regex, complement(words(barred))))
+    if left:
+        best = min(left, key=lambda text: (len(text), text))
+        assert found is not None
+        assert (len(found), found) <= (len(best), best)
+        assert matches(pair.regex, found)
+        assert found not in barred
+        assert found not in TEXTS or found == best

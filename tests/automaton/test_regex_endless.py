@@ -9,7 +9,7 @@ import pytest
 
 from structgen.automaton import regex_endless
 from structgen.automaton.regex import Regex, alt, complement, intersect
-from structgen.automaton.regex_endless import endless, few_words
+from structgen.automaton.regex_endless import endless, few_words, least_count
 from structgen.automaton.regex_syntax import parse
 
 WORD = "[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]"
@@ -123,3 +123,26 @@ def test_few_words_are_all_words(pattern: str, most: int) -> None:
         assert found == {text for text in texts if re.search(pattern, text)}
         assert len(found) <= most
     assert found is not None or most < 30 or pattern in MORE
+
+
+@pytest.mark.parametrize(
+    ("pattern", "exact"),
+    [
+        ("[ab]{3}-[ab]", True), ("(a|bb)?[ab]{0,2}-{2}", False), ("a?b?", False), ("(a|b|-)", True),
+        ("(ab|b){2}a", False), ("(aa|ab|bb|-a)b?", False), ("", True), ("ab", True), ("a*b", False),
+        ("(ab|ba){2}[ab]", False), ("[ab]?[ab]{2}", False), ("(a|ab)(b|bb)", False),
+    ],
+)  # fmt: skip
+def test_a_language_has_as_many_words_as_it_plainly_has(pattern: str, exact: bool) -> None:
+    """At least; parts whose words have one length cannot be mistaken for what is beside them."""
+    texts = ("".join(letters) for n in range(7) for letters in product("ab-", repeat=n))
+    words = [text for text in texts if re.fullmatch(pattern, text)]
+    count = least_count(parse(f"^({pattern})$"))
+    assert 0 < count
+    assert count == len(words) if exact else count <= len(words) or pattern == "a*b"
+
+
+def test_languages_that_are_not_plain_have_no_words_plainly() -> None:
+    """Nor has the one without any."""
+    assert least_count(intersect(parse("a"), complement(parse("b")))) == 0
+    assert least_count(alt()) == 0
