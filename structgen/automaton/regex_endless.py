@@ -29,6 +29,7 @@ FEW_LETTERS = 100  # of words that are listed
 FEW = 5  # states of a language, looked at one by one to see that it never runs out of words
 MANY = 30  # looked at one by one where there is no table of them
 MAX_STATES = 1000  # looked at together
+ENOUGH = 1_000_000  # words: nobody asks for more
 
 
 def is_infinite(language: Regex) -> bool:
@@ -52,24 +53,24 @@ def members(language: Regex) -> list[str] | None:
 
 
 def least_count(language: Regex) -> int:
-    """So many words a language plainly has, if not more."""
+    """So many words a language plainly has, if not more; ENOUGH at most."""
     if not language.plain or language is EMPTY:
         return 0
     if isinstance(language, Chars):
-        return len(language.chars)
+        return min(len(language.chars), ENOUGH)
     if isinstance(language, Alt):
         return max(map(least_count, language.parts))
     if isinstance(language, Repeat):
         body = language.body
         times = min(language.high, MANY) if body.shortest == body.longest else 1
-        return int(least_count(body) ** times)
+        return int(min(least_count(body) ** times, ENOUGH))
     if isinstance(language, Words):
         return language.high - language.low
     found, even = 1, True
     for part in sequence(language) if isinstance(language, Concat) else ():
         alike = part.shortest == part.longest  # so that its words can be told from those beside
         count = least_count(part)
-        found = found * count if even or alike else max(found, count)
+        found = min(found * count, ENOUGH) if even or alike else max(found, count)
         even = even and alike
     return found
 

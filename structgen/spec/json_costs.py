@@ -93,6 +93,7 @@ class Costs:
         self._domains: dict[Expr, tuple[int, list[Value] | None]] = {}
         self._many: dict[Node, bool] = {}
         self._looked_at: set[Node] = set()  # nodes of which it is being seen whether something fits
+        self._plainly: set[Node] = set()  # those of which that was plain
         self._listing: set[Expr] = set()  # expressions whose values are being listed
 
     def of(self, expr: Expr) -> int | None:
@@ -121,15 +122,20 @@ class Costs:
 
     def _is_plainly_possible(self, node: Node) -> bool:
         """Whether some array or object fits, and to see that takes no search for a shortest one."""
+        if node in self._plainly:  # else those that ask for it twice double what there is to do
+            return True
         if node in self._solved or node in self._looked_at or len(self._looked_at) >= MAX_NESTED:
             return False
         self._looked_at.add(node)
         try:
-            return self._may_be_empty(node) or any(
+            found = self._may_be_empty(node) or any(
                 plan.is_plainly_possible() for plan in map(self._object, node.objects)
             )
         finally:
             self._looked_at.discard(node)
+        if found:
+            self._plainly.add(node)
+        return found
 
     def of_node(self, node: Node) -> int | None:
         """Fewest bytes of a value that fits a node."""

@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from structgen.automaton import regex_endless
-from structgen.automaton.regex import Regex, alt, complement, intersect
-from structgen.automaton.regex_endless import endless, few_words, least_count
+from structgen.automaton.regex import Regex, alt, complement, intersect, repeat
+from structgen.automaton.regex_endless import ENOUGH, endless, few_words, least_count
 from structgen.automaton.regex_syntax import parse
 
 WORD = "[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]"
@@ -146,3 +146,11 @@ def test_languages_that_are_not_plain_have_no_words_plainly() -> None:
     """Nor has the one without any."""
     assert least_count(intersect(parse("a"), complement(parse("b")))) == 0
     assert least_count(alt()) == 0
+
+
+def test_nobody_counts_more_words_than_anybody_asks_for() -> None:
+    """However deep counts are nested: numbers with millions of digits would take minutes."""
+    language = parse("[ab]")
+    for _ in range(40):
+        language = repeat(language, 5, 6)
+    assert least_count(language) == ENOUGH

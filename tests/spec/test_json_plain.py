@@ -185,3 +185,20 @@ def _schemas(schema: Any) -> Schemas:
         natural=False,
         registry=None,
     )
+
+
+def test_what_asks_for_the_same_twice_is_looked_at_once() -> None:
+    """At each level, that is: otherwise forty levels would take longer than anybody waits."""
+    defs: dict[str, Any] = {"d0": {"type": "object", "required": ["v"]}}
+    for depth in range(1, 41):
+        below = {"$ref": f"#/$defs/d{depth - 1}"}
+        has_z = {"properties": {"k": {"type": "object", "required": ["z"]}}}
+        then, other = ({"required": [name], "properties": {name: below}} for name in "wu")
+        defs[f"d{depth}"] = {
+            "type": "object", "properties": {"k": below}, "required": ["k"],
+            "if": has_z, "then": then, "else": other,
+        }  # fmt: skip
+    schema = {"$ref": "#/$defs/d40", "$defs": defs}
+    automaton = sg.JsonSchema(schema, property_order="any").automaton()
+    at, _ = automaton.run(automaton.start, b'{"k": {"k": {"k": ')
+    assert automaton.next_bytes(at)
