@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from structgen.automaton.charset import ALL, CharSet
 from structgen.automaton.regex import ANY, EMPTY
-from structgen.automaton.regex_nodes import Literal, Words
+from structgen.automaton.regex_nodes import Literal, Words, free_place
 from structgen.automaton.words import WordRange
 
 QUOTE, BACKSLASH = 0x22, 0x5C
@@ -199,10 +199,12 @@ def in_place(vector: Vector, place: int, language: Language) -> Vector:
 
 
 def free_form(state: LexState) -> LexState:
-    """A text of any characters in the place of `state`."""
+    """A text of any characters in the place of `state`, or in its `free_place`."""
     if not isinstance(state, Text):
         return state
-    return replace(state, vector=in_place(state.vector, only_place(state.vector) or 0, ANY))
+    place = only_place(state.vector)
+    place = free_place(state.vector) if place is None else place
+    return replace(state, vector=in_place(state.vector, place or 0, ANY))
 
 
 def _restrict(

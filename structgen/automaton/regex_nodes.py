@@ -337,3 +337,14 @@ def matches(root: Regex, text: str) -> bool:
     for letter in text:
         node = node.after(ord(letter))
     return node.nullable
+
+
+def is_lasting(language: object) -> bool:
+    """Whether a language goes on behind most texts: all texts are in it, or all but others."""
+    return language is ANY or isinstance(language, Not)
+
+
+def free_place(vector: Sequence[object]) -> int | None:
+    """The place of the only language of several that is lasting; None if not one is."""
+    found = [place for place, language in enumerate(vector) if is_lasting(language)]
+    return found[0] if len(found) == 1 else None

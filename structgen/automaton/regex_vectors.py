@@ -22,6 +22,8 @@ from structgen.automaton.regex_nodes import (
     Not,
     Repeat,
     Words,
+    free_place,
+    is_lasting,
     is_span,
     matches,
 )
@@ -71,8 +73,7 @@ class VectorAutomaton(PositionAutomaton):
         self._open = self._listed = False
         few = all(x is ANY or isinstance(x, Literal | Words) for x in parts)
         self._number(positions, few=few, ends=False)
-        free = [i for i, x in enumerate(vector) if x is ANY or isinstance(x, Not)]
-        self.free_place = free[0] if len(free) == 1 else None
+        self.free_place = free_place(vector)
         self._codes: dict[Outcome, int] = {}
         self.outcomes: list[Outcome] = []
         if self.free_place is not None:
@@ -105,7 +106,7 @@ class VectorAutomaton(PositionAutomaton):
 
 def parts_of(vector: Vector) -> list[Regex]:
     """What tells which expressions a text fits, and that it can go on. Raises TooLargeError."""
-    lasting = [language for language in vector if language is ANY or isinstance(language, Not)]
+    lasting = [language for language in vector if is_lasting(language)]
     few = len({*vector} - {EMPTY}) < MANY
     if few and len(lasting) > 1 and any(map(_rules_out_many, lasting)):
         raise TooLargeError  # behind most letters nothing else is left: each is looked at alone

@@ -24,7 +24,7 @@ from structgen.automaton.lexer import (
     only_place,
 )
 from structgen.automaton.origins import BEFORE, FREE, UNBOUNDED
-from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex
+from structgen.automaton.regex import EMPTY, EPSILON, Regex
 from structgen.automaton.regex_automaton import (
     automaton_of,
     far_from_bounds,
@@ -33,7 +33,7 @@ from structgen.automaton.regex_automaton import (
 )
 from structgen.automaton.regex_far import uncounted
 from structgen.automaton.regex_lengths import LengthAutomaton
-from structgen.automaton.regex_nodes import Chars, Literal, Not, Words
+from structgen.automaton.regex_nodes import Chars, Literal, Words, is_lasting
 from structgen.automaton.regex_states import ROOM, RegexAutomaton, Unbounded
 from structgen.automaton.regex_vectors import VectorAutomaton
 from structgen.automaton.tables import foreign, with_room
@@ -358,10 +358,9 @@ def _is_wide(text: Text) -> bool:
     Or in patterns, each of which is soon alone, and would have an automaton of its own then.
     """
     alive = [language for language in text.vector if language is not EMPTY]
-    lasting = any(language is ANY or isinstance(language, Not) for language in alive)
     listed = all(isinstance(language, Literal | Words | Chars) for language in alive)
     most = WIDE_KEYS if isinstance(text.role, Key) else WIDE
-    left = not (lasting or listed) and text.role.quoted
+    left = text.role.quoted and not (listed or any(map(is_lasting, alive)))
     return len(alive) >= (2 if left else most)
 
 
