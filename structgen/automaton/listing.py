@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.json_lexemes import Key, KeyStart
-from structgen.automaton.lexer import End, Language, LexState, Role, Text, Vector
+from structgen.automaton.lexer import End, LexState, Role, Text, Vector
 from structgen.automaton.origins import NAMED, REST
 from structgen.automaton.regex import ANY, EMPTY, EPSILON
-from structgen.automaton.regex_nodes import Literal, Words
+from structgen.automaton.regex_nodes import texts_of
 from structgen.automaton.tables import with_room
 from structgen.automaton.words import WordRange, is_spellable
 from structgen.jit import kernels
@@ -68,11 +68,11 @@ def _told_apart(state: Text) -> tuple[list[str], list[Hashable], list[int]] | No
     """
     vector, role = state.vector, state.role
     if len(vector) == 1:
-        words = _words(vector[0])
+        words = texts_of(vector[0])
         return None if words is None else (words, [_label(role, (EPSILON,))], [0] * len(words))
     having: dict[str, int] = {}  # the places of the languages that a word is in, in bits
     for place, language in enumerate(vector):
-        words = None if isinstance(role, Key) else _words(language)
+        words = None if isinstance(role, Key) else texts_of(language)
         if words is None:
             return None
         for word in words:
@@ -87,15 +87,6 @@ def _told_apart(state: Text) -> tuple[list[str], list[Hashable], list[int]] | No
 def _label(role: Role, read: Vector) -> Hashable:
     end = role.end(read)
     return end.label if isinstance(end, End) else None
-
-
-def _words(language: Language) -> list[str] | None:
-    """The words of a language that is a list, or a language of nothing."""
-    if isinstance(language, Words):
-        return language.members()
-    if isinstance(language, Literal):
-        return [language.text]
-    return [] if language is EMPTY else None
 
 
 def label_of(state: Text, place: int) -> Hashable:

@@ -12,7 +12,7 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from structgen.automaton.charset import ALL, CharSet
-from structgen.automaton.regex_base import EPSILON, INFINITE, Regex, intern, intern_in
+from structgen.automaton.regex_base import EMPTY, EPSILON, INFINITE, Regex, intern, intern_in
 
 
 class LeafState(Protocol):
@@ -348,3 +348,12 @@ def free_place(vector: Sequence[object]) -> int | None:
     """The place of the only language of several that is lasting; None if not one is."""
     found = [place for place, language in enumerate(vector) if is_lasting(language)]
     return found[0] if len(found) == 1 else None
+
+
+def texts_of(language: object) -> list[str] | None:
+    """The texts of a language that is a list, or one of nothing; None of others."""
+    if isinstance(language, Words):
+        return language.members()
+    if isinstance(language, Literal):
+        return [language.text]
+    return [] if language is EMPTY else None

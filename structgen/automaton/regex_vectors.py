@@ -26,6 +26,7 @@ from structgen.automaton.regex_nodes import (
     is_lasting,
     is_span,
     matches,
+    texts_of,
 )
 from structgen.automaton.regex_positions import Positions, TooLargeError
 from structgen.automaton.regex_sets import PositionAutomaton
@@ -33,7 +34,7 @@ from structgen.automaton.regex_states import Array
 
 MAX_OUTCOMES = 255  # sets of parts that a text may fit
 MAX_ENDLESS = 12  # parts with texts of any length where some rule others out
-MANY = 6  # expressions side by side of which it takes long to look at each letter
+WIDE = 6  # expressions side by side of which it takes long to look at each letter
 FEW_PARTS = 8  # of a union that is taken apart
 
 Vector = tuple[Regex, ...]
@@ -107,7 +108,7 @@ class VectorAutomaton(PositionAutomaton):
 def parts_of(vector: Vector) -> list[Regex]:
     """What tells which expressions a text fits, and that it can go on. Raises TooLargeError."""
     lasting = [language for language in vector if is_lasting(language)]
-    few = len({*vector} - {EMPTY}) < MANY
+    few = len({*vector} - {EMPTY}) < WIDE
     if few and len(lasting) > 1 and any(map(_rules_out_many, lasting)):
         raise TooLargeError  # behind most letters nothing else is left: each is looked at alone
     whole = not any(isinstance(language, And | Not) for language in vector)
@@ -177,10 +178,8 @@ def _goes_on(node: Regex) -> bool:
     if len(wanted) != 1 or not wanted[0].plain or not _is_endless(wanted[0]):
         return False
     barred = [part.body for part in parts if isinstance(part, Not)]
-    return all(
-        isinstance(body, Literal | Words) and all(matches(wanted[0], text) for text in _texts(body))
-        for body in barred
-    )
+    listed = [*map(texts_of, barred)]
+    return all(x is not None and all(matches(wanted[0], text) for text in x) for x in listed)
 
 
 def _is_endless(node: Regex) -> bool:
@@ -197,10 +196,6 @@ def _is_endless(node: Regex) -> bool:
 def _is_open(node: Regex) -> bool:
     """Whether texts may begin with anything, so that nothing is ever fatal."""
     return isinstance(node, Concat) and is_span(node.head) and node.head.longest == INFINITE
-
-
-def _texts(body: Literal | Words) -> Sequence[str]:
-    return (body.text,) if isinstance(body, Literal) else body.members()
 
 
 def _is_clear(parts: Iterable[Regex]) -> bool:

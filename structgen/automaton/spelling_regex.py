@@ -35,7 +35,7 @@ from structgen.automaton.regex_far import uncounted
 from structgen.automaton.regex_lengths import LengthAutomaton
 from structgen.automaton.regex_nodes import Chars, Literal, Words, is_lasting
 from structgen.automaton.regex_states import ROOM, RegexAutomaton, Unbounded
-from structgen.automaton.regex_vectors import VectorAutomaton
+from structgen.automaton.regex_vectors import WIDE, VectorAutomaton
 from structgen.automaton.tables import foreign, with_room
 from structgen.jit import kernels
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from structgen.automaton.numbering import Numbering
 
 FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look at each letter
-WIDE, WIDE_KEYS = 6, 2  # expressions side by side for which it does; most of a key is read
+WIDE_KEYS = 2  # expressions side by side for which it does in keys, of which most is read
 
 
 class Entered:

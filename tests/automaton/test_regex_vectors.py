@@ -15,18 +15,9 @@ from structgen.automaton import spelling_regex
 from structgen.automaton.engine import Engine
 from structgen.automaton.json_lexemes import Key, Layout, Scalar
 from structgen.automaton.lexer import Text, vector_moves
-from structgen.automaton.regex import (
-    ANY,
-    EMPTY,
-    EPSILON,
-    Regex,
-    alt,
-    complement,
-    intersect,
-    matches,
-    words,
-)
+from structgen.automaton.regex import ANY, EMPTY, EPSILON, Regex, complement, matches, words
 from structgen.automaton.regex_automaton import vector_automaton
+from structgen.automaton.regex_logic import alt, intersect
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_syntax import parse
 from structgen.automaton.regex_vectors import VectorAutomaton
