@@ -17,7 +17,7 @@ from structgen.automaton.numbers import alternatives
 from structgen.automaton.regex_base import Regex
 from structgen.automaton.regex_blocks import BlockAutomaton, BlockStates
 from structgen.automaton.regex_logic import alt
-from structgen.automaton.regex_nodes import Alt, And, Not
+from structgen.automaton.regex_nodes import Alt, And, Not, Words
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_search import too_costly
 from structgen.automaton.regex_states import AT_ONCE, TableAutomaton
@@ -49,6 +49,7 @@ class FormulaAutomaton(TableAutomaton):
         if any(block.is_vast for block in sets):
             raise TooLargeError
         self._dives = bool(sets)  # into formats, which have many states and few dead ends
+        self._has_words = any(isinstance(part, Words) for part in parts) and all(p.plain for p in parts)
         self.worth = 0 if sets else WORTH
         self._parts = BlockStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
@@ -110,7 +111,13 @@ class FormulaAutomaton(TableAutomaton):
         self._grow(made)
 
     def _find(self, state: int, count: int) -> None:
-        k, end, forgot = kernels("logic"), self.found + count, -1
+        end = self.found + count
+        self._find_behind(state, count, end)
+        while self._has_words and self.found < min(end, self.size):
+            self._find_behind(self._next(), count, end)
+
+    def _find_behind(self, state: int, count: int, end: int) -> None:
+        k, forgot = kernels("logic"), -1
         while self.search.queue[state] != 1:
             given = self._parts.nodes, self._formula, self._side, self.states, self.search
             need = k.explore_side(*given, self._dives, state, end)

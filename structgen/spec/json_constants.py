@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.numbers import Spelling, equal_to, number_language, to_fraction
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 NUMBERS = (int, float, Decimal)
 ANNOTATIONS = {"title", "description", "$comment", "default", "examples"}
-RUN = 3  # whole numbers that follow each other and have one language
+RUN = 3  # multiples of a whole number in a row that have one language
 LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
 
 
@@ -42,16 +41,31 @@ def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) 
 
 
 def _constant_numbers(schemas: Schemas, values: set[Fraction]) -> Iterator[Regex]:
-    """The language of each value, and one for many whole numbers that follow each other."""
-    ordered = enumerate(sorted(values))
-    for _, group in groupby(ordered, key=lambda pair: pair[1] - pair[0]):
-        run = [value for _, value in group]
-        whole = run[0].denominator == 1 and max(map(abs, run)) < LARGE
-        if whole and len(run) >= RUN:
+    """The language of each value, and one for the multiples of a number in a row."""
+    ordered, begin = sorted(values), 0
+    while begin < len(ordered):
+        end, step = _run(ordered, begin)
+        low, high = ordered[begin], ordered[end - 1]
+        whole = low.denominator == step.denominator == 1 and max(-low, high) < LARGE
+        if whole and end - begin >= RUN and not low % step:
             spelling: Spelling = "natural" if schemas.natural else "any"
-            yield number_language(integer=True, minimum=run[0], maximum=run[-1], spelling=spelling)
+            yield number_language(
+                integer=True, minimum=low, maximum=high, multiple_of=[step], spelling=spelling
+            )
         else:
-            yield from (_constant_number(schemas, value) for value in run)
+            end = max(begin + 1, end - 1)  # the last one may be the first of others
+            yield from (_constant_number(schemas, value) for value in ordered[begin:end])
+        begin = end
+
+
+def _run(ordered: list[Fraction], begin: int) -> tuple[int, Fraction]:
+    """Where numbers from `begin` on that are equally far from each other end, and how far."""
+    step, end = Fraction(0), begin + 1
+    if end < len(ordered):
+        step = ordered[end] - ordered[begin]
+    while end < len(ordered) and ordered[end] - ordered[end - 1] == step:
+        end += 1
+    return end, step
 
 
 def _constant_number(schemas: Schemas, value: Fraction) -> Regex:

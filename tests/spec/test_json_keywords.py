@@ -29,6 +29,7 @@ SCHEMAS: list[Any] = [
     {"enum": [1, "a", None, [1], {"a": 1}]}, {"enum": [True, 0]}, {"enum": [1.0, False]},
     {"enum": [0, 1, 2, 3, "a"]}, {"not": {"enum": [-1, 0, 1, 2, 10, 1.5]}},
     {"enum": [1, 2, 3, 7, 10], "minimum": 2}, {"enum": [-1, 0, 1], "multipleOf": 0.5},
+    {"enum": [-4, -2, 0, 2, 3, 6, 9, 12, 25]}, {"enum": [1, 3, 5, 7, 10.0, 20, 30, 0.5]},
     {"items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 3},
     {"const": 1}, {"const": {"a": 1, "b": 1}}, {"const": [1, 1]}, {"const": True},
     {"minimum": 1}, {"maximum": 1}, {"minimum": 0.2, "maximum": 7}, {"multipleOf": 3},
