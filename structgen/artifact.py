@@ -54,11 +54,12 @@ def key_of(spec: Spec, vocabulary: Vocabulary) -> str:
 def save(
     constraint: Constraint, path: str | os.PathLike[str], explored: Explored | None = None
 ) -> None:
-    """Write a constraint and all that it has made so far to one file.
+    """Write a constraint and all that it has made so far to one file, the first mask at least.
 
     `explored` says what was made ahead of time, for `inspect` and for those who resume.
     """
     vocabulary = constraint.vocabulary
+    constraint.mask_id(constraint.start)
     with constraint.lock:
         spec = described(constraint.spec)
         automaton = constraint.automaton.stored()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.explore import explore
 from structgen.mask.bitmask import allow, forbid, unpack
 from structgen.mask.common import common_of
-from structgen.mask.rows import MaskRows
+from structgen.mask.rows import MaskRows, States
 from structgen.mask.saved_rows import Saved, pack
 from structgen.mask.spellable import Spellable
 
@@ -287,7 +287,7 @@ class Constraint:
         if not done:
             self._rows.fill(state, row)
 
-    def fill_masks(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
+    def fill_masks(self, states: States, rows: npt.NDArray[Any]) -> None:
         """The same for a batch, rows[i] for states[i]. Raises ValueError where they do not fit."""
         self._rows.fill_many(states, rows)
 
@@ -386,7 +386,7 @@ class Constraint:
             return pack(self.vocabulary.words, rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the constraint and all that it has made so far to a file for `structgen.load`."""
+        """Write the constraint, its first mask and all that it has made to a file for `load`."""
         from structgen.artifact import save
 
         save(self, path)

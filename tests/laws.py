@@ -142,12 +142,13 @@ def agrees_with(c: sg.Constraint, visit: Visit, language: Finite) -> None:
 def batch_is_singles(c: sg.Constraint, states: Sequence[int]) -> None:
     """`fill_masks` writes what `fill_mask` writes, also for DEAD and FINAL, in any order."""
     states = [*states, sg.DEAD, *reversed(states), sg.FINAL]
-    rows = np.full((len(states), c.vocabulary.words), -1, np.int32)
-    c.fill_masks(states, rows)
-    for state, row in zip(states, rows, strict=True):
-        single = np.zeros(c.vocabulary.words, np.uint32)
-        c.fill_mask(state, single)
-        assert np.array_equal(row.view(np.uint32), single)
+    singles = np.zeros((len(states), c.vocabulary.words), np.uint32)
+    for state, row in zip(states, singles, strict=True):
+        c.fill_mask(state, row)
+    for given in (states, np.array(states), np.array(states, np.int32)[::-1][::-1]):
+        rows = np.full(singles.shape, -1, np.int32)
+        c.fill_masks(given, rows)
+        assert np.array_equal(rows.view(np.uint32), singles)
 
 
 def cutting_does_not_matter(c: sg.Constraint, data: bytes, rng: Random) -> None:

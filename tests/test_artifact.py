@@ -125,6 +125,17 @@ def test_whatever_the_schema_and_wherever_it_is_saved(
     laws.same_behaviour(loaded, lazy, rng)
 
 
+@pytest.mark.parametrize("spec", SPECS, ids=range(len(SPECS)))
+def test_a_file_has_the_first_mask(spec: Spec, tmp_path: Path) -> None:
+    """Also where none was asked for: who loads it has that mask without work."""
+    constraint = sg.compile(spec, VOCABULARY)
+    constraint.save(tmp_path / "f")
+    loaded = sg.load(tmp_path / "f", VOCABULARY)
+    first = loaded.mask_view(loaded.start)
+    assert "spec" not in vars(loaded)
+    np.testing.assert_array_equal(first, constraint.mask_view(constraint.start))
+
+
 def test_a_finite_automaton_is_explored_to_its_end(tmp_path: Path) -> None:
     """Then a loaded constraint never compiles its spec again, whatever is asked of its masks."""
     spec = sg.Regex("(a|b)*abb(12)?")

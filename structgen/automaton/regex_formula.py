@@ -49,7 +49,8 @@ class FormulaAutomaton(TableAutomaton):
         if any(block.is_vast for block in sets):
             raise TooLargeError
         self._dives = bool(sets)  # into formats, which have many states and few dead ends
-        self._has_words = any(isinstance(part, Words) for part in parts) and all(p.plain for p in parts)
+        words = any(isinstance(part, Words) for part in parts)
+        self._widely = words and all(part.plain for part in parts)
         self.worth = 0 if sets else WORTH
         self._parts = BlockStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
@@ -113,8 +114,8 @@ class FormulaAutomaton(TableAutomaton):
     def _find(self, state: int, count: int) -> None:
         end = self.found + count
         self._find_behind(state, count, end)
-        while self._has_words and self.found < min(end, self.size):
-            self._find_behind(self._next(), count, end)
+        while self._widely and self.found < min(end, self.size):
+            self._find_behind(self._next(), count, end)  # walks turn to the next word soon
 
     def _find_behind(self, state: int, count: int, end: int) -> None:
         k, forgot = kernels("logic"), -1

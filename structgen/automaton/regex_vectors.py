@@ -67,7 +67,7 @@ class VectorAutomaton(PositionAutomaton):
 
     def __init__(self, vector: Vector) -> None:
         """Raises TooLargeError, also where it is not plain that texts fit what has been read."""
-        parts = parts_of(vector)
+        parts, self._dies = parts_of(vector)
         positions = Beside(parts)
         self._vector = vector
         self._places = dict(zip(parts, positions.ends, strict=True))
@@ -98,15 +98,27 @@ class VectorAutomaton(PositionAutomaton):
         found[some] = [self._code(tuple(outcome)) for outcome in fits[some].tolist()]
         return found
 
+    def _find(self, state: int, count: int) -> None:
+        known, made = self.found, self.size
+        super()._find(state, count)
+        if self._dies:  # nothing leads to states where a text fits no expression
+            order, moves = self.search.order[known : self.found], self.search.moves
+            dead = np.append(self.ends[:made], self._endings(made, self.size)) == 0
+            to = moves[order]
+            moves[order] = np.where((to >= 0) & dead[to], -1, to)
+
     def note(self) -> None:
         """See `TableAutomaton.note`; any text may follow where it fits what it always may fit."""
         super().note()
         free = self.ends[: self.made] == (1 if self.free_place is not None else 0)
-        self.endless[: self.made] &= free
+        self.endless[: self.made] &= free & (not self._dies)
 
 
-def parts_of(vector: Vector) -> list[Regex]:
-    """What tells which expressions a text fits, and that it can go on. Raises TooLargeError."""
+def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
+    """What tells which expressions a text fits, and whether it can go on only while it fits one.
+
+    Else all that is read of the parts can go on. Raises TooLargeError, also where neither is plain.
+    """
     lasting = [language for language in vector if is_lasting(language)]
     few = len({*vector} - {EMPTY}) < WIDE
     if few and len(lasting) > 1 and any(map(_rules_out_many, lasting)):
@@ -121,9 +133,10 @@ def parts_of(vector: Vector) -> list[Regex]:
             continue
         known = {EMPTY, *found}
         if whole or all(language in known or _goes_on(language) for language in vector):
-            return [*found]
-        if _always_goes_on(vector, found):
-            return [*found, ANY] if ANY not in found else [*found]
+            return [*found], False
+        dies = _dies(vector, found)
+        if dies is not None:
+            return [*dict.fromkeys((*found, ANY))], dies
     raise TooLargeError
 
 
@@ -156,16 +169,51 @@ def _fits(node: Regex, known: Mapping[Regex, Array]) -> Array:
     return found
 
 
-def _always_goes_on(vector: Vector, parts: Iterable[Regex]) -> bool:
-    """Whether every text that is so long that few parts are left fits one of the expressions."""
+def _dies(vector: Vector, parts: Iterable[Regex]) -> bool | None:
+    """Whether texts can go on only while they fit an expression. False if all can, None if unknown.
+
+    All can where one is fitted however few of the endless parts are left at the end. Where what has
+    been fitted stays so, and less never is worse, a text that fits none is lost.
+    """
     endless = [part for part in parts if part.longest == INFINITE and part is not ANY]
     if len(endless) > MAX_ENDLESS:
-        return False
+        return None
     cases = np.arange(1 << len(endless))
     known = {part: np.zeros(len(cases), np.bool_) for part in (EMPTY, *parts)}
     known |= {part: (cases >> i & 1) != 0 for i, part in enumerate(endless)}
-    known[ANY] = np.ones(len(cases), np.bool_)
-    return bool(np.logical_or.reduce([_fits(language, known) for language in vector]).all())
+    some = _some(vector, known)
+    if some.all():
+        return False
+    if not all(map(_stays, endless)):
+        return None
+    if not all((some[cases] <= some[cases & ~(1 << i)]).all() for i in range(len(endless))):
+        return None
+    for part in parts:
+        listed = texts_of(part) if part not in endless and part is not ANY else ()
+        if listed is None:
+            return None
+        for text in listed:  # is it fitted as what follows it is?
+            one = {part: np.array([matches(part, text)]) for part in (EMPTY, *parts)}
+            case = sum(int(one[part][0]) << i for i, part in enumerate(endless))
+            if _some(vector, one)[0] != some[case]:
+                return None
+    return True
+
+
+def _some(vector: Vector, known: Mapping[Regex, Array]) -> Array:
+    """bool[n]: whether each text fits one of the expressions, by which parts it fits."""
+    known = {**known, ANY: np.ones(len(known[EMPTY]), np.bool_)}
+    found: Array = np.logical_or.reduce([_fits(language, known) for language in vector])
+    return found
+
+
+def _stays(node: Regex) -> bool:
+    """Whether a text that has been fitted is, whatever follows it."""
+    if isinstance(node, Alt):
+        return all(map(_stays, node.parts))
+    while isinstance(node, Concat):
+        node = node.tail
+    return node is ANY
 
 
 def _goes_on(node: Regex) -> bool:

@@ -6,6 +6,8 @@ longer than most walks do, so they go from one walker to the next.
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from structgen.automaton.tables import Written
@@ -38,7 +40,7 @@ class Rooms:
 
     def __init__(self, nodes: object, words: int, depth: int) -> None:
         self._made_of = nodes, words, depth
-        self._spare: list[Room] = []
+        self._spare: deque[Room] = deque(maxlen=SPARE)
 
     def take(self) -> Room:
         """A room that nobody else has until it is given back."""
@@ -49,5 +51,4 @@ class Rooms:
 
     def give(self, room: Room) -> None:
         """Take a room back. What a walk that was broken off left in it does no harm."""
-        if len(self._spare) < SPARE:
-            self._spare.append(room)
+        self._spare.append(room)  # the one given back first makes way

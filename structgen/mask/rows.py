@@ -35,6 +35,8 @@ BATCH = 6  # rows from which one call of a kernel is cheaper than one for each
 
 #: writes the row at a place in a pool; False, and nothing, where it has another shape
 Write = Callable[[Row, int, Row], bool]
+#: those of a batch, one after the other
+States = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 
 class RowStore:
@@ -243,7 +245,7 @@ class MaskRows:
         store, at = self.place(state)
         return store.id_of(at)
 
-    def fill_many(self, states: Sequence[int], rows: npt.NDArray[Any]) -> None:
+    def fill_many(self, states: States, rows: npt.NDArray[Any]) -> None:
         """rows[i] = the row of states[i]; rows: int32 or uint32[n, words], and may have more rows.
 
         Raises ValueError for another shape or type.
@@ -269,7 +271,7 @@ class MaskRows:
             raise ValueError(f"rows is {rows.dtype}{[*rows.shape]}, expected {wanted}")
         return rows[:count]
 
-    def _with(self, states: Sequence[int]) -> crew.Records:
+    def _with(self, states: States) -> crew.Records:
         """Records of all these states, which are made if need be."""
         with self._lock:  # all in one store, which may take more than its share for that
             store = self.current
@@ -279,8 +281,12 @@ class MaskRows:
             return store.records()
 
 
-def _int32(states: Sequence[int]) -> Row:
-    """The states as an array, which numpy takes twice as long to make."""
+def _int32(states: States) -> Row:
+    """The states as an array, which numpy takes twice as long to make of others than arrays."""
+    if isinstance(states, np.ndarray):
+        if states.dtype == np.int32:
+            return np.ascontiguousarray(states)
+        states = states.tolist()
     found = np.empty(len(states), np.int32)
     _struct_of(len(states)).pack_into(found.data, 0, *states)
     return found
