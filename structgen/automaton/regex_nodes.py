@@ -336,6 +336,8 @@ def matches(root: Regex, text: str) -> bool:
     node = root
     for letter in text:
         node = node.after(ord(letter))
+        if node is EMPTY:
+            return False
     return node.nullable
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from structgen.automaton.json_lexemes import (
 from structgen.automaton.lexer import LexState, Text
 from structgen.automaton.lexicon import Lexicon, Preset, lexicon_of
 from structgen.automaton.machine import END_OF_TEXT, SKIP
+from structgen.automaton.number_sets import number_complement
 from structgen.automaton.numbers import Spelling, number_language
 from structgen.automaton.regex import ANY, EMPTY, Regex
 from structgen.spec.json_formats import prepare_formats
@@ -29,6 +30,8 @@ from structgen.spec.json_free import free_machine
 
 if TYPE_CHECKING:
     from structgen.automaton.json_machine import JsonMachine
+
+DIGITS = 3  # of a number that one token has
 
 
 @lru_cache(maxsize=16)
@@ -38,7 +41,25 @@ def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -
     starts = (*_states(layout, spelling), *(frame.lexeme for frame in frames))
     bare = lexicon_of(starts, (END_OF_TEXT, SKIP), _is_number)
     preset = _preset(free_machine(layout, declared, gap, bare))
-    return replace(bare, preset=preset, prepare=prepare_formats)
+    return replace(bare, preset=preset, prepare=_prepare)
+
+
+@cache
+def _prepare() -> None:
+    """Find what specs often have of formats, and of numbers that are not whole, once in a process.
+
+    Where these are told apart from whole ones, each state takes a search.
+    """
+    prepare_formats()
+    near = {_fractional()}
+    for _ in range(DIGITS):
+        moves = [move for language in near for move in language.moves()]
+        near = {after for chars, after in moves if chr(chars.first).isdigit()}
+
+
+@cache
+def _fractional() -> Regex:
+    return number_complement(number_language(integer=True))
 
 
 def _preset(machine: JsonMachine) -> Preset:
