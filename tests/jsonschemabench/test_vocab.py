@@ -110,3 +110,14 @@ def test_known_tokenizers_are_recognised(name: str, size: int, end: int, data_di
     assert (found.size, found.eos_ids) == (size, (end,))
     text = '{"name": "Zoë", "n": [1.5e3, null]}'
     assert found.decode_bytes(vocab.encode(found, text)).decode() == text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [("llama3", ["CamelCaseHTTPServer", "'t"]), ("o200k", ["Camel", "Case", "HTTPServer't"])],
+)
+def test_patterns_cut_texts_where_their_tokenizers_do(pattern: str, words: list[str]) -> None:
+    """Of o200k's, a word ends before a capital letter, and has what follows an apostrophe."""
+    regex = pytest.importorskip("regex")
+    found = regex.findall(vocab.PATTERNS[pattern], "CamelCaseHTTPServer't  12345/x/\n")
+    assert found == [*words, " ", " ", "123", "45", "/x", "/\n"]
