@@ -14,8 +14,9 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ from structgen.jit import kernels
 
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
-LOOK_EVERY = 32  # automata that become known between two looks at how many states there are
+COUNTED, DROPPED = 8, 4  # automata that are looked at, and let go at most, when one becomes known
 MAX_COUNTED = 1500  # states of an expression whose texts' lengths are bounded
 MAX_LENGTHS = 3_000_000  # moves looked at to find out which lengths its texts have
 MAX_FAR = 500_000  # the same where there is only a bound above, and that is far
@@ -139,7 +140,11 @@ class DerivedAutomaton(SteppedAutomaton):
 
 
 class Kept:
-    """The automata used last, together of at most about MAX_KEPT states, and some in any case."""
+    """The automata used last, together of at most about MAX_KEPT states, and some in any case.
+
+    They grow where they are used; what that makes too much is let go a few at a time, as to look at
+    all of them takes milliseconds.
+    """
 
     def __init__(self) -> None:
         self.forget()
@@ -148,7 +153,9 @@ class Kept:
         """Begin anew, as a forked process must: another thread may have held a lock."""
         self._found: OrderedDict[Regex | Vector, RegexAutomaton] = OrderedDict()
         self._held: dict[Regex | Vector, RegexAutomaton] = {}
-        self._look_at = 0  # how many automata there are when their states are counted next
+        self._sizes: dict[Regex | Vector, int] = {}  # when each was looked at last
+        self._states = 0  # all of these together
+        self._turn: Iterator[Regex | Vector] = iter(())  # of those to be looked at
         self._lock = threading.Lock()
 
     def of(self, regex: Regex | Vector) -> RegexAutomaton:
@@ -164,21 +171,32 @@ class Kept:
         found = VectorAutomaton(regex) if isinstance(regex, tuple) else _begun(regex)
         with self._lock:
             self._found[regex] = found
-            if len(self._found) >= self._look_at:
-                self._drop_some()
+            self._found.move_to_end(regex)
+            self._count(regex)
+            self._drop_some()
         return found
+
+    def _count(self, regex: Regex | Vector) -> None:
+        size = self._found[regex].size
+        self._states += size - self._sizes.get(regex, 0)
+        self._sizes[regex] = size
+
+    def _drop(self, regex: Regex | Vector) -> None:
+        del self._found[regex]
+        self._states -= self._sizes.pop(regex)
 
     def _drop_some(self) -> None:
         """Drop what has grown so large that others begin anew, and of the rest what is too much."""
-        sizes = {regex: automaton.size for regex, automaton in self._found.items()}
-        states = sum(sizes.values())
-        for regex, size in sizes.items():
-            if size > MAX_STATES:
-                del self._found[regex]
-                states -= size
-        while len(self._found) > 1 and states > MAX_KEPT:
-            states -= sizes[self._found.popitem(last=False)[0]]
-        self._look_at = len(self._found) + LOOK_EVERY
+        turn = [*islice(self._turn, COUNTED)]
+        if len(turn) < COUNTED:
+            self._turn = iter([*self._found])
+        for regex in self._found.keys() & turn:
+            self._count(regex)
+            if self._sizes[regex] > MAX_STATES:
+                self._drop(regex)
+        for _ in range(DROPPED):
+            if len(self._found) > 1 and self._states > MAX_KEPT:
+                self._drop(next(iter(self._found)))
 
     def holds(self, regex: Regex) -> bool:
         """Whether the automaton of an expression stays."""

@@ -320,11 +320,28 @@ def test_expressions_share_their_states_and_forget_the_oldest(
     assert automaton_of(regex) is automaton_of(regex)
     assert automaton_of(ANY) is None
     monkeypatch.setattr(regex_automaton, "MAX_KEPT", 0)
-    monkeypatch.setattr(regex_automaton, "LOOK_EVERY", 0)
     kept = regex_automaton.Kept()
     first = kept.of(regex)
     kept.of(literal("other"))
     assert kept.of(regex) is not first
+
+
+def test_automata_are_let_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they have grown since they became known, so that no call takes long."""
+    most = 200
+    monkeypatch.setattr(regex_automaton, "MAX_KEPT", most)
+    monkeypatch.setattr(regex_automaton, "MAX_STATES", most)
+    kept, count = regex_automaton.Kept(), 0
+    for number in range(60):
+        begun = kept.of(parse(f"^{number}[a-c]{{{300 if number % 9 == 8 else 5}}}$"))
+        assert count - len(kept._found) < regex_automaton.DROPPED + regex_automaton.COUNTED
+        count = len(kept._found)
+        with begun.lock:
+            begun.explore_near(number * number)
+    for number in range(60):
+        kept.of(literal(f"{number}"))
+    assert sum(automaton.size for automaton in kept._found.values()) == kept._states <= most
+    assert len(kept._found) == len(kept._sizes) >= 60
 
 
 def test_what_is_prepared_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,7 +361,7 @@ def test_what_is_prepared_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert automaton.known == known
     other = parse("^other$")
     first = automaton_of(other)
-    for number in range(3 * regex_automaton.LOOK_EVERY):
+    for number in range(30):
         automaton_of(parse(f"^{number}aaaa$"))
     assert automaton_of(regex) is automaton
     assert automaton_of(other) is not first

@@ -40,7 +40,9 @@ CELLS = st.tuples(FOUND, FOUND, FEW).map(
     )
 )
 STAYING = st.sampled_from(["a", "^a", "^(a|b.)", "ab", "bb", "a.b"]).map(parse)
-APART = st.tuples(STAYING, STAYING, st.one_of(FEW, st.just(EMPTY))).map(
+APART = st.tuples(
+    STAYING, STAYING, st.one_of(FEW, st.just(EMPTY))
+).map(
     lambda x: (  # no text may fit both, but for listed ones
         x[2],
         intersect(x[0], complement(alt(*x[1:]))),
