@@ -7,6 +7,7 @@ error.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import partial
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 MAX_SCALARS = 4096  # nodes of plain subschemas that the process remembers
 
-_scalars: dict[tuple[Any, ...], Node] = {}
+_scalars: OrderedDict[tuple[Any, ...], Node] = OrderedDict()  # those longest there go first
 Standing = tuple[dict[str, Any], Place]  # a subschema, and where it stands
 
 
@@ -234,7 +235,7 @@ class Schemas:
         node = _scalars.get(key)
         if node is None:
             if len(_scalars) >= MAX_SCALARS:
-                _scalars.clear()
+                _scalars.popitem(last=False)
             node = _scalars[key] = json_keywords.build(self, atom)
         return node
 
