@@ -6,13 +6,15 @@ Writing a row is the floor of `fill_mask`; `fill_masks` writes a batch without t
 threads as the process may use when that pays. Each state has a row of its own, told by a few words,
 as most rows of a server are. Figures are the best of many runs, as what else the machine does makes
 them longer, never shorter; those of calls that are apart, as in a server, are medians: what they
-show is how long it takes until other threads are there.
+show is how long it takes until other threads are there. How long it takes to clear the memory of
+such rows is the floor of them all.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
 import statistics
 import threading
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import structgen as sg
 from jsonschemabench import vocab
@@ -44,7 +47,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, then print two tables."""
+    """Measure, then print two tables, and the floor."""
     try:
         sizes = [int(part) for part in args.batches.split(",")]
     except ValueError:
@@ -65,6 +68,10 @@ def run(args: argparse.Namespace) -> int:
         print(f"| {size} | {one:.1f} | {every:.1f} | {one / every:.2f}", end="")
         print(f" | {two:.1f} | {one / two:.2f}", end="")
         print(f" | {one_apart:.1f} | {every_apart:.1f} | {one_apart / every_apart:.2f} |")
+    rows = np.zeros((max(sizes), words), np.int32)
+    one, every = clearing(rows, 1), clearing(rows, usable_cores())
+    print(f"\nto clear {len(rows)} rows, over and over, takes {one:.1f} µs with one thread", end="")
+    print(f" and {every:.1f} with {usable_cores()}, that each have a part: {one / every:.2f}")
     return 0
 
 
@@ -129,6 +136,23 @@ def batch(constraint: sg.Constraint, states: list[int]) -> tuple[float, ...]:
     two = best(halves)
     other.stop()
     return one, all_cores, two, one_apart, all_apart
+
+
+def clearing(rows: npt.NDArray[np.int32], count: int) -> float:
+    """Microseconds to clear rows by so many threads, of which none waits for another: the floor."""
+    times = max(1, int(SECONDS * 1e6) // max(1, rows.nbytes >> 16))  # 64 kB take about 1 µs
+
+    def clear(part: npt.NDArray[np.int32]) -> None:
+        for _ in range(times):
+            ctypes.memset(part.ctypes.data, 0, part.nbytes)
+
+    threads = [threading.Thread(target=clear, args=(part,)) for part in np.array_split(rows, count)]
+    begin = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return 1e6 * (time.perf_counter() - begin) / times
 
 
 class Helper:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from functools import reduce
 from typing import Any, NamedTuple
 
 from structgen.automaton.machine import Frame, Kept, Stack
 from structgen.automaton.regex import Regex
 from structgen.spec.json_costs import Costs, required
 from structgen.spec.json_items import Items
-from structgen.spec.json_nodes import Node
+from structgen.spec.json_nodes import Node, both
 from structgen.spec.json_values import Value, members
 
 
@@ -129,15 +131,11 @@ def remaining(stack: Below, costs: Costs) -> int:
     if frame.kind == "root":
         return required(costs.of_node(frame.vector[0]))
     if frame.stage == "value":
-        pending = enumerate(map(costs.of_node, frame.vector))
+        ways = [(node, _after(stack, need)) for need, node in enumerate(frame.vector)]
+        known = ((costs.of_node(node), after) for node, after in (*ways, *_all_asked(stack)))
         colon = int(frame.kind == "object")
-        return (
-            colon
-            + costs.gap
-            + min(  # no value need fit a node that is only asked about
-                size + _after(stack, need) for need, size in pending if size is not None
-            )
-        )
+        # no value need fit a node that is only asked about
+        return colon + costs.gap + min(size + after for size, after in known if size is not None)
     least = int(frame.stage == "key")
     opened = frame.stage in ("open", "key", "next")
     sizes: list[int] = []
@@ -153,7 +151,8 @@ def least_behind(stack: Below) -> int:
     if frame.kind in {"root", "end"}:
         return 0
     if frame.stage == "value":
-        return min(_after(stack, need) for need in range(len(frame.vector)))
+        ways = [_after(stack, need) for need in range(len(frame.vector))]
+        return min((*ways, *(after for _, after in _all_asked(stack))))
     if frame.kind == "array" or frame.stage == "after":
         return min(_after(stack.below, t.owner) for t in frame.threads)
     sizes: list[int] = [
@@ -177,3 +176,15 @@ def _after(stack: Below | None, need: int) -> int:
                 size = known.plan.cost(known.progress, False) + outer
                 pending.costs[fits] = min(size, pending.costs.get(fits, size))
     return 0 if stack is None else stack.costs.get(need, 0)
+
+
+def _all_asked(stack: Below) -> Iterator[tuple[Node, int]]:
+    """All that a thread wants to know of the pending value, and the bytes after one that fits it.
+
+    That may take fewer bytes than to fit one of it, and all else later.
+    """
+    for t in stack.frame.threads:
+        if len(t.asked) > 1:
+            known = settled(t, -1)
+            size = known.plan.cost(known.progress, False) + _after(stack.below, t.owner)
+            yield reduce(both, (stack.frame.vector[i] for i in t.asked)), size

@@ -168,6 +168,25 @@ def test_a_completion_depends_on_the_item_that_is_being_read(schema: Any) -> Non
         assert decide(whole), whole
 
 
+@pytest.mark.parametrize(
+    ("clauses", "shortest"),
+    [
+        ([{"patternProperties": {"b": False}}, {"properties": {"a": {}, "b": {"minLength": 1}}}], 8),
+        ([{"properties": {"b": {"type": "null"}}}, {"properties": {"b": {"minLength": 1}}}], 8),
+        ([{"properties": {"b": {"maxLength": 2}}}, {"additionalProperties": {"const": 0}}], 11),
+        ([{"properties": {"b": {"const": []}}}, {"properties": {"b": {"const": 0}, "a": False}}], 7),
+        ([{"properties": {"b": {"minimum": n}}} for n in (2, 7, 1)], 7),
+    ],
+)
+def test_one_value_meets_several_conditions(clauses: list[Any], shortest: int) -> None:
+    """Where none of them is met by a value that meets another, no further member is completed."""
+    schema = {"type": "object", "allOf": [{"not": clause} for clause in clauses]}
+    constraint = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    found = constraint.shortest_completion(constraint.start)
+    assert json_decider({"$schema": DIALECTS[2020], **schema})(found)
+    assert len(found) == shortest
+
+
 def test_many_overlapping_branches_stay_apart() -> None:
     """Optional keys in thirty branches, which conjunctions of negations would multiply."""
     branches = [
