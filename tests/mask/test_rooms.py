@@ -46,7 +46,7 @@ def test_a_room_is_used_again_when_its_walker_is_gone(vocabulary: Vocabulary) ->
     left = room_of(made[0])
     del constraint, made[0]
     gc.collect()
-    assert rooms._spare == [left]
+    assert [*rooms._spare] == [left]
     following = structgen.compile(Regex("c.*"), vocabulary)
     assert [bytes(TOKENS[t])[:1] for t in first_mask(following)] == [b"c", b"c"]
     assert room_of(following) is left
