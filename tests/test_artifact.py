@@ -132,7 +132,7 @@ def test_a_file_has_the_first_mask(spec: Spec, tmp_path: Path) -> None:
     constraint.save(tmp_path / "f")
     loaded = sg.load(tmp_path / "f", VOCABULARY)
     first = loaded.mask_view(loaded.start)
-    assert "spec" not in vars(loaded)
+    assert "automaton" not in vars(loaded)
     np.testing.assert_array_equal(first, constraint.mask_view(constraint.start))
 
 

@@ -132,7 +132,9 @@ def remaining(stack: Below, costs: Costs) -> int:
         return required(costs.of_node(frame.vector[0]))
     if frame.stage == "value":
         ways = [(node, _after(stack, need)) for need, node in enumerate(frame.vector)]
-        known = ((costs.of_node(node), after) for node, after in (*ways, *_all_asked(stack)))
+        for asked, after in _all_asked(stack):
+            ways.append((reduce(both, (frame.vector[i] for i in asked)), after))
+        known = ((costs.of_node(node), after) for node, after in ways)
         colon = int(frame.kind == "object")
         # no value need fit a node that is only asked about
         return colon + costs.gap + min(size + after for size, after in known if size is not None)
@@ -178,13 +180,13 @@ def _after(stack: Below | None, need: int) -> int:
     return 0 if stack is None else stack.costs.get(need, 0)
 
 
-def _all_asked(stack: Below) -> Iterator[tuple[Node, int]]:
-    """All that a thread wants to know of the pending value, and the bytes after one that fits it.
+def _all_asked(stack: Below) -> Iterator[tuple[tuple[int, ...], int]]:
+    """What a thread wants to know of the pending value, and the bytes after one that fits it all.
 
-    That may take fewer bytes than to fit one of it, and all else later.
+    That may take fewer bytes than to fit some of it, and what is left later.
     """
     for t in stack.frame.threads:
         if len(t.asked) > 1:
             known = settled(t, -1)
-            size = known.plan.cost(known.progress, False) + _after(stack.below, t.owner)
-            yield reduce(both, (stack.frame.vector[i] for i in t.asked)), size
+            after = known.plan.cost(known.progress, False) + _after(stack.below, t.owner)
+            yield t.asked, after

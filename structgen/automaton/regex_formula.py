@@ -50,7 +50,7 @@ class FormulaAutomaton(TableAutomaton):
             raise TooLargeError
         self._dives = bool(sets)  # into formats, which have many states and few dead ends
         words = any(isinstance(part, Words) for part in parts)
-        self._widely = words and all(part.plain for part in parts)
+        self._widely = words and all(part.plain for part in parts)  # words turn to others soon
         self.worth = 0 if sets else WORTH
         self._parts = BlockStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)

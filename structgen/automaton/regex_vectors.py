@@ -98,14 +98,13 @@ class VectorAutomaton(PositionAutomaton):
         found[some] = [self._code(tuple(outcome)) for outcome in fits[some].tolist()]
         return found
 
-    def _find(self, state: int, count: int) -> None:
-        known, made = self.found, self.size
-        super()._find(state, count)
+    def _go_on(self, state: int, count: int) -> None:
+        known = self.found
+        super()._go_on(state, count)
         if self._dies:  # nothing leads to states where a text fits no expression
             order, moves = self.search.order[known : self.found], self.search.moves
-            dead = np.append(self.ends[:made], self._endings(made, self.size)) == 0
             to = moves[order]
-            moves[order] = np.where((to >= 0) & dead[to], -1, to)
+            moves[order] = np.where((to >= 0) & (self.ends[to] == 0), -1, to)
 
     def note(self) -> None:
         """See `TableAutomaton.note`; any text may follow where it fits what it always may fit."""
@@ -184,20 +183,16 @@ def _dies(vector: Vector, parts: Iterable[Regex]) -> bool | None:
     some = _some(vector, known)
     if some.all():
         return False
-    if not all(map(_stays, endless)):
+    less = (some[cases & ~(1 << i)] for i in range(len(endless)))
+    if not (all(map(_stays, endless)) and all((some <= fewer).all() for fewer in less)):
         return None
-    if not all((some[cases] <= some[cases & ~(1 << i)]).all() for i in range(len(endless))):
+    listed = [texts_of(part) for part in parts if part not in endless and part is not ANY]
+    if None in listed:
         return None
-    for part in parts:
-        listed = texts_of(part) if part not in endless and part is not ANY else ()
-        if listed is None:
-            return None
-        for text in listed:  # is it fitted as what follows it is?
-            one = {part: np.array([matches(part, text)]) for part in (EMPTY, *parts)}
-            case = sum(int(one[part][0]) << i for i, part in enumerate(endless))
-            if _some(vector, one)[0] != some[case]:
-                return None
-    return True
+    texts = [text for few in listed for text in few or ()]  # fitted as what follows them is?
+    fitted = {part: np.array([matches(part, t) for t in texts], np.bool_) for part in known}
+    case = sum((fitted[part] << i for i, part in enumerate(endless)), np.zeros(len(texts), int))
+    return True if (_some(vector, fitted) == some[case]).all() else None
 
 
 def _some(vector: Vector, known: Mapping[Regex, Array]) -> Array:

@@ -275,9 +275,8 @@ def format_language(name: str) -> Regex | None:
     return format_built(name) if name in _BUILDERS else None
 
 
-@cache
 def prepare_formats() -> None:
-    """Find most of what strings of formats are made of that specs often have, once in a process.
+    """Find most of what strings of formats are made of that specs often have.
 
     And of what has to hold at once: kernels take a millisecond to know arrays of a new kind.
     """
