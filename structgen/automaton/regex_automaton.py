@@ -3,7 +3,7 @@
 Which states an expression has, and what characters lead from one to the other, does not depend on a
 spec, so specs share it. Kernels find the states by the dozen where the expression has positions
 (module `regex_positions`), is a range of numbers (`regex_numbers`), or is made of parts that have
-tables (modules `regex_blocks`, `regex_leaves` and `regex_formula`). Others are found one by one: by
+tables (modules `regex_blocks`, `regex_leaves`, `regex_listed` and `regex_formula`). Others are found one by one: by
 a format itself (`regex_foreign`), by those of each part of a union (`regex_union`), by derivatives
 (`regex`). Several expressions that a text is read in have states together (`regex_vectors`).
 """
@@ -39,7 +39,9 @@ from structgen.automaton.regex_foreign import ForeignAutomaton, Within
 from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart, loose
-from structgen.automaton.regex_nodes import Chars, Leaf, Not, Repeat, is_span
+from structgen.automaton.regex_letters import without_lacking
+from structgen.automaton.regex_listed import ListedAutomaton
+from structgen.automaton.regex_nodes import Chars, Leaf, Not, Repeat, is_listed, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_positions import TooLargeError
 from structgen.automaton.regex_sets import PositionAutomaton
@@ -261,7 +263,7 @@ def formula_has_member(regex: Regex) -> bool | None:
 def table_of(regex: Regex) -> TableAutomaton:
     """The states of an expression that a table has. Raises TooLargeError where none does."""
     if isinstance(regex, Leaf):
-        return LeavesAutomaton(regex)
+        return ListedAutomaton(regex) if is_listed(regex) else LeavesAutomaton(regex)
     found = None if is_span(regex) else automaton_of(regex)
     found = found or PositionAutomaton(regex)
     if not isinstance(found, TableAutomaton):
@@ -315,13 +317,14 @@ def _waiting(rest: Regex, bounded: Regex) -> tuple[TableAutomaton, int] | None:
 def _first_that_fits(regex: Regex) -> RegexAutomaton:
     if is_span(regex):
         return LengthAutomaton(regex)
+    regex = without_lacking(regex)
     ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton, _repeated)
     if not regex.plain:
         regex = loose(regex)
         beside = partial(
             FormulaAutomaton if is_formula(regex) else BlockAutomaton, table_of=table_of
         )
-        ways = (_bounded, NumberAutomaton, LeavesAutomaton, beside)
+        ways = (_bounded, NumberAutomaton, ListedAutomaton, LeavesAutomaton, beside)
     for way in ways:
         with contextlib.suppress(TooLargeError):
             return way(regex)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_base import Regex
-from structgen.automaton.regex_nodes import Alt, Concat, Lazy, Leaf, Repeat
+from structgen.automaton.regex_nodes import Alt, Concat, Lazy, Leaf, Repeat, is_listed
 from structgen.automaton.regex_positions import (
     Part,
     PositionClasses,
@@ -32,6 +32,8 @@ NARROW = 4  # states of blocks that there is room for in one state, at first
 TOO_NARROW = -2  # what the kernel says when that is not enough
 
 Ints = npt.NDArray[np.int32]
+
+NO_BLOCKS = np.full((1, 1), -1, np.int32)  # as `after` of `explore_sets`: none begins
 
 
 class Block(Protocol):
@@ -70,7 +72,7 @@ class Blocks(Positions):
         if node.longest == 0:
             return Part(0, 0, node.nullable)
         bit = 1 << self._position(None)
-        self.is_vast = self.is_vast or isinstance(node, Leaf)
+        self.is_vast = self.is_vast or (isinstance(node, Leaf) and not is_listed(node))
         self.blocks.append(self._block_of(node))
         return Part(bit, bit, node.nullable)
 
@@ -182,7 +184,8 @@ class BlockStates:
 class BlockAutomaton(TableAutomaton):
     """States as sets of states of blocks.
 
-    is_vast: whether one is a foreign automaton, of which each state that others are met with costs.
+    is_vast: whether one is a foreign automaton, of which each state that others are met with costs,
+    as long as it has no table.
     """
 
     def __init__(self, regex: Regex, table_of: Callable[[Regex], Block]) -> None:

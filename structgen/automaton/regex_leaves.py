@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_base import Regex
-from structgen.automaton.regex_blocks import NARROW, explore_sets, sets_of
-from structgen.automaton.regex_nodes import Alt, Concat, Leaf, Repeat
+from structgen.automaton.regex_blocks import NARROW, NO_BLOCKS, explore_sets, sets_of
+from structgen.automaton.regex_nodes import Alt, Concat, Leaf, Repeat, is_listed
 from structgen.automaton.regex_positions import (
     PositionClasses,
     Positions,
@@ -35,7 +35,6 @@ MAX_NODES = 20_000  # known to all: beyond, others are known to those who come t
 MAX_LETTERS = 64  # characters that automata read that are met with other expressions
 
 Part = Any  # a state of a foreign automaton, an expression, or a frozenset of these
-_NO_BLOCKS = np.full((1, 1), -1, np.int32)
 
 
 class Leaves:
@@ -159,9 +158,12 @@ class LeavesAutomaton(TableAutomaton):
     """States as sets of parts. leaves: what is known of these."""
 
     def __init__(self, regex: Regex) -> None:
-        """Raises TooLargeError where other characters are told apart, or something is excluded."""
+        """Raises TooLargeError where other characters are told apart, or something is excluded.
+
+        And where there is a table, see `regex_listed`.
+        """
         leaf = next(_leaves_in(regex), None)
-        reads = getattr(leaf.state, "reads", None) if leaf else None
+        reads = getattr(leaf.state, "reads", None) if leaf and not is_listed(leaf) else None
         if not reads or not (isinstance(regex, Leaf) or _reads_only(regex, reads)):
             raise TooLargeError
         self.leaves = _shared.of(reads)
@@ -175,7 +177,7 @@ class LeavesAutomaton(TableAutomaton):
         end = self.found + count
         with self.leaves.lock:
             self.leaves.learn([int(node) - 1 for node in self.states[state] if node])
-            explore_sets(self, self.leaves.nodes, _NO_BLOCKS, state, end)
+            explore_sets(self, self.leaves.nodes, NO_BLOCKS, state, end)
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         nodes = self.states[begin:end].astype(np.int64) - 1

@@ -9,8 +9,10 @@ from __future__ import annotations
 import itertools
 from functools import lru_cache
 
-from structgen.automaton.charset import ALL, CharSet, union_all
-from structgen.automaton.regex_base import Regex
+from structgen.automaton.charset import ALL, NONE, CharSet, union_all
+from structgen.automaton.regex_base import EMPTY, Regex
+from structgen.automaton.regex_build import concat
+from structgen.automaton.regex_logic import alt, intersect
 from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Leaf, Literal, Repeat, Words
 
 
@@ -58,6 +60,28 @@ def lacks(node: Regex) -> bool:
     for part in node.parts[1:]:
         found = found & letters(part)
     return any(not found & chars for sets in wanted for chars in sets)
+
+
+def without_lacking(node: Regex) -> Regex:
+    """The same, less the ends of parts that lack what another part of an intersection must have.
+
+    As offsets, where a pattern asks for a time in UTC.
+    """
+    if not isinstance(node, And):
+        return node
+    wanted = frozenset().union(*map(needed, node.parts))
+    return intersect(*(_that_have(part, wanted, NONE) for part in node.parts))
+
+
+def _that_have(node: Regex, wanted: frozenset[CharSet], before: CharSet) -> Regex:
+    """Less the alternatives at the end without which each of some characters can be there."""
+    if isinstance(node, Concat):
+        tail = _that_have(node.tail, wanted, before | letters(node.head))
+        return node if tail is node.tail else concat(node.head, tail)
+    if isinstance(node, Alt):
+        return alt(*(_that_have(part, wanted, before) for part in node.parts))
+    have = before | letters(node)
+    return node if all(have & chars for chars in wanted) else EMPTY
 
 
 def sequence(node: Regex) -> list[Regex]:

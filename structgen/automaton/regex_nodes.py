@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
 from structgen.automaton.charset import ALL, CharSet
 from structgen.automaton.regex_base import EMPTY, EPSILON, INFINITE, Regex, intern, intern_in
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class LeafState(Protocol):
@@ -25,7 +29,8 @@ class LeafState(Protocol):
     order, and how many of them; `may_end`, whether the text may end behind each. `base` and `own`:
     a state with the same moves, except for those of certain characters, and these; None for
     characters that do not follow. `boundless`: the state as it were if texts might have any length,
-    and how many characters may follow before that makes a difference.
+    and how many characters may follow before that makes a difference. `table()`: all states, and
+    `number`, the place of this one there; `reads` then has a column for each of its sets.
     """
 
     @property
@@ -34,6 +39,13 @@ class LeafState(Protocol):
 
     def moves(self) -> Sequence[tuple[CharSet, LeafState]]:
         """Disjoint character sets with the states they lead to; those may be dead ends."""
+
+
+class StateTable(NamedTuple):
+    """All states of a foreign automaton. moves: int32[S, len(reads)], -1 for none; ends: uint8[S]."""
+
+    moves: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.uint8]
 
 
 class Delayed(Protocol):
@@ -333,12 +345,19 @@ def matches(root: Regex, text: str) -> bool:
         return root.text == text
     if isinstance(root, Words):
         return root.has(text)
+    if isinstance(root, Alt) and not root.plain:  # what is plain has fewer states, and alone
+        return any(matches(part, text) for part in sorted(root.parts, key=_is_foreign))
     node = root
     for letter in text:
         node = node.after(ord(letter))
         if node is EMPTY:
             return False
     return node.nullable
+
+
+def is_listed(node: Regex) -> bool:
+    """Whether a node is a foreign automaton that has a table of its states."""
+    return isinstance(node, Leaf) and hasattr(node.state, "table")
 
 
 def is_lasting(language: object) -> bool:
@@ -359,3 +378,7 @@ def texts_of(language: object) -> list[str] | None:
     if isinstance(language, Literal):
         return [language.text]
     return [] if language is EMPTY else None
+
+
+def _is_foreign(node: Regex) -> bool:
+    return not node.plain

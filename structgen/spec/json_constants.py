@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.automaton.numbers import Spelling, equal_to, number_language, to_fraction
 from structgen.automaton.regex import Regex, alt, words
+from structgen.spec.json_copies import ANNOTATIONS
 from structgen.spec.json_exprs import FALSE, OneOf, Values
 from structgen.spec.json_nodes import ArrayAlt, Group, Node, ObjectAlt
 from structgen.spec.json_values import value_of
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from structgen.spec.json_vocabularies import Dialect
 
 NUMBERS = (int, float, Decimal)
-ANNOTATIONS = {"title", "description", "$comment", "default", "examples"}
 RUN = 3  # multiples of a whole number in a row that have one language
 LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
 
@@ -110,14 +109,3 @@ def is_listing(value: Any) -> bool:
 def _type_of(value: Any) -> str:
     names = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array"}
     return names.get(type(value), "another type")
-
-
-def plain_text(schema: Any) -> str | None:
-    """The same text for subschemas that say the same; None if others are inside."""
-    if not isinstance(schema, dict):
-        return None
-    said = {key: value for key, value in schema.items() if key not in ANNOTATIONS}
-    inner = (value for key, value in said.items() if key not in {"enum", "const", "type"})
-    if any(isinstance(value, dict | list) for value in inner) or any(k[:1] == "$" for k in said):
-        return None
-    return json.dumps(said, sort_keys=True)

@@ -91,7 +91,8 @@ def _time() -> Regex:
     usual = _whole(
         r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d<fraction><offset>", fraction=_FRACTION, offset=_OFFSET
     )
-    return alt(usual, leap_seconds())
+    in_utc = _whole("23:59:60<fraction>[zZ]", fraction=_FRACTION)
+    return alt(usual, in_utc, leap_seconds())
 
 
 def _date_time() -> Regex:

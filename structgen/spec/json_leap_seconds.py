@@ -1,4 +1,4 @@
-"""In: nothing. Out: the language of times whose second is 60, as an automaton.
+"""In: nothing. Out: the language of times whose second is 60, less UTC itself, as an automaton.
 
 RFC 3339, appendix D: a leap second is inserted at the end of a day in UTC, so local time less its
 offset must be 23:59. What hour and minute were read says which two offsets fit.
@@ -7,45 +7,58 @@ offset must be 23:59. What hour and minute were read says which two offsets fit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from structgen.automaton.charset import CharSet
 from structgen.automaton.regex import Regex, leaf
+from structgen.automaton.regex_nodes import StateTable
 
-CLOCK, DOT, FRACTION, OFFSET = range(4)
-_MINUTES_PER_DAY = 24 * 60
-_BEFORE = "23:59:60"  # what is read before a fraction or an offset, when that is UTC
-_LETTERS = "012", "0123456789", ":", "012345", "0123456789", ":", "6", "0"  # at its places
-_SETS = {part: CharSet.chars(part) for part in (*"0123456789:.+-", "zZ")}
-_DIGITS = "0123456789"
+Ints = npt.NDArray[np.int64]
+
+_LETTERS = "0123456789:.+-"
+_COLON, _DOT, _PLUS, _MINUS = range(10, 14)
+_DAY = 24 * 60  # minutes
+
+# What has been read, or what is left to read of the only offset that fits: how many such states
+# there are, a number apart, and how many characters end a text from there, at least.
+_KINDS = {
+    "": (1, 14), "h": (3, 13), "hh": (24, 12), "hh:": (24, 11), "hh:m": (24 * 6, 10),
+    "hh:mm": (_DAY, 9), "hh:mm:": (_DAY, 8), "hh:mm:6": (_DAY, 7), "hh:mm:60": (_DAY, 6),
+    "hh:mm:60.": (_DAY, 7), "hh:mm:60.f": (_DAY, 6),
+    "left hh:mm": (_DAY, 5), "left h:mm": (600, 4), "left :mm": (60, 3), "left mm": (60, 2),
+    "left m": (10, 1), "end": (1, 0),
+}  # fmt: skip
+_COUNTS, _LEFT = (np.array(x) for x in zip(*_KINDS.values(), strict=True))
+_FIRST = dict(zip(_KINDS, (np.cumsum(_COUNTS) - _COUNTS).tolist(), strict=True))
+_END = _FIRST["end"]
 
 
 @dataclass(frozen=True, slots=True)
 class LeapSecond:
-    """What has been read of a time. From each state some time can be finished.
+    """What has been read of a time. From each state some time can be finished."""
 
-    text: in CLOCK what was read, at most `hh:mm:60`; behind that the `hh:mm` of it; in OFFSET what
-    is left of the only offset that fits.
-    """
-
-    phase: int = CLOCK
-    text: str = ""
+    number: int = 0
     live: ClassVar[bool] = True
-    reads: ClassVar[tuple[CharSet, ...]] = tuple(_SETS.values())
+    reads: ClassVar[tuple[CharSet, ...]] = tuple(map(CharSet.chars, _LETTERS))
+
+    @staticmethod
+    def table() -> StateTable:
+        """See `LeafState`."""
+        return _table()
 
     @property
     def nullable(self) -> bool:
         """Whether the offset has been read."""
-        return self.phase == OFFSET and not self.text
+        return self.number == _END
 
     @property
     def shortest(self) -> int:
         """The length of a shortest end."""
-        if self.phase == OFFSET:
-            return len(self.text)
-        offset = len("Z" if _BEFORE.startswith(self.text) else "+hh:mm")
-        before = len(_BEFORE) - len(self.text) if self.phase == CLOCK else self.phase == DOT
-        return offset + before
+        return _left()[self.number]
 
     @property
     def witness(self) -> int:
@@ -54,30 +67,55 @@ class LeapSecond:
 
     def moves(self) -> list[tuple[CharSet, LeapSecond]]:
         """Each character that may come next, and the state behind it."""
-        phase, text = self.phase, self.text
-        if phase == OFFSET:
-            return [(_SETS[text[0]], LeapSecond(OFFSET, text[1:]))] if text else []
-        if phase == CLOCK and len(text) < len(_BEFORE):
-            letters = "0123" if text == "2" else _LETTERS[len(text)]
-            return [(_SETS[letter], LeapSecond(CLOCK, text + letter)) for letter in letters]
-        found = [] if phase == DOT else self._offsets()
-        if phase == CLOCK:
-            found.append((_SETS["."], LeapSecond(DOT, text[:5])))
-        else:
-            found += [(_SETS[digit], LeapSecond(FRACTION, text)) for digit in _DIGITS]
-        return found
+        after = zip(self.reads, _table().moves[self.number].tolist(), strict=True)
+        return [(chars, LeapSecond(to)) for chars, to in after if to >= 0]
 
-    def _offsets(self) -> list[tuple[CharSet, LeapSecond]]:
-        """The offset east and the one west of UTC that fit, and UTC itself."""
-        minutes = int(self.text[:2]) * 60 + int(self.text[3:5])
-        east = (minutes + 1) % _MINUTES_PER_DAY
-        found = [
-            (_SETS[sign], LeapSecond(OFFSET, f"{offset // 60:02}:{offset % 60:02}"))
-            for sign, offset in (("+", east), ("-", -east % _MINUTES_PER_DAY))
-        ]
-        return found if east else [*found, (_SETS["zZ"], LeapSecond(OFFSET))]
+
+@cache
+def _left() -> list[int]:
+    return np.repeat(_LEFT, _COUNTS).tolist()  # type: ignore[no-any-return]
+
+
+@cache
+def _table() -> StateTable:
+    count = _END + 1
+    moves = np.full((count, len(_LETTERS)), -1, np.int32)
+    at = _FIRST
+
+    def lead(kind: str, i: Ints, letter: Ints | int, after: str, to: Ints | int) -> None:
+        """From states of a kind to those of another."""
+        moves[at[kind] + i, letter] = at[after] + to
+
+    hours, sixths, minutes = np.arange(24), np.arange(24 * 6), np.arange(_DAY)
+    lead("", 0 * hours, hours // 10, "h", hours // 10)
+    lead("h", hours // 10, hours % 10, "hh", hours)
+    lead("hh", hours, _COLON, "hh:", hours)
+    lead("hh:", sixths // 6, sixths % 6, "hh:m", sixths)
+    lead("hh:m", minutes // 10, minutes % 10, "hh:mm", minutes)
+    for kind, letter, after in (
+        ("hh:mm", _COLON, "hh:mm:"),
+        ("hh:mm:", 6, "hh:mm:6"),
+        ("hh:mm:6", 0, "hh:mm:60"),
+        ("hh:mm:60", _DOT, "hh:mm:60."),
+        *(("hh:mm:60.", digit, "hh:mm:60.f") for digit in range(10)),
+        *(("hh:mm:60.f", digit, "hh:mm:60.f") for digit in range(10)),
+    ):
+        lead(kind, minutes, letter, after, minutes)
+    for kind in ("hh:mm:60", "hh:mm:60.f"):
+        east = (minutes + 1) % _DAY  # of UTC, where it is 23:59
+        lead(kind, minutes, _PLUS, "left hh:mm", east)
+        lead(kind, minutes, _MINUS, "left hh:mm", -east % _DAY)
+    ten, hour, last = np.arange(600), np.arange(60), np.arange(10)
+    lead("left hh:mm", minutes, minutes // 600, "left h:mm", minutes % 600)
+    lead("left h:mm", ten, ten // 60, "left :mm", ten % 60)
+    lead("left :mm", hour, _COLON, "left mm", hour)
+    lead("left mm", hour, hour // 10, "left m", hour % 10)
+    lead("left m", last, last, "end", 0)
+    ends = np.zeros(count, np.uint8)
+    ends[_END] = 1
+    return StateTable(moves, ends)
 
 
 def leap_seconds() -> Regex:
-    """RFC 3339 section 5.6, `full-time` with the second 60."""
+    """RFC 3339 section 5.6, `full-time` with the second 60 and an offset in hours and minutes."""
     return leaf(LeapSecond())

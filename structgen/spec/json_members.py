@@ -46,10 +46,11 @@ class Way(NamedTuple):
         return (*self.left, *(p.rest for p in self.pending))
 
     def better(self) -> Iterator[Way]:
-        """The ways that ask for one outcome more."""
-        for i, p in enumerate(self.pending):
+        """The ways that ask for one outcome more: for a clause that fails else, if there is one."""
+        failing = [i for i, p in enumerate(self.pending) if not p.rest]
+        for i in failing[:1] or range(len(self.pending)):
             others = (*self.pending[:i], *self.pending[i + 1 :])
-            for asked, after in p.better():
+            for asked, after in self.pending[i].better():
                 child = conjoin(self.child, asked)
                 if not contradictory(child):
                     kept = others if after is None else (*others, after)

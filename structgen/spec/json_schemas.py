@@ -23,7 +23,8 @@ from structgen.errors import (
     UnsupportedSchemaError,
 )
 from structgen.spec import json_keywords, json_plain
-from structgen.spec.json_constants import constants, is_listing, listed, plain_text
+from structgen.spec.json_constants import constants, is_listing, listed
+from structgen.spec.json_copies import Copies
 from structgen.spec.json_costs import Costs
 from structgen.spec.json_exprs import FALSE, TRUE, Atom, Children, Expr, OneOf, Refused
 from structgen.spec.json_free import free_costs
@@ -76,7 +77,7 @@ class Schemas:
         self._of_strings: Schemas | None = None
         self._constants: dict[frozenset[Value], Expr] = {}
         self._negations: dict[Expr, Expr] = {}
-        self._plain: dict[tuple[str, Any], Atom] = {}
+        self._copies = Copies()
         self._unions: dict[tuple[Expr, ...], Expr] = {}
         self._opposites: dict[Node, Node] = {}
         self.costs = Costs(self, declared, gap, free=free_costs(declared, gap))
@@ -261,19 +262,16 @@ class Schemas:
         return self._negations[expr]
 
     def _opposite_atom(self, expr: Expr) -> Atom:
-        """The atom of what `expr` does not fit; one for all plain subschemas of the same text."""
+        """The atom of what `expr` does not fit; one for all subschemas that say the same."""
         if len(expr) > 1:
             return Atom(Negation(expr), expr[0].location)
-        text = plain_text(expr[0].value)
-        key = None if text is None else (text, self.place(expr[0]).dialect)
-        opposite = None if key is None else self._plain.get(key)
+        first = self._copies.first(expr[0])
+        opposite = first.opposite
         if opposite is None:
-            opposite = Atom(Negation(expr), expr[0].location)
-            opposite.opposite = expr[0]
-            if is_listing(expr[0].value):
-                opposite.denied = expr[0].allowed or frozenset()
-            if key is not None:
-                self._plain[key] = opposite
+            opposite = first.opposite = Atom(Negation((first,)), first.location)
+            opposite.opposite = first
+            if is_listing(first.value):
+                opposite.denied = first.allowed or frozenset()
         expr[0].opposite = opposite
         return opposite
 

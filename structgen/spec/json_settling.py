@@ -6,14 +6,16 @@ finish it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from structgen.automaton.words import is_spellable
-from structgen.spec.json_clauses import Pending, pending
+from structgen.spec.json_clauses import Pending, fits, pending
 from structgen.spec.json_exprs import TRUE, Expr, conjoin
 from structgen.spec.json_nodes import Clause, Every, Member
 from structgen.spec.json_plans import ObjectPlan
 from structgen.spec.json_progress import Progress
+
+MAX_NAMES = 32  # looked at for one of some kind
 
 Known = dict[str | None, bool]  # whether each key may come, see `Look`
 
@@ -161,16 +163,27 @@ class Settling:
         settle together.
         """
         plan = self._plan
-        for literal in clause:
-            key = literal.keys
-            if not isinstance(literal, Member) or not isinstance(key, str):
-                continue
+        for key, wanted in self._claimants(clause):
             read = plan.position(key) < at.position if plan.declared else key in at.seen
-            child = conjoin(claimed.get(key, TRUE), literal.child)
+            child = conjoin(claimed.get(key, TRUE), wanted)
             if not read and self._may_claim(key, child):
                 claimed[key] = child
                 return True
         return False
+
+    def _claimants(self, clause: Clause) -> Iterator[tuple[str, Expr]]:
+        """The members that would settle a clause, and what their values must fit for it.
+
+        A name that is one of a kind comes first: where it may not stand in another schema, it
+        often settles what says that this one does not hold, and few have to be looked at.
+        """
+        names = self._plan.names[:MAX_NAMES] if clause.by_kind else ()
+        kinds = (clause[i] for i in clause.by_kind)
+        for literal in (literal for literal in kinds if isinstance(literal, Member)):
+            yield from ((name, literal.child) for name in names if fits(literal.keys, name))
+        for literal in clause:
+            if isinstance(literal, Member) and isinstance(literal.keys, str):
+                yield literal.keys, literal.child
 
     def _may_claim(self, key: str, child: Expr) -> bool:
         """Whether an optional member may have a value that fits a child."""
