@@ -95,9 +95,11 @@ def unknown(known, row):  # type: ignore[no-untyped-def]
     return found
 
 
-@lean(types.int64(PLACES, GRID, BITS, SEARCH, U64, *[types.int64] * 2))
-def explore_blocks(nodes, after, states, search, row, start, end):  # type: ignore[no-untyped-def]
+@lean(types.int64(PLACES, GRID, BITS, SEARCH, U64, *[types.int64] * 3))
+def explore_blocks(nodes, after, states, search, row, start, near, end):  # type: ignore[no-untyped-def]
     """Find the moves of state `start` and of others behind it, until those of `end` are known.
+
+    First come those of the next `near` numbers: many states are met with others like them.
 
     after: int32[B, k], the nodes at which the blocks begin that may follow each, -1 for no more.
     states: uint64[S, W], the nodes of each state, plus 1, ascending, then 0. There must be room for
@@ -110,6 +112,11 @@ def explore_blocks(nodes, after, states, search, row, start, end):  # type: igno
         return need
     sizes = search.sizes
     tail = queue_from(states, search, start)
+    for s in range(start + 1, min(start + near, search.sizes[MADE])):
+        if search.queue[s] == 0:
+            search.queue[s] = 2
+            search.order[tail] = s
+            tail += 1
     while need == -1 and goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         if unknown(nodes.known, states[s]) >= 0:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from structgen.tokens.vocabulary import Vocabulary
 
 KIND = "constraint"
-FORMAT = 26
+FORMAT = 27
 SPEC = "spec"  # the array with the spec as JSON text, which may be long
 
 Arrays = dict[str, npt.NDArray[Any]]

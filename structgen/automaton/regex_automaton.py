@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automaton.regex import ANY, INFINITE, Regex, repeat
-from structgen.automaton.regex_blocks import BlockAutomaton
+from structgen.automaton.regex_blocks import Block, BlockAutomaton
 from structgen.automaton.regex_build import counted
 from structgen.automaton.regex_capped import CappedAutomaton
 from structgen.automaton.regex_far import (
@@ -40,7 +40,7 @@ from structgen.automaton.regex_formula import FormulaAutomaton, is_formula
 from structgen.automaton.regex_leaves import LeavesAutomaton
 from structgen.automaton.regex_lengths import LengthAutomaton, apart, loose
 from structgen.automaton.regex_letters import without_lacking
-from structgen.automaton.regex_listed import ListedAutomaton
+from structgen.automaton.regex_listed import listed
 from structgen.automaton.regex_nodes import Chars, Leaf, Not, Repeat, is_listed, is_span
 from structgen.automaton.regex_numbers import NumberAutomaton
 from structgen.automaton.regex_positions import TooLargeError
@@ -260,10 +260,10 @@ def formula_has_member(regex: Regex) -> bool | None:
         return bool(found.ends[0] or (found.search.moves[0] >= 0).any())
 
 
-def table_of(regex: Regex) -> TableAutomaton:
+def table_of(regex: Regex) -> Block:
     """The states of an expression that a table has. Raises TooLargeError where none does."""
     if isinstance(regex, Leaf):
-        return ListedAutomaton(regex) if is_listed(regex) else LeavesAutomaton(regex)
+        return listed(regex) if is_listed(regex) else LeavesAutomaton(regex)
     found = None if is_span(regex) else automaton_of(regex)
     found = found or PositionAutomaton(regex)
     if not isinstance(found, TableAutomaton):
@@ -324,7 +324,7 @@ def _first_that_fits(regex: Regex) -> RegexAutomaton:
         beside = partial(
             FormulaAutomaton if is_formula(regex) else BlockAutomaton, table_of=table_of
         )
-        ways = (_bounded, NumberAutomaton, ListedAutomaton, LeavesAutomaton, beside)
+        ways = (_bounded, NumberAutomaton, LeavesAutomaton, beside)
     for way in ways:
         with contextlib.suppress(TooLargeError):
             return way(regex)

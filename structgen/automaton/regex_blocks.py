@@ -23,7 +23,7 @@ from structgen.automaton.regex_positions import (
     TooLargeError,
     classes_of,
 )
-from structgen.automaton.regex_states import TableAutomaton, anything, unread
+from structgen.automaton.regex_states import AT_ONCE, TableAutomaton, anything, unread
 from structgen.automaton.tables import with_room
 from structgen.jit import kernels
 from structgen.once import found_once
@@ -43,6 +43,7 @@ class Block(Protocol):
     classes: PositionClasses
     search: Any
     ends: npt.NDArray[np.uint8]
+    is_quick: bool
 
     def find(self, state: int, count: int) -> None:
         """Find the moves of a state, and of others behind it, of about so many in all."""
@@ -200,6 +201,7 @@ class BlockAutomaton(TableAutomaton):
         self._parts = BlockStates(found.blocks)
         self.is_vast = found.is_vast
         self.worth = 0 if self.is_vast else self.worth
+        self.is_quick = all(block.is_quick for block in found.blocks)
         first = _members(found.start)
         start = np.zeros(max(NARROW, len(first)), np.uint64)
         start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
@@ -209,6 +211,10 @@ class BlockAutomaton(TableAutomaton):
         for after, members in zip(self._after, following, strict=True):
             after[: len(members)] = members
         self._last = np.array([bits & 1 for bits in found.follow[1:]], np.uint8)
+
+    def find(self, state: int, count: int) -> None:
+        """See `TableAutomaton.find`: those like a state come first, and they mostly do."""
+        super().find(state, min(count, AT_ONCE) if self.is_quick else count)
 
     def _find(self, state: int, count: int) -> None:
         end = self.found + count
@@ -244,10 +250,11 @@ def explore_sets(automaton: TableAutomaton, nodes: Any, after: Ints, state: int,
     A state of the automaton is a set of `nodes`; see `kernels.blocks.explore_blocks`. Returns a
     node whose moves must be known first, or -1.
     """
+    near = AT_ONCE if automaton.is_quick else 0
     while automaton.search.queue[state] != 1:
         row = np.zeros(automaton.states.shape[1], np.uint64)
         given = nodes, after, automaton.states, automaton.search, row
-        need: int = kernels("blocks").explore_blocks(*given, state, end)
+        need: int = kernels("blocks").explore_blocks(*given, state, near, end)
         if need != TOO_NARROW:
             return need
         automaton.widen()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from structgen.automaton.charset import ALL
 from structgen.automaton.numbers import alternatives
 from structgen.automaton.regex_base import Regex
-from structgen.automaton.regex_blocks import BlockAutomaton, BlockStates
+from structgen.automaton.regex_blocks import Block, BlockAutomaton, BlockStates
 from structgen.automaton.regex_logic import alt
 from structgen.automaton.regex_nodes import Alt, And, Not, Words
 from structgen.automaton.regex_positions import TooLargeError
@@ -30,7 +30,7 @@ MAX_PARTS = 60  # expressions side by side, a bit each, and levels of a formula
 MAX_LINES = 1000  # of a formula
 ROOM = 128  # states that there is room for at first
 
-TableOf = Callable[[Regex], TableAutomaton]
+TableOf = Callable[[Regex], Block]
 Parts = dict[Regex, int]
 Lines = list[tuple[int, int]]
 

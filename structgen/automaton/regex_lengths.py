@@ -10,7 +10,7 @@ from structgen.automaton.charset import ALL
 from structgen.automaton.regex_base import INFINITE, Regex
 from structgen.automaton.regex_build import concat, counted, repeat
 from structgen.automaton.regex_logic import alt, complement, intersect
-from structgen.automaton.regex_nodes import Alt, And, Concat, Not, Repeat, is_span
+from structgen.automaton.regex_nodes import ANY_CHAR, Alt, And, Chars, Concat, Not, Repeat, is_span
 from structgen.automaton.regex_states import RegexAutomaton
 from structgen.jit import kernels
 
@@ -19,11 +19,24 @@ _RANGES = np.array(ALL.ranges, np.int32)
 
 
 def apart(regex: Regex) -> tuple[Regex, Regex] | None:
-    """What a text must be, and how long, if that is all an expression says; None if not so."""
-    spans = [part for part in regex.parts if is_span(part)] if isinstance(regex, And) else []
-    if not isinstance(regex, And) or len(spans) != 1:
+    """What a text must be, and how long, if that is all an expression says; None if not so.
+
+    So it is where one part of an intersection is so many characters of some kind.
+    """
+    bounded = [part for part in regex.parts if _is_bounded(part)] if isinstance(regex, And) else []
+    if not isinstance(regex, And) or len(bounded) != 1:
         return None
-    return intersect(*(part for part in regex.parts if part is not spans[0])), spans[0]
+    body, low, high = counted(bounded[0])
+    others = (part for part in regex.parts if part is not bounded[0])
+    return intersect(repeat(body, 0), *others), repeat(ANY_CHAR, low, high)
+
+
+def _is_bounded(part: Regex) -> bool:
+    """Whether a part of an intersection is characters of some kind, and how many is bounded."""
+    if is_span(part):
+        return True
+    kind = isinstance(part, Repeat) and isinstance(part.body, Chars)
+    return kind and (part.low > 1 or part.high < INFINITE)
 
 
 def loose(regex: Regex, most: int = INFINITE, *, denied: bool = True) -> Regex:

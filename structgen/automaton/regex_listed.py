@@ -1,51 +1,58 @@
-"""In: a foreign automaton that has a table of all its states. Out: those that are met."""
+"""In: a foreign automaton that has a table of all its states. Out: these as a block of others."""
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from structgen.automaton.charset import CharSet
-from structgen.automaton.regex_base import Regex
-from structgen.automaton.regex_blocks import NO_BLOCKS, explore_sets
-from structgen.automaton.regex_nodes import Leaf, StateTable, is_listed
-from structgen.automaton.regex_positions import PositionClasses, TooLargeError, classes_of
-from structgen.automaton.regex_states import TableAutomaton
+from structgen.automaton.regex_nodes import Leaf, StateTable
+from structgen.automaton.regex_positions import classes_of
+from structgen.automaton.regex_states import Array, anything
 from structgen.jit import kernels
 
 
-class ListedAutomaton(TableAutomaton):
-    """States by their places in the table, plus 1."""
+class Listed:
+    """All states of a foreign automaton, found as they are listed. See `regex_blocks.Block`."""
 
-    def __init__(self, regex: Regex) -> None:
-        """Raises TooLargeError for what has no table."""
-        if not isinstance(regex, Leaf) or not is_listed(regex):
-            raise TooLargeError
-        state: Any = regex.state
-        self._nodes, classes = _nodes(state.table, state.reads)
-        super().__init__(np.array([state.number + 1], np.uint64), classes, ends=regex.nullable)
+    is_quick = True
 
-    def _find(self, state: int, count: int) -> None:
-        explore_sets(self, self._nodes, NO_BLOCKS, state, self.found + count)
+    def __init__(self, moves: Array, ends: Array, letters: Any) -> None:
+        """moves: int32[S, C], by the classes of characters of `letters`."""
+        count = len(ends)
+        self.lock = threading.Lock()
+        self.classes, self.ends = letters, ends
+        self.search = kernels("patterns").Search(
+            moves=moves,
+            came=np.zeros((count, 2), np.int32),
+            table=np.zeros(0, np.int32),
+            order=np.arange(count, dtype=np.int32),
+            queue=np.ones(count, np.uint8),
+            sizes=np.full(3, count, np.int64),
+        )
 
-    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
-        places = self.states[begin:end, 0].astype(np.int64) - 1
-        found: npt.NDArray[np.bool_] = self._nodes.ends[places] != 0
-        return found
+    def find(self, state: int, count: int) -> None:
+        """See `Block`: all are found."""
+
+    def ahead(self, begin: int, end: int) -> Any:
+        """See `Block`."""
+        return anything(end - begin)
 
 
 @lru_cache(maxsize=16)
-def _nodes(table_of: Any, reads: tuple[CharSet, ...]) -> tuple[Any, PositionClasses]:
-    """The table as `kernels.blocks.Nodes`, and the classes of characters that are its columns."""
-    table: StateTable = table_of()
-    classes = classes_of([None, *reads])
-    moves = np.full((len(table.ends), len(classes.letters)), -1, np.int32)
+def listed(leaf: Leaf) -> Listed:
+    """The states of a leaf for which `is_listed` holds."""
+    state: Any = leaf.state
+    table: StateTable = state.table()
+    start, order = int(state.number), np.arange(len(table.ends), dtype=np.int32)
+    order[[0, start]] = start, 0  # the start is the first one
+    classes = classes_of([None, *state.reads])
+    moves = np.full((len(order), len(classes.letters)), -1, np.int32)
     for place, letter in enumerate(classes.letters.tolist()):
-        for column, chars in enumerate(reads):
+        for column, chars in enumerate(state.reads):
             if letter in chars:
-                moves[:, place] = table.moves[:, column]
-    known, block = np.ones(len(moves), np.uint8), np.zeros(len(moves), np.int32)
-    return kernels("blocks").Nodes(moves, known, table.ends, block), classes
+                to = table.moves[order, column]
+                moves[:, place] = np.where(to < 0, to, order[to])
+    return Listed(moves, table.ends[order], classes)

@@ -19,6 +19,8 @@ FEW_POSITIONS = 1000  # of listed words: up to so many, all their states are fou
 class PositionAutomaton(TableAutomaton):
     """States as sets of positions."""
 
+    is_quick = True
+
     def __init__(self, regex: Regex) -> None:
         """Raises TooLargeError."""
         self._open = isinstance(regex, Concat) and regex.head is ANY  # then nothing is ever fatal

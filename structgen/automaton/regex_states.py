@@ -138,10 +138,12 @@ class TableAutomaton(RegexAutomaton):
     """States that kernels find. states: uint64 or int32[S, W], what each one is.
 
     What is found is in `search` and `ends` at once; who reads spans has it written down (`note`).
-    worth: so many states it may have, at most, if all are to be looked at without need.
+    worth: so many states it may have, at most, if all are to be looked at without need. is_quick:
+    whether kernels alone find the moves of each, without a search.
     """
 
     worth = 1500
+    is_quick = False
 
     def __init__(self, start: npt.NDArray[Any], classes: PositionClasses, *, ends: bool) -> None:
         super().__init__(ends=ends)
