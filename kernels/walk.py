@@ -165,15 +165,16 @@ def allow_rest(nodes, subtrees, row, i, other, most):  # type: ignore[no-untyped
         allow_below(nodes, subtrees, row, i)
 
 
-_SIZES = [types.int64] * 2
+_SIZES = [types.int64] * 3
 
 
 @lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, *_SIZES, CROSSINGS, types.int32[::1], I64))
-def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # type: ignore[no-untyped-def]
+def walk_inside(t, nodes, subtrees, loops, letters, most, least, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk the trie from lexer state `stack[0]`; set bits of tokens that stay in the lexeme.
 
     row: int32[words], or-ed into; at first it has the tokens of at most `most` characters, all of
-    the groups with bits `letters` (0 for none). out: filled with the crossings found; `stack`
+    the groups with bits `letters` (0 for none). least: only the ways to tokens of more than so many
+    characters are walked, and maybe others. out: filled with the crossings found; `stack`
     int64[depth + 4]: per depth 1 << 40 if a character was in none of these groups | byte << 32 |
     lexer state, and in the last three entries the place to go on from: node, number of crossings,
     bytes of their text. Returns 0 when done, NEED_ROW (`t.need[0]`: the lexer state), or NEED_SPACE
@@ -187,6 +188,9 @@ def walk_inside(t, nodes, subtrees, loops, letters, most, out, row, stack):  # t
     n = nodes.at.shape[0]
     while i < n:
         depth = nodes.at[i, NODE_DEPTH]
+        if least > 0 and depth - 1 + subtrees.at[i, HEIGHT] <= least:
+            i = numba.int64(nodes.at[i, NODE_END])
+            continue
         q = stack[depth - 1] & 0xFFFFFFFF
         other = stack[depth - 1] >> 40
         if all_loop(subtrees, loops, q, i, WHOLE):

@@ -351,15 +351,16 @@ def _bounded(regex: Regex) -> RegexAutomaton:
         raise TooLargeError
     rest, span = found
     _, low, high = counted(span)
-    base = automaton_of(rest)
-    capped = low == 0 and high < INFINITE
+    base, bare = automaton_of(rest), uncounted(regex)
+    least = 0 if rest.shortest >= low else low
+    capped = least == 0 and high < INFINITE
     if isinstance(rest, Leaf) and isinstance(base, ForeignAutomaton) and capped:
         return ForeignAutomaton(Within(rest.state, high))
     if not isinstance(base, TableAutomaton):
         raise TooLargeError
-    if isinstance(base, PositionAutomaton) or not capped:
+    if bare and bare[0] is rest and (isinstance(base, PositionAutomaton) or low or not capped):
         with base.lock, contextlib.suppress(TooLargeError):
-            return CountedAutomaton(base, low, high, ends=regex.nullable)
+            return CountedAutomaton(base, least, high, ends=regex.nullable)
     if not capped:
         raise TooLargeError
     return CappedAutomaton(base, high, ends=regex.nullable)

@@ -10,14 +10,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from structgen.automaton.charset import CharSet
 from structgen.automaton.regex_base import INFINITE, Regex
 from structgen.automaton.regex_build import counted, leaf
 from structgen.automaton.regex_lengths import apart, loose
 from structgen.automaton.regex_logic import complement
-from structgen.automaton.regex_nodes import Alt, And, Concat, Leaf, Not, Repeat
+from structgen.automaton.regex_nodes import Alt, And, Chars, Concat, Leaf, Not, Repeat, is_span
 from structgen.automaton.regex_states import Array, RegexAutomaton, TableAutomaton
 
 FAR = 160  # characters: tokens are shorter
+NEAR = 48  # characters: few tokens are longer
+FEW = 1  # of the printable characters, that one of nearly all is not
+
+_PRINTABLE = CharSet.of([(0x20, 0x7E)])
 
 
 class Uncounted:
@@ -58,6 +63,9 @@ def uncounted(regex: Regex) -> tuple[Regex, int] | None:
     found = apart(regex)
     if found is not None:
         _, low, high = counted(found[1])
+        rest, reach = without_far(found[0])
+        if reach < FAR <= high and found[0].shortest >= low:
+            return rest, reach
         return found[0], high if not low and high >= FAR else 0
     if isinstance(regex, Leaf):
         rest = boundless(regex)
@@ -87,22 +95,34 @@ def may_fail(automaton: TableAutomaton) -> bool:
 
 def _reach(regex: Regex) -> int:
     """The greatest length up to which no count that is far makes a difference."""
-    if regex.plain and regex.longest < FAR:
+    if regex.plain and regex.longest < NEAR:
         return INFINITE
+    if isinstance(regex, And):  # of which a span says only how many characters it has in all
+        return min(_own_reach(part, FAR) if is_span(part) else _reach(part) for part in regex.parts)
     reach = min(map(_reach, _inner(regex)), default=INFINITE)
-    if isinstance(regex, Repeat) and regex.high < INFINITE:
-        shortest = regex.body.shortest
-        own = (regex.high + 1) * shortest - 1
-        if own >= FAR > regex.low * shortest:
-            return min(reach, own)
-    return reach
+    wide = isinstance(regex, Repeat) and _is_wide(regex.body)
+    return min(reach, _own_reach(regex, NEAR if wide else FAR))
+
+
+def _own_reach(regex: Regex, far: int) -> int:
+    """The same for what an expression itself counts."""
+    if not isinstance(regex, Repeat) or regex.high == INFINITE:
+        return INFINITE
+    shortest = regex.body.shortest
+    own = (regex.high + 1) * shortest - 1
+    return own if own >= far > regex.low * shortest else INFINITE
+
+
+def _is_wide(body: Regex) -> bool:
+    """Whether a part is one of nearly all characters: then most tokens have to be looked at."""
+    return isinstance(body, Chars) and len(_PRINTABLE & body.chars) >= len(_PRINTABLE) - FEW
 
 
 def _inner(regex: Regex) -> Sequence[Regex]:
     """The parts of an expression, but what is ruled out."""
     if isinstance(regex, Concat):
         return regex.in_a_row
-    if isinstance(regex, Alt | And):
+    if isinstance(regex, Alt):
         return regex.parts
     return (regex.body,) if isinstance(regex, Repeat) else ()
 

@@ -26,6 +26,7 @@ from structgen.jit import kernels
 
 MAX_SIDE = 300_000  # states that there is room for besides those that have a number
 WORTH = 100  # see `TableAutomaton`: each state may take a search
+WORTH_OF_SETS = 16  # the same where parts are sets of states themselves
 MAX_PARTS = 60  # expressions side by side, a bit each, and levels of a formula
 MAX_LINES = 1000  # of a formula
 ROOM = 128  # states that there is room for at first
@@ -51,7 +52,7 @@ class FormulaAutomaton(TableAutomaton):
         self._dives = bool(sets)  # into formats, which have many states and few dead ends
         words = any(isinstance(part, Words) for part in parts)
         self._widely = words and all(part.plain for part in parts)  # words turn to others soon
-        self.worth = 0 if sets else WORTH
+        self.worth = WORTH_OF_SETS if sets else WORTH
         self._parts = BlockStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
         joint = regex.parts if isinstance(regex, And) else ()

@@ -27,8 +27,8 @@ def apart(regex: Regex) -> tuple[Regex, Regex] | None:
     if not isinstance(regex, And) or len(bounded) != 1:
         return None
     body, low, high = counted(bounded[0])
-    others = (part for part in regex.parts if part is not bounded[0])
-    return intersect(repeat(body, 0), *others), repeat(ANY_CHAR, low, high)
+    rest = intersect(repeat(body, 0), *(part for part in regex.parts if part is not bounded[0]))
+    return rest, repeat(ANY_CHAR, low, high)
 
 
 def _is_bounded(part: Regex) -> bool:

@@ -348,6 +348,10 @@ def matches(root: Regex, text: str) -> bool:
     if isinstance(root, Alt) and not root.plain:  # what is plain has fewer states, and alone
         return any(matches(part, text) for part in sorted(root.parts, key=_is_foreign))
     node = root
+    while isinstance(node, Concat) and isinstance(node.head, Literal):
+        if not text.startswith(node.head.text):
+            return False
+        text, node = text[len(node.head.text) :], node.tail
     for letter in text:
         node = node.after(ord(letter))
         if node is EMPTY:

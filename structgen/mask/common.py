@@ -122,10 +122,13 @@ def subtrees_of(nodes: Any, max_depth: int) -> Any:
     return found
 
 
+Kept = OrderedDict[tuple[Lexicon, Hashable], Inside]
+
+
 class Common:
     """What is the same for every spec over one vocabulary. Safe to use from many threads.
 
-    The parts used last are kept, MAX_BYTES of them.
+    The parts used last are kept, MAX_BYTES of them, and those of lexicons before all others.
     """
 
     characters: Characters | None = None
@@ -154,7 +157,8 @@ class Common:
         first = trie.root_child
         #: whether there is a token for each single byte
         self.writes_all_bytes = bool((first >= 0).all() and (trie.token[first] >= 0).all())
-        self._insides: OrderedDict[tuple[Lexicon, Hashable], Inside] = OrderedDict()
+        self._insides: Kept = OrderedDict()  # those of the states of lexicons
+        self._others: Kept = OrderedDict()
         self._told: dict[Lexicon, Told] = {}
         self._short: dict[int, Row] = {}
         self._spelled: dict[int, Row] = {}
@@ -174,10 +178,11 @@ class Common:
         place: its number in the lexicon, or what else tells it from all others there.
         """
         key = lexicon, place
+        kept = self._insides if isinstance(place, int) else self._others
         with self._lock:
-            found = self._insides.get(key)
+            found = kept.get(key)
             if found is not None:
-                self._insides.move_to_end(key)
+                kept.move_to_end(key)
         if found is None and self._saved is not None and isinstance(place, int):
             found = self._saved.inside(lexicon, place)
             if found is not None:
@@ -200,7 +205,7 @@ class Common:
         with self._lock:
             kept = list(self._insides.items())
         for (lexicon, place), inside in reversed(kept):
-            if isinstance(place, int):
+            if isinstance(place, int):  # as all of them are
                 yield lexicon, place, inside
 
     def keep(self, lexicon: Lexicon, place: Hashable, inside: Inside) -> None:
@@ -209,16 +214,18 @@ class Common:
         self._keep(lexicon, place, inside)
 
     def _keep(self, lexicon: Lexicon, place: Hashable, inside: Inside) -> None:
-        key = lexicon, place
+        key, kept = (lexicon, place), self._others
         if isinstance(place, int):
             inside.sort(self.nodes)
             inside.is_common = True
+            kept = self._insides
         with self._lock:
-            if key not in self._insides:
-                self._insides[key] = inside
+            if key not in kept:
+                kept[key] = inside
                 self._nbytes += inside.nbytes
             while self._nbytes > MAX_BYTES:
-                self._nbytes -= self._insides.popitem(last=False)[1].nbytes
+                first = self._others or self._insides
+                self._nbytes -= first.popitem(last=False)[1].nbytes
 
     def short(self, high: int) -> Row:
         """The tokens with which a free string begins at most `high` characters."""

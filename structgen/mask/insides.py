@@ -31,6 +31,7 @@ Numbers = npt.NDArray[np.int32]
 
 AT_FIRST = 256  # crossings for which there is room at first
 NEAR = 12  # characters: where fewer may follow, many tokens are too long
+FEW_LONGER = 24  # characters: few tokens have more
 RECENT = 32  # states that others are compared with
 MOST_UNSURE = 64  # tokens that are read byte by byte
 MANY_GROUPS = 32  # of characters: then tokens of these alone are not walked again
@@ -184,7 +185,7 @@ class Insides:
         else:
             inside = self._walked(
                 self._walk.walk_inside,
-                lambda: (self._common.subtrees_at, engine.loops, letters, most),
+                lambda: (self._common.subtrees_at, engine.loops, letters, most, 0),
                 self._common.spelled(letters, most).copy(),
                 stack,
             )
@@ -267,9 +268,13 @@ class Insides:
         unbounded = base.number(same.state)
         if same.free >= self._common.longest:
             return self.of(unbounded)
-        if same.wanted is None or same.free < NEAR or not _is_value(entered.role):
+        if same.free < NEAR or not _is_value(entered.role):
             return None
-        inside, started = self.of(unbounded), self._started(entered.free_id(engine))
+        started = self._started(entered.free_id(engine))
+        if same.wanted is None:
+            few = same.free >= FEW_LONGER
+            return self._long_apart(q, self.of(unbounded), started, same.free) if few else None
+        inside = self.of(unbounded)
         row, unsure = inside.row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
         stack = np.zeros(self._depth + 4, np.int64)
         stack[0] = unbounded
@@ -290,6 +295,23 @@ class Insides:
         tokens = unsure[1 : unsure[0] + 1].tolist()
         forbid(row, [token for token in tokens if engine.run(at, text_of(token))[0] < 0])
         return Inside(row, self._ending(inside, started, 0, same.most))
+
+    def _long_apart(self, q: int, inside: Inside, started: Numbers, free: int) -> Inside:
+        """`inside`, but for tokens of more than `free` characters what lexer state `q` allows."""
+        stack = np.zeros(self._depth + 5, np.int64)
+        stack[0] = q
+        found = self._walked(
+            self._walk.walk_inside,
+            lambda: (self._common.subtrees_at, self._engine.loops, 0, 0, free),
+            inside.row & self._common.short(free),
+            stack,
+        )
+        near = self._ending(inside, started, 0, free)
+        long = self._ending(found, started, free + 1, self._common.longest)
+        both = [np.concatenate(pair) for pair in zip(near[:3], long[:3], strict=True)]
+        order = both[0].argsort()
+        start = np.zeros(len(order) + 1, np.int32)
+        return Inside(found.row, type(near)(*(x[order] for x in both), start, near.text))
 
     def _started(self, free: int) -> Numbers:
         """int32[nodes]: the characters that a free string has begun at each node of the trie."""

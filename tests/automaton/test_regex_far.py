@@ -35,6 +35,15 @@ PATTERNS = [
     r"(?:[ab]{1,170}-){1,3}[ab]{0,5}",
     r"(?:[\s\S]{1,200}|a{1,300})",
 ]
+WIDE = [  # near bounds of how many of nearly all characters may follow
+    r".{1,63}\..{1,63}",
+    r"(?!.*@@)(?=.{1,255}$)(?:[^.]{1,63}\.){1,127}(?![0-9]*$)[a-z0-9-]+\.?",
+    r"(?:[^-]{0,80}-){0,3}",
+    r"[^@]{1,64}@[^@]{1,255}",
+    r"(?=.*a)(?=.*-)(?=.*1).{8,64}",
+    r"(?!.*ab)[^ ]{5,50}",
+    r"(?:\S{1,50} ){0,9}\S{1,50}",
+]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -43,7 +52,8 @@ def test_texts_are_the_same_as_far_as_is_said(
     monkeypatch: pytest.MonkeyPatch, pair: Pair, far: int
 ) -> None:
     """As set arithmetic has them, whatever counts as far."""
-    monkeypatch.setattr(regex_far, "FAR", far)
+    for bound in ("FAR", "NEAR"):
+        monkeypatch.setattr(regex_far, bound, far)
     rest, reach = uncounted(pair.regex) or (pair.regex, 0)
     if reach:  # else more is said by the automaton
         short = {text for text in TEXTS if len(text) <= reach}
@@ -56,7 +66,8 @@ def test_states_go_on_alike_as_far_as_is_said(
     monkeypatch: pytest.MonkeyPatch, pair: Pair, far: int, seed: int
 ) -> None:
     """The same characters, to states where texts end alike."""
-    monkeypatch.setattr(regex_far, "FAR", far)
+    for bound in ("FAR", "NEAR"):
+        monkeypatch.setattr(regex_far, bound, far)
     if pair.regex.longest == 0:
         return
     automaton, rnd = _begun(pair.regex), random.Random(seed)
@@ -100,6 +111,20 @@ def test_counts_that_are_near_stay() -> None:
     assert words is not None
     assert words[1] == 199  # each takes two characters
     assert uncounted(repeat(parse("^(?:ab?){2}$", anchored=True), 0, 300)) is not None
+
+
+def test_counts_of_nearly_all_characters_are_left_out_sooner() -> None:
+    """Where a text has a bound as a whole, too; of other characters and shorter ones they stay."""
+    for label, most in ((".", 63), ("[^.]", 100), (r"\S", 63)):
+        name = rf"(?:{label}{{1,{most}}}\.)+a"
+        for whole in (name, rf"(?=.{{1,255}}$){name}"):
+            found = uncounted(parse(f"^{whole}$", anchored=True))
+            assert found is not None
+            assert found[1] == most
+            assert matches(found[0], "a" * 200 + ".a")
+    for name in ("(?:[a-z]{1,63}-)+1", ".{1,40}@.{1,40}", "(?=.{1,64}$)[a-z]+[0-9]+"):
+        found = uncounted(parse(f"^{name}$", anchored=True))
+        assert found is None or not found[1]
 
 
 def test_long_patterns_are_looked_at_without_recursion() -> None:
@@ -151,7 +176,7 @@ DENIED = [
     r"(?:[^a]{1,200}|a[\s\S]{0,200}|[^a][\s\S]{0,250})",
     r"(?!a{0,220}$)[a-b]{0,240}",
 ]
-WANTED: list[dict[str, Any]] = [{"pattern": f"^{pattern}$"} for pattern in PATTERNS]
+WANTED: list[dict[str, Any]] = [{"pattern": f"^{p}$"} for p in (*PATTERNS, *WIDE)]
 WANTED += [{"format": name} for name in ("email", "hostname")]
 WANTED += [{"not": {"pattern": f"^{pattern}$"}} for pattern in DENIED]
 WANTED += [{**wanted, "pattern": "^[ab]*$"} for wanted in WANTED[-3:]]
@@ -162,6 +187,7 @@ def test_masks_are_those_of_reading_each_token(wanted: dict[str, Any]) -> None:
     """From the start to where no more may follow, with tokens as long as bounds are near."""
     tokens = [bytes((byte,)) for byte in range(256)]  # all: else masks are looked at token by token
     tokens += [(c * n).encode() for c in "ab" for n in (2, 7, 30, 60, 100)]
+    tokens += [b"a" * 52 + b'"', b"a-" * 29 + b'"\n', b". " * 26 + b"a", b"1" * 51 + b"@a"]
     tokens += [b'ab"', b" a", b"a b ", b"a.a.", b"@a.", b"a@ab", b"tag1", b'"\n', b'a"\n']
     vocabulary = sg.Vocabulary([*tokens, b"<end>"], eos_ids=[len(tokens)])
     constraint = sg.compile(sg.JsonSchema({"type": "string", **wanted}), vocabulary)

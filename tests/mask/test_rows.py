@@ -330,7 +330,8 @@ def test_shared_parts_of_rows_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     for text in texts:
         one, two = (c.advance_bytes(c.start, text) for c in (roomy, tight))
         assert bytes(roomy.mask_view(one)) == bytes(tight.mask_view(two))
-        assert kept.nbytes == sum(i.nbytes for i in kept._insides.values()) <= 12000
+        parts = [*kept._insides.values(), *kept._others.values()]
+        assert kept.nbytes == sum(i.nbytes for i in parts) <= 12000
     assert len(kept._insides) > 1
     assert tight.size["bytes"] > tight.automaton.size["bytes"] + tight._rows.current.nbytes
 
@@ -395,3 +396,20 @@ def test_tokens_with_names_that_may_not_come_are_refused(order: str, others: obj
         for at, (state, row) in enumerate(zip(states, masks, strict=True)):
             allowed = [bool(row[t >> 5] >> (t & 31) & 1) for t in range(size)]
             assert allowed == [c.advance(state, t) != sg.DEAD for t in range(size)], text[:at]
+
+
+def test_parts_that_schemas_share_stay_when_others_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns of many schemas push each other out, and not what all strings and keys have."""
+    vocabulary = bytewise()
+    kept = common.common_of(vocabulary)
+    free = sg.compile(sg.JsonSchema({"type": "object"}), vocabulary)
+    free.mask_view(free.advance_bytes(free.start, b'{"a'))
+    shared = dict(kept._insides)
+    monkeypatch.setattr(common, "MAX_BYTES", kept.nbytes + 2000)
+    for word in range(30):
+        spec = sg.JsonSchema({"type": "string", "pattern": f"^[a-m]{{2,{word + 9}}}x{{{word}}}"})
+        constraint = sg.compile(spec, vocabulary)
+        constraint.mask_view(constraint.advance_bytes(constraint.start, b'"ab'))
+    assert shared.items() <= kept._insides.items()
+    assert len(shared) > 1
+    assert 0 < len(kept._others) < 30
