@@ -165,25 +165,21 @@ def allow_rest(nodes, subtrees, row, i, other, most):  # type: ignore[no-untyped
         allow_below(nodes, subtrees, row, i)
 
 
-_SIZES = [types.int64] * 3
-
-
-@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, *_SIZES, CROSSINGS, types.int32[::1], I64))
-def walk_inside(t, nodes, subtrees, loops, letters, most, least, out, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, I64, CROSSINGS, types.int32[::1], I64))
+def walk_inside(t, nodes, subtrees, loops, told, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk the trie from lexer state `stack[0]`; set bits of tokens that stay in the lexeme.
 
-    row: int32[words], or-ed into; at first it has the tokens of at most `most` characters, all of
-    the groups with bits `letters` (0 for none). least: only the ways to tokens of more than so many
+    row: int32[words], or-ed into; at first it has the tokens of at most told[1] characters, all of
+    the groups with bits told[0] (0 for none). Only the ways to tokens of more than told[2]
     characters are walked, and maybe others. out: filled with the crossings found; `stack`
     int64[depth + 4]: per depth 1 << 40 if a character was in none of these groups | byte << 32 |
     lexer state, and in the last three entries the place to go on from: node, number of crossings,
     bytes of their text. Returns 0 when done, NEED_ROW (`t.need[0]`: the lexer state), or NEED_SPACE
     when `out` is full; call again with the same arguments, larger `out`.
     """
+    letters, most, least = told[0], told[1], told[2]
     place = stack.shape[0] - 3
-    i = stack[place]
-    count = stack[place + 1]
-    used = stack[place + 2]
+    i, count, used = stack[place], stack[place + 1], stack[place + 2]
     status = numba.int64(0)
     n = nodes.at.shape[0]
     while i < n:

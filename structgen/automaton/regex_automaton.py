@@ -3,9 +3,10 @@
 Which states an expression has, and what characters lead from one to the other, does not depend on a
 spec, so specs share it. Kernels find the states by the dozen where the expression has positions
 (module `regex_positions`), is a range of numbers (`regex_numbers`), or is made of parts that have
-tables (modules `regex_blocks`, `regex_leaves`, `regex_listed` and `regex_formula`). Others are found one by one: by
-a format itself (`regex_foreign`), by those of each part of a union (`regex_union`), by derivatives
-(`regex`). Several expressions that a text is read in have states together (`regex_vectors`).
+tables (modules `regex_blocks`, `regex_leaves`, `regex_listed` and `regex_formula`). Others are
+found one by one: by a format itself (`regex_foreign`), by those of each part of a union
+(`regex_union`), by derivatives (`regex`). Several expressions that a text is read in have states
+together (`regex_vectors`).
 """
 
 from __future__ import annotations
@@ -260,10 +261,15 @@ def formula_has_member(regex: Regex) -> bool | None:
         return bool(found.ends[0] or (found.search.moves[0] >= 0).any())
 
 
-def table_of(regex: Regex) -> Block:
+def block_of(regex: Regex) -> Block:
+    """The states of a part of an expression. Raises TooLargeError where no table has them."""
+    return listed(regex) if is_listed(regex) else table_of(regex)
+
+
+def table_of(regex: Regex) -> TableAutomaton:
     """The states of an expression that a table has. Raises TooLargeError where none does."""
     if isinstance(regex, Leaf):
-        return listed(regex) if is_listed(regex) else LeavesAutomaton(regex)
+        return LeavesAutomaton(regex)
     found = None if is_span(regex) else automaton_of(regex)
     found = found or PositionAutomaton(regex)
     if not isinstance(found, TableAutomaton):
@@ -322,7 +328,7 @@ def _first_that_fits(regex: Regex) -> RegexAutomaton:
     if not regex.plain:
         regex = loose(regex)
         beside = partial(
-            FormulaAutomaton if is_formula(regex) else BlockAutomaton, table_of=table_of
+            FormulaAutomaton if is_formula(regex) else BlockAutomaton, table_of=block_of
         )
         ways = (_bounded, NumberAutomaton, LeavesAutomaton, beside)
     for way in ways:

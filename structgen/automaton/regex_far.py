@@ -68,8 +68,8 @@ def uncounted(regex: Regex) -> tuple[Regex, int] | None:
             return rest, reach
         return found[0], high if not low and high >= FAR else 0
     if isinstance(regex, Leaf):
-        rest = boundless(regex)
-        return None if rest is None else (rest, 0)
+        same = boundless(regex)
+        return None if same is None else (same, 0)
     rest, reach = without_far(regex)
     return None if reach == INFINITE else (rest, reach)
 

@@ -33,10 +33,9 @@ def apart(regex: Regex) -> tuple[Regex, Regex] | None:
 
 def _is_bounded(part: Regex) -> bool:
     """Whether a part of an intersection is characters of some kind, and how many is bounded."""
-    if is_span(part):
-        return True
-    kind = isinstance(part, Repeat) and isinstance(part.body, Chars)
-    return kind and (part.low > 1 or part.high < INFINITE)
+    if not isinstance(part, Repeat) or not isinstance(part.body, Chars):
+        return is_span(part)
+    return part.low > 1 or part.high < INFINITE or is_span(part)
 
 
 def loose(regex: Regex, most: int = INFINITE, *, denied: bool = True) -> Regex:

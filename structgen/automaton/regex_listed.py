@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from structgen.automaton.regex_nodes import Leaf, StateTable
+from structgen.automaton.regex_base import Regex
+from structgen.automaton.regex_nodes import StateTable
 from structgen.automaton.regex_positions import classes_of
 from structgen.automaton.regex_states import Array, anything
 from structgen.jit import kernels
@@ -42,9 +43,9 @@ class Listed:
 
 
 @lru_cache(maxsize=16)
-def listed(leaf: Leaf) -> Listed:
+def listed(leaf: Regex) -> Listed:
     """The states of a leaf for which `is_listed` holds."""
-    state: Any = leaf.state
+    state = cast(Any, leaf).state
     table: StateTable = state.table()
     start, order = int(state.number), np.arange(len(table.ends), dtype=np.int32)
     order[[0, start]] = start, 0  # the start is the first one

@@ -42,7 +42,10 @@ class LeafState(Protocol):
 
 
 class StateTable(NamedTuple):
-    """All states of a foreign automaton. moves: int32[S, len(reads)], -1 for none; ends: uint8[S]."""
+    """All states of a foreign automaton.
+
+    moves: int32[S, len(reads)], -1 for none; ends: uint8[S], whether a text may end.
+    """
 
     moves: npt.NDArray[np.int32]
     ends: npt.NDArray[np.uint8]

@@ -183,9 +183,10 @@ class Insides:
                 stack,
             )
         else:
+            told = np.array([letters, most, 0], np.int64)
             inside = self._walked(
                 self._walk.walk_inside,
-                lambda: (self._common.subtrees_at, engine.loops, letters, most, 0),
+                lambda: (self._common.subtrees_at, engine.loops, told),
                 self._common.spelled(letters, most).copy(),
                 stack,
             )
@@ -299,10 +300,10 @@ class Insides:
     def _long_apart(self, q: int, inside: Inside, started: Numbers, free: int) -> Inside:
         """`inside`, but for tokens of more than `free` characters what lexer state `q` allows."""
         stack = np.zeros(self._depth + 5, np.int64)
-        stack[0] = q
+        stack[0], told = q, np.array([0, 0, free], np.int64)
         found = self._walked(
             self._walk.walk_inside,
-            lambda: (self._common.subtrees_at, self._engine.loops, 0, 0, free),
+            lambda: (self._common.subtrees_at, self._engine.loops, told),
             inside.row & self._common.short(free),
             stack,
         )

@@ -33,7 +33,7 @@ _KINDS = {
     "left m": (10, 1), "end": (1, 0),
 }  # fmt: skip
 _COUNTS, _LEFT = (np.array(x) for x in zip(*_KINDS.values(), strict=True))
-_FIRST = dict(zip(_KINDS, (np.cumsum(_COUNTS) - _COUNTS).tolist(), strict=True))
+_FIRST: dict[str, int] = dict(zip(_KINDS, (np.cumsum(_COUNTS) - _COUNTS).tolist(), strict=True))
 _END = _FIRST["end"]
 
 
@@ -73,7 +73,7 @@ class LeapSecond:
 
 @cache
 def _left() -> list[int]:
-    return np.repeat(_LEFT, _COUNTS).tolist()  # type: ignore[no-any-return]
+    return np.repeat(_LEFT, _COUNTS).tolist()
 
 
 @cache

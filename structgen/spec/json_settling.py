@@ -178,9 +178,9 @@ class Settling:
         often settles what says that this one does not hold, and few have to be looked at.
         """
         names = self._plan.names[:MAX_NAMES] if clause.by_kind else ()
-        kinds = (clause[i] for i in clause.by_kind)
-        for literal in (literal for literal in kinds if isinstance(literal, Member)):
-            yield from ((name, literal.child) for name in names if fits(literal.keys, name))
+        for kind in (clause[i] for i in clause.by_kind):
+            if isinstance(kind, Member):
+                yield from ((name, kind.child) for name in names if fits(kind.keys, name))
         for literal in clause:
             if isinstance(literal, Member) and isinstance(literal.keys, str):
                 yield literal.keys, literal.child

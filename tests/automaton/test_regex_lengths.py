@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structgen.automaton.regex import ANY_CHAR, INFINITE, Regex, intersect, matches, repeat
 from structgen.automaton.regex_automaton import CountedAutomaton, _begun, automaton_of
 from structgen.automaton.regex_capped import CappedAutomaton
-from structgen.automaton.regex_lengths import loose
+from structgen.automaton.regex_lengths import apart, loose
 from structgen.automaton.regex_nodes import Repeat
 from structgen.automaton.regex_states import TableAutomaton
 from structgen.automaton.regex_syntax import parse
@@ -43,6 +43,32 @@ def test_an_intersection_is_the_same(pairs: list[Pair], most: int) -> None:
     parts = [pair.regex for pair in pairs]
     for regex in (intersect(*parts), intersect(*parts, repeat(ANY_CHAR, 0, most))):
         assert same(loose(regex), regex)
+
+
+@given(PAIRS, st.sampled_from([r"[\s\S]", "[ab]", "[^a]"]), st.integers(0, 3), st.integers(0, 4))
+def test_what_a_text_is_and_how_long_are_told_apart(
+    pair: Pair, kind: str, low: int, more: int
+) -> None:
+    """Both together say what the whole says, of which kind the characters counted may be."""
+    counted = repeat(parse(f"^{kind}$", anchored=True), low, low + more)
+    node = intersect(pair.regex, counted)
+    found = apart(node)
+    if found is not None:
+        both = {text for text in TEXTS if all(matches(part, text) for part in found)}
+        assert both == {text for text in TEXTS if matches(node, text)}
+
+
+def test_a_password_is_counted_apart() -> None:
+    """All but how long it is has few states, however many characters are not in a line."""
+    node = parse(r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{8,64}$", anchored=True)
+    automaton = automaton_of(node)
+    assert isinstance(automaton, CountedAutomaton)
+    found = automaton.unbounded(0)
+    assert found is None  # too short as yet
+    state = 0
+    for letter in "aB3aB3aB3":
+        state = automaton.after(state, letter)
+    assert automaton.unbounded(state) is not None
 
 
 def test_labels_of_a_short_name_are_not_counted() -> None:

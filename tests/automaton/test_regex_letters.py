@@ -7,8 +7,9 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.automaton.regex import alt, complement, intersect, matches
-from structgen.automaton.regex_letters import lacks, letters, needed
+from structgen.automaton.regex import alt, complement, concat, intersect, literal, matches
+from structgen.automaton.regex_letters import lacks, letters, needed, without_lacking
+from structgen.automaton.regex_nodes import And
 from structgen.automaton.regex_search import live
 from structgen.automaton.regex_syntax import parse
 from structgen.spec.json_formats import format_built
@@ -35,6 +36,31 @@ def test_what_lacks_a_character_is_empty(one: str, other: str, third: str, negat
         if lacks(node):
             assert node.is_empty()
             assert not any(matches(node, text) for text in TEXTS)
+
+
+@settings(max_examples=100, deadline=None)
+@given(one=PATTERNS, other=PATTERNS, third=PATTERNS)
+def test_no_member_is_lost_with_what_lacks_a_character(one: str, other: str, third: str) -> None:
+    """Of intersections with unions, with what follows a text, and of what is none."""
+    parts = [parse(pattern, anchored=True) for pattern in (one, other, third)]
+    union = alt(parts[1], concat(literal("a"), parts[2]))
+    for node in (*parts, intersect(parts[0], union), intersect(concat(parts[2], union), *parts)):
+        fewer = without_lacking(node)
+        assert [matches(fewer, text) for text in TEXTS] == [matches(node, text) for text in TEXTS]
+
+
+def test_times_in_utc_have_no_other_offsets() -> None:
+    """Nothing but plain expressions is left where a pattern asks for Z, and the same texts."""
+    node = intersect(format_built("date-time"), parse(r"\d\dZ$"))
+    assert isinstance(node, And)
+    assert not all(part.plain for part in node.parts)
+    fewer = without_lacking(node)
+    assert isinstance(fewer, And)
+    assert all(part.plain for part in fewer.parts)
+    for end in ("30Z", "60Z", "30.5Z", "30+01:00", "60+01:00", "30z"):
+        for minute in (58, 59):
+            text = f"2016-12-31T23:{minute}:{end}"
+            assert matches(fewer, text) == matches(node, text)
 
 
 def test_a_date_and_time_in_a_pattern_is_searched_shortly() -> None:

@@ -104,7 +104,7 @@ def walk_inside(served: Served, vocabulary: Vocabulary, q: int) -> tuple[Array, 
     walk, fixed = kernels("walk").walk_inside, vocabulary.fixed
     row, stack = vocabulary.row(), vocabulary.stack()
     stack[0] = q
-    given = *fixed, 0, 0, 0
+    given = *fixed, np.zeros(3, np.int64)
     out = walked(served, vocabulary, lambda tables, *rest: walk(tables, *given, *rest), row, stack)
     return row, out
 

@@ -14,11 +14,15 @@ import re
 import unicodedata
 import uuid
 from pathlib import Path
+from typing import Any
 
+import jsonschema
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import structgen as sg
 from structgen.automaton.regex import EMPTY, Regex, intersect, literal, matches, shortest
 from structgen.automaton.regex_automaton import automaton_of
 from structgen.automaton.regex_syntax import parse
@@ -30,6 +34,8 @@ from structgen.spec.json_formats import (
     format_language,
     prepare_formats,
 )
+from structgen.spec.json_leap_seconds import LeapSecond
+from tests.spec.test_json_obligations import BYTES
 
 UNENFORCED: set[str] = set()
 
@@ -128,6 +134,34 @@ def test_leap_seconds_fall_on_midnight_utc(
     valid = usual and (second <= 59 or (second == 60 and utc == 23 * 60 + 59))
     assert fits("time", text) == valid
     assert fits("date-time", f"2016-12-31T{text}") == valid
+
+
+@pytest.mark.parametrize("more", [{"pattern": "0$"}, {"maxLength": 17}, {"not": {"pattern": "1"}}])
+def test_leap_seconds_are_known_beside_patterns(more: dict[str, Any]) -> None:
+    """Each offset of some hours allows the same minutes, whatever else a text must be."""
+    constraint = sg.compile(sg.JsonSchema({"type": "string", "format": "time", **more}), BYTES)
+    judge = jsonschema.Draft202012Validator(more)
+    accepted = 0
+    for hour in range(24):
+        for minute in (0, 29, 30, 59):
+            for away in ("+00:30", "-00:30", "+20:00", "-23:59", "+12:30", "Z"):
+                for second in ("60", "60.7"):
+                    text = f"{hour:02}:{minute:02}:{second}{away}"
+                    state = constraint.advance_bytes(constraint.start, f'"{text}"'.encode())
+                    found = constraint.is_accepting(state)
+                    assert found == (fits("time", text) and judge.is_valid(text)), text
+                    accepted += found
+    assert accepted
+
+
+def test_every_state_of_a_leap_second_ends_as_soon_as_it_says() -> None:
+    """As many characters as `shortest` says lead to the end, and no fewer."""
+    table = LeapSecond.table()
+    wanted = np.where(table.ends, 0, 99)
+    for _ in range(20):
+        behind = np.where(table.moves < 0, 99, wanted[table.moves]).min(axis=1) + 1
+        wanted = np.minimum(wanted, behind)
+    assert [LeapSecond(number).shortest for number in range(len(wanted))] == wanted.tolist()
 
 
 def test_every_offset_has_its_leap_second() -> None:
