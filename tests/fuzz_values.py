@@ -88,21 +88,26 @@ def more_texts(constraint: sg.Constraint, schema: Schema, rng: Random) -> Iterat
 
 def reordered(value: Any, most: int = 200) -> list[str] | None:
     """Compact texts of a value with its keys in every order; None where there are too many."""
-    texts = list(islice(_orders(value), most + 1))
+    texts = _orders(value, most + 1)
     return None if len(texts) > most else texts
 
 
-def _orders(value: Any) -> Iterator[str]:
+def _orders(value: Any, most: int) -> list[str]:
+    """At most so many of them, of a value and of each within it."""
+    return list(islice(_all_orders(value, most), most))
+
+
+def _all_orders(value: Any, most: int) -> Iterator[str]:
     if isinstance(value, list):
-        for items in product(*(list(_orders(item)) for item in value)):
+        for items in product(*(_orders(item, most) for item in value)):
             yield "[" + ",".join(items) + "]"
     elif isinstance(value, dict):
-        for keys in permutations(value):
-            spelt = [
-                [f"{json.dumps(key, ensure_ascii=False)}:{child}" for child in _orders(value[key])]
-                for key in keys
-            ]
-            for members in product(*spelt):
+        children = {
+            key: [f"{json.dumps(key, ensure_ascii=False)}:{x}" for x in _orders(child, most)]
+            for key, child in value.items()
+        }
+        for keys in permutations(children):
+            for members in product(*(children[key] for key in keys)):
                 yield "{" + ",".join(members) + "}"
     else:
         yield json.dumps(value, ensure_ascii=False)
