@@ -296,7 +296,7 @@ def far_from_bounds(regex: Regex) -> tuple[Regex, int]:
 
     The same, and any number, where there is no such bound, or it is not known.
     """
-    rest, reach = without_far(regex)
+    rest, reach = without_far(regex, FAR)
     if rest is regex:
         return regex, INFINITE
     if is_span(rest):
@@ -357,14 +357,16 @@ def _bounded(regex: Regex) -> RegexAutomaton:
         raise TooLargeError
     rest, span = found
     _, low, high = counted(span)
-    base, bare = automaton_of(rest), uncounted(regex)
-    least = 0 if rest.shortest >= low else low
+    base = automaton_of(rest)
+    least = 0 if rest.shortest >= low else low  # a bound that always holds is none
     capped = least == 0 and high < INFINITE
     if isinstance(rest, Leaf) and isinstance(base, ForeignAutomaton) and capped:
         return ForeignAutomaton(Within(rest.state, high))
     if not isinstance(base, TableAutomaton):
         raise TooLargeError
-    if bare and bare[0] is rest and (isinstance(base, PositionAutomaton) or low or not capped):
+    bare = uncounted(regex)
+    counts_more = bare is not None and bare[0] is not rest  # than what shares rows counts
+    if not counts_more and (isinstance(base, PositionAutomaton) or low or not capped):
         with base.lock, contextlib.suppress(TooLargeError):
             return CountedAutomaton(base, least, high, ends=regex.nullable)
     if not capped:

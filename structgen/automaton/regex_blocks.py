@@ -213,7 +213,7 @@ class BlockAutomaton(TableAutomaton):
         self._last = np.array([bits & 1 for bits in found.follow[1:]], np.uint8)
 
     def find(self, state: int, count: int) -> None:
-        """See `TableAutomaton.find`: those like a state come first, and they mostly do."""
+        """See `TableAutomaton.find`: not many, as those like a state come first."""
         super().find(state, min(count, AT_ONCE) if self.is_quick else count)
 
     def _find(self, state: int, count: int) -> None:

@@ -63,27 +63,29 @@ def uncounted(regex: Regex) -> tuple[Regex, int] | None:
     found = apart(regex)
     if found is not None:
         _, low, high = counted(found[1])
-        rest, reach = without_far(found[0])
+        rest, reach = without_far(found[0], NEAR)
         if reach < FAR <= high and found[0].shortest >= low:
             return rest, reach
         return found[0], high if not low and high >= FAR else 0
     if isinstance(regex, Leaf):
         same = boundless(regex)
         return None if same is None else (same, 0)
-    rest, reach = without_far(regex)
+    rest, reach = without_far(regex, NEAR)
     return None if reach == INFINITE else (rest, reach)
 
 
-def without_far(regex: Regex) -> tuple[Regex, int]:
+def without_far(regex: Regex, near: int) -> tuple[Regex, int]:
     """An expression without the bounds that are far, and up to which length texts are the same.
+
+    near: from how many of nearly all characters on a bound is far.
 
     No text is lost, but of a complement: without bounds more is ruled out, maybe all that a text
     could become (`may_fail`). So what is ruled out by parts of an expression stays as it is.
     """
     if isinstance(regex, Not):
-        rest, reach = without_far(regex.body)
+        rest, reach = without_far(regex.body, near)
         return (regex if reach == INFINITE else complement(rest)), reach
-    reach = _reach(regex)
+    reach = _reach(regex, near)
     return (regex if reach == INFINITE else loose(regex, reach, denied=False)), reach
 
 
@@ -93,15 +95,15 @@ def may_fail(automaton: TableAutomaton) -> bool:
     return not automaton.classes.total or bool((moves < 0).any())
 
 
-def _reach(regex: Regex) -> int:
+def _reach(regex: Regex, near: int) -> int:
     """The greatest length up to which no count that is far makes a difference."""
-    if regex.plain and regex.longest < NEAR:
+    if regex.plain and regex.longest < near:
         return INFINITE
     if isinstance(regex, And):  # of which a span says only how many characters it has in all
-        return min(_own_reach(part, FAR) if is_span(part) else _reach(part) for part in regex.parts)
-    reach = min(map(_reach, _inner(regex)), default=INFINITE)
+        return min(_reach(part, FAR if is_span(part) else near) for part in regex.parts)
+    reach = min((_reach(part, near) for part in _inner(regex)), default=INFINITE)
     wide = isinstance(regex, Repeat) and _is_wide(regex.body)
-    return min(reach, _own_reach(regex, NEAR if wide else FAR))
+    return min(reach, _own_reach(regex, near if wide else FAR))
 
 
 def _own_reach(regex: Regex, far: int) -> int:

@@ -122,7 +122,7 @@ def subtrees_of(nodes: Any, max_depth: int) -> Any:
     return found
 
 
-Kept = OrderedDict[tuple[Lexicon, Hashable], Inside]
+Parts = OrderedDict[tuple[Lexicon, Hashable], Inside]
 
 
 class Common:
@@ -157,8 +157,8 @@ class Common:
         first = trie.root_child
         #: whether there is a token for each single byte
         self.writes_all_bytes = bool((first >= 0).all() and (trie.token[first] >= 0).all())
-        self._insides: Kept = OrderedDict()  # those of the states of lexicons
-        self._others: Kept = OrderedDict()
+        self._insides: Parts = OrderedDict()  # those of the states of lexicons
+        self._others: Parts = OrderedDict()
         self._told: dict[Lexicon, Told] = {}
         self._short: dict[int, Row] = {}
         self._spelled: dict[int, Row] = {}

@@ -69,11 +69,10 @@ def _outlined(schema: Schema) -> Outline | None:
         return None
     said: dict[str, Any] = {}
     below: list[Schema] = []
-    for keyword in sorted(schema.keys() - _SILENT):
-        hold = _HOLDERS.get(keyword)
-        value = schema[keyword]
-        said[keyword] = value if hold is None else hold(value, below)
     try:
+        for keyword in sorted(schema.keys() - _SILENT):
+            hold, value = _HOLDERS.get(keyword), schema[keyword]
+            said[keyword] = value if hold is None else hold(value, below)
         return json.dumps(said, sort_keys=True), below
     except TypeError:  # not as from a text
         return None
