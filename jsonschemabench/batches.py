@@ -6,7 +6,8 @@ Writing a row is the floor of `fill_mask`; `fill_masks` writes a batch without t
 threads as the process may use when that pays. Each state has a row of its own, told by a few words,
 as most rows of a server are. Figures are the best of many runs, as what else the machine does makes
 them longer, never shorter; those of calls that are apart, as in a server, are medians: what they
-show is how long it takes until other threads are there. How long it takes to clear the memory of
+show is how long it takes until other threads are there. Threads that each fill rows of their own
+wait for nobody: their batches in a second are counted. How long it takes to clear the memory of
 such rows is the floor of them all.
 """
 
@@ -68,6 +69,10 @@ def run(args: argparse.Namespace) -> int:
         print(f"| {size} | {one:.1f} | {every:.1f} | {one / every:.2f}", end="")
         print(f" | {two:.1f} | {one / two:.2f}", end="")
         print(f" | {one_apart:.1f} | {every_apart:.1f} | {one_apart / every_apart:.2f} |")
+    alone = rate(constraint, states, 1)
+    print(f"\none thread fills {len(states)} rows {alone:,.0f} times a second, and", end="")
+    many = rate(constraint, states, usable_cores())
+    print(f" {usable_cores()} threads, each rows of its own, {many:,.0f} times: {many / alone:.2f}")
     rows = np.zeros((max(sizes), words), np.int32)
     one, every = clearing(rows, 1), clearing(rows, usable_cores())
     print(f"\nto clear {len(rows)} rows, over and over, takes {one:.1f} µs with one thread", end="")
@@ -136,6 +141,30 @@ def batch(constraint: sg.Constraint, states: list[int]) -> tuple[float, ...]:
     two = best(halves)
     other.stop()
     return one, all_cores, two, one_apart, all_apart
+
+
+def rate(constraint: sg.Constraint, states: list[int], count: int) -> float:
+    """How often a second so many threads fill rows, of which none waits for another.
+
+    One alone has one core.
+    """
+    shape = len(states), constraint.vocabulary.words
+    done = [0] * count
+    begin = time.perf_counter()
+
+    def fill(place: int) -> None:
+        rows = np.zeros(shape, np.int32)
+        while not done[place] or time.perf_counter() < begin + SECONDS:
+            constraint.fill_masks(states, rows)
+            done[place] += 1
+
+    threads = [threading.Thread(target=fill, args=(place,)) for place in range(count)]
+    with one_core() if count == 1 else contextlib.nullcontext():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return sum(done) / (time.perf_counter() - begin)
 
 
 def clearing(rows: npt.NDArray[np.int32], count: int) -> float:

@@ -25,6 +25,7 @@ def test_the_tables_are_printed(
     assert main(["batches", "--tokenizer", "bytes", "--batches", "1,9"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.startswith(("| fill_mask", "| mask_")) for line in lines) == 4
-    assert [line.split()[1] for line in lines[-4:-2]] == ["1", "9"]
+    assert [line.split()[1] for line in lines[-6:-4]] == ["1", "9"]
+    assert lines[-3].startswith("one thread fills 9 rows")
     assert lines[-1].startswith("to clear 9 rows")
     assert main(["batches", "--batches", "0"]) == 2
