@@ -20,7 +20,7 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -158,12 +158,8 @@ def rate(constraint: sg.Constraint, states: list[int], count: int) -> float:
             constraint.fill_masks(states, rows)
             done[place] += 1
 
-    threads = [threading.Thread(target=fill, args=(place,)) for place in range(count)]
     with one_core() if count == 1 else contextlib.nullcontext():
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(fill, range(count))
     return sum(done) / (time.perf_counter() - begin)
 
 
@@ -175,13 +171,19 @@ def clearing(rows: npt.NDArray[np.int32], count: int) -> float:
         for _ in range(times):
             ctypes.memset(part.ctypes.data, 0, part.nbytes)
 
-    threads = [threading.Thread(target=clear, args=(part,)) for part in np.array_split(rows, count)]
+    parts = np.array_split(rows, count)
     begin = time.perf_counter()
+    at_once(clear, parts)
+    return 1e6 * (time.perf_counter() - begin) / times
+
+
+def at_once(task: Callable[[Any], None], given: Iterable[Any]) -> None:
+    """Do a task with each of some things, in a thread for each."""
+    threads = [threading.Thread(target=task, args=(one,)) for one in given]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return 1e6 * (time.perf_counter() - begin) / times
 
 
 class Helper:

@@ -70,16 +70,19 @@ def without_lacking(node: Regex) -> Regex:
     if not isinstance(node, And):
         return node
     wanted = frozenset().union(*map(needed, node.parts))
-    return intersect(*(_that_have(part, wanted, NONE) for part in node.parts))
+    parts = tuple([_that_have(part, wanted, NONE) for part in node.parts])
+    return node if parts == node.parts else intersect(*parts)
 
 
 def _that_have(node: Regex, wanted: frozenset[CharSet], before: CharSet) -> Regex:
     """Less the alternatives at the end without which each of some characters can be there."""
     if isinstance(node, Concat):
-        tail = _that_have(node.tail, wanted, before | letters(node.head))
-        return node if tail is node.tail else concat(node.head, tail)
+        *heads, last = sequence(node)
+        end = _that_have(last, wanted, union_all([before, *map(letters, heads)]))
+        return node if end is last else concat(*heads, end)
     if isinstance(node, Alt):
-        return alt(*(_that_have(part, wanted, before) for part in node.parts))
+        parts = tuple([_that_have(part, wanted, before) for part in node.parts])
+        return node if parts == node.parts else alt(*parts)
     have = before | letters(node)
     return node if all(have & chars for chars in wanted) else EMPTY
 

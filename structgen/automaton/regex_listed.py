@@ -10,7 +10,7 @@ import numpy as np
 
 from structgen.automaton.regex_base import Regex
 from structgen.automaton.regex_nodes import StateTable
-from structgen.automaton.regex_positions import classes_of
+from structgen.automaton.regex_positions import PositionClasses, classes_of
 from structgen.automaton.regex_states import Array, anything
 from structgen.jit import kernels
 
@@ -20,11 +20,11 @@ class Listed:
 
     is_quick = True
 
-    def __init__(self, moves: Array, ends: Array, letters: Any) -> None:
-        """moves: int32[S, C], by the classes of characters of `letters`."""
+    def __init__(self, moves: Array, ends: Array, classes: PositionClasses) -> None:
+        """moves: int32[S, C], by class of characters; ends: uint8[S]."""
         count = len(ends)
         self.lock = threading.Lock()
-        self.classes, self.ends = letters, ends
+        self.classes, self.ends = classes, ends
         self.search = kernels("patterns").Search(
             moves=moves,
             came=np.zeros((count, 2), np.int32),

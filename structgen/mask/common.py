@@ -178,7 +178,7 @@ class Common:
         place: its number in the lexicon, or what else tells it from all others there.
         """
         key = lexicon, place
-        kept = self._insides if isinstance(place, int) else self._others
+        kept = self._parts(place)
         with self._lock:
             found = kept.get(key)
             if found is not None:
@@ -214,11 +214,10 @@ class Common:
         self._keep(lexicon, place, inside)
 
     def _keep(self, lexicon: Lexicon, place: Hashable, inside: Inside) -> None:
-        key, kept = (lexicon, place), self._others
+        key, kept = (lexicon, place), self._parts(place)
         if isinstance(place, int):
             inside.sort(self.nodes)
             inside.is_common = True
-            kept = self._insides
         with self._lock:
             if key not in kept:
                 kept[key] = inside
@@ -226,6 +225,9 @@ class Common:
             while self._nbytes > MAX_BYTES:
                 first = self._others or self._insides
                 self._nbytes -= first.popitem(last=False)[1].nbytes
+
+    def _parts(self, place: Hashable) -> Parts:
+        return self._insides if isinstance(place, int) else self._others
 
     def short(self, high: int) -> Row:
         """The tokens with which a free string begins at most `high` characters."""

@@ -49,6 +49,14 @@ def test_no_member_is_lost_with_what_lacks_a_character(one: str, other: str, thi
         assert [matches(fewer, text) for text in TEXTS] == [matches(node, text) for text in TEXTS]
 
 
+def test_long_patterns_are_looked_at_without_recursion() -> None:
+    """As many characters in a row as there are, and unions behind them."""
+    chain = parse(f"^{'[ab][ac]' * 1500}(?:x|y)$", anchored=True)
+    fewer = without_lacking(intersect(chain, complement(parse("b$"))))
+    assert matches(fewer, "a" * 3000 + "x")
+    assert not matches(without_lacking(intersect(chain, parse("x$"))), "a" * 3000 + "y")
+
+
 def test_times_in_utc_have_no_other_offsets() -> None:
     """Nothing but plain expressions is left where a pattern asks for Z, and the same texts."""
     node = intersect(format_built("date-time"), parse(r"\d\dZ$"))
