@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from structgen.speculate.interfaces import Doubles, Scheme
-from structgen.speculate.rules import (
+from structgen.generation.speculation.interfaces import Doubles, Scheme
+from structgen.generation.speculation.rules import (
     KSeq,
     OptimalTransport,
     RecursiveRejection,
     optimal_acceptance,
 )
-from structgen.speculate.rules.exact import exactly
+from structgen.generation.speculation.rules.exact import exactly
 
 INSTANCES = 100
 TOKENS = 7  # of a random law, at most
@@ -81,10 +81,10 @@ def demo_pairs() -> Iterator[tuple[Doubles, Doubles]]:
     """
     import structgen
     from structgen import demo
-    from structgen.decode.prompts import encode_prompt
-    from structgen.decode.sampling import Sampler
-    from structgen.mask import bitmask
-    from structgen.speculate.models.load import load_draft_model
+    from structgen.generation.distribution import Sampler
+    from structgen.generation.prompts import encode_prompt
+    from structgen.generation.speculation.models.load import load_draft_model
+    from structgen.masks import bitmask
 
     generator = structgen.Generator(demo.model_path())
     small, _ = load_draft_model(None, None, "cpu", None)

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 import structgen as sg
-from jsonschemabench import vocab
+from jsonschemabench.data import vocab
 from jsonschemabench.errors import BenchError
 
 RUNS = 200

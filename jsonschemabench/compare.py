@@ -18,11 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jsonschemabench import times
 from jsonschemabench.errors import BenchError
-from jsonschemabench.outcomes import PASS
-from jsonschemabench.report_chapter import SUMMARY, percentiles
-from jsonschemabench.report_data import (
+from jsonschemabench.report.chapter import SUMMARY, percentiles
+from jsonschemabench.report.data import (
     Run,
     as_histogram,
     described,
@@ -31,7 +29,9 @@ from jsonschemabench.report_data import (
     load,
     rank,
 )
-from jsonschemabench.report_tables import Cell, Figure, Table, count, escape_markdown, significant
+from jsonschemabench.report.tables import Cell, Figure, Table, count, escape_markdown, significant
+from jsonschemabench.running import times
+from jsonschemabench.running.outcomes import PASS
 from structgen.cli.terminal import visible
 
 FINE, REGRESSION = 0, 1

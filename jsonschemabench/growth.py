@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from jsonschemabench import cases, vocab
+from jsonschemabench.data import cases, vocab
 from jsonschemabench.engines import available
 from jsonschemabench.engines.engine import Engine, Refused, Spec
 from jsonschemabench.errors import BenchError
-from jsonschemabench.masks import add_lexing, dialect, engine_names
-from jsonschemabench.masks_job import feed
-from jsonschemabench.runner import say_left_out
+from jsonschemabench.masks.command import add_lexing, dialect, engine_names
+from jsonschemabench.masks.job import feed
+from jsonschemabench.running.runner import say_left_out
 from structgen import Vocabulary
 
 LENGTHS = "100,1000,10000"

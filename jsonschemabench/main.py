@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from structgen.errors import StructgenError
 
@@ -19,21 +20,27 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 NO_READER = 141
 
-#: Each is a module with `add_parser(commands)` and `run(args) -> int`.
+#: The module of each, with `add_parser(commands)` and `run(args) -> int`, and what it is for.
 COMMANDS = {
-    "suite": "run the official JSON Schema Test Suite",
-    "masks": "measure masks on MaskBench cases, or on a grammar",
-    "growth": "measure whether a token costs more in a longer text of a grammar",
-    "generate": "measure generation with a model, end to end",
-    "batches": "measure how masks that are made are handed out, by batch size and threads",
-    "device": "measure masks and sampling where the logits are",
-    "speculate": "measure speculative decoding beside plain decoding",
-    "aligned": "measure samplers of the model's own law",
-    "acceptance": "work out how often acceptance rules keep a draft",
-    "replay": "count the passes that drafters save on recorded texts",
-    "report": "make an HTML page and tables of results",
-    "compare": "say what got better or worse between two results files",
-    "ratchet": "compare structgen with the outcomes on record, or record them anew",
+    "suite": ("suite.command", "run the official JSON Schema Test Suite"),
+    "masks": ("masks.command", "measure masks on MaskBench cases, or on a grammar"),
+    "growth": ("growth", "measure whether a token costs more in a longer text of a grammar"),
+    "generate": ("generate.command", "measure generation with a model, end to end"),
+    "batches": (
+        "batches",
+        "measure how masks that are made are handed out, by batch size and threads",
+    ),
+    "device": ("gpu.command", "measure masks and sampling where the logits are"),
+    "speculate": ("speculate.command", "measure speculative decoding beside plain decoding"),
+    "aligned": ("aligned.command", "measure samplers of the model's own law"),
+    "acceptance": ("acceptance", "work out how often acceptance rules keep a draft"),
+    "replay": ("replay", "count the passes that drafters save on recorded texts"),
+    "report": ("report.command", "make an HTML page and tables of results"),
+    "compare": ("compare", "say what got better or worse between two results files"),
+    "ratchet": (
+        "ratchet.command",
+        "compare structgen with the outcomes on record, or record them anew",
+    ),
 }
 
 
@@ -43,7 +50,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m jsonschemaben
     try:
         name, parser = build_parser(arguments, prog)
         args = parser.parse_args(arguments)
-        status: int = importlib.import_module(f"jsonschemabench.{name}").run(args)
+        status: int = _module(name).run(args)
     except SystemExit as stop:  # argparse has said what is wrong, or shown the help
         return stop.code if isinstance(stop.code, int) else FINE
     except KeyboardInterrupt:
@@ -74,9 +81,13 @@ def build_parser(arguments: Sequence[str], prog: str) -> tuple[str, argparse.Arg
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     chosen = next((a for a in arguments if a in COMMANDS), "")
-    for name, summary in COMMANDS.items():
+    for name, (_, summary) in COMMANDS.items():
         if name == chosen:
-            importlib.import_module(f"jsonschemabench.{name}").add_parser(commands)
+            _module(name).add_parser(commands)
         else:
             commands.add_parser(name, help=summary)
     return chosen, parser
+
+
+def _module(command: str) -> Any:
+    return importlib.import_module(f"jsonschemabench.{COMMANDS[command][0]}")

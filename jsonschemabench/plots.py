@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from jsonschemabench.report_tables import share
+from jsonschemabench.report.tables import share
 from structgen.cli.terminal import visible
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ DARK = {
     "good": "#5fd3ac",
     "bad": "#ff8a7a",
 }
-Histogram = Mapping[str, Any]  # as `jsonschemabench.times` makes them
+Histogram = Mapping[str, Any]  # as `jsonschemabench.running.times` makes them
 # In the page's SVG each role first gets a colour that nothing else has, which is then replaced.
 MARKS = {role: f"#0f1e{number:02x}" for number, role in enumerate(LIGHT)}
 # Lines differ by dash as well as by colour.

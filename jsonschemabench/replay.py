@@ -19,20 +19,20 @@ from typing import Any
 import structgen
 from jsonschemabench.errors import BenchError
 from structgen.errors import StructgenError
-from structgen.speculate.drafters.copy import CopyDrafter
-from structgen.speculate.drafters.forced import ForcedDrafter
-from structgen.speculate.drafters.hybrid import HybridDrafter
-from structgen.speculate.drafters.jacobi import JacobiDrafter
-from structgen.speculate.drafters.lookahead import LookaheadDrafter
-from structgen.speculate.drafters.mixture import MixtureDrafter
-from structgen.speculate.drafters.recycling import RecyclingDrafter
-from structgen.speculate.drafters.stand import StandDrafter
-from structgen.speculate.drafters.suffix import SuffixDrafter
-from structgen.speculate.drafters.suffix_index import SuffixIndex
-from structgen.speculate.drafters.trigram import TrigramDrafter
-from structgen.speculate.interfaces import Budget
-from structgen.speculate.replay import Record, Replayed, replay
-from structgen.tokens.vocabulary import Vocabulary
+from structgen.generation.speculation.drafters.copy import CopyDrafter
+from structgen.generation.speculation.drafters.forced import ForcedDrafter
+from structgen.generation.speculation.drafters.hybrid import HybridDrafter
+from structgen.generation.speculation.drafters.jacobi.jacobi import JacobiDrafter
+from structgen.generation.speculation.drafters.jacobi.lookahead import LookaheadDrafter
+from structgen.generation.speculation.drafters.mixture import MixtureDrafter
+from structgen.generation.speculation.drafters.ngrams.recycling import RecyclingDrafter
+from structgen.generation.speculation.drafters.ngrams.stand import StandDrafter
+from structgen.generation.speculation.drafters.ngrams.trigram import TrigramDrafter
+from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.replay import Record, Replayed, replay
+from structgen.vocabulary.vocabulary import Vocabulary
 
 DRAFTERS: dict[str, Callable[[], Any]] = {
     "forced": ForcedDrafter,
@@ -166,9 +166,9 @@ def record_demo(count: int) -> Iterator[dict[str, Any]]:
     import torch
 
     from structgen import demo
-    from structgen.decode.generator import Generator
-    from structgen.decode.settings import Options
-    from structgen.demo.evaluate import NEW_TOKENS, unseen
+    from structgen.demo.training.evaluate import NEW_TOKENS, unseen
+    from structgen.generation.generator import Generator
+    from structgen.generation.settings import Options
 
     generator = Generator(str(demo.model_path()), device="cpu", dtype="float32")
     options: Options = {"temperature": 0.0, "max_tokens": NEW_TOKENS}

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from structgen.kernels.flags import inlined, lean
-from structgen.kernels.references import reference
+from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.pointers import reference
 
 DEAD = -1  #: the byte or token is not allowed
 NEED_ROW = -2  #: `need[0]` is a lexer state whose row has not been filled yet
@@ -143,7 +143,7 @@ class Tables(NamedTuple):
     remembered: int32[H], hash table over `contexts` that remember bytes, by `origin`; -1 empty.
     events: int64[H, 2], hash table: ctx << 32 | label -> pair after the event, or DEAD.
     outlooks: int64[H, 2], hash table: what of a context its future depends on (see
-    `kernels.outlook`) -> its outlook.
+    `kernels.parser.stack_signature`) -> its outlook.
     asked: int64[n], what a walk asked of the context asked[OF] (if not -1): asked[ALONE] is 1 if
     the answers hold for no other; then, from POSITIONS on, the positions that were looked up.
     sizes: int64[14], contexts in use, entries of `remembered`, of `events`, of `interned`, of

@@ -8,28 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from structgen.lazy import importing
+from structgen.util.lazy import importing
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "compile": "structgen.pipeline",
-    "load": "structgen.pipeline",
-    "check": "structgen.pipeline",
-    "generate": "structgen.decode.generator",
-    "Generator": "structgen.decode.generator",
-    "Vocabulary": "structgen.tokens.vocabulary",
-    "Constraint": "structgen.constraint",
-    "Cache": "structgen.cache",
-    "DEAD": "structgen.automaton.automaton",
-    "FINAL": "structgen.constraint",
-    "JsonSchema": "structgen.spec.specs",
-    "Regex": "structgen.spec.specs",
-    "Choice": "structgen.spec.specs",
-    "Lark": "structgen.spec.grammar_specs",
-    "Gbnf": "structgen.spec.grammar_specs",
-    "Ebnf": "structgen.spec.grammar_specs",
-    "Grammar": "structgen.spec.grammar_specs",
+    "compile": "structgen.constraint.compiler",
+    "load": "structgen.constraint.compiler",
+    "check": "structgen.constraint.compiler",
+    "generate": "structgen.generation.generator",
+    "Generator": "structgen.generation.generator",
+    "Vocabulary": "structgen.vocabulary.vocabulary",
+    "Constraint": "structgen.constraint.constraint",
+    "Cache": "structgen.constraint.cache",
+    "DEAD": "structgen.automata.interface",
+    "FINAL": "structgen.constraint.constraint",
+    "JsonSchema": "structgen.schema.specs",
+    "Regex": "structgen.schema.specs",
+    "Choice": "structgen.schema.specs",
+    "Lark": "structgen.grammar.specs",
+    "Gbnf": "structgen.grammar.specs",
+    "Ebnf": "structgen.grammar.specs",
+    "Grammar": "structgen.grammar.specs",
     "Indentation": "structgen.grammar.ir",
     "shipped": "structgen.grammar.shipped",
     "alt": "structgen.grammar.combinators",
@@ -45,18 +45,18 @@ _HOMES = {
     "some": "structgen.grammar.combinators",
     "Tag": "structgen.compose.tags",
     "Tags": "structgen.compose.tags",
-    "FreeText": "structgen.compose.combine",
-    "sequence": "structgen.compose.combine",
-    "any_of": "structgen.compose.combine",
+    "FreeText": "structgen.compose.sequences",
+    "sequence": "structgen.compose.sequences",
+    "any_of": "structgen.compose.sequences",
     "all_of": "structgen.compose.all_of",
-    "tools": "structgen.compose.tools",
+    "tools": "structgen.compose.tools.tools",
     "filters": "structgen.compose.filters",
-    "export_schema": "structgen.spec.dialect_export",
-    "support": "structgen.spec.json_support",
+    "export_schema": "structgen.schema.export.export",
+    "support": "structgen.schema.report.support",
     "errors": "structgen.errors",
-    "sample": "structgen.sample",
-    "speculate": "structgen.speculate",
-    "penalties": "structgen.penalties",
+    "sample": "structgen.generation.sampling",
+    "speculate": "structgen.generation.speculation",
+    "penalties": "structgen.generation.penalties",
 }
 _MODULES = {"errors", "filters", "penalties", "sample", "speculate"}  # names that are modules
 __all__ = [
@@ -108,23 +108,26 @@ __all__ = [
 
 if TYPE_CHECKING:
     from structgen import errors as errors
-    from structgen import penalties as penalties
-    from structgen import sample as sample
-    from structgen import speculate as speculate
-    from structgen.automaton.automaton import DEAD as DEAD
-    from structgen.cache import Cache as Cache
+    from structgen.automata.interface import DEAD as DEAD
     from structgen.compose import filters as filters
     from structgen.compose.all_of import all_of as all_of
-    from structgen.compose.combine import FreeText as FreeText
-    from structgen.compose.combine import any_of as any_of
-    from structgen.compose.combine import sequence as sequence
+    from structgen.compose.sequences import FreeText as FreeText
+    from structgen.compose.sequences import any_of as any_of
+    from structgen.compose.sequences import sequence as sequence
     from structgen.compose.tags import Tag as Tag
     from structgen.compose.tags import Tags as Tags
-    from structgen.compose.tools import tools as tools
-    from structgen.constraint import FINAL as FINAL
-    from structgen.constraint import Constraint as Constraint
-    from structgen.decode.generator import Generator as Generator
-    from structgen.decode.generator import generate as generate
+    from structgen.compose.tools.tools import tools as tools
+    from structgen.constraint.cache import Cache as Cache
+    from structgen.constraint.compiler import check as check
+    from structgen.constraint.compiler import compile as compile  # noqa: A004  the name of the contract
+    from structgen.constraint.compiler import load as load
+    from structgen.constraint.constraint import FINAL as FINAL
+    from structgen.constraint.constraint import Constraint as Constraint
+    from structgen.generation import penalties as penalties
+    from structgen.generation import sampling as sampling
+    from structgen.generation import speculation as speculation
+    from structgen.generation.generator import Generator as Generator
+    from structgen.generation.generator import generate as generate
     from structgen.grammar.combinators import alt as alt
     from structgen.grammar.combinators import json_schema as json_schema
     from structgen.grammar.combinators import literal as literal
@@ -138,19 +141,16 @@ if TYPE_CHECKING:
     from structgen.grammar.combinators import some as some
     from structgen.grammar.ir import Indentation as Indentation
     from structgen.grammar.shipped import shipped as shipped
-    from structgen.pipeline import check as check
-    from structgen.pipeline import compile as compile  # noqa: A004  the name of the contract
-    from structgen.pipeline import load as load
-    from structgen.spec.dialect_export import export_schema as export_schema
-    from structgen.spec.grammar_specs import Ebnf as Ebnf
-    from structgen.spec.grammar_specs import Gbnf as Gbnf
-    from structgen.spec.grammar_specs import Grammar as Grammar
-    from structgen.spec.grammar_specs import Lark as Lark
-    from structgen.spec.json_support import support as support
-    from structgen.spec.specs import Choice as Choice
-    from structgen.spec.specs import JsonSchema as JsonSchema
-    from structgen.spec.specs import Regex as Regex
-    from structgen.tokens.vocabulary import Vocabulary as Vocabulary
+    from structgen.grammar.specs import Ebnf as Ebnf
+    from structgen.grammar.specs import Gbnf as Gbnf
+    from structgen.grammar.specs import Grammar as Grammar
+    from structgen.grammar.specs import Lark as Lark
+    from structgen.schema.export.export import export_schema as export_schema
+    from structgen.schema.report.support import support as support
+    from structgen.schema.specs import Choice as Choice
+    from structgen.schema.specs import JsonSchema as JsonSchema
+    from structgen.schema.specs import Regex as Regex
+    from structgen.vocabulary.vocabulary import Vocabulary as Vocabulary
 
 
 __getattr__ = importing(__name__, _HOMES, _MODULES)

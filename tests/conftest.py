@@ -21,7 +21,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # one of several processes: a thread ea
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Not sooner: numpy reads what was set.
-from structgen.kernels.flags import interpreted
+from structgen.kernels.build.decorators import interpreted
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from jsonschemabench import vocab
+from jsonschemabench.data import vocab
 from jsonschemabench.engines.engine import GBNF, JSON_SCHEMA, LARK, Engine, Refused, Row, Spec
 from structgen import Vocabulary
-from structgen.tokens.vocab_sources import TiktokenEncoder, TokenizersEncoder
+from structgen.vocabulary.sources import TiktokenEncoder, TokenizersEncoder
 
 
 class LlguidanceEngine(Engine):

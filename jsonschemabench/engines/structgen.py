@@ -41,9 +41,9 @@ class StructgenEngine(Engine):
 
     def prepare(self, vocabulary: Any) -> None:
         """Load the kernels."""
-        from structgen import jit
+        from structgen.kernels.build import loader
 
-        jit.warmup(grammars=False)
+        loader.warmup(grammars=False)
         self._vocabulary = vocabulary
 
     def compile(self, spec: Spec) -> StructgenCompiled:

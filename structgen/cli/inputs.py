@@ -94,7 +94,7 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
     options = dict(options)
     tool_format = options.pop("tool_format", None)
     if tool_format is not None:
-        from structgen.compose.tools import tools
+        from structgen.compose.tools.tools import tools
 
         definitions = read_json(source, "list of tools")
         return tools(definitions if isinstance(definitions, list) else [definitions], tool_format)
@@ -105,7 +105,7 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
         _bad(f"--{name} is for grammars", shown(source), "a grammar", "leave it out")
     found = _MODEL.fullmatch(source)
     if found and not Path(source).exists():
-        from structgen.spec.python_types import PythonType
+        from structgen.schema.python.types import PythonType
 
         return PythonType(import_model(*found.groups()), **options)
     schema = read_json(source, "schema")
@@ -127,7 +127,7 @@ def is_grammar(source: str) -> bool:
 def load_grammar(source: str, options: dict[str, Any]) -> Any:
     """The spec of a grammar file or of a shipped grammar. options: `start`, `lexing`."""
     from structgen.grammar.shipped import shipped
-    from structgen.spec.grammar_specs import Ebnf, Gbnf, Lark
+    from structgen.grammar.specs import Ebnf, Gbnf, Lark
 
     ending = Path(source).suffix
     if not ending:
@@ -162,7 +162,7 @@ def read_json(path: str, what: str) -> Any:
 
 def import_model(module: str, name: str) -> Any:
     """The type called `name` in `module`, which is looked for in the current folder first."""
-    from structgen.spec.python_types import is_python_type
+    from structgen.schema.python.types import is_python_type
 
     place = f"{module}:{name}"
     if (here := os.getcwd()) not in sys.path:

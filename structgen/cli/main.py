@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from structgen.cli import (
+from structgen.cli.commands import (
     align,
     bench,
     check,

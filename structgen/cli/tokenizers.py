@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from structgen.errors import ModelError, VocabularyError
 
 if TYPE_CHECKING:
-    from structgen.tokens.vocabulary import Vocabulary
+    from structgen.vocabulary.vocabulary import Vocabulary
 
 
 def load_vocabulary(args: argparse.Namespace) -> Vocabulary:

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from structgen.automaton.automaton import Automaton, Stored
-from structgen.automaton.machine import Machine, TextMachine
-from structgen.automaton.regex import Regex as Language
-from structgen.automaton.regex import intersect
+from structgen.automata.interface import Automaton, Stored
+from structgen.automata.pushdown.machine import Machine, TextMachine
 from structgen.compose.base import as_spec, from_json, to_json
 from structgen.compose.languages import language_of, regular_language_of
 from structgen.compose.token_rules import TokenRule
-from structgen.constraint import Constraint
+from structgen.constraint.constraint import Constraint
 from structgen.errors import SpecError, UnsatisfiableSchemaError, UnsupportedSchemaError
-from structgen.spec.grammar_specs import GrammarSpec
-from structgen.spec.partial_json import PartialValue
-from structgen.spec.specs import MachineSpec, Spec
+from structgen.grammar.specs import GrammarSpec
+from structgen.regular.regex import Regex as Language
+from structgen.regular.regex import intersect
+from structgen.schema.partial_json import PartialValue
+from structgen.schema.specs import MachineSpec, Spec
 
 if TYPE_CHECKING:
-    from structgen.tokens.vocabulary import Vocabulary
+    from structgen.vocabulary.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class AllOf(Spec):
         texts = self.of_text().automaton()
         if least == 0 and not bounds:
             return Constraint(spec, vocabulary, texts, max_bytes=max_bytes)
-        from structgen.compose.combine import FreeText
-        from structgen.compose.counted import Counted, CountingConstraint
-        from structgen.compose.product import Product
+        from structgen.compose.product.automaton import Product
+        from structgen.compose.product.counted import Counted, CountingConstraint
+        from structgen.compose.sequences import FreeText
 
         counted = Counted(Product(texts, FreeText().automaton()), least, min(bounds, default=None))
         return CountingConstraint(spec, vocabulary, counted, max_bytes)
@@ -131,7 +131,7 @@ class AllOf(Spec):
 
     def expected(self, automaton: Automaton, at: int, read: bytes) -> str:
         """See `Spec.expected`. The automaton of a grammar names no more than its own terminals."""
-        from structgen.grammar.automaton import GrammarAutomaton
+        from structgen.grammar.automaton.automaton import GrammarAutomaton
 
         words = super().expected(automaton, at, read)
         if not isinstance(automaton, GrammarAutomaton) or automaton.guard is None:
@@ -165,10 +165,10 @@ class AllOf(Spec):
 
 def _together(first: Spec, more: list[Spec], saved: Stored | None) -> Automaton:
     """The automaton of a spec and others that are finite."""
-    from structgen.compose.product import Product
+    from structgen.compose.product.automaton import Product
 
     if isinstance(first, GrammarSpec):
-        from structgen.compose.guarded import guarded, restored
+        from structgen.compose.product.guarded import guarded, restored
 
         if saved is None:
             rules = reduce(Product, (spec.automaton() for spec in more))
@@ -203,7 +203,7 @@ def _finite(spec: Spec) -> bool:
     """Whether the automaton of a spec has finitely many positions for certain."""
     if language_of(spec) is not None:
         return True
-    from structgen.compose.combine import AnyOf, FreeText, InOrder
+    from structgen.compose.sequences import AnyOf, FreeText, InOrder
     from structgen.compose.tags import Tag, Tags
 
     if isinstance(spec, InOrder | AnyOf):

@@ -9,13 +9,13 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from structgen.automaton.automaton import Automaton, Stored
-from structgen.automaton.regex import Regex, literal
-from structgen.spec.specs import Spec, coerce, spec_of
+from structgen.automata.interface import Automaton, Stored
+from structgen.regular.regex import Regex, literal
+from structgen.schema.specs import Spec, coerce, spec_of
 
 if TYPE_CHECKING:
-    from structgen.compose.layout import Hub, Layout
-    from structgen.compose.trace import Note
+    from structgen.compose.composite.layout import Hub, Layout
+    from structgen.compose.composite.trace import Note
 
 
 class Laid(Spec):
@@ -27,19 +27,19 @@ class Laid(Spec):
 
     def automaton(self, saved: Stored | None = None) -> Automaton:
         """See `Spec.automaton`."""
-        from structgen.compose.composite import Composite
+        from structgen.compose.composite.automaton import Composite
 
         return Composite(self, saved)
 
     def notes(self, text: str) -> list[Note]:
         """What the layout marks, in the order of the text. Raises ValidationError."""
-        from structgen.compose.trace import trace
+        from structgen.compose.composite.trace import trace
 
         return trace(self, text.encode(errors="surrogatepass"))
 
     def notes_so_far(self, text: str) -> list[Note]:
         """The marks that the beginning of a text has passed for certain. Raises ValidationError."""
-        from structgen.compose.trace import trace_so_far
+        from structgen.compose.composite.trace import trace_so_far
 
         return trace_so_far(self, text.encode(errors="surrogatepass"))
 

@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, NoReturn
 
-from structgen.automaton.charset import ALL, CharSet, union_all
-from structgen.automaton.machine import Machine, TextMachine
-from structgen.automaton.regex import (
+from structgen.automata.pushdown.machine import Machine, TextMachine
+from structgen.compose.base import as_spec, from_json, to_json
+from structgen.compose.languages import regular_language_of
+from structgen.compose.token_rules import TokenRule
+from structgen.errors import SpecError, UnsatisfiableSchemaError
+from structgen.regular.charset import ALL, CharSet, union_all
+from structgen.regular.regex import (
     ANY,
     ANY_CHAR,
     Regex,
@@ -29,12 +33,8 @@ from structgen.automaton.regex import (
     repeat,
     words,
 )
-from structgen.automaton.regex_unicode import property_set
-from structgen.compose.base import as_spec, from_json, to_json
-from structgen.compose.languages import regular_language_of
-from structgen.compose.token_rules import TokenRule
-from structgen.errors import SpecError, UnsatisfiableSchemaError
-from structgen.spec.specs import MachineSpec, Spec
+from structgen.regular.syntax.unicode import property_set
+from structgen.schema.specs import MachineSpec, Spec
 
 UNITS = ("characters", "words", "tokens")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from structgen.automaton.regex import Regex as Language
-from structgen.automaton.regex import words
-from structgen.spec.grammar_specs import GrammarSpec
-from structgen.spec.specs import Choice, Regex, Spec
+from structgen.grammar.specs import GrammarSpec
+from structgen.regular.regex import Regex as Language
+from structgen.regular.regex import words
+from structgen.schema.specs import Choice, Regex, Spec
 
 
 def language_of(spec: Spec) -> Language | None:
@@ -14,7 +14,7 @@ def language_of(spec: Spec) -> Language | None:
     Raises what compiling the spec would raise.
     """
     if isinstance(spec, Regex):
-        from structgen.automaton.regex_syntax import parse
+        from structgen.regular.syntax.ecma import parse
 
         return parse(spec.pattern, anchored=True)
     if isinstance(spec, Choice):

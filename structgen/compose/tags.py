@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from structgen.compose.base import Laid, as_spec, from_json, to_json
-from structgen.compose.combine import texts
-from structgen.compose.layout import QUIET, Hub
-from structgen.compose.scan_table import choice_table, demanding, search_table
+from structgen.compose.composite.layout import QUIET, Hub
+from structgen.compose.composite.scan_table import choice_table, demanding, search_table
+from structgen.compose.sequences import texts
 from structgen.errors import BudgetError, SpecError
-from structgen.spec.beginnings import held
-from structgen.spec.partial_json import PartialValue
+from structgen.schema.partial_json import PartialValue
+from structgen.util.beginnings import held
 
 if TYPE_CHECKING:
-    from structgen.compose.layout import Layout
-    from structgen.compose.trace import Note
+    from structgen.compose.composite.layout import Layout
+    from structgen.compose.composite.trace import Note
 
 TEXT = ("around", "before", "none")
 MAX_COUNTED = 1000  # tags that may be counted

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from structgen.automaton.automaton import Automaton, Stored
-from structgen.automaton.regex import matches
+from structgen.automata.interface import Automaton, Stored
 from structgen.compose.base import from_json, to_json
 from structgen.compose.languages import language_of
 from structgen.errors import UnsupportedSchemaError
-from structgen.spec.specs import Spec
-from structgen.tokens.vocabulary import Vocabulary
+from structgen.regular.regex import matches
+from structgen.schema.specs import Spec
+from structgen.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from structgen.constraint import Constraint
+    from structgen.constraint.constraint import Constraint
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TokenRule(Spec):
 
     def of_text(self) -> Spec:
         """See `Spec.of_text`."""
-        from structgen.compose.combine import FreeText
+        from structgen.compose.sequences import FreeText
 
         return FreeText()
 

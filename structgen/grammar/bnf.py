@@ -11,7 +11,6 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from structgen.automaton.regex import EMPTY, EPSILON, Regex
 from structgen.errors import BudgetError, SpecError, UnsupportedSchemaError
 from structgen.grammar.expressions import (
     Choice,
@@ -25,9 +24,10 @@ from structgen.grammar.expressions import (
     without_empty,
 )
 from structgen.grammar.ir import Alternative, Grammar, Indentation, Lexing, Place, Rule, Terminal
+from structgen.regular.regex import EMPTY, EPSILON, Regex
 
 if TYPE_CHECKING:
-    from structgen.spec.specs import Spec
+    from structgen.schema.specs import Spec
 
 MAX_COUNT = 1_000_000  # the greatest count of a repetition
 MAX_RULES = 200_000  # rules of one grammar, helpers included

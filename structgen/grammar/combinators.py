@@ -12,10 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from structgen.automaton.regex import Regex as Language
-from structgen.automaton.regex import literal as literal_language
-from structgen.automaton.regex import words
-from structgen.automaton.regex_syntax import parse
 from structgen.errors import BudgetError, SpecError
 from structgen.grammar.bnf import Bnf
 from structgen.grammar.expressions import (
@@ -28,9 +24,13 @@ from structgen.grammar.expressions import (
     repeated,
     sequence,
 )
-from structgen.grammar.folding import folded, regular_language, unfolded
 from structgen.grammar.ir import Grammar
-from structgen.spec.specs import Choice, JsonSchema, Regex, Spec, coerce, spec_of
+from structgen.grammar.transforms.folding import folded, regular_language, unfolded
+from structgen.regular.regex import Regex as Language
+from structgen.regular.regex import literal as literal_language
+from structgen.regular.regex import words
+from structgen.regular.syntax.ecma import parse
+from structgen.schema.specs import Choice, JsonSchema, Regex, Spec, coerce, spec_of
 
 _LARGEST = 1_000_000  # pieces of a grammar with those used twice counted twice
 START = "start"  #: the rule that stands for the whole text

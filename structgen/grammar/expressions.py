@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from structgen.automaton.regex import ANY, ANY_CHAR, EMPTY, EPSILON, Regex, alt, concat, repeat
-from structgen.automaton.regex import intersect as both
-from structgen.automaton.regex_build import repeat_counts
-from structgen.automaton.regex_nodes import Alt as RegexAlt
-from structgen.automaton.regex_nodes import Concat as RegexConcat
-from structgen.automaton.regex_nodes import Repeat as RegexRepeat
 from structgen.grammar.ir import Place
+from structgen.regular.expressions.build import repeat_counts
+from structgen.regular.expressions.nodes import Alt as RegexAlt
+from structgen.regular.expressions.nodes import Concat as RegexConcat
+from structgen.regular.expressions.nodes import Repeat as RegexRepeat
+from structgen.regular.regex import ANY, ANY_CHAR, EMPTY, EPSILON, Regex, alt, concat, repeat
+from structgen.regular.regex import intersect as both
 
 if TYPE_CHECKING:
-    from structgen.spec.specs import Spec
+    from structgen.schema.specs import Spec
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -20,13 +20,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from structgen.automaton.regex import EMPTY, INFINITE, Regex
 from structgen.errors import SpecError
+from structgen.regular.regex import EMPTY, INFINITE, Regex
 
 if TYPE_CHECKING:
-    from structgen.grammar.preferred import Preferred
-    from structgen.grammar.python_regex import Node
-    from structgen.spec.specs import Spec
+    from structgen.grammar.terminals.preferred import Preferred
+    from structgen.grammar.terminals.python_regex import Node
+    from structgen.schema.specs import Spec
 
 Lexing = Literal["free", "longest", "viable"]
 Alternative = tuple[str, ...]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from structgen.errors import SpecError
 from structgen.grammar.ir import Indentation
-from structgen.spec.grammar_specs import Lark
+from structgen.grammar.specs import Lark
 
 NAMES = (
     "arithmetic",

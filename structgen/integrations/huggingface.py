@@ -13,12 +13,12 @@ import numpy.typing as npt
 import torch
 import transformers
 
-from structgen import device
-from structgen.automaton.automaton import DEAD
-from structgen.constraint import FINAL
-from structgen.decode.interfaces import Constraint
+from structgen.automata.interface import DEAD
+from structgen.constraint.constraint import FINAL
 from structgen.errors import GenerationError, VocabularyError
-from structgen.mask import bitmask
+from structgen.generation import gpu
+from structgen.generation.interfaces import Constraint
+from structgen.masks import bitmask
 
 Prefix = tuple[int, ...]
 
@@ -52,7 +52,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
                     hint="give eos_ids when making the vocabulary",
                 )
         self._endings = tuple(map(_WithEndings, self._constraints))
-        self._table: device.RowTable | None = None  # mask rows where the scores are
+        self._table: gpu.RowTable | None = None  # mask rows where the scores are
         self._given_length = prompt_length
         self.reset()
 
@@ -103,8 +103,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
             return
         table = self._table
         if table is None or (table.vocab_size, table.device) != (scores.shape[1], scores.device):
-            table = self._table = device.RowTable(scores.shape[1], scores.device)
-        device.apply(scores, table.masks(constraints, states))
+            table = self._table = gpu.RowTable(scores.shape[1], scores.device)
+        gpu.apply(scores, table.masks(constraints, states))
 
     def _notice(self, rows: list[list[int]]) -> None:
         """Learn the prompts at the first call, and again when another `generate` has begun."""

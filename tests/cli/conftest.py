@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from structgen import jit
-from tests.decode.models import build_model, build_tokenizer
+from structgen.kernels.build import loader
+from tests.generation.models import build_model, build_tokenizer
 
 PERSON: dict[str, Any] = {
     "type": "object",
@@ -28,7 +28,7 @@ PERSON: dict[str, Any] = {
 @pytest.fixture(scope="session", autouse=True)
 def compiled_kernels() -> None:
     """Compile the kernels beforehand, so that no command has to announce that it does."""
-    jit.warmup(grammars=False)
+    loader.warmup(grammars=False)
 
 
 @pytest.fixture

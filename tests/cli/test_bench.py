@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from structgen.cli import bench
+from structgen.cli.commands import bench
 from structgen.cli.main import main
 
 

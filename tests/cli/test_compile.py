@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import structgen
-from structgen import artifact, container
-from structgen.cli import compile_jobs
+from structgen.cli.commands import compile_jobs
 from structgen.cli.main import main
+from structgen.constraint import artifact
+from structgen.util import container
 from tests.cli.conftest import PERSON
 
 SCHEMAS = {

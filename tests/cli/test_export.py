@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from structgen.cli import export
+from structgen.cli.commands import export
 from structgen.cli.main import main
-from structgen.spec.dialect_rules import violations
-from structgen.spec.dialects import DIALECTS
+from structgen.schema.export.dialects import DIALECTS
+from structgen.schema.export.rules import violations
 
 
 def test_the_names_are_those_of_the_tables() -> None:

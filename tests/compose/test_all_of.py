@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.compose import filters, viability
+from structgen.compose import filters
 from structgen.compose.all_of import all_of
-from structgen.compose.combine import FreeText, any_of, sequence
+from structgen.compose.product import viability
+from structgen.compose.sequences import FreeText, any_of, sequence
 from structgen.compose.tags import Tag, Tags
 from structgen.errors import (
     BudgetError,
@@ -21,7 +22,7 @@ from structgen.errors import (
     UnsupportedSchemaError,
     ValidationError,
 )
-from tests import laws, oracle
+from tests.helpers import laws, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 THOROUGH = bool(os.environ.get("STRUCTGEN_THOROUGH"))

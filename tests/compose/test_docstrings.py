@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from structgen.compose.docstrings import about_parameters, summary
+from structgen.compose.tools.docstrings import about_parameters, summary
 
 GOOGLE = """The weather to come.
 

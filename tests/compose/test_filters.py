@@ -17,7 +17,7 @@ from structgen.compose import filters
 from structgen.compose.all_of import all_of
 from structgen.compose.languages import language_of
 from structgen.errors import SpecError, UnsatisfiableSchemaError
-from tests import laws, oracle
+from tests.helpers import laws, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 LETTERS = "abA _é"

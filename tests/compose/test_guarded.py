@@ -17,14 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.automaton.automaton import Automaton
+from structgen.automata.interface import Automaton
 from structgen.compose import filters
-from structgen.compose.combine import FreeText
+from structgen.compose.sequences import FreeText
 from structgen.errors import UnsatisfiableSchemaError, ValidationError
-from structgen.spec.specs import Spec
-from tests import laws
+from structgen.schema.specs import Spec
 from tests.grammar.laws import check_masks
 from tests.grammar.reference import accepts
+from tests.helpers import laws
 
 PATTERNS = [
     "a*bb", "(ab)*", "a*b*", "[ab]*abb[ab]*", "[ab]{0,5}", "(aa)*b+", "([ab][ab])*", "a[ab]*a",

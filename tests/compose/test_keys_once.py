@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import structgen as sg
-from structgen.constraint import Constraint
+from structgen.constraint.constraint import Constraint
 
 BYTES = sg.Vocabulary([*(bytes((i,)) for i in range(256)), b"<end>"], eos_ids=[256])
 KEYS = ("", "a", "aa", "b")

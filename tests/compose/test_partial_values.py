@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.compose.base import as_spec
-from structgen.compose.call_formats import FORMATS, CallFormat
 from structgen.compose.tags import Tagged
-from structgen.compose.tools import tools
-from structgen.spec.specs import Spec
+from structgen.compose.tools.call_formats import FORMATS, CallFormat
+from structgen.compose.tools.tools import tools
+from structgen.schema.specs import Spec
 from tests.compose.test_tools import ALL, vocabulary, written
 
 values = st.recursive(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import structgen as sg
-from structgen.compose.tools import tools
-from structgen.mask.bitmask import unpack
+from structgen.compose.tools.tools import tools
+from structgen.masks.bitmask import unpack
 
 SCHEMA = {
     "type": "object",

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.compose.combine import FreeText, any_of, sequence
+from structgen.compose.sequences import FreeText, any_of, sequence
 from structgen.compose.tags import Tag, Tagged, Tags
 from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError, ValidationError
-from tests import laws
 from tests.compose import reference as ref
+from tests.helpers import laws
 
 LETTERS = b"ab<>"
 END = 4
@@ -257,7 +257,7 @@ def test_threads_share_a_constraint() -> None:
 
 def test_tables_that_are_dropped_are_made_again(monkeypatch: Any) -> None:
     """With next to no memory the masks are the same, for old states too."""
-    monkeypatch.setattr("structgen.constraint.CHECK_EVERY", 3)
+    monkeypatch.setattr("structgen.constraint.constraint.CHECK_EVERY", 3)
     spec = Tags((Tag("<a", WEATHER, ">"), Tag("<b", sg.Regex("[ab]+"), ">")))
     vocab = vocabulary(Random(11))
     small, large = sg.compile(spec, vocab, max_bytes=1), sg.compile(spec, vocab)

@@ -12,14 +12,14 @@ import pytest
 import structgen as sg
 from structgen.compose import filters
 from structgen.compose.all_of import all_of
-from structgen.compose.combine import sequence
+from structgen.compose.sequences import sequence
 from structgen.errors import (
     ArtifactError,
     SpecError,
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
 )
-from tests import laws
+from tests.helpers import laws
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 PIECES = [b"a", b"b", b"e", b"ab", b"be", b"aba", b"e a", b" "]

@@ -15,12 +15,12 @@ import jsonschema
 import pytest
 
 import structgen as sg
-from structgen.compose.call_formats import FORMATS, CallFormat
-from structgen.compose.combine import sequence
+from structgen.compose.sequences import sequence
 from structgen.compose.tags import Tag
-from structgen.compose.tools import ToolCall, Tools, tools
+from structgen.compose.tools.call_formats import FORMATS, CallFormat
+from structgen.compose.tools.tools import ToolCall, Tools, tools
 from structgen.errors import SpecError, UnsupportedSchemaError, ValidationError
-from tests import laws
+from tests.helpers import laws
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 CALLS = 10_000 if os.environ.get("STRUCTGEN_THOROUGH") else 230

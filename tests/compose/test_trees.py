@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.automaton.automaton import Automaton
+from structgen.automata.interface import Automaton
 from structgen.compose import filters
 from structgen.compose.all_of import all_of
-from structgen.compose.combine import FreeText, any_of, sequence
+from structgen.compose.sequences import FreeText, any_of, sequence
 from structgen.compose.tags import Tag, Tags
 from structgen.errors import SpecError
-from structgen.mask.bitmask import unpack
-from tests import laws
+from structgen.masks.bitmask import unpack
 from tests.compose import reference as ref
 from tests.compose.test_tags import LETTERS, PATTERNS, short, vocabulary
+from tests.helpers import laws
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 Tree = tuple[Any, ref.Form]

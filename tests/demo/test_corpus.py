@@ -13,10 +13,11 @@ import sys
 import pytest
 from jsonschema import Draft202012Validator
 
-from structgen.demo.corpus import Example, default_schema, example
-from structgen.demo.corpus_kinds import KINDS
-from structgen.demo.corpus_text import listing
-from structgen.demo.corpus_values import (
+from structgen.demo.training.corpus import Example, default_schema, example
+from structgen.demo.training.evaluate import leaves
+from structgen.demo.training.kinds import KINDS
+from structgen.demo.training.texts import listing
+from structgen.demo.training.values import (
     ADJECTIVES,
     CITIES,
     FIRST_NAMES,
@@ -29,7 +30,6 @@ from structgen.demo.corpus_values import (
     long_date,
     made_up,
 )
-from structgen.demo.evaluate import leaves
 
 MONTH_NUMBER = {"January": "01", "June": "06", "December": "12"}
 
@@ -49,7 +49,7 @@ def test_the_same_seed_gives_the_same_examples() -> None:
 def test_another_process_draws_the_same_examples() -> None:
     """The order of sets and dictionaries, which differs between processes, plays no part."""
     code = (
-        "import random; from structgen.demo.corpus import example\n"
+        "import random; from structgen.demo.training.corpus import example\n"
         "rng = random.Random(5)\n"
         "print([example(rng).prompt for _ in range(50)])"
     )

@@ -13,8 +13,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from structgen.demo import EXAMPLES, draft_path, model_path
-from structgen.demo.corpus_values import held_out
-from structgen.demo.evaluate import count_right, evaluate, greedy, leaves, load, same, unseen
+from structgen.demo.training.evaluate import (
+    count_right,
+    evaluate,
+    greedy,
+    leaves,
+    load,
+    same,
+    unseen,
+)
+from structgen.demo.training.values import held_out
 
 FILES = (
     "config.json",

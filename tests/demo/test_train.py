@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from structgen.demo import model_path
-from structgen.demo.encoding import LONGEST, batches
-from structgen.demo.train import Settings, causal_products, train
+from structgen.demo.training.encoding import LONGEST, batches
+from structgen.demo.training.train import Settings, causal_products, train
 
 pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from structgen.demo import model_path
-from structgen.demo.encoding import batches
+from structgen.demo.training.encoding import batches
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from structgen.demo.train_heads import Run, eagle_states, lesson_of, loss_of, train  # noqa: E402
-from structgen.speculate.heads.eagle import EagleHeads  # noqa: E402
-from structgen.speculate.heads.files import KINDS, load_heads  # noqa: E402
+from structgen.demo.training.train_heads import Run, eagle_states, lesson_of, loss_of, train  # noqa: E402
+from structgen.generation.speculation.heads.eagle import EagleHeads  # noqa: E402
+from structgen.generation.speculation.heads.files import KINDS, load_heads  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from structgen import Vocabulary
-from structgen.automaton.automaton import Automaton
-from structgen.mask.bitmask import unpack
+from structgen.automata.interface import Automaton
+from structgen.masks.bitmask import unpack
 
 
 def reads(automaton: Automaton, text: str) -> bool:

@@ -14,11 +14,11 @@ from types import FrameType
 from lark import Lark
 from lark.exceptions import UnexpectedInput
 
-from structgen.automaton.automaton import Automaton
-from structgen.automaton.regex import matches
+from structgen.automata.interface import Automaton
 from structgen.grammar.ir import Grammar, Terminal
-from structgen.grammar.preferred import Preferred
-from structgen.spec.specs import Spec, spec_of
+from structgen.grammar.terminals.preferred import Preferred
+from structgen.regular.regex import matches
+from structgen.schema.specs import Spec, spec_of
 
 
 def accepts(grammar: Grammar, text: str) -> bool:

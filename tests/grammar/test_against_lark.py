@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lark import Lark
 
 import structgen as sg
-from structgen.automaton.automaton import Automaton
+from structgen.automata.interface import Automaton
 from structgen.errors import UnsupportedSchemaError
 from tests.grammar.reference import lark_accepts
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.automaton.regex_syntax import parse
 from structgen.errors import UnsatisfiableSchemaError
-from structgen.grammar.automaton import GrammarAutomaton
+from structgen.grammar.analysis.viability import Verdicts
+from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar, Indentation, Rule, Terminal
-from structgen.grammar.verdicts import Verdicts
-from structgen.jit import kernels
+from structgen.kernels.build.loader import kernels
+from structgen.regular.syntax.ecma import parse
 from tests.grammar.laws import check_completions, check_masks, reads
 from tests.grammar.reference import accepts
 
@@ -113,9 +113,9 @@ def test_what_is_told_of_threads_is_what_a_search_finds(of: Grammar, seed: int) 
     automaton = automaton_of(of)
     if automaton is None or not automaton.is_checked:
         return
-    k, draw, at = kernels("grammar_tables"), random.Random(seed), automaton.start
+    k, draw, at = kernels("grammar.tables"), random.Random(seed), automaton.start
     verdicts = Verdicts(automaton)
-    automaton.tables.info[k.CHECKED] = kernels("grammar_verdicts").NEVER
+    automaton.tables.info[k.CHECKED] = kernels("grammar.viability").NEVER
     for _ in range(5):
         live = [p for p in (automaton.run(at, bytes((byte,)))[0] for byte in b"abc") if p >= 0]
         if not live:
@@ -123,7 +123,7 @@ def test_what_is_told_of_threads_is_what_a_search_finds(of: Grammar, seed: int) 
         at = draw.choice(live)
         for thread in automaton.threads(at):
             told = verdicts.told(thread)
-            alone = automaton.ask(kernels("grammar_masks").place_of, *thread)
+            alone = automaton.ask(kernels("grammar_masks.masks").place_of, *thread)
             found = automaton.completions(b"abc").search(alone)
             assert told is None or told == (found is not None)
 

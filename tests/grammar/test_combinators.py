@@ -24,8 +24,8 @@ from structgen.grammar.combinators import (
     seq,
     some,
 )
-from structgen.spec.grammar_specs import Ebnf, Gbnf, Grammar, Lark
-from structgen.spec.specs import Choice, Regex, coerce, spec_of
+from structgen.grammar.specs import Ebnf, Gbnf, Grammar, Lark
+from structgen.schema.specs import Choice, Regex, coerce, spec_of
 from tests.grammar.reference import accepts
 
 VALUE = rule(

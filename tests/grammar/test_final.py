@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.errors import SpecError, UnsupportedSchemaError
-from structgen.grammar.automaton import GrammarAutomaton
+from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar, Indentation
-from structgen.spec.specs import spec_of
+from structgen.schema.specs import spec_of
 from tests.grammar.laws import check_completions, check_masks, reads
 from tests.grammar.test_automaton import PATTERNS, automaton_of, grammar
 

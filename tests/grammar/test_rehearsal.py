@@ -5,8 +5,8 @@ from typing import Literal
 import pytest
 
 import structgen as sg
-from structgen.grammar.automaton import GrammarAutomaton
-from structgen.grammar.rehearsal import positions
+from structgen.grammar.automaton.automaton import GrammarAutomaton
+from structgen.grammar.automaton.rehearsal import positions
 
 
 def lexemes(automaton: GrammarAutomaton, at: int) -> set[str]:

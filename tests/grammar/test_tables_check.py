@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen import Vocabulary
-from structgen.automaton.automaton import Stored
+from structgen.automata.interface import Stored
 from structgen.errors import ArtifactError, BudgetError
-from structgen.grammar.automaton import GrammarAutomaton
+from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.ir import Indentation
 from tests.grammar.test_automaton import TOKENS, grammar
 

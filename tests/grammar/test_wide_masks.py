@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import structgen as sg
-from structgen.automaton.byte_groups import BROKEN, groups
-from structgen.jit import kernels
-from structgen.mask.common import common_of
+from structgen.kernels.build.loader import kernels
+from structgen.masks.shared import common_of
+from structgen.regular.byte_groups import BROKEN, groups
 
 PIECES = ["a", "for", "in", "x_", "10", " ", "\n", '"', "\\", "#", "(", "é", "Ã", "中", "😀"]
 BROKEN_PIECES = [b"\xe4", b"\xb8\xad", b"\x80", b"\xff", b"\xed\xa0", b"\xf0\x9f"]
@@ -117,7 +117,7 @@ def test_subtrees_hold_the_characters_below_their_nodes() -> None:
         path = [*path[: depth - 1], byte]
         paths.append(bytes(path))
     for node in random.Random(1).sample(range(len(paths)), 2000):
-        below = found.at[node, kernels("nodes").BELOW]
+        below = found.at[node, kernels("trie.nodes").BELOW]
         assert below == _groups(paths[node], paths[node + 1 : nodes.end[node]])
 
 

@@ -16,7 +16,7 @@ from lark.lexer import BasicLexer
 from lark.utils import TextSlice
 
 import structgen as sg
-from structgen.grammar.checks import trimmed
+from structgen.grammar.transforms.useless import trimmed
 
 _NOTHING: tuple[str, ...] = ()
 _Item = tuple[str, tuple[str, ...], int, int]  # rule, alternative, place in it, where it began

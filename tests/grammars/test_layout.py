@@ -16,16 +16,16 @@ from dataclasses import replace
 
 import pytest
 
-from structgen.grammar.adjacency import Adjacency
-from structgen.grammar.automaton import GrammarAutomaton
-from structgen.grammar.checks import trimmed
-from structgen.grammar.contexts import EMPTY, Contexts, Rests
-from structgen.grammar.follow_sets import follow_sets, members
+from structgen.grammar.analysis.adjacency import Adjacency
+from structgen.grammar.analysis.contexts import EMPTY, Contexts, Rests
+from structgen.grammar.analysis.follow_sets import follow_sets, members
+from structgen.grammar.analysis.relations import Relations
+from structgen.grammar.automaton.automaton import GrammarAutomaton
+from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.ir import Grammar, Indentation
-from structgen.grammar.relations import Relations
 from structgen.grammar.shipped import examples, shipped
-from structgen.grammar.tables import in_larks_order
-from structgen.jit import kernels
+from structgen.grammar.transforms.useless import trimmed
+from structgen.kernels.build.loader import kernels
 
 PUNCTUATION = {'"}"', '":"', '":="'}  # what else a piece of an f-string could be
 
@@ -127,7 +127,7 @@ def test_widths_that_are_wanted_can_be_written(laid_out: tuple[Grammar, Indentat
     for i, following in enumerate(follow):
         assert not following >> indent & 1 or i == newline
         assert not following >> dedent & 1 or i in (newline, dedent)
-    automaton, k = GrammarAutomaton(grammar), kernels("grammar_tables")
+    automaton, k = GrammarAutomaton(grammar), kernels("grammar.tables")
     line, space = (int(automaton.byte_classes[byte]) for byte in b"\n ")
     nexts = automaton.tables.next
     for state in range(len(nexts)):

@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import structgen
-from structgen.automaton.automaton import DEAD, Automaton
+from structgen.automata.interface import DEAD, Automaton
 from structgen.errors import SpecError
 from structgen.grammar.shipped import NAMES, examples, shipped
-from structgen.spec.specs import spec_of
-from structgen.tokens.vocabulary import Vocabulary
+from structgen.schema.specs import spec_of
+from structgen.vocabulary.vocabulary import Vocabulary
 from tests.grammars.oracles import ORACLES
 from tests.grammars.walks import accepts, cut, mutants, pieces_of, walks
 

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 
-from structgen.automaton.automaton import DEAD, Automaton
+from structgen.automata.interface import DEAD, Automaton
 from structgen.grammar.shipped import examples
 
 _PIECE = re.compile(r"\w+|[ \t]+|\r?\n[ ]*|.", re.DOTALL)

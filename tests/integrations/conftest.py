@@ -1,5 +1,5 @@
 """In: nothing. Out: one thread for the tiny models of other libraries."""
 
-from tests.decode.conftest import one_thread
+from tests.generation.conftest import one_thread
 
 __all__ = ["one_thread"]

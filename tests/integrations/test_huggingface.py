@@ -10,12 +10,12 @@ import pytest
 import torch
 from transformers import LogitsProcessorList
 
-from structgen.decode.generator import Generator
 from structgen.errors import GenerationError, VocabularyError
+from structgen.generation.generator import Generator
 from structgen.integrations.huggingface import LogitsProcessor
-from structgen.tokens.vocabulary import Vocabulary
-from tests.decode.models import build_model, build_tokenizer
-from tests.decode.naive import NaiveConstraint, json_texts
+from structgen.vocabulary.vocabulary import Vocabulary
+from tests.generation.models import build_model, build_tokenizer
+from tests.generation.naive import NaiveConstraint, json_texts
 
 # transformers warns about padding sides and generation flags that are beside the point here
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jsonschemabench.times import histogram
+from jsonschemabench.running.times import histogram
 
 Record = dict[str, Any]
 

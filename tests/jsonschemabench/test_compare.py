@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jsonschemabench.compare import Change
 from jsonschemabench.main import main
-from jsonschemabench.outcomes import OUTCOMES
+from jsonschemabench.running.outcomes import OUTCOMES
 from tests.jsonschemabench.made import Record, header, record, timed, write
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jsonschemabench import vocab
+from jsonschemabench.data import vocab
 from jsonschemabench.growth import text_of
 from jsonschemabench.main import main
 from structgen import Vocabulary

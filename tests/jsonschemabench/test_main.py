@@ -37,7 +37,7 @@ def test_a_library_that_is_missing_is_named(
 ) -> None:
     """With the extra that brings it."""
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    for name in ("jsonschemabench.masks", "jsonschemabench.runner"):
+    for name in ("jsonschemabench.masks.command", "jsonschemabench.running.runner"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     assert main(["masks"]) == 2
     assert "needs tqdm, which is not installed; run: pip install" in capsys.readouterr().err

@@ -8,9 +8,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from jsonschemabench.outcomes import OUTCOMES
 from jsonschemabench.plots import DARK, LIGHT, MARKS, coverage, distribution, role, short_time, tail
-from jsonschemabench.times import histogram
+from jsonschemabench.running.outcomes import OUTCOMES
+from jsonschemabench.running.times import histogram
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 

@@ -11,9 +11,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automaton.tables import addresses
-from structgen.jit import kernels
-from tests.naive import NAMES, Level, Place, TwinMachine
+from structgen.automata.pushdown.tables import addresses
+from structgen.kernels.build.loader import kernels
+from tests.helpers.naive import NAMES, Level, Place, TwinMachine
 
 Array = npt.NDArray[Any]
 ROOM = 4  # entries of each table at first
@@ -126,7 +126,7 @@ class Served:
         ctx = -1
         for frame, _ in place.stack:
             self._describe(frame)
-            ctx = self.ask(kernels("step").context_of, frame, ctx, -1, -1, -1)
+            ctx = self.ask(kernels("parser.step").context_of, frame, ctx, -1, -1, -1)
         return (place.q << 32) | ctx
 
     # -- kernels --------------------------------------------------------------------------------
@@ -141,7 +141,9 @@ class Served:
         """The kernel `run`: the pair after the bytes, and how many were read."""
         array = np.frombuffer(data, np.uint8)
         self.tables.need[4] = 0
-        while (code := int(opened(kernels("step").run)(self.tables, pair, array))) < self.k.DEAD:
+        while (
+            code := int(opened(kernels("parser.step").run)(self.tables, pair, array))
+        ) < self.k.DEAD:
             pair = int(self.tables.need[5])
             self.serve(code)
         return code, int(self.tables.need[4])
@@ -186,7 +188,7 @@ class Served:
         if after is None:
             return int(self.k.DEAD)
         self._describe(after)
-        context = self.ask(kernels("step").context_of, after, parent, taken, ticked, kept)
+        context = self.ask(kernels("parser.step").context_of, after, parent, taken, ticked, kept)
         return (self.machine.frames[after].entry << 32) | context
 
     def _enter(self, name: str, size: int, source: int, label: int, value: int) -> None:

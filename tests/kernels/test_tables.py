@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.jit import kernels
+from structgen.kernels.build.loader import kernels
+from tests.helpers.naive import random_machine
 from tests.kernels.served import Served, hash_table, opened
-from tests.naive import random_machine
 
 pytestmark = [
     pytest.mark.nojit,
@@ -62,14 +62,14 @@ def test_a_larger_table_of_contexts_has_the_same(
 ) -> None:
     """`context` gives all that differ in one column one number, before and after `reintern`."""
     k, served = kernels("tables"), Served(random_machine(0))
-    numbers = {key: served.ask(kernels("step").context_of, *key) for key in columns}
+    numbers = {key: served.ask(kernels("parser.step").context_of, *key) for key in columns}
     assert len(set(numbers.values())) == len(numbers)
     larger = np.full(size, -1, np.int32)
     k.reintern(served.tables.contexts, served.tables.interned, larger)
     assert sorted(larger[larger >= 0]) == sorted(numbers.values())
     served.tables = served.tables._replace(interned=larger)
     for key, number in numbers.items():
-        assert int(opened(kernels("step").context_of)(served.tables, *key)) == number
+        assert int(opened(kernels("parser.step").context_of)(served.tables, *key)) == number
         frame, parent, taken, ticked, kept = key
         row = [frame, parent, taken, number, ticked, -1, kept]
         assert served.tables.contexts[number].tolist() == row

@@ -1,0 +1,40 @@
+"""In: the columns of a sheet. Out: how kernels that draw share memory, as Triton's constants."""
+
+import triton.language as tl
+
+from structgen.generation.gpu import sheet as sheets
+
+# The columns of a sheet float64[n, COLUMNS], and the tokens that are none.
+TEMPERATURE = tl.constexpr(sheets.TEMPERATURE)
+TOP_K = tl.constexpr(sheets.TOP_K)
+TOP_P = tl.constexpr(sheets.TOP_P)
+LOG_MIN_P = tl.constexpr(sheets.LOG_MIN_P)
+UNIFORM = tl.constexpr(sheets.UNIFORM)
+ROW = tl.constexpr(sheets.ROW)
+TOKEN = tl.constexpr(sheets.TOKEN)
+LOGIT = tl.constexpr(sheets.LOGIT)
+LOG_RAW = tl.constexpr(sheets.LOG_RAW)
+LOG_MASKED = tl.constexpr(sheets.LOG_MASKED)
+COLUMNS = tl.constexpr(sheets.COLUMNS)
+NOTHING = tl.constexpr(sheets.NOTHING)
+UNDECIDED = tl.constexpr(sheets.UNDECIDED)
+
+# A record float64[BLOCKS * PARTS + BEHIND] of a row: what `summarize` finds of each block, part by
+# part (the last of them one number per group), and behind that what `choose` notes.
+RAW_TOP = tl.constexpr(0)
+RAW_SUM = tl.constexpr(1)  # of exp(logit - RAW_TOP)
+TOP = tl.constexpr(2)  # the largest allowed logit
+BASE = tl.constexpr(3)  # RAW_TOP if near, else TOP
+SUM = tl.constexpr(4)  # of exp(logit - BASE), allowed ones
+SCALED_SUM = tl.constexpr(5)  # SUM, or with a temperature that of exp((logit - TOP) / temperature)
+FIRST = tl.constexpr(6)  # the smallest token with the logit TOP; for greedy rows
+PEAKS = tl.constexpr(7)  # of each group the largest allowed logit; for top-k, top-p, min-p
+GROUP = tl.constexpr(32)  # tokens, those of a word
+LEADS = tl.constexpr(128)  # groups that `choose` looks into
+LIMIT = tl.constexpr(512)  # tokens of these groups that it can compare
+
+# Where the parts begin of what `choose` notes: the leading groups, and of their tokens these.
+TOKENS = tl.constexpr(LEADS.value)
+LOGITS = tl.constexpr(TOKENS.value + LIMIT.value)
+WEIGHTS = tl.constexpr(LOGITS.value + LIMIT.value)
+BEHIND = tl.constexpr(WEIGHTS.value + LIMIT.value)  # all of it

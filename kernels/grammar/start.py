@@ -1,0 +1,63 @@
+"""In: tables without records. Out: the position before any text."""
+
+from __future__ import annotations
+
+import numba
+
+from structgen.kernels.build.decorators import lean
+from structgen.kernels.grammar.indentation import call_laid
+from structgen.kernels.grammar.items import END_REST, call_closure
+from structgen.kernels.grammar.lalr_guided import guided, pushed
+from structgen.kernels.grammar.stacks import call_closed, stacks_of
+from structgen.kernels.grammar.tables import (
+    END_ITEMS,
+    FIRST_STATE,
+    GRAMMAR,
+    GROUPS,
+    IN,
+    INDENTS,
+    INT,
+    NEWLINE,
+    PAIRS,
+    WIDTHS,
+    call_intern,
+    region,
+)
+
+
+@lean(INT(GRAMMAR, INT))
+def begin(t, top):  # type: ignore[no-untyped-def]
+    """The position before any text whose whole is the rest `top`, or NEED_SPACE."""
+    t.work[region(t, IN)] = END_REST
+    end = call_closure(t, 1)
+    if end < 0:
+        return end
+    t.info[END_ITEMS] = end
+    t.work[region(t, PAIRS)] = end
+    t.work[region(t, PAIRS) + 1] = 0
+    bottom = stacks_of(t, region(t, PAIRS), 1)
+    if bottom < 0:
+        return bottom
+    t.work[region(t, IN)] = top
+    items = call_closure(t, 1)
+    if items < 0:
+        return items
+    t.work[region(t, GROUPS)] = items
+    t.work[region(t, GROUPS) + 1] = bottom
+    stacks = call_closed(t, 1)
+    if stacks < 0:
+        return stacks
+    if t.info[FIRST_STATE] >= 0:
+        lalr = pushed(t, t.info[FIRST_STATE], 0)
+        stacks = lalr if lalr < 0 else guided(t, stacks, lalr)
+        if stacks < 0:
+            return stacks
+    if t.info[NEWLINE] >= 0:
+        t.work[region(t, WIDTHS)] = 0
+        widths = call_intern(t, INDENTS, region(t, WIDTHS), 1)
+        if widths < 0:
+            return widths
+        stacks = call_laid(t, stacks, widths, 0, 0)
+        if stacks < 0:
+            return stacks
+    return (numba.int64(t.rec[stacks, 6]) << 31) | stacks

@@ -1,0 +1,351 @@
+"""In: tables, parts, a position. Out: its mask row: `inside | crossing`, lexeme by lexeme."""
+
+from __future__ import annotations
+
+import numba
+
+from structgen.kernels.build.decorators import called, folded, inlined, inner, lean
+from structgen.kernels.grammar.indentation import call_scan_any, counted
+from structgen.kernels.grammar.lexer import call_next_lexer, call_next_watches
+from structgen.kernels.grammar.step import (
+    SEVERAL,
+    call_step,
+    known_beyond,
+    packed,
+    quick,
+    unpack,
+)
+from structgen.kernels.grammar.tables import (
+    AT_WALK_PLAIN,
+    CHECKED,
+    CLASS,
+    GRAMMAR,
+    INT,
+    REACHED,
+    READ,
+    fixed,
+    region,
+)
+from structgen.kernels.grammar.viability import ALWAYS, NEVER, finishable, is_sure
+from structgen.kernels.grammar_masks.clusters import call_clusters
+from structgen.kernels.grammar_masks.lexeme_states import BY_STACKS
+from structgen.kernels.grammar_masks.loops import call_flows, kept_as, place_loops
+from structgen.kernels.grammar_masks.parts import call_build
+from structgen.kernels.grammar_masks.tries import (
+    CLUSTERED,
+    LARGE,
+    PARTS_T,
+    PLACES,
+    SMALL,
+    STOPPED,
+    WALKED,
+    WALKED_FROM,
+    full,
+    new_trie,
+    set_bit,
+)
+from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
+
+LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
+FIRST_LONG = 0x80  # from here on bytes do not stand for whole characters
+
+
+@inlined
+def set_tokens(p, merged, node, row):  # type: ignore[no-untyped-def]
+    """Set the bits of the tokens at a node."""
+    if merged == 1:
+        for j in range(p.sub_start[node], p.sub_start[node + 1]):
+            set_bit(row, p.sub_token[j])
+    elif p.token[node] >= 0:
+        set_bit(row, p.token[node])
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, I32))
+def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
+    """Set bits of the tokens of a trie that can be read from a position, node by node.
+
+    Stopped for a verdict, the same walk goes on where it was, if no other has begun: STOPPED.
+    """
+    merged, first, last = p.tries[trie, 0], p.tries[trie, 1], p.tries[trie, 2]
+    base = p.tries[trie, 3]
+    looping, loops = numba.int64(DEAD), numba.int64(0)
+    i = numba.int64(first)
+    if p.sizes[WALKED] == trie and p.sizes[WALKED_FROM] == at and p.sizes[STOPPED] > 0:
+        i = p.sizes[STOPPED]
+    p.sizes[STOPPED] = 0
+    p.stack[0] = at
+    while i < last:
+        if merged == 1:
+            depth, byte, end = p.sub_depth[i] - base, p.sub_byte[i], numba.int64(p.sub_end[i])
+        else:
+            depth, byte, end = p.depth[i] - base, p.byte[i], numba.int64(p.end[i])
+        after = p.stack[depth - 1]
+        if after != looping or byte >= FIRST_LONG or (loops >> numba.int64(p.group[byte])) & 1 == 0:
+            after = quick(t, p.stack[depth - 1], fixed(t, CLASS, byte))
+        if after == SEVERAL:
+            after = call_step(t, p.stack[depth - 1], numba.int64(byte))
+        if after == DEAD:
+            i = end
+            continue
+        if after < 0:
+            p.sizes[WALKED], p.sizes[WALKED_FROM], p.sizes[STOPPED] = trie, at, i
+            return after
+        if after == p.stack[depth - 1] and after != looping and end - i > LONG_SUBTREE:
+            looping, loops = after, place_loops(t, p, after)
+            if loops < 0:
+                return loops
+        if after == looping and merged == 0 and p.beneath[i] & ~loops == 0:
+            for j in range(p.before[i], p.before[end]):
+                set_bit(row, p.order[j])
+            i = end
+            continue
+        p.stack[depth] = after
+        set_tokens(p, merged, i, row)
+        i += 1
+    return numba.int64(0)
+
+
+call_walk_plain = called(walk_plain, AT_WALK_PLAIN)
+
+
+@inlined
+def write_thread(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """Write a thread to region REACHED, as the first one."""
+    base = region(t, REACHED)
+    t.work[base] = lexer
+    t.work[base + 1] = stacks
+    t.work[base + 2] = watches
+
+
+@lean(INT(GRAMMAR, INT, INT, INT))
+def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """The position of one thread."""
+    write_thread(t, lexer, stacks, watches)
+    return packed(t, 1)
+
+
+@folded(INT(PARTS_T, INT, I32))
+def or_part(p, part, row):  # type: ignore[no-untyped-def]
+    """Or the tokens that stay within the lexeme of a part into a row."""
+    dense = p.parts[part, 0]
+    if dense >= 0:
+        for j in range(row.shape[0]):
+            row[j] |= p.dense[dense, j]
+    start = p.parts[part, 1]
+    for j in range(start, start + p.parts[part, 2]):
+        set_bit(row, p.lists[j])
+    return numba.int64(0)
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT, I32))
+def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyped-def]
+    """`walk_plain` from one thread."""
+    place = (lexer << 31) | stacks
+    if watches != 0:
+        place = place_of(t, lexer, stacks, watches)
+        if place < 0:
+            return place
+    return call_walk_plain(t, p, trie, place, row)
+
+
+@inlined
+def push(p, height, trie, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """Put a place on the stack of places: its height then, or NEED_ROOM."""
+    stack = p.places
+    if 4 * height + 4 > stack.shape[0]:
+        return full(p, PLACES)
+    stack[4 * height] = trie
+    stack[4 * height + 1] = lexer
+    stack[4 * height + 2] = stacks
+    stack[4 * height + 3] = watches
+    return height + 1
+
+
+@inner(INT(GRAMMAR, INT, INT, INT, INT))
+def goes_on(t, lexer, stacks, watches, kind):  # type: ignore[no-untyped-def]
+    """Read one more byte of a lexeme: 1 if it can still be finished, 0 if not, or a code.
+
+    Its thread then is the first one in region REACHED.
+    """
+    after = call_next_lexer(t, lexer, kind)
+    wider = after if after < 0 else counted(t, stacks, after, kind)
+    left = wider if wider < 0 else call_next_watches(t, watches, kind)
+    if left < 0:
+        return numba.int64(0) if left == DEAD else left
+    write_thread(t, after, wider, left)
+    return numba.int64(1) if t.info[CHECKED] == NEVER else finishable(t, 1)
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
+def push_children(t, p, group, stacks, height, row):  # type: ignore[no-untyped-def]
+    """Put places behind the first bytes of a trie on the stack of places: its height, or a code.
+
+    group: where in p.lists -1 - a lexer state, watches and a trie stand, or 0 for none: how the
+    lexeme goes on there is for the stacks to say. Tokens that are read then are set in `row`.
+    """
+    lexer, watches = -1 - numba.int64(p.lists[group]), numba.int64(p.lists[group + 1])
+    trie = p.lists[group + 2]
+    merged, i, last = p.tries[trie, 0], numba.int64(p.tries[trie, 1]), p.tries[trie, 2]
+    while i < last and trie > 0:
+        byte, depth, end = p.byte[i], p.depth[i], numba.int64(p.end[i])
+        if merged == 1:
+            byte, depth, end = p.sub_byte[i], p.sub_depth[i], numba.int64(p.sub_end[i])
+        on = goes_on(t, lexer, stacks, watches, fixed(t, CLASS, byte))
+        if on < 0:
+            return on
+        if on == 1:
+            set_tokens(p, merged, i, row)
+            base = region(t, REACHED)
+            after, wider, left = t.work[base], t.work[base + 1], t.work[base + 2]
+            if i + 1 < end:
+                inner_trie = new_trie(p, merged, i + 1, end, depth)
+                if inner_trie < 0:
+                    return inner_trie
+                height = push(p, height, inner_trie, after, wider, left)
+                if height < 0:
+                    return height
+        i = end
+    return height
+
+
+@inner(INT(GRAMMAR, INT, INT, INT))
+def is_finishable(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """1 if some text finishes a thread, 0 if none does, or a code."""
+    if watches == 0 or t.info[CHECKED] == NEVER:
+        return numba.int64(1)
+    write_thread(t, lexer, stacks, watches)
+    return finishable(t, 1)
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
+def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def]
+    """Put where the lexeme of a part can end on the stack of places: its height, or a code.
+
+    BY_STACKS where the lexeme cannot be finished after all of the tokens that stay in it. Those
+    that the stacks read (see `push_children`) are set in `row`.
+    """
+    start = p.parts[part, 3]
+    for j in range(start, start + 3 * p.parts[part, 4], 3):
+        if p.lists[j] < 0:
+            lexer, watches = -1 - numba.int64(p.lists[j]), numba.int64(p.lists[j + 1])
+            well = is_finishable(t, lexer, stacks, watches)
+            if well <= 0:
+                return numba.int64(BY_STACKS) if well == 0 else well
+            height = push_children(t, p, j, stacks, height, row)
+            if height < 0:
+                return height
+            continue
+        beyond = known_beyond(t, stacks, numba.int64(p.lists[j]))
+        if beyond == UNKNOWN:
+            beyond = call_scan_any(t, stacks, numba.int64(p.lists[j]))
+        if beyond == DEAD:
+            continue
+        if beyond < 0:
+            return beyond
+        height = push(p, height, p.lists[j + 2], t.rec[beyond, 6], beyond, p.lists[j + 1])
+        if height < 0:
+            return height
+    return height
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT))
+def cut(t, p, trie, lexer):  # type: ignore[no-untyped-def]
+    """`clusters` of a lexer state where a trie is large, 0 where it is better read as a whole."""
+    if p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED] and t.info[CHECKED] != ALWAYS:
+        return numba.int64(0)
+    if t.rec[lexer, 5] >= 0:
+        return numba.int64(t.rec[lexer, 5])
+    return call_clusters(t, p, lexer)
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT))
+def first_places(t, p, at):  # type: ignore[no-untyped-def]
+    """Put the threads of a position on the stack of places: its height, or a code."""
+    height = unpack(t, at)
+    if 4 * height > p.places.shape[0]:
+        return full(p, PLACES)
+    base = region(t, READ)
+    for i in range(height):
+        p.places[4 * i] = 0
+        for k in range(3):
+            p.places[4 * i + 1 + k] = t.work[base + 3 * i + k]
+    return height
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT))
+def is_walked(t, p, trie, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """1 if a trie is better read node by node from a thread than in parts, 0 if not, or a code."""
+    size = p.tries[trie, 2] - p.tries[trie, 1]
+    if size < p.sizes[SMALL] or size < p.sizes[LARGE]:
+        return numba.int64(size < p.sizes[SMALL])
+    place = place_of(t, lexer, stacks, watches)
+    return place if place < 0 else call_flows(t, p, place)
+
+
+@folded(INT(GRAMMAR, INT, INT, INT))
+def is_partless(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+    """1 if it must be asked whether each lexeme of a lexer state can be finished, else 0; a code.
+
+    Parts are not made for that.
+    """
+    if t.info[CHECKED] != ALWAYS or watches != 0:
+        return numba.int64(t.info[CHECKED] == ALWAYS)
+    sure = is_sure(t, lexer, stacks)
+    return sure if sure < 0 else 1 - sure
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def part_of(t, p, trie, lexer, watches):  # type: ignore[no-untyped-def]
+    """The part of a trie and a lexer state, perhaps with watches; or a code."""
+    kept = kept_as(t, lexer, watches)
+    if kept < 0:
+        return kept
+    part = find(p.memo, (trie << 31) | kept)
+    return call_build(t, p, trie, kept) if part == UNKNOWN else part
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, I32))
+def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
+    """Or into `row` the tokens allowed at a position.
+
+    Returns 0 when done, or a code; then call again.
+    """
+    stack = p.places
+    height = first_places(t, p, at)
+    while height > 0:
+        height -= 1
+        trie, lexer = stack[4 * height], stack[4 * height + 1]
+        stacks, watches = stack[4 * height + 2], stack[4 * height + 3]
+        walked = is_walked(t, p, trie, lexer, stacks, watches)
+        if walked == 1:
+            walked = walk_from(t, p, trie, lexer, stacks, watches, row)
+            if walked == 0:
+                continue
+        apart = walked if walked < 0 else cut(t, p, trie, lexer)
+        if apart < 0:
+            return apart
+        count = numba.int64(1)
+        if apart > 0:
+            count = numba.int64(t.heap[apart])
+        for k in range(count):
+            cluster = lexer
+            if apart > 0:
+                cluster = numba.int64(t.heap[apart + 1 + k])
+            partless = is_partless(t, cluster, stacks, watches)
+            if partless == 1:
+                partless = walk_from(t, p, trie, cluster, stacks, watches, row)
+                if partless == 0:
+                    continue
+            part = partless if partless < 0 else part_of(t, p, trie, cluster, watches)
+            if part < 0:
+                return part
+            higher = push_groups(t, p, part, stacks, height, row)
+            if higher == BY_STACKS:
+                higher = walk_from(t, p, trie, cluster, stacks, watches, row)
+                if higher == 0:
+                    continue
+            if higher < 0:
+                return higher
+            height = higher
+            or_part(p, part, row)
+    return height

@@ -1,0 +1,86 @@
+"""In: a node of a trie, and what a lexer state reads again and again. Out: bits of tokens.
+
+A subtree all of whose characters a state reads, in any order and often enough, need not be walked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from structgen.kernels.build.decorators import inlined
+from structgen.kernels.tables import I64, U8
+from structgen.kernels.trie.nodes import HEIGHT, IN_CHARACTER, NODE_END, NODE_TOKEN, OWN
+
+
+class Loops(NamedTuple):
+    """What lexer states read again and again; nothing is known of those beyond the arrays.
+
+    groups: int64[k], the bits of groups of bytes; often: uint8[k], how many characters of these may
+    follow in any order, 255 for any number.
+    """
+
+    groups: npt.NDArray[np.int64]
+    often: npt.NDArray[np.uint8]
+
+
+LOOPS = types.NamedTuple([I64, U8], Loops)
+
+
+@inlined
+def all_loop(subtrees, loops, q, i, part):  # type: ignore[no-untyped-def]
+    """Whether lexer state `q` reads a subtree and stays within the lexeme.
+
+    part: WHOLE if it is before node `i` and reads that as well, BELOW if it is behind it.
+    """
+    return (
+        q < loops.often.shape[0]
+        and subtrees.at[i, part] & ~loops.groups[q] == 0
+        and subtrees.at[i, HEIGHT] <= loops.often[q]
+    )
+
+
+@inlined
+def is_other(subtrees, letters, i):  # type: ignore[no-untyped-def]
+    """Whether a character begins at node `i` that is in none of the groups with bits `letters`."""
+    own = numba.int64(subtrees.at[i, OWN])
+    return own != IN_CHARACTER and (letters >> own) & 1 == 0
+
+
+@inlined
+def allow_below(nodes, subtrees, row, i):  # type: ignore[no-untyped-def]
+    """Set the bits of all tokens that end at node `i` or below."""
+    for k in range(subtrees.first[i], subtrees.first[nodes.at[i, NODE_END]]):
+        token = subtrees.order[k]
+        row[token >> 5] |= numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+
+
+@inlined
+def permit(row, token):  # type: ignore[no-untyped-def]
+    """Set the bit of a token, unless it is -1."""
+    if token >= 0:
+        row[token >> 5] |= numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+
+
+@inlined
+def allow(nodes, row, i):  # type: ignore[no-untyped-def]
+    """Set the bits of all tokens that end at node `i`."""
+    permit(row, nodes.at[i, NODE_TOKEN])
+
+
+@inlined
+def prohibit(row, token):  # type: ignore[no-untyped-def]
+    """Clear the bit of a token, unless it is -1."""
+    if token >= 0:
+        row[token >> 5] &= ~numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+
+
+@inlined
+def forbid(nodes, row, first, last):  # type: ignore[no-untyped-def]
+    """Clear the bits of all tokens that end at nodes `first` to `last` - 1."""
+    for j in range(first, last):
+        prohibit(row, nodes.at[j, NODE_TOKEN])

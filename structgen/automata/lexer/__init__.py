@@ -1,0 +1,1 @@
+"""Lexer states: byte automata of terminals, and what they share."""

@@ -1,0 +1,360 @@
+"""In: regular languages over code points. Out: lexer states, whose rows say what each byte does.
+
+A lexer state is an immutable, hashable description; its row is computed when first needed. Labels
+say how a lexeme ended, and only the machine above knows what they mean. Three spellings meet here:
+plain UTF-8, the inside of JSON strings (where `\\u0041` is another spelling of `A`), and the gaps
+of white space between lexemes. Branches that lead nowhere are never in a row.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+from structgen.regular.charset import ALL, CharSet
+from structgen.regular.expressions.nodes import Literal, Words, free_place
+from structgen.regular.regex import ANY, EMPTY
+from structgen.regular.words import WordRange
+
+QUOTE, BACKSLASH = 0x22, 0x5C
+ESCAPES = {
+    0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 8, 0x66: 12, 0x6E: 10, 0x72: 13, 0x74: 9,
+}  # fmt: skip
+ASTRAL = 0x10000
+_MANY = 100  # segments of so many pieces are not worth remembering: to compare them costs as much
+MAX_CODE_POINT = 0x10FFFF
+# lead byte of block 0, first and last code point, code points per lead byte, continuation bytes
+LEADS = (
+    (0xC0, 0x80, 0x7FF, 64, 1),
+    (0xE0, 0x800, 0xFFFF, 4096, 2),
+    (0xF0, ASTRAL, MAX_CODE_POINT, 262144, 3),
+)
+
+
+class End(NamedTuple):
+    """The byte ends the lexeme, in the way that `label` says."""
+
+    label: Hashable
+
+
+class LexState:
+    """A position inside a lexeme. Subclasses are frozen and compare by content.
+
+    No ABC, of which `isinstance` takes long: it is asked wherever a schema is met.
+    """
+
+    recorded: bool = False  #: whether the machine will ask for the bytes read from here on
+
+    @property
+    def narrow(self) -> bool:
+        """Whether few texts fit, so that nobody gains by remembering which tokens begin them."""
+        return False
+
+    def row(self, row_of: RowOf) -> Row:
+        """What each byte does here; `row_of` gives (cached) rows of other states."""
+        raise NotImplementedError
+
+
+Target = LexState | End | None
+RowOf = Callable[[LexState], "Row"]
+
+
+class Row(NamedTuple):
+    """targets: 256 entries; accept: label of a lexeme that may end before the next byte."""
+
+    targets: Sequence[Target]
+    accept: Hashable | None = None
+
+
+class Segment(NamedTuple):
+    """Code points lo..hi (inclusive, maybe relative to a block) lead to `target`."""
+
+    lo: int
+    hi: int
+    target: LexState
+
+
+class Language(Protocol):
+    """A state of a deterministic automaton over characters; hashable; EMPTY when dead."""
+
+    @property
+    def nullable(self) -> bool:
+        """Whether what has been read is a word of the language."""
+
+    def moves(self) -> tuple[tuple[CharSet, Any], ...]:
+        """Disjoint character sets and the live states they lead to."""
+
+
+Vector = tuple[Language, ...]  # several languages read side by side, one per alternative
+
+
+class Role(Protocol):
+    """What a text is for: how it is spelt, and what its end means. Hashable."""
+
+    @property
+    def quoted(self) -> bool:
+        """True inside a JSON string, where escapes are another spelling."""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the bytes are to be remembered for the machine."""
+
+    @property
+    def escapes(self) -> bool:
+        """Whether characters may be escaped that need not be."""
+
+    @property
+    def surrogates(self) -> bool:
+        """Whether unpaired surrogates may be escaped."""
+
+    def end(self, vector: Vector) -> Target:
+        """What the closing quote leads to; for unquoted text an End with the label, or None."""
+
+
+def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
+    """Disjoint character sets and the vector that each leads to; never all dead."""
+    place = only_place(vector)
+    if place is not None:
+        return [(chars, in_place(vector, place, after)) for chars, after in vector[place].moves()]
+    parts: list[tuple[CharSet, dict[int, Language]]] = [(ALL, {})]  # by place, those that live
+    for at, language in enumerate(vector):
+        moves = language.moves()
+        refined: list[tuple[CharSet, dict[int, Language]]] = []
+        for rest, alive in parts if moves else ():
+            for chars, after in moves:
+                both = rest & chars
+                if both:
+                    refined.append((both, {**alive, at: after}))
+                    rest = rest - chars
+            if rest:
+                refined.append((rest, alive))
+        parts = refined or parts
+    places = range(len(vector))
+    return [
+        (chars, tuple([alive.get(place, EMPTY) for place in places]))
+        for chars, alive in parts
+        if alive
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Text(LexState):
+    """Between two characters of a text that several languages read side by side."""
+
+    vector: Vector
+    role: Role
+
+    @property
+    def recorded(self) -> bool:  # type: ignore[override]
+        """As the role has it."""
+        return self.role.recorded
+
+    @property
+    def narrow(self) -> bool:
+        """See `LexState.narrow`."""
+        return all(isinstance(x, WordRange | Literal | Words) or x is EMPTY for x in self.vector)
+
+    def segments(self) -> list[Segment]:
+        """Code points to the next position, sorted."""
+        moves = [(chars, Text(after, self.role)) for chars, after in vector_moves(self.vector)]
+        out = [Segment(lo, hi, target) for chars, target in moves for lo, hi in chars.ranges]
+        out.sort(key=lambda s: s.lo)
+        return out
+
+    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+        """See `LexState.row`."""
+        targets: list[Target] = [None] * 256
+        segments = self.segments()
+        first = 0x20 if self.role.quoted else 0
+        for lo, hi, target in segments:
+            if lo > 0x7F:
+                break
+            for byte in range(max(lo, first), min(hi, 0x7F) + 1):
+                targets[byte] = target
+        beyond = tuple(s for s in segments if s.hi > 0x7F)
+        leads = _leads if len(beyond) < _MANY else _leads.__wrapped__
+        for byte, state in leads(beyond, self.recorded) if beyond else ():
+            targets[byte] = state
+        end = self.role.end(self.vector)
+        if not self.role.quoted:
+            return Row(targets, end.label if isinstance(end, End) else None)
+        targets[QUOTE] = end
+        escapable = segments if self.role.escapes else _needing_escapes(segments)
+        targets[BACKSLASH] = Escape(self) if escapable else None
+        return Row(targets)
+
+
+def only_place(vector: Vector) -> int | None:
+    """The place of the only language in which anything may follow; None if there are others."""
+    alive = [place for place, language in enumerate(vector) if language is not EMPTY]
+    return alive[0] if len(alive) == 1 else None
+
+
+def in_place(vector: Vector, place: int, language: Language) -> Vector:
+    """A vector with nothing but a language in one of its places."""
+    return tuple(language if i == place else EMPTY for i in range(len(vector)))
+
+
+def free_form(state: LexState) -> LexState:
+    """A text of any characters in the place of `state`, or in its `free_place`."""
+    if not isinstance(state, Text):
+        return state
+    place = only_place(state.vector)
+    place = free_place(state.vector) if place is None else place
+    return replace(state, vector=in_place(state.vector, place or 0, ANY))
+
+
+def _restrict(
+    segments: Sequence[Segment], lo: int, hi: int, origin: int | None = None
+) -> tuple[Segment, ...]:
+    """The part of sorted `segments` within lo..hi, relative to `origin` (lo when not given)."""
+    base = lo if origin is None else origin
+    first = bisect_left(segments, lo, key=lambda s: s.hi)
+    last = bisect_right(segments, hi, lo=first, key=lambda s: s.lo)
+    return tuple(
+        Segment(max(s.lo, lo) - base, min(s.hi, hi) - base, s.target) for s in segments[first:last]
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def _leads(segments: tuple[Segment, ...], recorded: bool) -> list[tuple[int, LexState]]:
+    """The UTF-8 lead bytes of the code points from U+0080 on, and the states behind them."""
+    targets: dict[int, LexState] = {}
+    made: dict[tuple[int, tuple[Segment, ...]], LexState] = {}
+    for lead, first, last, span, more in LEADS:
+        for seg in segments[bisect_left(segments, first, key=lambda s: s.hi) :]:
+            if seg.lo > last:
+                break
+            for block in range(max(seg.lo, first) // span, min(seg.hi, last) // span + 1):
+                if lead + block not in targets:
+                    start = max(block * span, first)  # shorter spellings own what lies below
+                    end = min(block * span + span - 1, last)
+                    inside = _restrict(segments, start, end, block * span)
+                    targets[lead + block] = made.setdefault(
+                        (more, inside), Digits(6, more, inside, recorded)
+                    )
+    return list(targets.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Digits(LexState):
+    """Inside a code point spelt in digits: UTF-8 continuation bytes (6 bits) or hex (4 bits)."""
+
+    bits: int
+    left: int
+    segments: tuple[Segment, ...]
+    recorded: bool
+
+    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+        """See `LexState.row`."""
+        targets: list[Target] = [None] * 256
+        span = 1 << (self.bits * (self.left - 1))
+        done = -1
+        for seg in self.segments:
+            for digit in range(max(seg.lo // span, done + 1), seg.hi // span + 1):
+                after: Target = seg.target
+                if self.left > 1:
+                    inside = _restrict(self.segments, digit * span, digit * span + span - 1)
+                    after = Digits(self.bits, self.left - 1, inside, self.recorded)
+                for byte in self._spellings(digit):
+                    targets[byte] = after
+                done = digit
+        return Row(targets)
+
+    def _spellings(self, digit: int) -> tuple[int, ...]:
+        if self.bits == 6:
+            return (0x80 + digit,)
+        return (ord(f"{digit:x}"), ord(f"{digit:X}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Escape(LexState):
+    """After a backslash inside a JSON string."""
+
+    text: Text
+
+    @property
+    def recorded(self) -> bool:  # type: ignore[override]
+        """As the role has it."""
+        return self.text.recorded
+
+    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+        """See `LexState.row`."""
+        targets: list[Target] = [None] * 256
+        segments = self.text.segments()
+        if not self.text.role.escapes:
+            segments = _needing_escapes(segments)
+        for byte, code in ESCAPES.items():
+            for seg in segments:
+                if seg.lo <= code <= seg.hi:
+                    targets[byte] = seg.target
+        units = [*_restrict(segments, 0, 0xFFFF), *_high_surrogates(segments, self.recorded)]
+        if self.text.role.surrogates:
+            from structgen.automata.lexer.surrogates import with_unpaired
+
+            units = with_unpaired(units, self.text)
+        targets[ord("u")] = Digits(4, 4, tuple(sorted(units, key=lambda s: s.lo)), self.recorded)
+        return Row(targets)
+
+
+def _needing_escapes(segments: Iterable[Segment]) -> list[Segment]:
+    """The part of `segments` that JSON strings cannot hold as it is: controls, quote, backslash."""
+    return [
+        Segment(max(s.lo, lo), min(s.hi, hi), s.target)
+        for lo, hi in ((0, 0x1F), (QUOTE, QUOTE), (BACKSLASH, BACKSLASH))
+        for s in segments
+        if s.lo <= hi and s.hi >= lo
+    ]
+
+
+def _high_surrogates(segments: Iterable[Segment], recorded: bool) -> list[Segment]:
+    """UTF-16 code units D800..DBFF, each followed by its escaped low half."""
+    partial: dict[int, list[Segment]] = {}
+    full: list[tuple[int, int, tuple[Segment, ...]]] = []
+    for seg in segments:
+        if seg.hi < ASTRAL:
+            continue
+        lo, hi = max(seg.lo, ASTRAL) - ASTRAL, seg.hi - ASTRAL
+        first, last = lo >> 10, hi >> 10
+        inner_first = first if lo & 1023 == 0 else first + 1
+        inner_last = last if hi & 1023 == 1023 else last - 1
+        if inner_first <= inner_last:
+            full.append((inner_first, inner_last, (Segment(0, 1023, seg.target),)))
+        for block in {first, last}:
+            if not inner_first <= block <= inner_last:
+                part = Segment(max(lo - block * 1024, 0), min(hi - block * 1024, 1023), seg.target)
+                partial.setdefault(block, []).append(part)
+    full += [(b, b, tuple(sorted(p, key=lambda s: s.lo))) for b, p in partial.items()]
+    return [
+        Segment(0xD800 + first, 0xD800 + last, _low_surrogate(inside, recorded))
+        for first, last, inside in full
+    ]
+
+
+def _low_surrogate(inside: tuple[Segment, ...], recorded: bool) -> LexState:
+    units = tuple(Segment(0xDC00 + s.lo, 0xDC00 + s.hi, s.target) for s in inside)
+    return Fixed(b"\\u", Digits(4, 4, units, recorded), recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed(LexState):
+    """Exactly these bytes, then `then`."""
+
+    data: bytes
+    then: LexState | End
+    recorded: bool = False
+
+    @property
+    def narrow(self) -> bool:
+        """See `LexState.narrow`."""
+        return isinstance(self.then, End) or self.then.narrow
+
+    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+        """See `LexState.row`."""
+        targets: list[Target] = [None] * 256
+        rest = self.data[1:]
+        targets[self.data[0]] = Fixed(rest, self.then, self.recorded) if rest else self.then
+        return Row(targets)

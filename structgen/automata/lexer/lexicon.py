@@ -1,0 +1,143 @@
+"""In: lexer states that many specs share. Out: their rows, computed once in a process.
+
+An engine starts with a copy, so that the common lexemes (free strings, numbers, white space) have
+the same numbers everywhere: nothing about them is computed again, and what a vocabulary's trie
+looks like from them is shared between engines.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.lexer.lexer import End, LexState, Row
+
+if TYPE_CHECKING:
+    from structgen.automata.pushdown.machine import Checklist, Frame
+
+MAX_MANY = 256  # rows of states of which there are very many
+
+
+@dataclass(frozen=True, eq=False)
+class Preset:
+    """Frames that many specs share, and all that labels do in them.
+
+    tables: arrays that fresh tables begin with, by name; sizes: places of `sizes` and what is there
+    (see `kernels.tables`). checks: by number of a frame that others begin as, the moves of those.
+    pushes: by what frames have in common that open the same, the frames that labels open.
+    """
+
+    frames: tuple[Frame, ...] = ()
+    checklists: tuple[Checklist, ...] = ()
+    tables: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    checks: dict[int, dict[int, int]] = field(default_factory=dict)
+    pushes: dict[Hashable, dict[int, int]] = field(default_factory=dict)
+
+    @cached_property
+    def frame_ids(self) -> dict[Frame, int]:
+        """The number of each frame."""
+        return {frame: number for number, frame in enumerate(self.frames)}
+
+    @cached_property
+    def checklist_ids(self) -> dict[Checklist, int]:
+        """The number of each checklist."""
+        return {checklist: number for number, checklist in enumerate(self.checklists)}
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Lexer states, the rows of the first of them (as in `kernels.tables`), and the labels there.
+
+    The states behind are those that the last rows lead to. prepare: finds what specs with the
+    lexicon often have beside it; called once, before the first text over a vocabulary is read.
+    Compared by identity.
+    """
+
+    states: tuple[LexState, ...]
+    labels: tuple[Hashable, ...]
+    state_ids: dict[LexState, int]
+    label_ids: dict[Hashable, int]
+    rows: npt.NDArray[np.int32]
+    accept: npt.NDArray[np.int32]
+    recorded: npt.NDArray[np.uint8]
+    preset: Preset = Preset()
+    prepare: Callable[[], None] = lambda: None
+
+    @cached_property
+    def identities(self) -> dict[int, tuple[int, LexState]]:
+        """The number of each state, and the state, by its `id`, which takes no hashing."""
+        return {id(state): (q, state) for state, q in self.state_ids.items()}
+
+
+def lexicon_of(
+    starts: Iterable[LexState],
+    labels: Iterable[Hashable],
+    is_many: Callable[[LexState], bool] = lambda _: False,
+) -> Lexicon:
+    """All states that `starts` lead to, with their rows; `labels` come first.
+
+    is_many: whether a state is of a kind of which there are very many; only the MAX_MANY of them
+    that are nearest to the starts get rows, which must have all labels that the others lead to.
+    """
+    cached: dict[LexState, Row] = {}
+
+    def row_of(state: LexState) -> Row:
+        if state not in cached:
+            cached[state] = state.row(row_of)
+        return cached[state]
+
+    seen = dict.fromkeys(starts)
+    waiting: dict[bool, deque[LexState]] = {False: deque(), True: deque()}
+    for start in seen:
+        waiting[is_many(start)].append(start)
+    rows: dict[LexState, Row] = {}
+    room = MAX_MANY
+    while waiting[False] or (waiting[True] and room):
+        many = not waiting[False]
+        room -= many
+        state = waiting[many].popleft()
+        row = rows[state] = row_of(state)
+        for target in {id(t): t for t in row.targets}.values():
+            if isinstance(target, LexState) and target not in seen:
+                seen[target] = None
+                waiting[is_many(target)].append(target)
+    states = (*rows, *(state for state in seen if state not in rows))
+    return _numbered(states, [*rows.values()], {label: i for i, label in enumerate(labels)})
+
+
+def _numbered(
+    states: tuple[LexState, ...], rows: list[Row], label_ids: dict[Hashable, int]
+) -> Lexicon:
+    """The lexicon of states, of which the first have rows."""
+    state_ids = {state: i for i, state in enumerate(states)}
+    codes: list[list[int]] = []
+    for row in rows:
+        number = {id(None): -1}
+        for target in row.targets:
+            if id(target) in number:
+                continue
+            if isinstance(target, End):
+                number[id(target)] = -2 - label_ids.setdefault(target.label, len(label_ids))
+            elif target is not None:
+                number[id(target)] = state_ids[target]
+        codes.append([number[at] for at in map(id, row.targets)])
+    accept = [
+        -1 if row.accept is None else label_ids.setdefault(row.accept, len(label_ids))
+        for row in rows
+    ]
+    return Lexicon(
+        states,
+        tuple(label_ids),
+        state_ids,
+        label_ids,
+        np.array(codes, np.int32).reshape(-1, 256),
+        np.array(accept + [-1] * (len(states) - len(rows)), np.int32),
+        np.array([state.recorded for state in states], np.uint8),
+    )

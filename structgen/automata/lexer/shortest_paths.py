@@ -1,0 +1,129 @@
+"""In: a lexer state. Out: the shortest bytes that end its lexeme, for each way it can end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Hashable, Iterator
+from heapq import heappop, heappush
+from itertools import count
+from typing import NamedTuple
+
+from structgen.automata.lexer.lexer import End, LexState, RowOf, Text
+from structgen.errors import BudgetError
+from structgen.regular.regex import EPSILON, Regex, shortest
+
+MAX_STATES = 50_000
+
+# Bytes in the order in which ties are broken: what reads best first.
+ORDER = sorted(range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b))
+
+
+class Ending(NamedTuple):
+    """A way in which a lexeme can end: `path` are the shortest bytes of it.
+
+    early: the lexeme ends before the byte that follows; otherwise the last byte of `path` ends it.
+    label None: no ending, but news that everything shorter than `path` has been seen.
+    """
+
+    label: Hashable | None
+    path: bytes
+    early: bool = False
+
+
+class Alone(NamedTuple):
+    """A text in one language, and the label with which it ends."""
+
+    text: Text
+    language: Regex
+    label: Hashable
+
+
+def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) -> Iterator[Ending]:
+    """The ways in which the lexeme can end from `state`, one per label, by increasing length.
+
+    Only bytes of `alphabet` are written. A text in one language is asked for its shortest word
+    where it begins, and not read. Raises BudgetError past MAX_STATES states.
+    """
+    alone = _alone(state)
+    direct = None if alone is None else _only_ending(alone, alphabet)
+    if direct is not None:
+        yield direct
+        return
+    order = [byte for byte in ORDER if byte in alphabet]
+    seen: set[Hashable] = set()
+    paths: dict[LexState, bytes] = {state: b""}
+    queue = deque([state])
+    late: list[tuple[int, int, Ending | Alone]] = []  # a heap, by length and then as they were met
+    numbers = count()
+    while queue or late:
+        if late and (not queue or late[0][0] <= len(paths[queue[0]])):
+            _, number, met = heappop(late)
+            if isinstance(met, Ending):
+                yield from _fresh(met, seen)
+            elif met.label not in seen:  # what ends so has been met: no need to look further
+                direct = _only_ending(met, alphabet)
+                if direct is None:
+                    queue.appendleft(met.text)
+                else:
+                    path = paths[met.text] + direct.path
+                    heappush(late, (len(path), number, direct._replace(path=path)))
+            continue
+        here = queue.popleft()
+        path = paths[here]
+        yield Ending(None, path)
+        row = row_of(here)
+        if row.accept is not None:
+            yield from _fresh(Ending(row.accept, path, early=True), seen)
+        for byte in order:
+            target, begun = row.targets[byte], path + bytes((byte,))
+            if isinstance(target, End):
+                if target.label not in seen:
+                    found = Ending(target.label, begun)
+                    heappush(late, (len(begun), next(numbers), found))
+            elif target is not None and target not in paths:
+                paths[target] = begun
+                alone = None if isinstance(here, Text) else _alone(target)
+                if alone is None:
+                    queue.append(target)
+                else:
+                    least = len(begun) + alone.language.shortest
+                    heappush(late, (least, next(numbers), alone))
+        if len(paths) > MAX_STATES:
+            raise BudgetError(
+                f"more than {MAX_STATES} positions to look at for the shortest way to end a lexeme",
+                hint="simplify the pattern, or its combination with others",
+            )
+
+
+def _alone(state: LexState) -> Alone | None:
+    """A state as a text in one language; None where it is no such text, or has no end."""
+    if not isinstance(state, Text) or len(state.vector) != 1:
+        return None
+    language = state.vector[0]
+    end = state.role.end((EPSILON,))  # what the end of any word of the language means
+    if not isinstance(language, Regex) or not isinstance(end, End):
+        return None
+    return Alone(state, language, end.label)
+
+
+def _only_ending(alone: Alone, alphabet: Container[int]) -> Ending | None:
+    """The single ending of a text in one language, read off the language itself.
+
+    None where its shortest word takes more than a byte per character, or bytes that are not in
+    `alphabet`.
+    """
+    word = shortest(alone.language)
+    if word is None or any(not " " <= char <= "~" or char in '"\\' for char in word):
+        return None
+    quote = b'"' if alone.text.role.quoted else b""
+    path = word.encode() + quote
+    if not all(byte in alphabet for byte in path):
+        return None
+    return Ending(alone.label, path, early=not quote)
+
+
+def _fresh(ending: Ending, seen: set[Hashable]) -> Iterator[Ending]:
+    """The ending, if it is the first one with its label."""
+    if ending.label not in seen:
+        seen.add(ending.label)
+        yield ending

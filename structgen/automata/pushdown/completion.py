@@ -1,0 +1,256 @@
+"""In: an engine and a position. Out: a shortest text from there to where the text may end.
+
+Lexeme by lexeme: of all ways in which the current one can end, the one is taken whose bytes and
+what the machine says must follow are fewest together.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from structgen.automata.interface import DEAD, Bytes
+from structgen.automata.lexer.lexer import LexState
+from structgen.automata.lexer.shortest_paths import ORDER, Ending, ends
+from structgen.automata.pushdown.machine import COMPARED, END_OF_TEXT, SKIP, Frame
+from structgen.errors import BudgetError
+
+if TYPE_CHECKING:
+    from structgen.automata.pushdown.engine import Engine
+
+MAX_FOUND = 1 << 16  # completions remembered
+MAX_TRIED = 10_000  # texts that come twice, tried before one that does not
+TIMES, SPARE = 4, 10_000  # a completion has fewer lexemes than so many times its bytes, and these
+ASTRAY = 60  # in place of SPARE: with more, too few bytes were expected
+MAX_SEEN, MAX_STEPS = 5_000, 50_000  # places that are looked at then, and ways from them
+NO_WAY = "no way to end the text was found"
+ENDED = -2  # the pair after the end of the text
+
+
+class Way(NamedTuple):
+    """An end of a lexeme: the pair behind it, and bytes at least until the end of the text."""
+
+    size: int
+    path: bytes
+    after: int
+
+
+def _size(way: Way) -> int:
+    return way.size
+
+
+class Completions:
+    """Finds shortest completions, remembering what it learnt of lexer states and contexts.
+
+    With an `alphabet` smaller than all bytes, completions are short rather than shortest, and
+    BudgetError says that none was found.
+    """
+
+    def __init__(self, engine: Engine, alphabet: Bytes = range(256)) -> None:
+        self._engine = engine
+        self._alphabet = alphabet
+        self._found_ends: dict[int, tuple[list[Ending], Iterator[Ending]]] = {}
+        self._found: dict[int, bytes] = {}
+        self._costs: dict[int, int] = {}
+        self._floors: dict[int, int] = {}
+        self._entries: dict[LexState, int] = {}
+
+    def shortest(self, pair: int) -> bytes:
+        """A shortest text from `pair` to where the text may end."""
+        if pair not in self._found:
+            if len(self._found) >= MAX_FOUND:
+                self._found.clear()
+            self._found[pair] = self._search(pair)
+        return self._found[pair]
+
+    def _search(self, pair: int) -> bytes:
+        """A shortest text from `pair` to where the text may end.
+
+        What the machine says must follow may be too little. Where that leads ever further, all ways
+        are looked at. Tables from a forged file may lead round in circles, or ever deeper:
+        BudgetError then.
+        """
+        found = self._straight(pair, ASTRAY)
+        if found is None:
+            found = self._best_first(pair)
+        if found is None:
+            found = self._straight(pair, SPARE)
+        if found is None:
+            raise BudgetError(NO_WAY)
+        return found
+
+    def _straight(self, pair: int, spare: int) -> bytes | None:
+        """`_search` by the way that seems shortest each time; None if that takes too many lexemes.
+
+        Those are more than TIMES the bytes expected at first, and `spare`.
+        """
+        out, lexemes, most = b"", 0, spare
+        while lexemes <= most:
+            best = min(self._ways(pair), key=_size, default=None)
+            if best is None:
+                raise BudgetError(NO_WAY)
+            out, pair = out + best.path, best.after
+            if pair == ENDED:
+                return out
+            most = most if lexemes else spare + TIMES * best.size
+            lexemes += 1
+        return None
+
+    def _best_first(self, pair: int) -> bytes | None:
+        """`_search` by all ways at once (A*, Hart, Nilsson and Raphael 1968); None if it is far.
+
+        The ways from a place are listed as far as their turn comes: there may be no end of them.
+        """
+        ties = itertools.count()
+        heap: list[tuple[int, int, bytes, Way | Iterator[Way | int]]] = []
+
+        def push(size: int, begun: bytes, ways: Way | Iterator[Way | int]) -> None:
+            heapq.heappush(heap, (len(begun) + size, next(ties), begun, ways))
+
+        push(0, b"", Way(0, b"", pair))
+        seen: set[int] = set()
+        for _ in range(MAX_STEPS):
+            if not heap or len(seen) >= MAX_SEEN:
+                break
+            _, _, begun, ways = heapq.heappop(heap)
+            if isinstance(ways, Way):
+                begun += ways.path
+                if ways.after == ENDED:
+                    return begun
+                if ways.after in seen:
+                    continue
+                seen.add(ways.after)
+                ways = self._each(ways.after)
+            for way in ways:
+                if isinstance(way, int):
+                    push(way, begun, ways)
+                    break
+                push(way.size, begun, way)
+        return None
+
+    def _ways(self, pair: int) -> list[Way]:
+        """The ways in which the current lexeme can end, as far as one of them may be the best."""
+        found: list[Way] = []
+        best: int | None = None
+        for way in self._each(pair):
+            if not isinstance(way, int):
+                found.append(way)
+                best = way.size if best is None else min(best, way.size)
+            elif best is not None and best <= way:
+                break
+        return found
+
+    def _each(self, pair: int) -> Iterator[Way | int]:
+        """The ways in which the current lexeme can end; before some, the fewest bytes from there.
+
+        Those are of the ways that follow, until the end of the text.
+        """
+        floor, exact = self._floor(pair & 0xFFFFFFFF), self._exact(pair)
+        for first in self._words(pair) or self._endings(pair >> 32):
+            ending = first
+            yield max(exact, len(ending.path) + floor)
+            if ending.label is None:
+                continue
+            after = self._after(pair, ending)
+            if after == DEAD:
+                ending, after = self._another(pair, ending)
+            if after == DEAD:
+                continue
+            cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
+            yield Way(len(ending.path) + cost, ending.path, after)
+
+    def _exact(self, pair: int) -> int:
+        """Fewest bytes to the end at the start of a frame's lexeme, else 0."""
+        frame = self._engine.frame_at(pair & 0xFFFFFFFF)
+        if self._engine.state(pair >> 32) != frame.lexeme:
+            return 0
+        return self._cost(pair & 0xFFFFFFFF) - self._before(frame)
+
+    def _before(self, frame: Frame) -> int:
+        """Fewest bytes of what comes before a frame's lexeme."""
+        if frame.entry is None:
+            return 0
+        if frame.entry not in self._entries:
+            found = ends(frame.entry, self._engine.row_of)
+            self._entries[frame.entry] = next(len(e.path) for e in found if e.label == SKIP)
+        return self._entries[frame.entry]
+
+    def _words(self, pair: int) -> list[Ending] | None:
+        """The endings by increasing length where the machine knows them, at the start of a lexeme.
+
+        That is where one of many names must come: among them, few may be those of this frame.
+        """
+        engine = self._engine
+        frame = engine.frame_at(pair & 0xFFFFFFFF)
+        words = engine.machine.words(frame)
+        if words is None or engine.state(pair >> 32) != frame.lexeme:
+            return None
+        words.sort(key=lambda word: len(word[1]))
+        return [Ending(label, text) for label, text in words if self._writes(text)]
+
+    def _writes(self, text: bytes) -> bool:
+        return all(byte in self._alphabet for byte in text)
+
+    def _endings(self, q: int) -> Iterator[Ending]:
+        """`ends` of a lexer state, found once and as far as anybody asks."""
+        if q not in self._found_ends:
+            self._found_ends[q] = (
+                [],
+                ends(self._engine.state(q), self._engine.row_of, self._alphabet),
+            )
+        known, more = self._found_ends[q]
+        for at in itertools.count():  # others go on with the same, too
+            if at == len(known):
+                known += itertools.islice(more, 1)
+                if at == len(known):
+                    return
+            yield known[at]
+
+    def _cost(self, ctx: int) -> int:
+        if ctx not in self._costs:
+            self._costs[ctx] = self._engine.machine.cost(self._engine.stack(ctx))
+        return self._costs[ctx]
+
+    def _floor(self, ctx: int) -> int:
+        if ctx not in self._floors:
+            self._floors[ctx] = self._engine.machine.floor(self._engine.stack(ctx))
+        return self._floors[ctx]
+
+    def _after(self, pair: int, ending: Ending) -> int:
+        """The pair after a lexeme that ends so, DEAD, or ENDED after the whole text."""
+        if ending.label == END_OF_TEXT:
+            return ENDED
+        pair, _ = self._engine.run(pair, ending.path)
+        if ending.early and pair >= 0:
+            self._engine.targets(pair >> 32)  # numbers the label
+            pair = self._engine.fire(pair & 0xFFFFFFFF, self._engine.number_of(ending.label))
+        return pair
+
+    def _another(self, pair: int, refused: Ending) -> tuple[Ending, int]:
+        """A short way to end with the same label where the shortest makes a text come twice."""
+        if self._engine.machine.needs_text(refused.label) != COMPARED:
+            return refused, DEAD
+        ties = itertools.count()
+        queue = [(len(refused.path), next(ties), b"", pair)]
+        for _ in range(MAX_TRIED):
+            if not queue:
+                break
+            _, _, path, at = heapq.heappop(queue)
+            for byte in ORDER:
+                after = self._engine.run(at, bytes((byte,)))[0] if byte in self._alphabet else DEAD
+                more = None if after < 0 else self._ending(after >> 32, refused.label)
+                if more is None:
+                    continue
+                begun = path + bytes((byte,))
+                ending = more._replace(path=begun + more.path)
+                found = self._after(pair, ending)
+                if found != DEAD:
+                    return ending, found
+                heapq.heappush(queue, (len(ending.path), next(ties), begun, after))
+        return refused, DEAD
+
+    def _ending(self, q: int, label: Hashable) -> Ending | None:
+        """The shortest way to end a lexeme with a label."""
+        return next((e for e in self._endings(q) if e.label == label), None)

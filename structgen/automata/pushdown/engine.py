@@ -1,0 +1,354 @@
+"""In: a machine. Out: an automaton over bytes, whose tables are filled on demand.
+
+Positions are pairs, `q << 32 | ctx` (see `kernels.tables`). A kernel that meets a row or a move
+nobody has computed stops with a code; the engine asks the machine, writes the answer down, and the
+kernel goes on from there. A move belongs to a frame, not to the stack below it, so that what Python
+is asked does not grow with the text or its depth.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structgen.automata.interface import Automaton, Bytes, Masks, Stored
+from structgen.automata.lexer.spelled_keys import TakenKeys
+from structgen.automata.pushdown import storage
+from structgen.automata.pushdown.actions import code_of
+from structgen.automata.pushdown.captures import KeptValues
+from structgen.automata.pushdown.completion import Completions
+from structgen.automata.pushdown.key_sets import (
+    keep_checklist,
+    positions,
+    with_checklist,
+    with_sets,
+)
+from structgen.automata.pushdown.machine import Frame, Goto, Machine, Stack
+from structgen.automata.pushdown.numbering import Numbering
+from structgen.automata.pushdown.provenance import OPEN, TEXT
+from structgen.automata.pushdown.tables import foreign, rehashed, with_contexts
+from structgen.errors import BudgetError
+from structgen.util.byte_words import in_words
+
+if TYPE_CHECKING:
+    from structgen.vocabulary.vocabulary import Vocabulary
+
+
+WORD = 7  # bytes of a text that an integer of the kernels holds, beside their number
+_NO_MOVES: dict[int, int] = {}
+_FRAME = struct.Struct("=9i")  # a row of `kernels.tables.Tables.frames`
+
+
+class Engine(Numbering, Automaton):
+    """The pushdown automaton of one machine."""
+
+    def __init__(
+        self, make_machine: Callable[[], Machine[Any]], saved: storage.Saved | None = None
+    ) -> None:
+        """Start from nothing, or from tables that were saved; `make_machine` is called once."""
+        super().__init__(make_machine, saved)
+        self.NEED_SPACE: int = self._k.NEED_SPACE
+        self._stacks: dict[int, Stack[Any]] = {}
+        self._taken = TakenKeys(self._k.TAKEN)
+        self._kept = KeptValues()
+        #: of a frame that others begin as, what labels do; by `Frame.opens`, what labels open
+        self.checks: dict[int, dict[int, int]] = {}
+        self.pushes: dict[Hashable, dict[int, int]] = {}
+        if saved is None:
+            preset = self.machine.lexicon.preset
+            self.checks = {f: {**m} for f, m in preset.checks.items()}
+            self.pushes = {opens: {**m} for opens, m in preset.pushes.items()}
+            start = self.frame_number(self.machine.start, (OPEN, -1, -1))
+            ctx = self._doors.context(self.tables_at, start, -1, -1, -1, -1)
+            self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | ctx
+        else:
+            self.start = saved.start
+
+    @classmethod
+    def restored(cls, make_machine: Callable[[], Machine[Any]], saved: Stored) -> Engine:
+        """The engine that `stored` described. Raises ArtifactError."""
+        return cls(make_machine, storage.Saved(saved))
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def run(self, at: int, text: bytes) -> tuple[int, int]:
+        """See `Automaton.run`."""
+        data: Any
+        if len(text) <= WORD:  # an array takes longer to hand over than its bytes take to read
+            read = self._doors.run_word
+            data = int.from_bytes(text, "little") | len(text) << 8 * WORD
+        else:
+            read, data = self._doors.run, np.frombuffer(text, np.uint8)
+        first = 0
+        while True:
+            after = read(self.tables_at, at, data, first)
+            if after >= 0:
+                return after, len(text)
+            first = int(self.tables.need[4])
+            if after == self._k.DEAD:
+                return after, first
+            at = int(self.tables.need[5])
+            self.serve(after)
+
+    def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """Call a kernel that takes the tables first, until it needs nothing more."""
+        while True:
+            answer = kernel(self.tables_at, *arguments)
+            if answer >= self._k.DEAD:
+                return int(answer)
+            self.serve(answer)
+
+    def is_accepting(self, at: int) -> bool:
+        """See `Automaton.is_accepting`."""
+        return self.ask(self._doors.ending, at) == 1
+
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return 0 <= at >> 32 < self.states_made and at & 0xFFFFFFFF < int(self.tables.sizes[0])
+
+    def core(self, at: int) -> tuple[int, int, bool]:
+        """See `Automaton.core`."""
+        ctx = at & 0xFFFFFFFF
+        base = self.remembers(at)
+        if base is None or self._taken.begin_with(self.tables.contexts, ctx, self.text):
+            return at >> 32, ctx, True
+        return at >> 32, base, False
+
+    def remembers(self, at: int) -> int | None:
+        """See `Automaton.remembers`: the context in which the key began.
+
+        What is compared as values of an array are is more than a key, and part of the core.
+        """
+        ctx = at & 0xFFFFFFFF
+        base = int(self.tables.contexts[ctx, self._k.BASE])
+        if ctx == base or self.machine.compares(self.frame_at(base)):
+            return None
+        return base
+
+    def only_byte(self, at: int) -> int:
+        """See `Automaton.only_byte`."""
+        return self.ask(self._doors.only, at)
+
+    def next_bytes(self, at: int) -> list[int]:
+        """See `Automaton.next_bytes`."""
+        out = np.zeros(256, np.uint8)
+        self.ask(self._doors.following, at, out)
+        return [int(b) for b in np.flatnonzero(out)]
+
+    def branches(self, at: int) -> list[int]:
+        """See `Automaton.branches`: of the bytes with the same target, the first."""
+        allowed, targets = self.next_bytes(at), self.targets(at >> 32).tolist()
+        if self.machine.compares(self.frame_at(at & 0xFFFFFFFF)):  # what is read matters later
+            return allowed
+        first: dict[int, int] = {}
+        for byte in allowed:  # where a byte has no target, the lexeme ends before it
+            first.setdefault(
+                targets[byte] if targets[byte] != self._k.DEAD else 1 << 32 | byte, byte
+            )
+        return list(first.values())
+
+    def expected(self, at: int) -> str:
+        """See `Automaton.expected`."""
+        state, frame = self.state(at >> 32), self.frame_at(at & 0xFFFFFFFF)
+        words = self.machine.expected(frame)
+        self.targets(at >> 32)  # fills `accept`
+        begins = self.tables.accept[at >> 32] == self._k.SKIP_LABEL
+        if state != frame.lexeme and not begins:
+            words = f"{in_words(self.next_bytes(at))} (within {words})"
+        if self.is_accepting(at):
+            words = f"{words}, or the end"
+        missing = self.machine.missing(frame)
+        return f"{words}; {missing}" if missing else words
+
+    def fire(self, ctx: int, label: int) -> int:
+        """The pair after an event, or DEAD."""
+        return self.ask(self._doors.fired, ctx, label)
+
+    def frame_at(self, ctx: int) -> Frame:
+        """The innermost frame of a context, which knows what has been ticked off."""
+        k, context = self._k, self.tables.contexts[ctx]
+        frame = self.frame(int(context[k.FRAME]))
+        at = int(context[k.TICKED])
+        return frame if at < 0 else self.machine.ticked(frame, positions(self.tables.sets, at))
+
+    def stack(self, ctx: int) -> Stack[Any]:
+        """The frames of a context."""
+        contexts, k = self.tables.contexts, self._k
+        chain: list[int] = []
+        at = int(contexts[ctx, k.BASE])
+        while at >= 0 and at not in self._stacks:
+            chain.append(at)
+            at = int(contexts[at, k.PARENT])
+        below = self._stacks[at] if at >= 0 else None
+        for at in reversed(chain):
+            below = self._stacks[at] = Stack(self.frame_at(at), below)
+        return self._stacks[int(contexts[ctx, k.BASE])]
+
+    # -- what kernels ask for -------------------------------------------------------------------
+
+    def serve(self, code: int) -> None:
+        """Provide what a kernel stopped for."""
+        k, need = self._k, self.tables.need
+        if code == k.NEED_ROW:
+            self.fill(int(need[0]))
+        elif code == k.NEED_MOVE:
+            self.move(int(need[0]), int(need[1]))
+        elif code == k.NEED_OPENING:
+            self._foretell(int(need[0]), int(need[1]))
+        elif code == k.NEED_EVENT:
+            self._event(int(need[0]), int(need[1]))
+        elif code == k.NEED_STATES:
+            self.make_room(*need[:2].tolist())
+        elif code == k.NEED_EXACT:  # of no position that a text leads to
+            raise foreign()
+        else:
+            self.use(with_contexts(with_sets(self.tables)))
+
+    def frame_number(self, frame: Frame, origin: tuple[int, int, int]) -> int:
+        """The number of a frame that has been described."""
+        number = self._frame_ids.get(frame)
+        if number is None:
+            number = self.frame_id(frame, origin)
+            self._describe(number, frame)
+        return number
+
+    def _describe(self, number: int, frame: Frame) -> None:
+        """Write down where a frame begins."""
+        lexeme = self.same_id(frame.lexeme, -1 - 2 * number)
+        entry = lexeme
+        if frame.entry is not None:
+            entry = self.same_id(frame.entry, -2 - 2 * number)
+        bits = -1 if frame.allowed is None else self.bits_id(frame.allowed)
+        checklist = -1
+        if frame.checklist is not None:
+            checklist = self._checklist_ids[frame.checklist]
+            if checklist >= self.tables.sizes[12]:
+                self.use(with_checklist(self.tables, checklist, frame.checklist))
+                keep_checklist(self.tables_at, checklist, frame.checklist)
+        alike = number if frame.alike is frame else self._frame_ids[frame.alike]
+        begun = number if frame.begun is frame else self._frame_ids[frame.begun]
+        plain = lexeme if frame.is_scalar else 0
+        begin = -2 - lexeme if frame.recalls else lexeme
+        _FRAME.pack_into(
+            self.tables.frames, _FRAME.size * number,
+            entry, begin, frame.low, frame.high, bits, checklist, alike, begun, plain,
+        )  # fmt: skip
+        for label, code in self.checks.get(begun, _NO_MOVES).items():
+            self._write(number, label, code)
+        if frame.opens is not None:
+            for label, opened in self.pushes.get(frame.opens, _NO_MOVES).items():
+                self._write(number, label, self._k.PUSH << 56 | opened << 28 | begun)
+
+    def move(self, frame: int, label: int) -> None:
+        """Write down what a label does in a frame."""
+        move = self._ask_machine(self.machine.event, frame, label, b"")
+        code = self._k.DEAD if move is None else code_of(self, move, frame, label)
+        self._write(frame, label, code)
+
+    def _foretell(self, frame: int, label: int) -> None:
+        """Write down what comes behind a label, or what it does if that is not plain."""
+        entry = self._ask_machine(self.machine.foretold, frame, label)
+        q, k = self.known_id(entry), self._k
+        if q is None:
+            self.move(frame, label)
+        else:
+            slot = k.SKIP_LABEL if self.label(label) == "{" else k.END_LABEL
+            self._write(frame, slot, q << 28 | label)
+
+    def ensure_move(self, frame: int, label: int) -> None:
+        """Write down what a label does in a frame, if that is not known."""
+        if self._k.lookup(self.tables.moves, frame << 32 | label) == self._k.UNKNOWN:
+            self.move(frame, label)
+
+    def _write(self, frame: int, label: int, code: int) -> None:
+        """Write a move down."""
+        while not self._k.keep_move(
+            self.tables.moves, self.tables.sizes, frame << 32 | label, code
+        ):
+            self.use(self.tables._replace(moves=rehashed(self.tables.moves)))
+
+    def _event(self, ctx: int, label: int) -> None:
+        """Write down where a label leads that depends on what a context remembers or keeps."""
+        k, at = self._k, int(self.tables.contexts[ctx, self._k.FRAME])
+        if self.frame(at).recalls and label != k.SKIP_LABEL:
+            pair = self._read_again(ctx)
+        else:
+            pair = self._asked(ctx, at, label)
+        t = self.tables
+        if 2 * t.sizes[2] >= len(t.events):
+            t = self.use(t._replace(events=rehashed(t.events)))
+        k.insert(t.events, (ctx << 32) | label, pair)
+        t.sizes[2] += 1
+
+    def _read_again(self, ctx: int) -> int:
+        """The pair after the text of a context in a frame that recalls what is kept."""
+        walk = int(self.tables.asked[self._k.OF])
+        self.tables.asked[self._k.OF] = -1  # so that it is not left open once more
+        pair = self.fire(int(self.tables.contexts[ctx, self._k.BASE]), self._k.SKIP_LABEL)
+        if pair >= 0:
+            pair, _ = self.run(pair, self.text(ctx))
+        self.tables.asked[self._k.OF] = walk
+        return pair
+
+    def _asked(self, ctx: int, at: int, label: int) -> int:
+        """The pair after a label in frame `at` of a context, as the machine has it."""
+        contexts, k = self.tables.contexts, self._k
+        if self.tables.needs_text[label] == k.LOOKED_AT:
+            move = self._ask_machine(self.machine.event, at, label, self.text(ctx))
+            if not isinstance(move, Goto | None):
+                raise foreign()
+            found = None if move is None else move.frame
+        else:
+            found = self._ask_machine(self.machine.recalled, at, label, self._kept.of(self, ctx))
+        if found is None:
+            return int(k.DEAD)
+        frame = self.frame_number(found, (TEXT, ctx, label))
+        beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED, k.READ]].tolist()
+        after = self.ask(self._doors.context, frame, *beside)
+        begin = k.LEXEME if label == k.SKIP_LABEL else k.ENTRY
+        return int(self.tables.frames[frame, begin]) << 32 | after
+
+    def _ask_machine(self, ask: Callable[..., Any], frame: int, label: int, *read: Any) -> Any:
+        try:
+            return ask(self.frame(frame), self.label(label), *read)
+        except RecursionError as error:
+            raise BudgetError(
+                "deciding what may come next takes too many nested steps",
+                hint="nest schemas with uniqueItems, contains or not less deeply",
+            ) from error
+
+    # -- the rest of the interface --------------------------------------------------------------
+
+    def masks(self, vocabulary: Vocabulary) -> Masks:
+        """See `Automaton.masks`."""
+        from structgen.masks.pushdown_masks import Walker
+
+        return Walker(self, vocabulary)
+
+    def completions(self, alphabet: Bytes = range(256)) -> Completions:
+        """See `Automaton.completions`."""
+        return Completions(self, alphabet)
+
+    def stored(self) -> Stored:
+        """See `Automaton.stored`."""
+        return storage.stored(self)
+
+    @property
+    def size(self) -> dict[str, int]:
+        """See `Automaton.size`."""
+        t = self.tables
+        return {
+            "lexer_states": self.states_made,
+            "frames": self.frames_made,
+            "contexts": int(t.sizes[0]),
+            "events": int(t.sizes[2] + t.sizes[4]),
+            "bytes": sum(array.nbytes for array in t)
+            - t.common.nbytes
+            - t.rows[len(t.filled) :].nbytes
+            - t.spans[int(t.sizes[9]) :].nbytes
+            - t.contexts[int(t.sizes[0]) :].nbytes
+            - t.origin[int(t.sizes[0]) :].nbytes,
+        }

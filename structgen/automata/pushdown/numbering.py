@@ -1,0 +1,393 @@
+"""In: lexer states, labels and frames, as met. Out: their numbers, and tables with room for them.
+
+Numbers are handed out in order of birth, and where each was met is written down (`origins`), so
+that saved tables can be given their Python side again: the same places, met in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.lexer.joints import Either, Fork
+from structgen.automata.lexer.lexer import Digits, End, LexState, Row, Text
+from structgen.automata.lexer.lexicon import Lexicon
+from structgen.automata.pushdown.machine import Checklist, Frame, Machine
+from structgen.automata.pushdown.provenance import BEFORE, FRAME, LABEL, LAST, STATE, Origins
+from structgen.automata.pushdown.tables import (
+    Written,
+    foreign,
+    fresh_tables,
+    with_room,
+    with_states,
+)
+from structgen.automata.spelling import expressions, texts, word_lists
+from structgen.kernels.build.loader import kernels
+from structgen.schema.machine.lexemes import KeyStart
+from structgen.util.cached import found_once
+
+if TYPE_CHECKING:
+    from structgen.automata.pushdown.storage import Saved
+
+MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
+
+
+class Numbering:
+    """Numbers for what a machine is made of, and the tables over them (see `kernels.tables`)."""
+
+    def __init__(self, make_machine: Callable[[], Machine[Any]], saved: Saved | None) -> None:
+        self._make_machine = make_machine
+        self._doors = kernels("masks.entry_points")
+        self.kernel_tables = self._k = kernels("tables")  #: with the names of all columns
+        self.is_new = saved is None  #: whether nothing of it was saved
+        self.tables: Any = None  #: what kernels read (see `kernels.tables`)
+        self.tables_at = 0  #: the address at which kernels find the tables
+        self._written: Written  # there
+        self._common: tuple[LexState, ...] = ()  # the states of the lexicon
+        self._states: list[LexState | None] = []  # those behind
+        self._common_identities: dict[int, tuple[int, LexState]] = {}
+        self._state_ids: dict[LexState, int] = {}
+        self._identities: dict[int, tuple[int, LexState]] = {}
+        self._labels: list[Hashable] = []
+        self._label_ids: dict[Hashable, int] = {}
+        self._bits: dict[bytes, int] = {}
+        self._frames: list[Frame] = []
+        self._frame_ids: dict[Frame, int] = {}
+        self._checklist_ids: dict[Checklist, int] = {}
+        self._cached_rows: dict[LexState, Row] = {}
+        self.entered: list[expressions.Entered] = []  #: expressions whose states are numbered
+        self._saved = saved
+        self._lost = saved is not None  # whether numbers are known, but not what they stand for
+        self._shared = 0 if saved is None else saved.shared
+        if saved is None:
+            lexicon = self.machine.lexicon
+            self._shared = len(lexicon.states)
+            tables = self.use(fresh_tables(self.machine))
+            self._begin(lexicon)
+        else:
+            tables = self.use(saved.tables)
+        room = len(tables.filled)
+        self.loops = kernels("trie.loops").Loops(np.zeros(room, np.int64), np.zeros(room, np.uint8))
+
+    def use(self, tables: Any) -> Any:
+        """Put tables in the place of those in use; they are returned."""
+        if tables is not self.tables and not all(map(is_, tables, self.tables or (None,))):
+            self._written = Written(len(tables))  # to write them down takes long
+            self.tables_at = self._written.address
+            self._doors.keep_tables(tables, self.tables_at)
+            self.tables = tables
+        return self.tables
+
+    @found_once
+    def machine(self) -> Machine[Any]:
+        """The machine, made when first needed: saved tables may never need it."""
+        return self._make_machine()
+
+    def _begin(self, lexicon: Lexicon) -> None:
+        """Number what the lexicon has."""
+        self._common = lexicon.states
+        self._labels, self._label_ids = list(lexicon.labels), dict(lexicon.label_ids)
+        self._states, self._state_ids = [], lexicon.state_ids.copy()
+        preset = lexicon.preset
+        self._frames, self._frame_ids = list(preset.frames), preset.frame_ids.copy()
+        self._checklist_ids = preset.checklist_ids.copy()
+        self._common_identities = lexicon.identities
+
+    @property
+    def states_made(self) -> int:
+        """How many lexer states have a number."""
+        return int(self.tables.sizes[6])
+
+    @property
+    def shared_states(self) -> int:
+        """How many of the first lexer states are those of the machine's lexicon."""
+        return self._shared
+
+    @property
+    def labels_made(self) -> int:
+        """How many labels have a number."""
+        return max(len(self._labels), self._saved.labels if self._saved else 0)
+
+    @property
+    def frames_made(self) -> int:
+        """How many frames have a number."""
+        return max(len(self._frames), self._saved.frames if self._saved else 0)
+
+    @found_once
+    def origins(self) -> Origins:
+        """How each number was first met."""
+        return Origins() if self._saved is None else self._saved.origins()
+
+    def fill_saved(self, q: int) -> bool:
+        """Fill the row of a lexer state from what was saved; False if it was not."""
+        return self._saved is not None and self._saved.fill(self.tables, q)
+
+    # -- by number ------------------------------------------------------------------------------
+
+    def state(self, q: int) -> LexState:
+        """The lexer state with number q."""
+        found = self.described(q)
+        if found is None:
+            found = self._states[q - len(self._common)] = self._within(q)
+        return found
+
+    def described(self, q: int) -> LexState | None:
+        """The description of a lexer state if it has been made."""
+        if q < len(self._common):
+            return self._common[q]
+        at = q - len(self._common)
+        if at >= len(self._states):
+            if self._lost:
+                self._restore()
+                return self.described(q)
+            self._states.extend([None] * (at + 1 - len(self._states)))
+        return self._states[at]
+
+    def _within(self, q: int) -> LexState:
+        """The description of a lexer state that a kernel made."""
+        k, within = self._k, self.tables.within
+        if within[q, k.KIND] >= k.SPANS_TEXT:
+            return texts.described(self, q)
+        way: list[int] = []
+        while (found := self.described(q)) is None:
+            way.append(q)
+            q = int(within[q, k.CAME])
+        at: Any = found
+        for number in reversed(way):
+            first, depth, byte = (int(x) for x in within[number, [k.FIRST, k.DEPTH, k.BYTE]])
+            if within[number, k.KIND] == k.IN_WORD:
+                letter = self.tables.letters[self.tables.words[first, k.BEGIN] + depth - 1]
+                at = next(s.target for s in at.segments() if s.lo <= letter <= s.hi)
+            else:
+                at = self.row_of(at).targets[byte]
+        described: LexState = at
+        return described
+
+    def label(self, label: int) -> Hashable:
+        """The label with that number."""
+        if label >= len(self._labels):
+            self._restore()
+        return self._labels[label]
+
+    def frame(self, number: int) -> Frame:
+        """The frame with that number."""
+        if number >= len(self._frames):
+            self._restore()
+        return self._frames[number]
+
+    def text(self, ctx: int) -> bytes:
+        """The bytes that a context remembers."""
+        out = bytearray()
+        origin = int(self.tables.origin[ctx])
+        while origin >= 0:
+            out.append(origin & 0xFF)
+            origin = int(self.tables.origin[origin >> 8])
+        out.reverse()
+        return bytes(out)
+
+    def row_of(self, state: LexState) -> Row:
+        """The row of a lexer state, cached for a while."""
+        row = self._cached_rows.get(state)
+        if row is None:
+            if len(self._cached_rows) >= MAX_CACHED_ROWS:
+                self._cached_rows.clear()
+            row = self._cached_rows[state] = state.row(self.row_of)
+        return row
+
+    # -- numbers --------------------------------------------------------------------------------
+
+    def frame_id(self, frame: Frame, origin: tuple[int, int, int]) -> int:
+        """The number of a frame. origin: the kind of move, where from, by which label."""
+        number = self._frame_ids.get(frame)
+        if number is None:
+            number = len(self._frames)
+            t = self.tables
+            if number >= len(t.frames):
+                self.use(t._replace(frames=with_room(t.frames, number + 1, -1)))
+            self._frames.append(frame)
+            self._frame_ids[frame] = number
+            if frame.checklist is not None:
+                self._checklist_ids.setdefault(frame.checklist, len(self._checklist_ids))
+            origins = self.origins
+            origins.frames += origin
+            origins.births.append(FRAME)
+        return number
+
+    def state_id(self, state: LexState, origin: int) -> int:
+        """The number of a lexer state. origin: see `Origins.states`."""
+        if isinstance(state, Digits):  # large and shared by many rows
+            return self.same_id(state, origin)
+        return self._number(state, origin)
+
+    def same_id(self, state: LexState, origin: int) -> int:
+        """The same for an object that is met again and again: it is hashed only once."""
+        known = self._identities.get(id(state))
+        if known is None:
+            known = self._common_identities.get(id(state)) or (self._number(state, origin), state)
+            self._identities[id(state)] = known
+        return known[0]
+
+    def known_id(self, state: LexState | None) -> int | None:
+        """The number of a state that frames were described with; None if it has none."""
+        at = id(state)
+        known = self._identities.get(at) or self._common_identities.get(at)
+        return None if known is None else known[0]
+
+    def _number(self, state: LexState, origin: int) -> int:
+        q = self._state_ids.get(state)
+        if q is None:
+            q = self._place()
+            self._states.append(state)
+            self._state_ids[state] = q
+            origins = self.origins
+            origins.states.append(origin)
+            origins.births.append(STATE)
+            self.tables.recorded[q] = state.recorded
+            if isinstance(state, KeyStart):
+                word_lists.announce(self, q, state)
+                self._fill_from(q, state)  # it is asked for at once
+        return q
+
+    def _place(self) -> int:
+        """The number of the next state that Python describes; those before it are the kernels'."""
+        made, begin = int(self.tables.sizes[6]), len(self._common) + len(self._states)
+        at = begin
+        if at < made:
+            at = self._k.next_described(self.tables.within, begin, made)
+            self._states.extend([None] * (at - begin))
+        if at == made:
+            if made >= len(self.tables.filled):
+                self.make_room(1)
+            self.tables.sizes[6] += 1
+        return at
+
+    def make_room(self, count: int, spans: int = 0) -> None:
+        """See to it that so many more lexer states and spans fit into the tables."""
+        t = self.tables
+        if int(t.sizes[9]) + spans > len(t.spans):
+            t = t._replace(spans=with_room(t.spans, int(t.sizes[9]) + spans))
+        self.use(with_states(t, int(t.sizes[6]) + count))
+
+    def targets(self, q: int) -> npt.NDArray[np.int32]:
+        """What each byte does in lexer state q, int32[256] (see `kernels.tables`)."""
+        if not self.tables.filled[q]:
+            self.fill(q)
+        row: npt.NDArray[np.int32] = self.tables.rows[q]
+        return row
+
+    def fill(self, q: int) -> None:
+        """Fill the row of a lexer state."""
+        if self._saved is not None and self.fill_saved(q):
+            return
+        t = self.tables
+        if q < len(t.common):
+            t.rows[q], t.filled[q] = t.common[q], 1
+            return
+        k, kind = self._k, t.within[q, self._k.KIND]
+        if kind == k.SPANS_LATER:
+            if not expressions.go_on(self, q):
+                texts.enter(self, q, self.state(q))
+        elif kind == 0:
+            state = self.state(q)
+            if not (word_lists.enter(self, q, state) or texts.enter(self, q, state)):
+                self._fill_from(q, state)
+                return
+        while (code := self._doors.provided(self.tables_at, q)) != 0:
+            if code == k.NEED_STATES:
+                self.make_room(*self.tables.need[:2].tolist())
+            elif self.tables.need[0] == q:
+                raise foreign()
+            else:
+                self.fill(int(self.tables.need[0]))
+
+    def _fill_from(self, q: int, state: LexState) -> None:
+        """Fill the row of a lexer state from its description."""
+        codes: dict[int, int] = {}
+        beside: Any = self._k.DEAD
+        if isinstance(state, Either) and isinstance(state.states[-1], Text):
+            state, text = state.states  # what lies behind the text is found together
+            beside = self.targets(self.state_id(text, (q << 9) | LAST))
+        number_of = self.state_id
+        if isinstance(state, Fork):  # few of the bytes lead on, to what others lead to as well
+            found, accepted, number_of = [*state.targets], state.accept, self.same_id
+        else:
+            row = self.row_of(state)
+            found = [(byte, to) for byte, to in enumerate(row.targets) if to is not None]
+            accepted = row.accept
+        for byte, target in found:
+            if id(target) not in codes:
+                if isinstance(target, End):
+                    codes[id(target)] = -2 - self.label_id(target.label, (q, byte))
+                else:
+                    codes[id(target)] = number_of(target, (q << 9) | byte)
+        accept = -1 if accepted is None else self.label_id(accepted, (q, BEFORE))
+        targets = self.tables.rows[q]
+        targets[:] = beside
+        for byte, target in found:
+            targets[byte] = codes[id(target)]
+        self.tables.accept[q] = accept
+        self.tables.filled[q] = 1
+
+    def label_id(self, label: Hashable, origin: tuple[int, int]) -> int:
+        """The number of a label. origin: see `Origins.labels`."""
+        number = self._label_ids.get(label)
+        return self.label_ids([label], *origin)[0] if number is None else number
+
+    def label_ids(self, labels: Sequence[Hashable], source: int, place: int) -> list[int]:
+        """The numbers of labels whose origins are `source` and the places from `place` on."""
+        known, made, origins = self._label_ids, self._labels, self.origins
+        numbers = []
+        for at, label in enumerate(labels, place):
+            number = known.get(label)
+            if number is None:
+                number = known[label] = len(made)
+                made.append(label)
+                origins.labels += source, at
+                origins.births.append(LABEL)
+                if number >= len(self.tables.needs_text):
+                    t = self.tables
+                    self.use(t._replace(needs_text=with_room(t.needs_text, number + 1)))
+                if needs := self.machine.needs_text(label):
+                    self.tables.needs_text[number] = needs
+            numbers.append(number)
+        return numbers
+
+    def bits_id(self, bits: bytes) -> int:
+        """Where the bits of positions that a frame allows begin in the tables."""
+        at = self._bits.get(bits)
+        if at is None:
+            t = self.tables
+            at = self._bits[bits] = int(t.sizes[8])
+            t = self.use(t._replace(allowed=with_room(t.allowed, at + len(bits))))
+            t.allowed[at : at + len(bits)] = np.frombuffer(bits, np.uint8)
+            t.sizes[8] += len(bits)
+        return at
+
+    def checklist_number(self, checklist: Checklist) -> int:
+        """The number of the checklist of a frame that has one."""
+        return self._checklist_ids[checklist]
+
+    def is_numbered(self, state: LexState) -> bool:
+        """Whether a lexer state that Python describes has a number."""
+        return state in self._state_ids
+
+    def number_of(self, label: Hashable) -> int:
+        """The number of a label that a filled row has."""
+        return self._label_ids[label]
+
+    def _restore(self) -> None:
+        """Give saved tables their Python side again, when it is first asked for."""
+        from structgen.automata.pushdown.replay import replay
+
+        if not self._lost:
+            raise foreign()
+        self._lost = False
+        origins = self.origins
+        self.origins = Origins()
+        self._begin(self.machine.lexicon)
+        replay(self, origins)
+        self.origins = origins

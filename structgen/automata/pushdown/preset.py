@@ -1,0 +1,47 @@
+"""In: an engine. Out: its frames with all their moves, with which other engines can begin."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+
+from structgen.automata.lexer.lexicon import Preset
+from structgen.automata.pushdown.engine import Engine
+
+_TABLES = ("frames", "moves", "checklists", "sets", "same", "allowed")
+_SIZES = 4, 8, 10, 11, 12  # of these, in `sizes`
+
+
+def preset_of(engine: Engine) -> Preset:
+    """All frames that can be reached from an engine's start, for a lexicon."""
+    k = engine.kernel_tables
+    for number in count():
+        if number == engine.frames_made:
+            break
+        row = engine.tables.frames[number].tolist()
+        for label in _labels_behind(engine, row[k.LEXEME]):
+            engine.ensure_move(row[k.ALIKE], label)
+    frames = tuple(map(engine.frame, range(engine.frames_made)))
+    lists = dict.fromkeys(f.checklist for f in frames if f.checklist is not None)
+    return Preset(
+        frames,
+        tuple(lists),
+        {name: getattr(engine.tables, name) for name in _TABLES},
+        {place: int(engine.tables.sizes[place]) for place in _SIZES},
+        engine.checks,
+        engine.pushes,
+    )
+
+
+def _labels_behind(engine: Engine, q: int) -> list[int]:
+    """The labels with which a lexeme can end that begins with lexer state `q`."""
+    seen, todo, found = {q}, [q], dict[int, None]()
+    while todo:
+        at = todo.pop()
+        row = np.append(engine.targets(at), -2 - engine.tables.accept[at])
+        found |= dict.fromkeys(label for label in (-2 - row).tolist() if label >= 2)
+        fresh = set(row[row >= 0].tolist()) - seen
+        seen |= fresh
+        todo += fresh
+    return [*found]

@@ -1,0 +1,219 @@
+"""In: a lexicon, or tables that have become too small. Out: fresh tables, or larger copies."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.lexer.lexicon import Lexicon
+from structgen.automata.pushdown.machine import Machine
+from structgen.errors import ArtifactError
+from structgen.kernels.build.loader import kernels
+from structgen.util.paged import HUGE, paged
+
+Int64s = npt.NDArray[np.int64]
+
+ASKED = 4  # words of the checklists that fresh tables have room for
+ROWS, SPANS = 1 << 17, 1 << 20  # room at first: memory that is not written to costs nothing
+CONTEXTS, MANY_CONTEXTS = 4096, 1 << 20  # for which there is room at first, and from then on
+MOST_ALIKE = 4  # lexer states for each slot of the table in which equal ones are found
+_OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
+STATES = 512  # lexer states that fresh tables have room for, apart from those of the lexicon
+
+
+def fresh_tables(machine: Machine[Any]) -> Any:
+    """The `kernels.tables.Tables` that begin with what the lexicon of a machine has."""
+    lexicon = machine.lexicon
+    copies = {name: array.copy() for name, array in _template(lexicon, type(machine)).items()}
+    return kernels("tables").Tables(
+        rows=paged(max(len(lexicon.states) + STATES, ROWS), 256),
+        spans=paged(SPANS, 3),
+        contexts=np.empty((CONTEXTS, 7), np.int32),
+        origin=np.empty(CONTEXTS, np.int64),
+        info=addresses(),
+        common=lexicon.rows,
+        **copies,
+    )
+
+
+@lru_cache(maxsize=64)
+def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """What `fresh_tables` copies for a kind of machine."""
+    states = len(lexicon.states)
+    room = states + STATES
+    tables: dict[str, npt.NDArray[Any]] = {
+        "filled": np.zeros(room, np.uint8),
+        "accept": np.full(room, -1, np.int32),
+        "recorded": np.zeros(room, np.uint8),
+        "needs_text": np.zeros(max(64, 2 * len(lexicon.labels)), np.uint8),
+        "guard": np.full((room, 2), -1, np.int32),
+        "order": np.zeros(64, np.int32),
+        "within": np.full((room, 14), -1, np.int32),
+        "words": np.zeros((64, 3), np.int32),
+        "letters": np.zeros(1024, np.int32),
+        "allowed": np.zeros(64, np.uint8),
+        "alike": np.full(2048, -1, np.int32),
+        "frames": np.full((128, 9), -1, np.int32),
+        "moves": hash_table(512),
+        "checklists": np.full((64, 7), -1, np.int32),
+        "sets": np.zeros(1024, np.int64),
+        "same": np.full(512, -1, np.int32),
+        "interned": np.full(4096, -1, np.int32),
+        "remembered": np.full(4096, -1, np.int32),
+        "events": hash_table(16),
+        "outlooks": hash_table(256),
+        "asked": asked(ASKED),
+        "sizes": np.zeros(14, np.int64),
+        "need": np.zeros(8, np.int64),
+    }
+    for name in ("accept", "recorded"):
+        tables[name][:states] = getattr(lexicon, name)
+    tables["needs_text"][: len(lexicon.labels)] = [*map(kind.needs_text, lexicon.labels)]
+    tables["within"][:, 0] = 0
+    tables["sizes"][6] = states
+    tables |= lexicon.preset.tables
+    for place, size in lexicon.preset.sizes.items():
+        tables["sizes"][place] = size
+    return tables
+
+
+@cache
+def addresses() -> Int64s:
+    """Where the kernels are that others call by their address; not to be changed."""
+    k = kernels("tables")
+    info = np.zeros(k.INFO_SIZE, np.int64)
+    for place, address in kernels("build.decorators").addresses(k.Tables):
+        info[place] = address
+    return info
+
+
+@lru_cache(maxsize=64)
+def _room_type(words: int) -> type[ctypes.Array[ctypes.c_int64]]:
+    """The type of so many words; made anew each time, it would take longer than what it is for."""
+    return ctypes.c_int64 * words
+
+
+class Written:
+    """Room for a tuple of so many arrays, written down as kernels have it. address: where it is."""
+
+    def __init__(self, arrays: int) -> None:
+        self._room = _room_type(arrays * kernels("build.decorators").WORDS)()
+        self.address = ctypes.addressof(self._room)
+
+
+def hash_table(size: int) -> Int64s:
+    """An empty hash table of the kernels; size is a power of two."""
+    table = np.zeros((size, 2), np.int64)
+    table[:, 0] = -1
+    return table
+
+
+def rehashed(table: Int64s, times: int = 2) -> Int64s:
+    """A hash table with so many times the room."""
+    larger = hash_table(times * len(table))
+    kernels("tables").rehash(table, larger)
+    return larger
+
+
+def with_contexts(t: Any) -> Any:
+    """Tables with room for more contexts: it runs out in one after the other, so all get more."""
+    k = kernels("tables")
+    times = 4 if t.sizes[0] <= CONTEXTS else 2
+    if 4 * t.sizes[13] >= len(t.outlooks):
+        t = t._replace(outlooks=rehashed(t.outlooks, times))
+    if 2 * t.sizes[0] >= len(t.contexts):
+        room, used = max(MANY_CONTEXTS, 2 * len(t.contexts)), int(t.sizes[0])
+        contexts, origin = paged(room, 7), paged(2 * room).view(np.int64)
+        contexts[:used], origin[:used] = t.contexts[:used], t.origin[:used]
+        t = t._replace(contexts=contexts, origin=origin)
+    if 4 * t.sizes[1] >= len(t.remembered):
+        remembered = _empty_slots(times * len(t.remembered))
+        k.remember_again(t.origin, t.remembered, remembered)
+        t = t._replace(remembered=remembered)
+    if 4 * t.sizes[3] >= len(t.interned):
+        interned = _empty_slots(times * len(t.interned))
+        k.reintern(t.contexts, t.interned, interned)
+        t = t._replace(interned=interned)
+    return t
+
+
+def _empty_slots(count: int) -> npt.NDArray[np.int32]:
+    """An empty hash table over contexts, where possible in memory that others have used before."""
+    slots = paged(max(count, HUGE // 4))[:count]
+    slots.fill(-1)
+    return slots
+
+
+def asked(words: int) -> Int64s:
+    """The array in which walks note what they look up, of checklists of so many words at most."""
+    k = kernels("tables")
+    found = np.zeros(k.POSITIONS + words, np.int64)
+    found[k.OF] = -1
+    return found
+
+
+def largest(sets: Int64s, checklists: npt.NDArray[np.int32]) -> int:
+    """How many words the largest checklist has."""
+    k = kernels("tables")
+    empty = checklists[checklists[:, k.NOTHING] >= 0, k.NOTHING]
+    return int((sets[empty[empty < len(sets)]] & 0xFFFF).max(initial=0))
+
+
+def with_room(
+    array: npt.NDArray[Any], count: int, fill: Any = 0, used: int | None = None
+) -> npt.NDArray[Any]:
+    """The array, or a copy with at least twice the room, so that it has `count` entries.
+
+    fill: what the new entries are, None when they are written before they are read. used: how many
+    of those that are there matter, all if None.
+    """
+    if count <= len(array):
+        return array
+    room = np.zeros if fill == 0 else np.empty  # zeros take no time before somebody reads them
+    larger = room((max(count, 2 * len(array)), *array.shape[1:]), array.dtype)
+    used = len(array) if used is None else used
+    larger[:used] = array[:used]
+    if fill is not None and fill != 0:
+        larger[len(array) :] = fill
+    return larger
+
+
+def foreign() -> ArtifactError:
+    """The error of tables that the spec beside them does not lead to."""
+    return ArtifactError(
+        "the saved tables do not belong to the saved spec", hint="compile the spec again"
+    )
+
+
+def with_states(t: Any, count: int) -> Any:
+    """Tables with room for so many lexer states; kernels take what `filled` has room for."""
+    if count <= len(t.filled):
+        return t
+    filled = with_room(t.filled, count)
+    t = t._replace(
+        rows=_larger_rows(t, len(filled)),
+        filled=filled,
+        accept=with_room(t.accept, count, -1),
+        recorded=with_room(t.recorded, count),
+        guard=with_room(t.guard, count, -1),
+        within=with_room(t.within, count, _OUTSIDE),
+    )
+    if count > MOST_ALIKE * len(t.alike):
+        t = t._replace(alike=np.full(1 << count.bit_length(), -1, np.int32))
+        kernels("lexer.spans").find_again(t)
+    return t
+
+
+def _larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
+    """The table of rows, or a copy with room for at least `count`."""
+    found: npt.NDArray[np.int32] = tables.rows
+    if count <= len(found):
+        return found
+    rows = paged(max(count, ROWS), 256)
+    filled = np.flatnonzero(tables.filled)  # nobody reads the others before they are written
+    rows[filled] = tables.rows[filled]
+    return rows

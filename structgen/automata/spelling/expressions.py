@@ -1,0 +1,401 @@
+"""In: a text in regular expressions. Out: its states by the dozen, in the kernels' tables.
+
+The states behind the first one are numbered together, before anybody meets them. Python says what
+one is only when asked (`described`): the derivative of the first by the letters that lead there.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structgen.automata.lexer.lexer import (
+    QUOTE,
+    End,
+    LexState,
+    Role,
+    Text,
+    free_form,
+    in_place,
+    only_place,
+)
+from structgen.automata.pushdown.provenance import BEFORE, FREE, UNBOUNDED
+from structgen.automata.pushdown.tables import foreign, with_room
+from structgen.kernels.build.loader import kernels
+from structgen.regular import byte_groups
+from structgen.regular.expressions.nodes import Chars, Literal, Words, is_lasting
+from structgen.regular.lazy_dfa.automaton import (
+    automaton_of,
+    far_from_bounds,
+    is_held,
+    vector_automaton,
+)
+from structgen.regular.lazy_dfa.counters.far import uncounted
+from structgen.regular.lazy_dfa.counters.lengths import LengthAutomaton
+from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
+from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton
+from structgen.regular.regex import EMPTY, EPSILON, Regex
+from structgen.schema.machine.lexemes import Key, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from structgen.automata.pushdown.numbering import Numbering
+
+FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look at each letter
+WIDE_KEYS = 2  # expressions side by side for which it does in keys, of which most is read
+
+
+class Entered:
+    """The states of an automaton that have numbers among the lexer states of an engine.
+
+    place: that of this object in `Numbering.entered`.
+    """
+
+    def __init__(self, automaton: RegexAutomaton, text: Text, q: int, place: int) -> None:
+        """`text`, lexer state q, is where the automaton starts."""
+        self._automaton = automaton
+        self._text = text
+        self.place = place
+        self._numbered = 1
+        self._written = 0  # of how many states it is written down what leads on from them
+        self._free = -1  # the number of those that any text may follow, described elsewhere
+        self._labels = np.full(2, -1, np.int32)  # by how a text ends, -1 where that is not met yet
+        self._unbounded: tuple[Entered, int] | None = None  # the same without bounds of length
+        role: Any = text.role
+        alive = only_place(text.vector) or 0
+        self._any, end = _free_and_end(role, len(text.vector), alive)
+        self._ends: list[Hashable] = [end]  # the labels with which texts end, from 1 on
+        #: the same in all engines that have entered the same automaton in the same role
+        self.kind: tuple[Any, ...] = automaton, text.role, end
+        self._numbers = np.zeros(max(automaton.made, ROOM), np.int32)  # -1 where any text follows
+        self._numbers[0] = q
+
+    @property
+    def role(self) -> Role:
+        """That of all these texts."""
+        return self._text.role
+
+    @property
+    def known_free(self) -> int | None:
+        """The number of the state in which any text may follow, if it has been met."""
+        return self._free if self._free >= 0 else None
+
+    def left(self, state: int) -> tuple[int, int] | None:
+        """Fewest and most characters that follow in a state; None if not only that counts."""
+        found = self._automaton
+        return found.left(state) if isinstance(found, LengthAutomaton) else None
+
+    def free_id(self, numbers: Numbering) -> int:
+        """The number of the state in which any text may follow."""
+        if self._free < 0:
+            self._free = numbers.same_id(self._any, (self.number(0) << 9) | FREE)
+        return self._free
+
+    def number(self, state: int) -> int:
+        """The lexer state that a state is, one that has been numbered."""
+        number = int(self._numbers[state])
+        return number if number >= 0 else self._free
+
+    def has(self, state: int, q: int) -> bool:
+        """Whether a state has that number, and is described here."""
+        return 0 <= state < self._numbered and int(self._numbers[state]) == q
+
+    def unbounded(self, numbers: Numbering, state: int) -> tuple[Unbounded, Entered] | None:
+        """A state without bounds of length, and those that it is one of; None if there is none."""
+        with self._automaton.lock:
+            found = self._automaton.unbounded(state)
+        if found is None:
+            return None
+        if self._unbounded is None:
+            origin = (self.number(0) << 9) | UNBOUNDED
+            q = numbers.state_id(unbounded_form(self._text), origin)
+            numbers.targets(q)
+            self._unbounded = entered_at(numbers, q)
+        if self._unbounded is None or self._unbounded[0]._automaton is not found.automaton:
+            return None
+        return found, self._unbounded[0]
+
+    def go_on(self, numbers: Numbering, state: int) -> None:
+        """Write down what leads on from a state, and from all others of which that is known."""
+        automaton, role = self._automaton, self._text.role
+        with automaton.lock:
+            automaton.explore(state)
+            begin, end = self._written, automaton.known
+            self._written = end
+            count = int(automaton.first[end] - automaton.first[begin])
+            numbers.make_room(automaton.made - self._numbered, count)
+            since = self._numbered if automaton.settled else 0
+            self._number(numbers)
+            self._find_labels(numbers, begin, end)
+            flags = spelled_flags(role, numbers.kernel_tables)
+            told = self._free, flags, _looping(quoted=role.quoted), since, self._numbered
+            kernels("regular.glushkov").write_states(
+                numbers.tables_at,
+                automaton.explored(),
+                self._numbers,
+                _loops(numbers),
+                self._labels,
+                told,
+                begin,
+                end,
+            )
+
+    def _number(self, numbers: Numbering) -> None:
+        """Number the states that have none; those that any text may follow are a free text's."""
+        automaton, known = self._automaton, self._numbered
+        made = self._numbered = automaton.made
+        if made == known:
+            return
+        self._numbers = with_room(self._numbers, made)
+        free = kernels("regular.glushkov").number_states(
+            numbers.tables_at,
+            automaton.came,
+            automaton.endless,
+            self._numbers,
+            known,
+            made,
+            self.place,
+            self._text.role.recorded,
+        )
+        if free:
+            self.free_id(numbers)
+
+    def _find_labels(self, numbers: Numbering, begin: int, end: int) -> None:
+        """Number the labels with which the text ends, each where that is first possible."""
+        found = self._automaton
+        for how, label in enumerate(self._ends, 1):
+            if self._labels[how] >= 0 or label is None:
+                continue
+            ending = kernels("regular.glushkov").first_ending(
+                found.order, found.ends, how, begin, end
+            )
+            if ending >= 0:
+                place = QUOTE if self._text.role.quoted else BEFORE
+                self._labels[how] = numbers.label_id(label, (self.number(ending), place))
+
+
+class EnteredVector(Entered):
+    """The same for an automaton of several expressions."""
+
+    def __init__(self, automaton: VectorAutomaton, text: Text, q: int, place: int) -> None:
+        """See `Entered`."""
+        super().__init__(automaton, text, q, place)
+        self._outcomes = automaton.outcomes
+        self._ends = []
+        self.kind = automaton, text.role, None  # the automaton says where each label comes from
+        free, role = automaton.free_place, text.role
+        if free is not None:  # else there is no state that any text may follow
+            self._any = _free_and_end(role, len(text.vector), free)[0]  # type: ignore[arg-type]
+
+    def _find_labels(self, numbers: Numbering, begin: int, end: int) -> None:
+        for fits in self._outcomes[len(self._ends) :]:
+            found = self.role.end(tuple([EPSILON if fit else EMPTY for fit in fits]))
+            self._ends.append(found.label if isinstance(found, End) else None)
+        more = 1 + len(self._ends) - len(self._labels)
+        self._labels = np.append(self._labels, np.full(max(more, 0), -1, np.int32))
+        super()._find_labels(numbers, begin, end)
+
+
+@lru_cache(maxsize=1024)
+def _free_and_end(role: Any, count: int, place: int) -> tuple[LexState, Hashable]:
+    """Any text in the one place of so many, and the label with which a text there ends, if any."""
+    ended = Text(in_place((EMPTY,) * count, place, EPSILON), role)
+    end = role.end(ended.vector)
+    return free_form(ended), end.label if isinstance(end, End) else None
+
+
+def spelled_flags(role: Role, k: Any) -> int:
+    """What the kernels' tables say of all states of a text."""
+    spelled: int = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
+    scalars: int = k.SCALARS * isinstance(role, Scalar)
+    return spelled | scalars
+
+
+def _loops(numbers: Numbering) -> Any:
+    """What lexer states read again and again: `trie.loops.Loops`, with room for all of them."""
+    room = len(numbers.tables.filled)
+    if room > len(numbers.loops.often):
+        numbers.loops = type(numbers.loops)(*(with_room(part, room) for part in numbers.loops))
+    return numbers.loops
+
+
+def _looping(*, quoted: bool) -> int:
+    """The groups of bytes that a text can hold as they are."""
+    return int(byte_groups.quoted()) if quoted else ~byte_groups.BROKEN_BIT
+
+
+def loop_on_all(numbers: Numbering, q: int, *, quoted: bool) -> None:
+    """Write down that any characters may follow a lexer state without end."""
+    loops = _loops(numbers)
+    loops.groups[q] = _looping(quoted=quoted)
+    loops.often[q] = 255
+
+
+def enter(numbers: Numbering, q: int, text: Text) -> bool:
+    """Number what lexer state `q` leads to; False if it is no text in one expression, or many."""
+    language = _worth_entering(text)
+    if language is None:
+        return _is_wide(text) and enter_vector(numbers, q)
+    automaton = automaton_of(language)
+    if automaton is None:
+        return False
+    _enter(numbers, q, Entered(automaton, text, q, len(numbers.entered)))
+    return True
+
+
+def _enter(numbers: Numbering, q: int, entered: Entered) -> None:
+    numbers.entered.append(entered)
+    entered.go_on(numbers, 0)
+    k, within = numbers.kernel_tables, numbers.tables.within
+    within[q, k.HALF], within[q, k.DEPTH] = entered.place, 0
+
+
+def go_on(numbers: Numbering, q: int) -> bool:
+    """Write down what leads on from lexer state `q`, if it was numbered before that was known."""
+    found = entered_at(numbers, q)
+    if found is None:
+        return False
+    entered, state = found
+    entered.go_on(numbers, state)
+    return True
+
+
+def entered_at(numbers: Numbering, q: int) -> tuple[Entered, int] | None:
+    """Whose state a lexer state is, and which one; None in saved tables, and for other ones."""
+    k, within = numbers.kernel_tables, numbers.tables.within
+    place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
+    if not 0 <= place < len(numbers.entered):
+        return None
+    entered = numbers.entered[place]
+    return (entered, state) if entered.has(state, q) else None
+
+
+def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
+    """What a lexer state that was numbered here is in all engines, and the label it may end with.
+
+    The number in the automaton, this, and the role; None for other lexer states, and for the label
+    where there are several.
+    """
+    k, within = numbers.kernel_tables, numbers.tables.within
+    found = entered_at(numbers, q) if within[q, k.KIND] == k.SPANS_TEXT else None
+    return None if found is None else (found[1], *found[0].kind)
+
+
+def described(numbers: Numbering, q: int) -> Text:
+    """What a lexer state is that was numbered here. Raises ArtifactError."""
+    k, within = numbers.kernel_tables, numbers.tables.within
+    letters = []
+    text = None
+    while text is None and within[q, k.KIND] in {k.SPANS_TEXT, k.SPANS_LATER}:
+        letters.append(int(within[q, k.BYTE]))
+        q = int(within[q, k.CAME])
+        if q < 0:
+            raise foreign()
+        text = numbers.described(q)
+    expressions = _expressions(text) if isinstance(text, Text) else None
+    if not letters or not isinstance(text, Text) or expressions is None:
+        raise foreign()
+    for letter in reversed(letters):
+        expressions = tuple([language.after(letter) for language in expressions])
+    return Text(expressions, text.role)
+
+
+def unbounded_form(state: LexState) -> LexState:
+    """The text that `state` is, without the bounds of its length."""
+    if not isinstance(state, Text):
+        return state
+    language = _language(state)
+    if language is None:
+        return _far_form(state)[0]
+    found = uncounted(language)
+    return state if found is None else _with(state, found[0])
+
+
+def _far_form(text: Text) -> tuple[Text, int]:
+    """A text in several expressions without bounds that are far, and for how many characters."""
+    found = [far_from_bounds(x) for x in _expressions(text) or ()]
+    rest = tuple([language for language, _ in found])
+    if not found or rest == text.vector:
+        return text, 0
+    return Text(rest, text.role), min(free for _, free in found)
+
+
+def far_id(numbers: Numbering, q: int, longest: int) -> int | None:
+    """A lexer state from which texts of so many characters go on as from `q`; None without one.
+
+    That is for texts in several expressions some of which have bounds of length.
+    """
+    text = numbers.state(q)
+    if not isinstance(text, Text) or only_place(text.vector) is not None:
+        return None
+    found, free = _far_form(text)
+    return numbers.state_id(found, (q << 9) | UNBOUNDED) if free >= longest else None
+
+
+def enter_vector(numbers: Numbering, q: int) -> bool:
+    """Number what lexer state `q` leads to; False if it is no text in several expressions.
+
+    This takes less than to look at each letter where many are read, or the expressions are many.
+    """
+    text = numbers.state(q)
+    if not isinstance(text, Text) or text.role.surrogates or entered_at(numbers, q) is not None:
+        return False
+    expressions = _expressions(text)
+    if expressions is None or only_place(expressions) is not None:
+        return False
+    automaton = vector_automaton(expressions)
+    if automaton is None:
+        return False
+    _enter(numbers, q, EnteredVector(automaton, text, q, len(numbers.entered)))
+    numbers.tables.filled[q] = 0
+    return True
+
+
+def _is_wide(text: Text) -> bool:
+    """Whether a text is read in so many languages that one letter takes long to look at.
+
+    Or in patterns, each of which is soon alone, and would have an automaton of its own then.
+    """
+    alive = [language for language in text.vector if language is not EMPTY]
+    listed = all(isinstance(language, Literal | Words | Chars) for language in alive)
+    most = WIDE_KEYS if isinstance(text.role, Key) else WIDE
+    left = text.role.quoted and not (listed or any(map(is_lasting, alive)))
+    return len(alive) >= (2 if left else most)
+
+
+def _expressions(text: Text) -> tuple[Regex, ...] | None:
+    """The expressions that a text is read in side by side; None if they are not all it is in."""
+    vector: Any = text.vector
+    return vector if all(isinstance(language, Regex) for language in vector) else None
+
+
+def _language(text: Text) -> Regex | None:
+    """The expression that a text is in, if nothing else may follow."""
+    place = only_place(text.vector)
+    language = None if place is None else text.vector[place]
+    return language if isinstance(language, Regex) else None
+
+
+def _worth_entering(text: Text) -> Regex | None:
+    """The expression that a text is in, if its states are found sooner by an automaton.
+
+    Not what is left of several alternatives if that is narrow, or not plain: less of it is read
+    than it takes to begin an automaton, but for words as many as FEWEST to MOST, and for formats,
+    whose automata are there.
+    """
+    language = _language(text)
+    if language is None:
+        return None
+    words = language.high - language.low if isinstance(language, Words) else 0
+    alone = len(text.vector) == 1 + isinstance(text.role, Key)  # beside the names of keys
+    if alone or FEWEST <= words <= MOST or is_held(language):
+        return language
+    return None if text.narrow or not language.plain else language
+
+
+def _with(text: Text, language: Regex) -> Text:
+    """A text in another expression in the place of the only one of `text`."""
+    return Text(in_place(text.vector, only_place(text.vector) or 0, language), text.role)

@@ -1,0 +1,93 @@
+"""In: a text's lexer state. Out: what its characters lead to, in the kernels' tables.
+
+Kernels spell the characters from there (module `kernels.lexer.spans`): what the bytes of each do,
+and the
+states between them, is not looked at in Python. `described` says what such states are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from structgen.automata.lexer.lexer import (
+    QUOTE,
+    Digits,
+    End,
+    Escape,
+    Fixed,
+    Language,
+    LexState,
+    Segment,
+    Text,
+    vector_moves,
+)
+from structgen.automata.pushdown.provenance import BEFORE, MOVE
+from structgen.automata.spelling import expressions
+from structgen.kernels.build.loader import kernels
+from structgen.regular.expressions.nodes import Alt, Concat, Not
+from structgen.regular.regex import ANY
+
+if TYPE_CHECKING:
+    from structgen.automata.pushdown.numbering import Numbering
+
+
+def enter(numbers: Numbering, q: int, state: LexState) -> bool:
+    """Write down what the characters at lexer state `q` lead to; False if it is between none."""
+    if not isinstance(state, Text) or state.role.surrogates:
+        return False
+    if expressions.enter(numbers, q, state):
+        return True
+    k, role = numbers.kernel_tables, state.role
+    spans: list[tuple[int, int, int]] = []
+    for chars, after in vector_moves(state.vector):
+        target = numbers.state_id(Text(after, role), (q << 9) | MOVE)
+        spans += [(lo, hi, target) for lo, hi in chars.ranges]
+    spans.sort()
+    end = role.end(state.vector)
+    label = -1
+    if isinstance(end, End):
+        label = numbers.label_id(end.label, (q, QUOTE if role.quoted else BEFORE))
+    pair = any(isinstance(x, Not) and x.body in state.vector for x in state.vector)
+    if pair or any(map(_goes_on, state.vector)):
+        expressions.loop_on_all(numbers, q, quoted=role.quoted)  # and so it stays
+    numbers.make_room(0, len(spans))
+    said = np.array(spans, np.int32).reshape(-1, 3)
+    flags = expressions.spelled_flags(role, k)
+    kernels("lexer.word_lists").list_spans(numbers.tables_at, q, said, label, flags)
+    return True
+
+
+def _goes_on(language: Language) -> bool:
+    """Whether any characters may be read in a language without end."""
+    if isinstance(language, Alt):
+        return any(map(_goes_on, language.parts))
+    return language is ANY or (isinstance(language, Concat) and language.head is ANY)
+
+
+def next_move(numbers: Numbering, parent: Text) -> LexState | None:
+    """The first state that a character leads to and that has no number yet."""
+    targets = (Text(after, parent.role) for _, after in vector_moves(parent.vector))
+    return next((target for target in targets if not numbers.is_numbered(target)), None)
+
+
+def described(numbers: Numbering, q: int) -> LexState:
+    """What a lexer state is that the spelling of characters led to."""
+    k, t = numbers.kernel_tables, numbers.tables
+    kind, came, left, first, last = t.within[q, [k.KIND, k.CAME, k.LEFT, k.FIRST, k.LAST]].tolist()
+    recorded = bool(t.recorded[q])
+    if kind in {k.SPANS_TEXT, k.SPANS_LATER}:
+        return expressions.described(numbers, q)
+    if kind == k.SPANS_ESCAPE:
+        text = numbers.state(came)
+        return Escape(text)  # type: ignore[arg-type]
+    segments = tuple(
+        Segment(lo, hi, numbers.state(target)) for lo, hi, target in t.spans[first:last].tolist()
+    )
+    if kind == k.SPANS_DIGITS:
+        return Digits(6, left, segments, recorded)
+    if kind == k.SPANS_HEX:
+        return Digits(4, left, segments, recorded)
+    spelled = b"\\u" if kind == k.SPANS_HIGH else b"u"
+    return Fixed(spelled, Digits(4, 4, segments, recorded), recorded)

@@ -1,0 +1,175 @@
+"""In: a text that begins with listed words. Out: the words in the kernels' tables.
+
+From there on kernels read the words by themselves, in all their spellings, beside whatever else may
+be read in their place (module `kernels.lexer.words`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.lexer.lexer import End, LexState, Role, Text, Vector
+from structgen.automata.pushdown.provenance import NAMED, REST
+from structgen.automata.pushdown.tables import with_room
+from structgen.kernels.build.loader import kernels
+from structgen.regular.expressions.nodes import texts_of
+from structgen.regular.regex import ANY, EMPTY, EPSILON
+from structgen.regular.words import WordRange, is_spellable
+from structgen.schema.machine.lexemes import Key, KeyStart
+
+if TYPE_CHECKING:
+    from structgen.automata.pushdown.numbering import Numbering
+
+_FIRST_SURROGATE = "\ud800"
+
+
+class Listed(NamedTuple):
+    """Words that may come next.
+
+    positions: what frames know them by; labels: those that lexemes end with behind them, each of
+    which `which` has the place of.
+    """
+
+    words: Sequence[str]
+    positions: Sequence[int]
+    labels: Sequence[Hashable]
+    which: Sequence[int]
+    flags: int
+
+
+def listed(state: LexState, k: Any) -> Listed | None:
+    """The words that a state is listed by, None for other states. k: the module of the tables."""
+    if not isinstance(state, Text):
+        return None
+    names, role = state.vector[0], state.role
+    spelled = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
+    if isinstance(names, WordRange):
+        table, depth = names.table, names.depth
+        known = words = table.words[names.low : names.high]
+        if depth:
+            words = tuple([word[depth:] for word in words])
+        positions = table.positions[names.low : names.high]
+        labels = [("key", word) for word in known]
+        return Listed(words, positions, labels, range(len(words)), spelled | _kept(state.vector, k))
+    found = _told_apart(state)
+    return None if found is None else Listed(found[0], range(len(found[0])), *found[1:], spelled)
+
+
+def _told_apart(state: Text) -> tuple[list[str], list[Hashable], list[int]] | None:
+    """The words of languages that are lists, the labels they end with, and the place of each's.
+
+    None where a language is no list, and of several of keys.
+    """
+    vector, role = state.vector, state.role
+    if len(vector) == 1:
+        words = texts_of(vector[0])
+        return None if words is None else (words, [_label(role, (EPSILON,))], [0] * len(words))
+    having: dict[str, int] = {}  # the places of the languages that a word is in, in bits
+    for place, language in enumerate(vector):
+        words = None if isinstance(role, Key) else texts_of(language)
+        if words is None:
+            return None
+        for word in words:
+            having[word] = having.get(word, 0) | 1 << place
+    places: dict[int, int] = {}
+    known = sorted(having)
+    which = [places.setdefault(having[word], len(places)) for word in known]
+    read = ([EPSILON if bits >> i & 1 else EMPTY for i in range(len(vector))] for bits in places)
+    return known, [_label(role, tuple(each)) for each in read], which
+
+
+def _label(role: Role, read: Vector) -> Hashable:
+    end = role.end(read)
+    return end.label if isinstance(end, End) else None
+
+
+def label_of(state: Text, place: int) -> Hashable:
+    """One of the labels of the words that a state is listed by."""
+    names = state.vector[0]
+    if isinstance(names, WordRange):
+        return ("key", names.table.words[names.low + place])
+    found = _told_apart(state)
+    labels = [] if found is None else found[1]
+    return labels[place] if place < len(labels) else None
+
+
+def others(state: LexState) -> LexState | None:
+    """What reads any other text, whatever the words are; None if there is no other."""
+    if isinstance(state, KeyStart):
+        return state.rest
+    if not isinstance(state, Text) or not isinstance(state.vector[0], WordRange):
+        return None
+    return None if len(state.vector) == 1 else _unlisted(state.vector[1:], state.role)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=256)
+def _unlisted(languages: Vector, role: Any) -> Text:
+    return Text((EMPTY, *languages), role)
+
+
+def announce(numbers: Numbering, q: int, state: KeyStart) -> None:
+    """Say of lexer state `q`, where a listed key may begin, what is said of those within it."""
+    k, rest, within = numbers.kernel_tables, state.rest, numbers.tables.within
+    within[q, k.REST] = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
+    within[q, k.FLAGS] = _kept(state.vector, k)
+
+
+def _kept(languages: Vector, k: Any) -> int:
+    """The flags of listed keys."""
+    kept: int = k.KEYS | (k.OPEN if ANY in languages[1:] else k.GUARDED)
+    return kept
+
+
+def enter(numbers: Numbering, q: int, state: LexState) -> bool:
+    """Write down the words that lexer state `q` is listed by; False if there are none."""
+    k = numbers.kernel_tables
+    found = listed(state, k)
+    if found is None or not isinstance(state, Text):
+        return False
+    words, positions, which = found.words, found.positions, found.which
+    order = _in_order(words)
+    if not order:
+        return False
+    rest = others(state)
+    free = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
+    ids = numbers.label_ids(found.labels, q, NAMED)
+    if not isinstance(order, range):
+        words, positions = [words[i] for i in order], [positions[i] for i in order]
+        which = [which[i] for i in order]
+    labels = ids if isinstance(which, range) else [ids[i] for i in which]
+    t = numbers.tables
+    last, used = int(t.sizes[5]) + len(words), int(t.sizes[7])
+    ends = [*accumulate(map(len, words), initial=used)]
+    if last > len(t.words) or ends[-1] > len(t.letters):
+        grown = t._replace(
+            order=with_room(t.order, last),
+            words=with_room(t.words, last),
+            letters=with_room(t.letters, ends[-1]),
+        )
+        t = numbers.use(grown)
+    said = np.array([*ends, *labels, *positions], np.int32)
+    letters = _code_points("".join(words))
+    kernels("lexer.word_lists").list_words(numbers.tables_at, q, said, letters, free, found.flags)
+    return True
+
+
+def _code_points(text: str) -> npt.NDArray[np.int32]:
+    """The letters of a text. It takes a codec long to begin, and names are mostly ASCII."""
+    if text.isascii():
+        return np.frombuffer(text.encode(), np.uint8).astype(np.int32)
+    return np.frombuffer(text.encode("utf-32-le"), np.int32)
+
+
+def _in_order(words: Sequence[str]) -> Sequence[int]:
+    """The words that can be spelled, sorted by their UTF-16 code units, mostly all."""
+    text = "".join(words)
+    if text.isascii() or max(text) < _FIRST_SURROGATE:
+        return range(len(words))
+    texts = {i: word.encode("utf-16-be") for i, word in enumerate(words) if is_spellable(word)}
+    return sorted(texts, key=texts.__getitem__)

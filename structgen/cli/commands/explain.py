@@ -1,0 +1,166 @@
+"""In: a schema and a beginning. Out: what may come next, or why a token may not, in words."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from structgen.cli import inputs
+from structgen.cli.options import (
+    add_command,
+    add_schema,
+    add_tokenizer,
+    integer,
+    schema_options,
+)
+from structgen.cli.terminal import Terminal
+from structgen.cli.tokenizers import load_vocabulary
+from structgen.errors import VocabularyError
+
+if TYPE_CHECKING:
+    from structgen.vocabulary.vocabulary import Vocabulary
+
+ALLOWED = 0
+REFUSED = 1
+SHOWN = 80  # characters of a text shown on one line
+
+
+def add(commands: Any) -> None:
+    """Add the command `explain`."""
+    parser = add_command(
+        commands, "explain", "Say what may come next after a beginning, and why not a token.", run
+    )
+    add_schema(parser, order="declared", whitespace="bounded")
+    parser.add_argument("--prefix", metavar="TEXT", default="", help="the text so far")
+    parser.add_argument("--token", metavar="TEXT", help="say whether this token may come next")
+    parser.add_argument("--token-id", metavar="ID", type=integer(0), help="the same, by its id")
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=integer(0),
+        default=20,
+        help="number of allowed tokens to show (default: 20)",
+    )
+    add_tokenizer(parser)
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Exit status 0 if the beginning (and the token) is allowed, 1 if not."""
+    import structgen
+
+    spec = inputs.load_spec(args.schema, schema_options(args))
+    vocabulary = load_vocabulary(args)
+    tokens = asked_tokens(args, vocabulary)
+    constraint = structgen.compile(spec, vocabulary)
+    prefix = inputs.argument(args.prefix, "--prefix").encode()
+    fits = constraint.read(constraint.start, prefix)[1]
+    state = constraint.advance_bytes(constraint.start, prefix[:fits])
+    if fits < len(prefix):
+        terminal.result(f"the beginning does not fit: {refusal(constraint, state, prefix, fits)}")
+        return REFUSED
+    if not tokens:
+        describe(constraint, state, prefix, args.top, terminal)
+        return ALLOWED
+    verdicts = [judge(constraint, state, prefix, data, ids) for data, ids in tokens.items()]
+    for _, words in verdicts:
+        terminal.result(words)
+    return ALLOWED if all(fine for fine, _ in verdicts) else REFUSED
+
+
+def asked_tokens(args: argparse.Namespace, vocabulary: Vocabulary) -> dict[bytes, list[int]]:
+    """The tokens of `--token` and `--token-id`: their bytes, and the ids that have these bytes.
+
+    VocabularyError for an id that does not exist.
+    """
+    found: dict[bytes, list[int]] = {}
+    if args.token is not None:
+        data = inputs.argument(args.token, "--token").encode()
+        if not data:
+            raise VocabularyError("--token is empty", expected="some text")
+        found[data] = [int(i) for i in vocabulary.text_ids if vocabulary.token_bytes(i) == data]
+    if args.token_id is not None:
+        found.setdefault(vocabulary.token_bytes(args.token_id), []).append(args.token_id)
+    return found
+
+
+def judge(
+    constraint: Any, state: int, prefix: bytes, data: bytes, ids: list[int]
+) -> tuple[bool, str]:
+    """Whether the token `data` (of one or several ids) may follow, and why, or why not."""
+    import structgen
+
+    vocabulary = constraint.vocabulary
+    named = f"{quoted(data)} (token {', '.join(map(str, ids))})" if ids else quoted(data)
+    if any(constraint.advance(state, i) != structgen.DEAD for i in ids):
+        return True, f"{named} may come next"
+    if any(i in vocabulary.eos_ids for i in ids):
+        rest = quoted(constraint.shortest_completion(state))
+        return False, f"{named} ends the text, which is not complete: it lacks at least {rest}"
+    if any(i in vocabulary.special_ids for i in ids) or not data:
+        return False, f"{named} is a special or empty token; no text contains it"
+    fits = constraint.read(state, data)[1]
+    if fits == len(data):
+        return True, f"{named} is no single token of this tokenizer, but these bytes may come next"
+    inside = constraint.advance_bytes(state, data[:fits])
+    reason = refusal(constraint, inside, prefix + data, len(prefix) + fits, len(prefix))
+    return False, f"{named} may not come next: {reason}"
+
+
+def refusal(constraint: Any, state: int, text: bytes, offset: int, start: int = 0) -> str:
+    """Which byte of `text` is refused at `state`, where, and what was expected there.
+
+    start: where the part of the text begins that is shown before the byte.
+    """
+    after = f" after {quoted(text[start:offset])}" if offset > start else ""
+    byte = quoted(text[offset : offset + 1])
+    expected = constraint.expected(state)
+    return f"{byte} at {place(text[:offset])}{after} is refused; expected {expected}"
+
+
+def place(before: bytes) -> str:
+    """The place behind a beginning: its offset, and the JSON Pointer of the value being read."""
+    from structgen.util.json_pointer import json_pointer
+
+    pointer = json_pointer(before)
+    return f"byte {len(before)}" + (f" inside {pointer}" if pointer else "")
+
+
+def describe(constraint: Any, state: int, prefix: bytes, top: int, terminal: Terminal) -> None:
+    """Print what may follow `state`."""
+    from structgen.util.byte_words import in_words
+
+    vocabulary = constraint.vocabulary
+    lines = {
+        "place": place(prefix),
+        "expected": constraint.expected(state),
+        "next byte": in_words(sorted(constraint.allowed_bytes(state))),
+        "may end here": "yes" if constraint.is_accepting(state) else "no",
+        "must go on with": quoted(constraint.forced_bytes(state)) or "nothing in particular",
+        "shortest end": quoted(constraint.shortest_completion(state)) or "here",
+    }
+    allowed = allowed_ids(constraint, state)
+    texts = [quoted(vocabulary.token_bytes(i)) for i in allowed if i not in vocabulary.eos_ids]
+    lines["tokens allowed"] = f"{len(allowed)} of {vocabulary.size}"
+    if texts[:top]:
+        more = " ..." if len(texts) > top else ""
+        lines["among them"] = " ".join(texts[:top]) + more
+    for name, value in lines.items():
+        terminal.result(f"{terminal.styled(f'{name:16}', 'dim', on_out=True)} {value}")
+
+
+def allowed_ids(constraint: Any, state: int) -> list[int]:
+    """The ids whose bits are set in the mask of `state`, ascending."""
+    import numpy as np
+
+    row = np.zeros(constraint.vocabulary.words, np.int32)
+    constraint.fill_mask(state, row)
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+    return [int(i) for i in np.flatnonzero(bits)]
+
+
+def quoted(data: bytes) -> str:
+    """Bytes as quoted text, cut if long; "" for none."""
+    if not data:
+        return ""
+    text = data.decode(errors="backslashreplace")
+    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")

@@ -1,0 +1,1 @@
+"""Specs one after another: an automaton whose parts are automata."""

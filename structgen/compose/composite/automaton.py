@@ -1,0 +1,280 @@
+"""In: a spec that lays itself out. Out: its automaton, whose positions are sets of threads.
+
+A thread is a part of the layout and a position in that part's automaton. There is one thread nearly
+always; more where the parts alone do not tell yet which of them is being read. All threads can
+finish, since every part can and every hub leads to the end; so no position is a dead end.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import (
+    DEAD,
+    Automaton,
+    Bytes,
+    Completes,
+    Masks,
+    Stored,
+    size_of_parts,
+)
+from structgen.compose.composite.layout import Hub, Layout
+from structgen.compose.composite.scan import Scan
+from structgen.errors import ArtifactError, BudgetError
+
+if TYPE_CHECKING:
+    from structgen.compose.base import Laid
+    from structgen.vocabulary.vocabulary import Vocabulary
+
+MAX_THREADS = 4096  # read side by side at one position
+MAX_STEPS = 1 << 18  # steps remembered
+
+Thread = tuple[int, int]  # part, position in its automaton
+Threads = tuple[Thread, ...]
+
+
+class Composite(Automaton):
+    """The automaton of a layout; positions number (may the text end, threads)."""
+
+    def __init__(self, spec: Laid, saved: Stored | None = None) -> None:
+        self.layout = Layout(saved=_saved_parts(saved))
+        first = self.layout.spec(spec, Hub(final=True))
+        self.parts = self.layout.parts
+        self._positions: list[tuple[bool, Threads]] = []
+        self._numbers: dict[tuple[bool, Threads], int] = {}
+        self._steps: dict[int, int] = {}
+        self._behind: dict[int, tuple[bool, Threads]] = {}
+        if saved is None:
+            parts, end = first.closure()
+            self.start = self._closed([(p, self.parts[p].automaton.start) for p, _ in parts], end)
+        else:
+            self._restore(saved)
+            self.start = int(saved.header["start"])
+
+    # -- threads --------------------------------------------------------------------------------
+
+    def threads(self, at: int) -> Threads:
+        """The threads of a position."""
+        return self._positions[at][1]
+
+    def behind(self, hub: Hub) -> tuple[bool, Threads]:
+        """Whether the text may end at a hub, and the threads that begin there."""
+        known = self._behind.get(id(hub))
+        if known is None:
+            parts, end = hub.closure()
+            starts = [(p, self.parts[p].automaton.start) for p, _ in parts]
+            known = self._behind[id(hub)] = self._positions[self._closed(starts, end)]
+        return known
+
+    def _closed(self, threads: Iterable[Thread], end: object = None) -> int:
+        """The position with these threads and those that may start where they end."""
+        found: set[Thread] = set()
+        kept: list[Thread] = []
+        final = end is not None
+        todo = list(threads)
+        while todo:
+            thread = todo.pop()
+            if thread in found:
+                continue
+            found.add(thread)
+            part, at = self.parts[thread[0]], thread[1]
+            for label in part.ends(at):
+                if label in part.exits:
+                    following, end = part.exits[label].closure()
+                    final = final or end is not None
+                    todo += [(p, self.parts[p].automaton.start) for p, _ in following]
+            if not (isinstance(part.automaton, Scan) and part.automaton.is_stuck(at)):
+                kept.append(thread)
+        if len(found) > MAX_THREADS:
+            raise BudgetError(
+                f"more than {MAX_THREADS} ways to read the text are open at once",
+                hint="make the parts of the spec tell themselves apart earlier",
+            )
+        return self._number(final, tuple(sorted(kept)))
+
+    def _number(self, final: bool, threads: Threads) -> int:
+        key = (final, threads)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._positions)
+            self._positions.append(key)
+        return number
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def run(self, at: int, text: bytes) -> tuple[int, int]:
+        """See `Automaton.run`."""
+        for count, byte in enumerate(text):
+            after = self._steps.get(at << 8 | byte)
+            if after is None:
+                after = self._step(at, bytes((byte,)))
+                if len(self._steps) >= MAX_STEPS:
+                    self._steps.clear()
+                self._steps[at << 8 | byte] = after
+            if after < 0:
+                return DEAD, count
+            at = after
+        return at, len(text)
+
+    def _step(self, at: int, byte: bytes) -> int:
+        moved = [(p, self.parts[p].automaton.run(q, byte)[0]) for p, q in self._positions[at][1]]
+        alive = [thread for thread in moved if thread[1] >= 0]
+        return self._closed(alive) if alive else DEAD
+
+    def is_accepting(self, at: int) -> bool:
+        """See `Automaton.is_accepting`."""
+        return self._positions[at][0]
+
+    def next_bytes(self, at: int) -> list[int]:
+        """See `Automaton.next_bytes`."""
+        found: set[int] = set()
+        for part, inner in self._positions[at][1]:
+            found.update(self.parts[part].automaton.next_bytes(inner))
+        return sorted(found)
+
+    def only_byte(self, at: int) -> int:
+        """See `Automaton.only_byte`."""
+        threads = self._positions[at][1]
+        if len(threads) == 1:
+            part, inner = threads[0]
+            return self.parts[part].automaton.only_byte(inner)
+        return super().only_byte(at)
+
+    def specials(self, at: int) -> Mapping[bytes, int]:
+        """Special tokens whose text stands in a literal of the spec; see `Automaton.specials`."""
+        threads = self._positions[at][1]
+        if not any(isinstance(self.parts[part].automaton, Scan) for part, _ in threads):
+            return {}
+        return Spelled(self, at)
+
+    def after_special(self, at: int, text: bytes) -> int:
+        """The position after a special token with that text, or DEAD."""
+        found: list[Thread] = []
+        for part, inner in self._positions[at][1]:
+            automaton = self.parts[part].automaton
+            if isinstance(automaton, Scan):
+                after = automaton.table.spelled(inner, text)
+            else:
+                after = automaton.specials(inner).get(text, DEAD)
+            if after >= 0:
+                found.append((part, after))
+        return self._closed(found) if found else DEAD
+
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return 0 <= at < len(self._positions)
+
+    def core(self, at: int) -> Hashable:
+        """See `Automaton.core`."""
+        final, threads = self._positions[at]
+        return final, tuple((p, self.parts[p].automaton.core(q)) for p, q in threads)
+
+    def remembers(self, at: int) -> Hashable:
+        """See `Automaton.remembers`: what each thread does, if any does."""
+        _, threads = self._positions[at]
+        found = tuple(self.parts[p].automaton.remembers(q) for p, q in threads)
+        return None if all(f is None for f in found) else found
+
+    def expected(self, at: int) -> str:
+        """See `Automaton.expected`."""
+        final, threads = self._positions[at]
+        words = [self.parts[p].automaton.expected(q) for p, q in threads]
+        if final and not any(w.endswith("or the end") for w in words):
+            words.append("the end")
+        return ", or ".join(dict.fromkeys(words))
+
+    # -- masks, completions, files ----------------------------------------------------------------
+
+    def masks(self, vocabulary: Vocabulary) -> Masks:
+        """See `Automaton.masks`."""
+        from structgen.compose.composite.masks import CompositeMasks
+
+        return CompositeMasks(self, vocabulary)
+
+    def completions(self, alphabet: Bytes = range(256)) -> Completes:
+        """See `Automaton.completions`."""
+        from structgen.compose.composite.completions import CompositeEnds
+
+        return CompositeEnds(self, alphabet)
+
+    @property
+    def size(self) -> dict[str, int]:
+        """See `Automaton.size`."""
+        return size_of_parts(len(self._positions), len(self._steps), self.layout.automata)
+
+    def stored(self) -> Stored:
+        """The positions, and what each automaton of a part stores."""
+        headers: list[dict[str, Any]] = []
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for source, automaton in enumerate(self.layout.automata):
+            inner = automaton.stored()
+            headers.append(inner.header)
+            arrays |= {f"part{source}.{name}": a for name, a in inner.arrays.items()}
+        threads = [(p, q) for _, found in self._positions for p, q in found]
+        arrays["threads"] = np.array(threads, np.int64).reshape(-1, 2)
+        arrays["thread_counts"] = np.array([len(t) for _, t in self._positions], np.int64)
+        arrays["finals"] = np.array([final for final, _ in self._positions], np.uint8)
+        return Stored({"start": self.start, "parts": headers}, arrays)
+
+    def _restore(self, saved: Stored) -> None:
+        pairs = [(int(p), int(q)) for p, q in saved.arrays["threads"]]
+        counts = saved.arrays["thread_counts"].tolist()
+        finals = saved.arrays["finals"].tolist()
+        if (
+            len(counts) != len(finals)
+            or min(counts, default=-1) < 0
+            or sum(counts) != len(pairs)
+            or any(not 0 <= p < len(self.parts) for p, _ in pairs)
+            or not all(self.parts[p].automaton.is_position(q) for p, q in set(pairs))
+            or not 0 <= int(saved.header["start"]) < len(counts)
+        ):
+            raise ArtifactError(
+                "the saved positions do not belong to the saved spec", hint="compile the spec again"
+            )
+        first = 0
+        for final, count in zip(finals, counts, strict=True):
+            self._number(bool(final), tuple(pairs[first : first + count]))
+            first += count
+
+
+class Spelled(Mapping[bytes, int]):
+    """The special tokens at a position, found when asked for: any piece of a literal may be one."""
+
+    def __init__(self, composite: Composite, at: int) -> None:
+        self._composite = composite
+        self._at = at
+
+    def __getitem__(self, text: bytes) -> int:
+        after = self._composite.after_special(self._at, text) if text else DEAD
+        if after == DEAD:
+            raise KeyError(text)
+        return after
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[bytes]:
+        parts = self._composite.parts
+        threads = self._composite.threads(self._at)
+        scans = [(parts[part].automaton, inner) for part, inner in threads]
+        found = [a.table.pieces(inner) for a, inner in scans if isinstance(a, Scan)]
+        return iter(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _saved_parts(saved: Stored | None) -> dict[int, Stored]:
+    if saved is None:
+        return {}
+    parts: dict[int, Stored] = {}
+    for source, header in enumerate(saved.header["parts"]):
+        prefix = f"part{source}."
+        arrays = {k[len(prefix) :]: a for k, a in saved.arrays.items() if k.startswith(prefix)}
+        parts[source] = Stored(header, arrays)
+    return parts

@@ -1,0 +1,1 @@
+"""Specs that must all hold: products of automata."""

@@ -1,0 +1,1 @@
+"""Tool calls: what tools take, and how models write calls of them."""

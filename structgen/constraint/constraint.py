@@ -1,0 +1,399 @@
+"""In: an automaton and a vocabulary. Out: the constraint: states are ints, masks are rows of bits.
+
+A state is an interned position in the text. Its mask is `inside | crossing`: the tokens that stay
+within the current lexeme (a property of the lexer state alone, shared by all states with it), and
+the tokens that cross its end (for which the syntax decides).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import DEAD, Automaton, Completes, Masks, Row
+from structgen.constraint.precompute import explore
+from structgen.errors import BudgetError, UnsatisfiableSchemaError
+from structgen.masks.bitmask import allow, forbid, unpack
+from structgen.masks.row_store import MaskRows, States
+from structgen.masks.saved_rows import Saved, pack
+from structgen.masks.shared import common_of
+from structgen.masks.spellable import Spellable
+
+if TYPE_CHECKING:
+    from structgen.schema.specs import Spec
+    from structgen.vocabulary.vocabulary import Vocabulary
+
+FINAL = -2  #: the state after an end-of-text token; nothing can follow
+MAX_BYTES = 256 << 20  # of memory for what one constraint has made
+TABLES, ROWS, PARTS, STEPS = 3 / 8, 1 / 4, 1 / 4, 1 / 8  # shares of these in it
+STEP_BYTES = 128  # of a remembered (state, token) -> state
+STATE_BYTES = 256  # of a state, with how it was reached
+UNKNOWN = -1  # the position of a state has been forgotten
+MAX_FORCED = 1 << 16  # bytes that are known to come, told at once
+CHECK_EVERY = 64  # states and masks made between two looks at the memory taken
+
+
+class Constraint:
+    """What `compile` returns: which tokens may come next, for every state of a text.
+
+    Attributes: `start`, the state before any token; `vocabulary`; `spec`. States are non-negative
+    ints, or DEAD or FINAL; they stay valid as long as the constraint lives, in all threads.
+
+    What is made on demand takes at most about `max_bytes`, with a share for each kind: rows, of
+    which those used last are kept; parts of rows; steps; the tables of the automaton. Where one of
+    the last three outgrows its share, all of it is dropped; states remember the text that led to
+    them, and what is asked for is made again.
+    """
+
+    leads_back = True  #: whether reading the text of a state again leads to its position
+
+    def __init__(
+        self,
+        spec: Spec | Callable[[], Spec],
+        vocabulary: Vocabulary,
+        automaton: Automaton | Callable[[], Automaton],
+        saved: Saved | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        """Wrap an automaton of `spec`, or of both what makes them; `saved` has rows for it."""
+        self._spec, self.vocabulary = spec, vocabulary
+        if callable(automaton):
+            self._restored = automaton
+        else:
+            self.automaton = automaton
+        self.max_bytes = max_bytes
+        self.lock = threading.RLock()
+        self._saved = None if saved is None else saved.rows
+        room = int(ROWS * max_bytes)
+        self._rows = MaskRows(vocabulary.words, room, self, self.lock)
+        self._write = self._rows.write
+        self._pairs: list[int] = []
+        self._from: list[int] = []  # the state that each came from, ~ of it by a special token,
+        self._by: list[bytes] = []  # and by what
+        self._state_of: dict[int, int] = {}
+        self._steps: dict[int, dict[int, int]] = {}  # by state, and then by token
+        self._step_count = 0
+        self._ends: dict[int, bool] = {}
+        self._size, self._countdown = vocabulary.size, CHECK_EVERY
+        self._eos, self._specials = frozenset(vocabulary.eos_ids), vocabulary.special_ids
+        self._texts = vocabulary.tokens
+        self._most_steps = int(STEPS * max_bytes) // STEP_BYTES
+        known = common_of(vocabulary) if saved is None else saved
+        self.writes_all_bytes = known.writes_all_bytes
+        self.start = self._intern((saved or self.automaton).start, DEAD, b"")
+        self._spellable = None if self.writes_all_bytes else self._search()
+        if self._spellable is not None and not self._spellable(self.start):
+            error = BudgetError if self._spellable.gave_up else UnsatisfiableSchemaError
+            raise error(
+                "no text of the spec was found that this vocabulary can write",
+                expected="tokens for the bytes that the spec needs",
+                hint="give the vocabulary a token for each single byte",
+            )
+
+    @cached_property
+    def spec(self) -> Spec:
+        """What the texts are."""
+        return self._spec() if callable(self._spec) else self._spec
+
+    @cached_property
+    def automaton(self) -> Automaton:
+        """What reads the texts. Raises ArtifactError where the file that has it is damaged."""
+        return self._restored()
+
+    @cached_property
+    def _masks(self) -> Masks:
+        return self.automaton.masks(self.vocabulary)
+
+    @cached_property
+    def _most(self) -> int:  # bytes that the tables may take, those that were saved in any case
+        return max(int(TABLES * self.max_bytes), 2 * self.automaton.size["bytes"])
+
+    @cached_property
+    def _completions(self) -> Completes:
+        return self.automaton.completions()
+
+    # -- states ---------------------------------------------------------------------------------
+
+    def advance(self, state: int, token_id: int) -> int:
+        """The state after a token, DEAD if it is not allowed, FINAL after an allowed EOS token."""
+        try:
+            return self._steps[state][token_id]
+        except KeyError:
+            if state < 0 or not 0 <= token_id < self._size:
+                return DEAD
+        after = self._advance(state, token_id)
+        if self._step_count >= self._most_steps:
+            self._steps, self._step_count = {}, 0
+        self._steps.setdefault(state, {})[token_id] = after
+        self._step_count += 1
+        return after
+
+    def _advance(self, state: int, token_id: int) -> int:
+        data = self._texts[token_id]
+        if token_id in self._specials:
+            return self._advance_by_special(state, token_id, data or b"")
+        after = self.read(state, data)[0] if data else DEAD
+        if self._spellable is not None and after >= 0 and not self._spellable(after):
+            return DEAD
+        return after
+
+    def _advance_by_special(self, state: int, token_id: int, text: bytes) -> int:
+        if token_id in self._eos:
+            return FINAL if self.is_accepting(state) else DEAD
+        with self.lock:
+            self._stay_small()
+            pair = self.automaton.specials(self._pair(state)).get(text, DEAD)
+            return DEAD if pair < 0 else self._intern(pair, ~state, text)
+
+    def advance_bytes(self, state: int, data: bytes) -> int:
+        """The state after some bytes of text, or DEAD."""
+        return self.read(state, data)[0]
+
+    def read(self, state: int, data: bytes) -> tuple[int, int]:
+        """The state after as many bytes as are allowed, DEAD if not all; and how many that is."""
+        if state < 0:
+            return (DEAD, 0) if data else (state, 0)
+        with self.lock:
+            self._stay_small()
+            pair, count = self.automaton.run(self._pair(state), data)
+            return (DEAD if pair < 0 else self._intern(pair, state, data)), count
+
+    def _intern(self, pair: int, came_from: int, by: bytes) -> int:
+        state = self._state_of.get(pair)
+        if state is None:
+            state = self._state_of[pair] = len(self._pairs)
+            self._pairs.append(pair)
+            self._from.append(came_from)
+            self._by.append(by)
+        return state
+
+    def _pair(self, state: int) -> int:
+        """The position of a state, which is good until `_stay_small` is called."""
+        pair = self._pairs[state]
+        return self._again(state) if pair == UNKNOWN else pair
+
+    def _stay_small(self) -> None:
+        """Drop the tables when they have grown too large; from time to time it looks."""
+        self._countdown -= 1
+        if self._countdown < 0:
+            self._countdown = CHECK_EVERY
+            if self._parts_bytes > PARTS * self.max_bytes:
+                del self._masks
+            if self.leads_back and self.automaton.size["bytes"] > self._most:
+                self._forget()
+
+    @property
+    def _parts_bytes(self) -> int:
+        return self._masks.nbytes if "_masks" in self.__dict__ else 0
+
+    def _forget(self) -> None:
+        """Drop the automaton's tables and begin them anew."""
+        self.automaton = self.spec.of_text().automaton()
+        self._saved = None  # its positions were those of the tables
+        for name in ("_masks", "_completions", "_spelled"):
+            self.__dict__.pop(name, None)
+        self._pairs = [UNKNOWN] * len(self._pairs)
+        self._pairs[self.start] = self.automaton.start
+        self._state_of = {self.automaton.start: self.start}
+
+    def _again(self, state: int) -> int:
+        """The position of a state that was forgotten, by reading its text again."""
+        way = []
+        while self._pairs[state] == UNKNOWN:
+            way.append(state)
+            state = max(self._from[state], ~self._from[state])
+        pair = self._pairs[state]
+        for state in reversed(way):
+            data, special = self._by[state], self._from[state] < 0
+            known = self.automaton.specials(pair) if special else {}
+            pair = known[data] if special else self.automaton.run(pair, data)[0]
+            self._pairs[state] = pair
+            self._state_of.setdefault(pair, state)
+        return pair
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end here; then, and only then, EOS tokens are allowed."""
+        if state < 0:
+            return False
+        found = self._ends.get(state)
+        if found is None:
+            with self.lock:
+                found = self._ends[state] = self.automaton.is_accepting(self._pair(state))
+        return found
+
+    def allowed_bytes(self, state: int) -> frozenset[int]:
+        """The bytes of text that may come next."""
+        if state < 0:
+            return frozenset()
+        with self.lock:
+            return frozenset(self.automaton.next_bytes(self._pair(state)))
+
+    def forced_bytes(self, state: int) -> bytes:
+        """Bytes that every completion starts with, MAX_FORCED at most; b"" at a choice."""
+        if state < 0:
+            return b""
+        out = bytearray()
+        with self.lock:
+            pair = self._pair(state)
+            while len(out) < MAX_FORCED and not self.automaton.is_accepting(pair):
+                byte = self.automaton.only_byte(pair)
+                if byte < 0:
+                    break
+                out.append(byte)
+                pair, _ = self.automaton.run(pair, bytes((byte,)))
+        return bytes(out)
+
+    def shortest_completion(self, state: int) -> bytes:
+        """A shortest text (in bytes) that may follow so that the whole may end."""
+        if state < 0:
+            return b""
+        with self.lock:
+            return self._completions.shortest(self._pair(state))
+
+    def core(self, state: int) -> Hashable:
+        """Equal for states with the same futures, up to the key that is being read."""
+        if state < 0:
+            return state
+        with self.lock:
+            return self.automaton.core(self._pair(state))
+
+    def branches(self, state: int) -> list[int]:
+        """Some of the bytes that may come next: each other leads to the core of one of these."""
+        if state < 0:
+            return []
+        with self.lock:
+            return self.automaton.branches(self._pair(state))
+
+    # -- masks ----------------------------------------------------------------------------------
+
+    def fill_mask(self, state: int, row: npt.NDArray[Any]) -> None:
+        """Write the allowed tokens of a state: bit t % 32 of word t // 32.
+
+        row: int32 or uint32, shape (ceil(V / 32),), V = `vocabulary.size`. All zeros for DEAD and
+        FINAL, and only for those.
+        """
+        store = self._rows.current
+        at = store.index.get(state)  # as `MaskRows.fill` does, one call less
+        try:
+            done = at is not None and self._write(store.pool, at, row)
+        except TypeError:
+            done = False
+        if not done:
+            self._rows.fill(state, row)
+
+    def fill_masks(self, states: States, rows: npt.NDArray[Any]) -> None:
+        """The same for a batch, rows[i] for states[i]. Raises ValueError where they do not fit."""
+        self._rows.fill_many(states, rows)
+
+    def mask_view(self, state: int) -> npt.NDArray[np.int32]:
+        """The same without a copy: a row int32[ceil(V / 32)], read-only, that never changes."""
+        return self._rows.view(state)
+
+    def mask_id(self, state: int) -> int:
+        """A number of 128 bits for the mask of a state: equal masks have equal ones.
+
+        It stays the same when rows are made again, and is the same for other constraints.
+        """
+        return self._rows.id_of(state)
+
+    def twin(self, state: int) -> int | None:
+        """Another state that is known to have the same mask, if there is one."""
+        known = "_masks" in self.__dict__ and state >= 0 and self._spellable is None
+        return self._state_of.get(self._masks.twin(self._pair(state))) if known else None
+
+    def write_row(self, state: int, row: Row) -> None:
+        """Write the mask of a state, as it was saved or worked out; `fill_mask` keeps it, too."""
+        if state < 0:
+            row[:] = 0
+            return
+        if self._saved is not None and self._saved.write(self._pair(state), row):
+            return
+        self._stay_small()
+        pair = self._pair(state)
+        ends = self._masks.write(pair, row)
+        if ends is not None:
+            self._ends[state] = ends
+        if self._spellable is not None:
+            forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
+            pair = self._pair(state)
+        if self.is_accepting(state):
+            allow(row, self.vocabulary.eos_ids)
+        specials = self.automaton.specials(pair)
+        if specials:
+            allow(row, [t for t in self._specials if (self._texts[t] or b"") in specials])
+
+    def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
+        return [int(t) for t in np.flatnonzero(unpack(row, self._size))]
+
+    def _search(self) -> Spellable:
+        """For a vocabulary that cannot write every byte: which states it can finish from."""
+        texts = frozenset(map(self.vocabulary.token_bytes, self.vocabulary.text_ids.tolist()))
+        self._alphabet = frozenset(b"".join(texts))
+        return Spellable(self._successors, self.is_accepting, self._finish, self.core, texts)
+
+    def _successors(self, state: int) -> list[int]:
+        """The states after the tokens of text that fit, whether or not others can follow these."""
+        tokens = self._tokens_of(self._masks.row(self._pair(state)))
+        return [self.advance_bytes(state, self.vocabulary.token_bytes(t)) for t in tokens]
+
+    @cached_property
+    def _spelled(self) -> Completes:
+        return self.automaton.completions(self._alphabet)
+
+    def _finish(self, state: int) -> bytes | None:
+        try:
+            return self._spelled.shortest(self._pair(state))
+        except BudgetError:
+            return None
+
+    def precompute(
+        self, max_states: int = 10_000, progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Make the masks of at most `max_states` states ahead of time; see `explore`.
+
+        Returns how many have theirs now; `progress` gets (done, known) from time to time.
+        """
+        return explore(self, max_states, progress).states
+
+    @property
+    def full(self) -> bool:
+        """Whether rows take all the memory that they may, so that others are dropped for new."""
+        return self._rows.current.full
+
+    @property
+    def size(self) -> dict[str, int]:
+        """How much has been built, in numbers; "bytes" is about the memory of all of it."""
+        with self.lock:
+            built = self.automaton.size
+            states, steps, rows = len(self._pairs), self._step_count, self._rows.current
+            kept = STATE_BYTES * states + STEP_BYTES * steps + self._parts_bytes + rows.nbytes
+            found = {"states": states, "steps": steps, "rows": len(rows)}
+            return built | found | {"bytes": built["bytes"] + kept}
+
+    # -- saving ---------------------------------------------------------------------------------
+
+    def stored(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file keeps of the rows: by position, as `saved_rows.pack` has it."""
+        with self.lock:
+            rows = {} if self._saved is None else dict(self._saved.items())
+            rows |= {self._pair(s): kept for s, kept in self._rows.current.items() if s >= 0}
+            return pack(self.vocabulary.words, rows)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the constraint, its first mask and all that it has made to a file for `load`."""
+        from structgen.constraint.artifact import save
+
+        save(self, path)
+
+    def expected(self, state: int) -> str:
+        """What may come next, in words."""
+        if state < 0:
+            return "nothing"
+        with self.lock:
+            return self.automaton.expected(self._pair(state))

@@ -1,0 +1,73 @@
+"""In: a constraint. Out: the same, with the masks of its states made ahead of time; and what came.
+
+Breadth-first, by single bytes, so that every way to cut a text into tokens is covered. Positions
+that are known to have the same futures are followed once: an automaton that is finite up to those
+is explored to its end, another one as far as it is told to.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from structgen.constraint.constraint import Constraint
+
+REPORT_EVERY = 64  # states between two reports of progress
+
+
+class Explored(NamedTuple):
+    """What an exploration came to.
+
+    states: how many have their masks now. complete: whether these are all that there are, up to
+    equal futures. longest: seconds that the slowest mask took. seconds: what all took together.
+    max_states, max_bytes: where it would have ended.
+    """
+
+    states: int
+    complete: bool
+    longest: float
+    seconds: float
+    max_states: int
+    max_bytes: int
+
+
+def explore(
+    constraint: Constraint,
+    max_states: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Explored:
+    """Make the masks of the states that bytes lead to, `max_states` of them at most.
+
+    It ends early when they take all the memory that the constraint gives them. `progress` gets the
+    numbers of states done and known, from time to time.
+    """
+    begin = time.perf_counter()
+    row = np.zeros(constraint.vocabulary.words, np.int32)
+    automaton = constraint.automaton
+    queue, seen = [constraint.start], {constraint.core(constraint.start)}
+    complete, longest, done = True, 0.0, 0
+    for done, state in enumerate(queue, 1):
+        before = time.perf_counter()
+        constraint.fill_mask(state, row)
+        longest = max(longest, time.perf_counter() - before)
+        for byte in constraint.branches(state):
+            after = constraint.advance_bytes(state, bytes((byte,)))
+            core = constraint.core(after)
+            if core in seen:
+                continue
+            if len(queue) < max_states:
+                seen.add(core)
+                queue.append(after)
+            else:
+                complete = False
+        if progress is not None and done % REPORT_EVERY == 0:
+            progress(done, len(queue))
+        if constraint.full or constraint.automaton is not automaton:  # tables dropped, cores stale
+            complete = False
+            break
+    seconds = time.perf_counter() - begin
+    return Explored(done, complete, longest, seconds, max_states, constraint.max_bytes)

@@ -1,0 +1,1 @@
+"""How the shipped demo models are made: their corpus, training and evaluation."""

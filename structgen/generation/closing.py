@@ -1,0 +1,137 @@
+"""In: a state and a token budget. Out: whether the text can be closed within it, and how.
+
+Ending a text in time needs the number of tokens of its shortest completion. `Speller` writes bytes
+with the fewest tokens there are, so a text is closed as late as possible. That the tokens may not
+be those of the tokenizer does not matter: the model writes nothing after them.
+"""
+
+from __future__ import annotations
+
+from structgen.automata.interface import DEAD
+from structgen.errors import GenerationError
+from structgen.generation.interfaces import Constraint
+from structgen.vocabulary.vocabulary import Vocabulary
+
+_REMEMBERED = 4096  # spellings, or states, kept; forgotten together when there are more
+_SPACE = frozenset(b" \t\n\r")  # what JSON allows around a value
+_MOST_SPACE = 1024  # states of whitespace followed before it counts as text
+
+
+class Speller:
+    """Writes byte strings with the fewest text tokens of a vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """O(V): the smallest id for each byte string, and the token lengths by their beginning."""
+        self._ids: dict[bytes, int] = {}
+        lengths: dict[bytes, set[int]] = {}
+        for token_id in reversed(vocabulary.text_ids.tolist()):
+            token = vocabulary.token_bytes(token_id)
+            self._ids[token] = token_id
+            lengths.setdefault(token[:2], set()).add(len(token))
+        self._lengths = {start: sorted(found) for start, found in lengths.items()}
+        self._longest = max(map(len, self._ids), default=0)
+        self._spells_everything = all(bytes([byte]) in self._ids for byte in range(256))
+        self._known: dict[bytes, tuple[int, ...] | None] = {b"": ()}
+
+    def spell(self, data: bytes) -> tuple[int, ...] | None:
+        """The fewest tokens that write `data`, longer ones first among equals; None if none do."""
+        if data not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known = {b"": ()}
+            self._known[data] = self._spell(data)
+        return self._known[data]
+
+    def fits(self, data: bytes, budget: int) -> bool:
+        """Whether at most `budget` tokens write `data`."""
+        if len(data) <= budget and self._spells_everything:
+            return True
+        if len(data) > budget * self._longest:
+            return False
+        spelled = self.spell(data)
+        return spelled is not None and len(spelled) <= budget
+
+    def _spell(self, data: bytes) -> tuple[int, ...] | None:
+        size = len(data)
+        unreachable = size + 1
+        fewest = [unreachable] * size + [0]  # fewest[i]: tokens for data[i:]
+        step = [0] * size  # step[i]: length of the first of them
+        for i in range(size - 1, -1, -1):
+            singles = self._lengths.get(data[i : i + 1], ())
+            for length in (*singles, *self._lengths.get(data[i : i + 2], ())):
+                end = i + length
+                if end > size or fewest[end] + 1 > fewest[i]:
+                    continue
+                if data[i:end] in self._ids:
+                    fewest[i], step[i] = fewest[end] + 1, length
+        if fewest[0] == unreachable:
+            return None
+        tokens, i = [], 0
+        while i < size:
+            tokens.append(self._ids[data[i : i + step[i]]])
+            i += step[i]
+        return tuple(tokens)
+
+
+class Closer:
+    """Knows, for one constraint, where a text is complete and what it takes to end it."""
+
+    def __init__(self, constraint: Constraint, speller: Speller) -> None:
+        self._constraint = constraint
+        self._speller = speller
+        self._complete: dict[int, bool] = {}
+        self._completions: dict[int, bytes] = {}
+
+    def complete(self, state: int) -> bool:
+        """Whether the text may end at `state` and nothing but JSON whitespace may follow it."""
+        if not self._constraint.is_accepting(state):
+            return False
+        if state not in self._complete:
+            if len(self._complete) >= _REMEMBERED:
+                self._complete.clear()
+            self._complete[state] = self._only_space_follows(state)
+        return self._complete[state]
+
+    def fits(self, state: int, budget: int) -> bool:
+        """Whether the text can be ended from `state` with at most `budget` more tokens."""
+        return self._speller.fits(self._completion(state), budget)
+
+    def plan(self, state: int) -> tuple[int, ...] | None:
+        """The fewest tokens that write the shortest completion of `state`; None if none do."""
+        tokens = self._speller.spell(self._completion(state))
+        if tokens is not None:
+            self._verify(state, tokens)
+        return tokens
+
+    def _completion(self, state: int) -> bytes:
+        if state not in self._completions:
+            if len(self._completions) >= _REMEMBERED:
+                self._completions.clear()
+            self._completions[state] = self._constraint.shortest_completion(state)
+        return self._completions[state]
+
+    def _only_space_follows(self, state: int) -> bool:
+        seen = {state}
+        waiting = [state]
+        while waiting:
+            here = waiting.pop()
+            following = self._constraint.allowed_bytes(here)
+            if not following <= _SPACE or len(seen) > _MOST_SPACE:
+                return False
+            for byte in following:
+                after = self._constraint.advance_bytes(here, bytes([byte]))
+                if after not in seen:
+                    seen.add(after)
+                    waiting.append(after)
+        return True
+
+    def _verify(self, state: int, tokens: tuple[int, ...]) -> None:
+        reached = state
+        for token in tokens:
+            reached = self._constraint.advance(reached, token)
+            if reached == DEAD:
+                break
+        if reached == DEAD or not self._constraint.is_accepting(reached):
+            raise GenerationError(
+                f"the constraint refuses its own shortest completion {self._completion(state)!r}",
+                hint="this is a defect of the constraint; please report it with the spec",
+            )

@@ -1,0 +1,87 @@
+"""In: specs, the same ones again and again. Out: their constraints, compiled once and kept."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from structgen.constraint.constraint import MAX_BYTES, STATE_BYTES
+from structgen.errors import VocabularyError
+from structgen.generation.closing import Closer, Speller
+from structgen.generation.interfaces import Constraint
+from structgen.vocabulary.vocabulary import Vocabulary
+
+_STATES = 0.25  # of the memory of a constraint, at most
+
+
+class CompiledSpecs:
+    """The constraints of the specs used last, for one vocabulary. Safe to share between threads.
+
+    Each takes about `max_bytes` at most. States of a constraint never expire, so one that has too
+    many of them is compiled anew for the texts to come. Attribute: `speller`, which writes bytes in
+    the vocabulary's tokens.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, speller: Speller, kept: int, max_bytes: int = MAX_BYTES
+    ) -> None:
+        self._vocabulary = vocabulary
+        self.speller = speller
+        self._kept = kept
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._found: OrderedDict[Any, tuple[Any, Constraint, Closer]] = OrderedDict()
+
+    def get(self, spec: Any) -> tuple[Constraint, Closer]:
+        """The constraint of a spec, and what ends its texts; a compiled constraint is taken as is.
+
+        VocabularyError when it was compiled for another vocabulary; else what compiling raises.
+        """
+        compiled = hasattr(spec, "fill_mask") and hasattr(spec, "advance")
+        key = ("id", id(spec)) if compiled else _key(spec)
+        with self._lock:
+            known = self._found.get(key)
+            if known is not None and (compiled or not self._outgrown(known[1])):
+                self._found.move_to_end(key)
+                return known[1:]
+        constraint = self._own(spec) if compiled else self._compile(spec)
+        closer = Closer(constraint, self.speller)
+        with self._lock:
+            self._found[key] = (spec, constraint, closer)  # keeping the spec keeps its id unique
+            while len(self._found) > self._kept:
+                self._found.popitem(last=False)
+        return constraint, closer
+
+    def _compile(self, spec: Any) -> Constraint:
+        from structgen.constraint.compiler import compile as compile_spec
+
+        return compile_spec(spec, self._vocabulary, max_bytes=self._max_bytes)
+
+    def _outgrown(self, constraint: Constraint) -> bool:
+        """Whether the states alone take more than their share of the memory."""
+        states = getattr(constraint, "size", {}).get("states", 0)
+        return bool(states * STATE_BYTES > _STATES * self._max_bytes)
+
+    def _own(self, constraint: Constraint) -> Constraint:
+        if constraint.vocabulary.hash != self._vocabulary.hash:
+            raise VocabularyError(
+                "the constraint was compiled for another vocabulary",
+                expected="the Generator's own",
+                hint="compile it with generator.vocabulary, or give the spec itself",
+            )
+        return constraint
+
+
+def _key(spec: Any) -> Any:
+    """Equal keys mean the same spec: content where it can be told, else the object as it is now."""
+    try:
+        hash(spec)
+    except TypeError:
+        content = spec.to_json() if hasattr(spec, "to_json") else spec
+        try:
+            return type(spec), json.dumps(content)  # the order of keys is part of the spec
+        except (TypeError, ValueError, RecursionError):
+            return "id", id(spec), repr(spec)
+    return type(spec), spec, repr(spec)  # repr: 1 and True are equal, and not the same

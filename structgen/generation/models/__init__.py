@@ -1,0 +1,1 @@
+"""Language models of transformers, as the generation loop sees them."""

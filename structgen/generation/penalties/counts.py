@@ -1,0 +1,125 @@
+"""In: the tokens written so far. Out: penalties on writing them again."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.errors import GenerationError
+from structgen.generation.interfaces import Constraint, Doubles
+from structgen.generation.penalties.places import Ids, places_of
+
+Where = Literal["text", "all"]
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """Makes tokens that were written already less likely.
+
+    presence is subtracted from the logit of such a token, frequency as often as it was written (as
+    the OpenAI API has them). factor divides its logit if that is positive, else multiplies it
+    (CTRL, Keskar et al. 2019, section 4.1; `repetition_penalty` elsewhere). where: with "text" only
+    tokens inside free text count and are penalised, not those that end it, so keys, numbers and
+    structure are spared; with "all" every token. prompt: count the prompt's tokens, too.
+    """
+
+    presence: float = 0.0
+    frequency: float = 0.0
+    factor: float = 1.0
+    where: Where = "text"
+    prompt: bool = False
+
+    def __post_init__(self) -> None:
+        _check_where(self.where)
+        if not self.factor > 0:
+            raise GenerationError(f"factor is {self.factor!r}", expected="a number above 0")
+
+    def begin(self, prompt: Sequence[int], constraint: Constraint) -> RepetitionPath:
+        """For one text."""
+        return RepetitionPath(self, prompt, constraint)
+
+
+class RepetitionPath:
+    """How often each token was written in one text."""
+
+    def __init__(self, wish: Repetition, prompt: Sequence[int], constraint: Constraint) -> None:
+        self._wish = wish
+        self._places = places_of(constraint)
+        self._counts = np.zeros(constraint.vocabulary.size, np.int32)
+        if wish.prompt:
+            inside = [token for token in prompt if token < len(self._counts)]
+            np.add.at(self._counts, inside, 1)
+
+    def log_weights(self, state: int, ids: Ids, logits: Doubles) -> Doubles:
+        """See Repetition."""
+        wish = self._wish
+        if wish.where == "text" and not self._places.is_text(state):
+            return np.zeros(len(ids))
+        counts = self._counts[ids]
+        seen = counts > 0
+        changed = np.where(logits > 0, logits / wish.factor, logits * wish.factor) - logits
+        weights: Doubles = np.where(seen, changed - wish.presence, 0.0) - wish.frequency * counts
+        return weights
+
+    def wrote(self, state: int, token: int) -> None:
+        """Count a token."""
+        if self._wish.where == "all" or self._places.stays_text(state, token):
+            self._counts[token] += 1
+
+
+@dataclass(frozen=True)
+class NoRepeatNgram:
+    """Refuses a token that would complete a run of `size` tokens that was written before.
+
+    where: as for Repetition. A run never spans structure with "text".
+    """
+
+    size: int
+    where: Where = "text"
+
+    def __post_init__(self) -> None:
+        _check_where(self.where)
+        if self.size < 1:
+            raise GenerationError(f"size is {self.size!r}", expected="an integer of 1 or more")
+
+    def begin(self, prompt: Sequence[int], constraint: Constraint) -> NgramPath:
+        """For one text."""
+        return NgramPath(self, constraint)
+
+
+class NgramPath:
+    """The runs of one text."""
+
+    def __init__(self, wish: NoRepeatNgram, constraint: Constraint) -> None:
+        self._size = wish.size
+        self._all = wish.where == "all"
+        self._places = places_of(constraint)
+        self._last: deque[int] = deque(maxlen=wish.size - 1)
+        self._followers: defaultdict[tuple[int, ...], set[int]] = defaultdict(set)
+
+    def log_weights(self, state: int, ids: Ids, logits: Doubles) -> Doubles:
+        """See NoRepeatNgram."""
+        banned: npt.NDArray[np.bool_] = np.zeros(len(ids), np.bool_)
+        full = len(self._last) == self._size - 1
+        if full and (self._all or self._places.is_text(state)):
+            banned = np.isin(ids, list(self._followers.get(tuple(self._last), ())))
+        return np.where(banned, -np.inf, 0.0)
+
+    def wrote(self, state: int, token: int) -> None:
+        """Remember the run that this token ends."""
+        if not self._all and not self._places.stays_text(state, token):
+            self._last.clear()
+            return
+        if len(self._last) == self._size - 1:
+            self._followers[tuple(self._last)].add(token)
+        self._last.append(token)
+
+
+def _check_where(where: str) -> None:
+    if where not in {"text", "all"}:
+        raise GenerationError(f"where is {where!r}", expected='"text" or "all"')

@@ -1,0 +1,106 @@
+"""In: the classes of states that a text has gone through. Out: GrammarDecay.
+
+What runs away is something the grammar lets go on for ever: digits, items, members, white space.
+There the automaton goes the same way from the same class of states again and again, whatever the
+tokens are. So such ways are counted, not tokens: where only one way leads on, as with required keys
+and other structure, a penalty on it changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from structgen.errors import GenerationError
+from structgen.generation.distribution import log_sum_exp
+from structgen.generation.interfaces import Constraint, Doubles
+from structgen.generation.penalties.places import Ids, places_of
+
+
+@dataclass(frozen=True)
+class GrammarDecay:
+    """Makes going the same way in the grammar less likely, each time that it was gone in a row.
+
+    The first `free` repeats cost nothing; then the probability is multiplied by `decay` once more
+    each time, before it is normalised (after RPG, Dong et al. 2025, which decays in code what
+    repeats grammatically). Ways are of two kinds, counted apart. To stay in a class (the next
+    digit; in free text, the same token once more), until it is left: the more it decays, the more
+    likely is leaving. And to leave it towards another (a comma after an item), until it is left
+    towards a third (the bracket): what decays goes to the other ways out, and none to staying.
+    GenerationError when a number is out of range.
+    """
+
+    decay: float = 0.8
+    free: int = 16
+
+    def __post_init__(self) -> None:
+        if not 0 < self.decay <= 1:
+            raise GenerationError(f"decay is {self.decay!r}", expected="a number in (0, 1]")
+        if self.free < 0:
+            raise GenerationError(f"free is {self.free!r}", expected="an integer of 0 or more")
+
+    def begin(self, prompt: Sequence[int], constraint: Constraint) -> DecayPath:
+        """For one text."""
+        return DecayPath(self, constraint)
+
+
+class DecayPath:
+    """The ways that one text has gone."""
+
+    def __init__(self, wish: GrammarDecay, constraint: Constraint) -> None:
+        self._free = wish.free
+        self._rate = math.log(wish.decay)
+        self._constraint = constraint
+        self._places = places_of(constraint)
+        self._stays = 0  # tokens in a row within a class; in free text, equal ones
+        self._last: int | None = None  # the class that they are in; ~token of the one they are
+        self._left: dict[int, tuple[int, int]] = {}  # from a class to which, how often in a row
+
+    def log_weights(self, state: int, ids: Ids, logits: Doubles) -> Doubles:
+        """See GrammarDecay."""
+        weights = np.zeros(len(ids))
+        if not self._places.is_choice(state):
+            return weights
+        if self._places.is_text(state):
+            again = ~ids == (0 if self._last is None else self._last)
+            return np.where(again, self._weight(self._stays), weights)
+        here = self._places.number(state)
+        stays = self._stays if here == self._last else 0
+        towards, times = self._left.get(here, (-1, 0))
+        if max(stays, times) <= self._free:
+            return weights
+        after = self._places.after(state, ids)
+        leaves = after != here
+        weights[~leaves] = self._weight(stays)
+        if times > self._free:
+            weights[after == towards] = self._weight(times)
+            out, decayed = logits[leaves], (logits + weights)[leaves]
+            weights[leaves] += log_sum_exp(out) - log_sum_exp(decayed)
+        return weights
+
+    def wrote(self, state: int, token: int) -> None:
+        """Count the way that was gone."""
+        if not self._places.is_choice(state):
+            return
+        if self._places.is_text(state):
+            self._stay(~token)
+            return
+        here = self._places.number(state)
+        after = self._places.number(self._constraint.advance(state, token))
+        if after == here:
+            self._stay(here)
+            return
+        if self._last == here:
+            self._last, self._stays = None, 0
+        towards, times = self._left.get(here, (-1, 0))
+        self._left[here] = (after, times + 1 if after == towards else 1)
+
+    def _stay(self, what: int) -> None:
+        self._stays = self._stays + 1 if self._last == what else 1
+        self._last = what
+
+    def _weight(self, times: int) -> float:
+        return self._rate * max(0, times - self._free)

@@ -1,0 +1,52 @@
+"""In: the name of a way to sample, or an object that is one. Out: a Family."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+
+from structgen.errors import GenerationError
+from structgen.generation.sampling.interfaces import Family
+from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.results import Samples
+
+#: name -> module and class; the class's defaults are what the name means.
+FAMILIES = {
+    "mask": ("structgen.generation.sampling.samplers.independent", "Mask"),
+    "rejection": ("structgen.generation.sampling.samplers.independent", "Rejection"),
+    "asap": ("structgen.generation.sampling.samplers.asap", "Asap"),
+    "cars": ("structgen.generation.sampling.samplers.cars", "Cars"),
+    "awrs": ("structgen.generation.sampling.samplers.independent", "Awrs"),
+    "smc": ("structgen.generation.sampling.samplers.smc", "Smc"),
+    "best_of": ("structgen.generation.sampling.samplers.best_of", "BestOf"),
+    "beam": ("structgen.generation.sampling.search.beam", "Beam"),
+    "best_first": ("structgen.generation.sampling.search.search", "BestFirst"),
+    "mcts": ("structgen.generation.sampling.search.search", "MonteCarlo"),
+}
+
+
+def family(sampler: str | Family) -> Family:
+    """What a name means, with its defaults. GenerationError for a name that means nothing."""
+    if not isinstance(sampler, str):
+        return sampler
+    if sampler not in FAMILIES:
+        close = difflib.get_close_matches(sampler, FAMILIES, 1)
+        raise GenerationError(
+            f"there is no sampler {sampler!r}",
+            expected="one of " + ", ".join(FAMILIES),
+            hint=f"did you mean {close[0]!r}?" if close else "",
+        )
+    module, name = FAMILIES[sampler]
+    made: Family = getattr(importlib.import_module(module), name)()
+    return made
+
+
+def draw(
+    posterior: Posterior, sampler: str | Family = "cars", n: int = 1, seed: int | None = None
+) -> Samples:
+    """`n` samples of a posterior.
+
+    sampler: a name of FAMILIES, or such an object with options of its own, as `Smc(particles=5)`.
+    Equal seeds give equal samples. GenerationError or TruncatedError when it cannot.
+    """
+    return family(sampler).draw(posterior, n, seed)

@@ -1,0 +1,1 @@
+"""Potentials: judgements that weigh a text while it is written."""

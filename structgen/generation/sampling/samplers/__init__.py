@@ -1,0 +1,1 @@
+"""Samplers: mask, AWRS, ASAp, CARS, rejection, sequential Monte Carlo, best of several."""

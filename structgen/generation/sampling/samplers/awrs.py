@@ -1,0 +1,139 @@
+"""In: places and the model's law there. Out: one token each, found by testing few tokens.
+
+Adaptive weighted rejection sampling (arXiv 2504.05410): tokens are tested in an order that is a
+draw without replacement, until one is accepted; that one is a draw from the masked law, though no
+mask was made. Testing one token more gives a weight whose mean is right for each token.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.generation.distribution import log_sum_exp
+from structgen.generation.sampling.interfaces import Doubles, Place, Step
+from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.settings import check_count
+
+_FIRST_LOOK = 32  # tokens that are sorted at first; usually enough, else eight times as many
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What testing tokens in order came to.
+
+    token: the first that was accepted, None if none was. rejected: those refused before it.
+    alone: whether the next one in order was refused, so that the weight is p(token); otherwise it
+    is the mass that was not rejected.
+    """
+
+    token: int | None
+    rejected: tuple[int, ...]
+    alone: bool = False
+
+    def weight(self, p: Sequence[Any]) -> Any:
+        """The weight under probabilities `p` of tokens, in their own arithmetic."""
+        if self.token is None:
+            return 0 * p[0]
+        return p[self.token] if self.alone else sum(p) - sum(p[t] for t in self.rejected)
+
+
+def first_accepted(
+    order: Iterable[int], accepts: Callable[[int], bool], max_rejects: int | None = None
+) -> Outcome:
+    """Test the tokens of `order`, which are all that have a positive probability.
+
+    The weight is right for each token t: over orders drawn without replacement, the mean of
+    weight * 1{token = t} is p(t) if t is accepted, else 0. With `max_rejects` M, the M-th refusal
+    gives up, with weight 0, and behind M - 1 refusals no further token is tested.
+    """
+    rejected: list[int] = []
+    tokens = iter(order)
+    for token in tokens:
+        if accepts(token):
+            last = max_rejects is not None and len(rejected) >= max_rejects - 1
+            following = None if last else next(tokens, None)
+            alone = following is not None and not accepts(following)
+            return Outcome(token, tuple(rejected), alone)
+        rejected.append(token)
+        if max_rejects is not None and len(rejected) >= max_rejects:
+            break
+    return Outcome(None, tuple(rejected))
+
+
+@dataclass(frozen=True, slots=True)
+class AwrsStep:
+    """Draws by testing tokens.
+
+    max_rejects: refusals after which an attempt is given up; None tests until one is accepted.
+    among: which tokens are tested at all, while the others are known to be refused: "plausible"
+    ones, by the bytes that may come next; "allowed" ones, by the mask, for constraints whose masks
+    are not exact; or "all".
+    GenerationError for a cap that is not positive.
+    """
+
+    max_rejects: int | None = None
+    among: Literal["plausible", "allowed", "all"] = "plausible"
+
+    def __post_init__(self) -> None:
+        if self.max_rejects is not None:
+            check_count("max_rejects", self.max_rejects)
+
+    def steps(
+        self,
+        posterior: Posterior,
+        places: Sequence[Place],
+        log_probs: Doubles,
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Step]:
+        """See `Stepper`."""
+        return [
+            self._step(posterior, place, row, rng)
+            for place, row, rng in zip(places, log_probs, rngs, strict=True)
+        ]
+
+    def _step(
+        self, posterior: Posterior, place: Place, row: Doubles, rng: np.random.Generator
+    ) -> Step:
+        ids = self._tested(posterior, place)
+        logs = row[ids]
+        order = (int(ids[i]) for i in without_replacement(logs, rng))
+        found = first_accepted(order, lambda t: posterior.accepts(place, t), self.max_rejects)
+        if found.token is None:
+            return Step(None, -math.inf, math.nan)
+        if found.alone:
+            return Step(found.token, float(row[found.token]), math.nan)
+        # What is left is summed up anew: subtracting would leave nothing right of a small rest.
+        left = logs.copy()
+        left[np.searchsorted(ids, found.rejected)] = -np.inf
+        weight = min(log_sum_exp(left), 0.0)
+        return Step(found.token, weight, math.nan)
+
+    def _tested(self, posterior: Posterior, place: Place) -> npt.NDArray[np.int32]:
+        if self.among == "plausible":
+            return posterior.plausible(place)
+        if self.among == "allowed":
+            return posterior.allowed(place)
+        return np.arange(posterior.model.vocab_size, dtype=np.int32)
+
+
+def without_replacement(logs: Doubles, rng: np.random.Generator) -> Iterator[int]:
+    """Indices into log-weights float64[k] as draws without replacement; -inf never comes.
+
+    By Gumbel keys (Vieira 2014; Kool, van Hoof & Welling 2019): O(k), and little more for each
+    index that is looked at.
+    """
+    with np.errstate(divide="ignore"):
+        keys = logs - np.log(rng.standard_exponential(len(logs)))
+    possible = int((logs > -np.inf).sum())
+    look = given = 0
+    while given < possible:
+        look = min(max(_FIRST_LOOK, 8 * look), possible)
+        top = np.argpartition(-keys, look - 1)[:look]
+        yield from top[np.argsort(-keys[top], kind="stable")][given:look].tolist()
+        given = look

@@ -1,0 +1,41 @@
+"""In: a posterior. Out: the best of several texts by a score: a choice, not a draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from structgen.generation.sampling.families import draw
+from structgen.generation.sampling.interfaces import Family
+from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.results import Sample, Samples
+from structgen.generation.settings import check_count
+
+
+@dataclass(frozen=True, slots=True)
+class BestOf:
+    """Draws `of` texts for each sample, and keeps the best of them.
+
+    inside: the sampler that draws them. score: from text to number; None takes the probability
+    under the model. What is kept follows no law that could be weighed: `log_weight` is nan.
+    """
+
+    of: int = 8
+    inside: str | Family = "mask"
+    score: Callable[[str], float] | None = None
+
+    def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:
+        """`n` texts, each the best of `of`; the first found among equals."""
+        check_count("n", n)
+        check_count("of", self.of)
+        drawn = draw(posterior, self.inside, n * self.of, seed)
+        groups = [drawn[i : i + self.of] for i in range(0, len(drawn), self.of)]
+        best = tuple(
+            replace(max(group, key=self._score), log_weight=math.nan, logp_proposal=math.nan)
+            for group in groups
+        )
+        return replace(drawn, samples=best, exact=False)
+
+    def _score(self, sample: Sample) -> float:
+        return sample.logp_model if self.score is None else self.score(sample.text)

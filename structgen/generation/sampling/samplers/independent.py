@@ -1,0 +1,147 @@
+"""In: a posterior and a stepper. Out: samples that know nothing of each other.
+
+Families: `Mask` and `Awrs`, whose samples are weighted, and `Rejection`, whose are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from structgen.generation.distribution import draw, row_rng
+from structgen.generation.sampling.interfaces import Stepper
+from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.results import Meter, Sample, Samples, check_found, mean_weight
+from structgen.generation.sampling.samplers.awrs import AwrsStep
+from structgen.generation.sampling.samplers.mask import FreeStep, MaskStep
+from structgen.generation.sampling.samplers.particles import Group, log_mean, run
+from structgen.generation.settings import check_count
+
+BATCH = 32  #: particles that run together
+
+RunGroups = Callable[[list[np.random.Generator]], list[Group]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Local masking, what constrained decoding usually is: quick, and bent where it matters.
+
+    max_attempts: of one sample; an attempt fails where the budget ends before the text does.
+    """
+
+    max_attempts: int = 100
+
+    def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:
+        """`n` weighted samples. TruncatedError when too many attempts fail."""
+        return weighted(posterior, MaskStep(), n, seed, self.max_attempts)
+
+
+@dataclass(frozen=True, slots=True)
+class Awrs:
+    """The law of `Mask`, found by testing tokens one by one: for constraints without masks.
+
+    max_rejects: see `AwrsStep`. max_attempts: see `Mask`.
+    """
+
+    max_rejects: int | None = None
+    max_attempts: int = 100
+
+    def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:
+        """`n` weighted samples. TruncatedError when too many attempts fail."""
+        return weighted(posterior, AwrsStep(self.max_rejects), n, seed, self.max_attempts)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The model alone, tried until the text fits: exact, and slow where that is rare.
+
+    max_attempts: of all samples together.
+    """
+
+    max_attempts: int = 10_000
+
+    def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:
+        """`n` independent samples of the posterior. TruncatedError when not enough fit."""
+        check_count("n", n)
+        meter = Meter(posterior)
+        samples: list[Sample] = []
+        attempts: list[float] = []
+        while len(samples) < n and len(attempts) < self.max_attempts:
+            batch = range(len(attempts), min(len(attempts) + BATCH, self.max_attempts))
+            rngs = [row_rng(seed, i) for i in batch]
+            for [particle] in run(posterior, FreeStep(), 1, rngs):
+                attempts.append(particle.log_weight)
+                if particle.log_weight > -math.inf:
+                    samples.append(
+                        posterior.sample(
+                            particle.place,
+                            particle.logp_model,
+                            particle.logp_proposal,
+                            particle.log_weight,
+                        )
+                    )
+                if len(samples) == n:
+                    break
+        check_found(len(samples), n, len(attempts))
+        return exact_samples(posterior, samples, attempts, meter)
+
+
+def weighted(
+    posterior: Posterior, stepper: Stepper, n: int, seed: int | None, max_attempts: int
+) -> Samples:
+    """`n` samples that a stepper writes, each by itself."""
+    return from_groups(
+        posterior, n, seed, max_attempts, BATCH, lambda r: run(posterior, stepper, 1, r)
+    )
+
+
+def from_groups(
+    posterior: Posterior,
+    n: int,
+    seed: int | None,
+    max_attempts: int,
+    batch: int,
+    run_groups: RunGroups,
+) -> Samples:
+    """One sample from each of `n` groups of particles, drawn by their weights.
+
+    Its own weight is the group's mean, which keeps it proper. A group whose particles are all dead
+    is made up for by a further one, but the estimate of the evidence takes the first `n` groups as
+    they are: a number that does not depend on what became of them.
+    """
+    check_count("n", n)
+    meter = Meter(posterior)
+    samples: list[Sample] = []
+    attempts: list[float] = []
+    while len(samples) < n and len(attempts) < max_attempts * n:
+        wanted = n - len(samples)
+        rngs = [row_rng(seed, len(attempts) + i) for i in range(min(wanted, batch))]
+        for group, rng in zip(run_groups(rngs), rngs, strict=True):
+            weights = np.array([particle.log_weight for particle in group])
+            mean = log_mean(weights)
+            attempts.append(mean)
+            if mean > -math.inf:
+                chosen = group[draw(np.exp(weights - weights.max()), rng)]
+                logp = chosen.logp_proposal if len(group) == 1 else math.nan
+                samples.append(posterior.sample(chosen.place, chosen.logp_model, logp, mean))
+    check_found(len(samples), n, len(attempts))
+    return Samples(tuple(samples), np.array(attempts[:n]), **meter.read())
+
+
+def exact_samples(
+    posterior: Posterior, samples: list[Sample], attempts: list[float], meter: Meter
+) -> Samples:
+    """Samples of attempts that went on until the last of them succeeded.
+
+    That success was bound to come, so the estimate leaves it out (as the unbiased one of the
+    negative binomial law does), unless it is the only one.
+    """
+    counted = np.array(attempts[:-1] if len(samples) > 1 else attempts)
+    exact = not posterior.potentials
+    if exact:
+        evidence = math.log(mean_weight(counted).value)
+        samples = [replace(sample, log_weight=evidence) for sample in samples]
+    return Samples(tuple(samples), counted, exact=exact, **meter.read())

@@ -1,0 +1,199 @@
+"""In: what a model and a constraint said at prefixes. Out: a trie that knows how they may end.
+
+A node is a prefix. For each token that may follow it keeps log p, the model's own, and log theta,
+an upper bound on the probability that a text which goes on so fits the constraint: 0 where nothing
+is known, -inf where it is known that none does. A node's own theta is the sum of p * theta over its
+tokens, summed up anew from below, never by subtracting (ASAp, arXiv 2405.21047).
+
+What is not in the trie counts as unknown, so a trie may be cut back at any time and stays right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.errors import GenerationError
+from structgen.generation.distribution import log_sum_exp
+from structgen.generation.sampling.interfaces import Doubles, Tokens
+
+Ids = npt.NDArray[np.int32]
+NONE = -1  #: no node
+MAX_BYTES = 1 << 28
+
+
+@dataclass(slots=True)
+class Node:
+    """What may follow a prefix: token ids int32[k] ascending; log p and log theta float64[k]."""
+
+    parent: int
+    token: int  # the last one of the prefix
+    ids: Ids
+    log_p: Doubles
+    log_theta: Doubles
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.ids.nbytes + self.log_p.nbytes + self.log_theta.nbytes
+
+    def at(self, token: int) -> int:
+        """Where a token is among `ids`; NONE when it may not follow."""
+        index = int(np.searchsorted(self.ids, token))
+        return index if index < len(self.ids) and self.ids[index] == token else NONE
+
+
+class PrefixTrie:
+    """The prefixes of one prompt, model and spec.
+
+    Attributes: `nodes`, the root first, parents before their children; `key`, which says what it
+    was made for ("" until then); `max_bytes`, the memory at which it is cut back to half;
+    `log_theta`, the root's: log of an upper bound on the probability of the constraint.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self.nodes: list[Node] = []
+        self.key = ""
+        self.max_bytes = max_bytes
+        self.log_theta = 0.0
+        self.nbytes = 0
+        self._children: dict[tuple[int, int], int] = {}
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def made_for(self, key: str) -> None:
+        """Say what the trie is for. GenerationError when it was made for something else."""
+        if self.key not in {"", key}:
+            raise GenerationError(
+                "the prefix trie belongs to another prompt, model, spec or budget",
+                hint="give each of them a trie of its own",
+            )
+        self.key = key
+
+    def child(self, node: int, token: int) -> int:
+        """The node after one more token; the root is the one after NONE. NONE if it is unknown."""
+        return self._children.get((node, token), NONE)
+
+    @property
+    def root(self) -> int:
+        """The node of the empty prefix, or NONE in an empty trie."""
+        return self.child(NONE, NONE)
+
+    def find(self, tokens: Tokens) -> int:
+        """The node of a prefix, or NONE."""
+        node = self.root
+        for token in tokens:
+            if node == NONE:
+                return NONE
+            node = self.child(node, token)
+        return node
+
+    def add(self, parent: int, token: int, ids: Ids, log_p: Doubles) -> int:
+        """A new node after `token` (the root when `parent` is NONE), or the one there already.
+
+        ids: the tokens that may follow, ascending; log_p: float64[k], theirs. `update` makes the
+        theta above it right.
+        """
+        known = self.child(parent, token)
+        if known != NONE:
+            return known
+        index = len(self.nodes)
+        self.nodes.append(Node(parent, token, ids, log_p, np.zeros(len(ids))))
+        self.nbytes += self.nodes[-1].nbytes
+        self._children[parent, token] = index
+        return index
+
+    def refuse(self, node: int, token: int) -> None:
+        """Note that no text goes on so: theta is 0."""
+        at = self.nodes[node].at(token)
+        if at != NONE:
+            self.nodes[node].log_theta[at] = -np.inf
+
+    def weights(self, node: int) -> Doubles:
+        """float64[k]: log of p * theta of the tokens that may follow."""
+        found: Doubles = self.nodes[node].log_p + self.nodes[node].log_theta
+        return found
+
+    def update(self, node: int) -> None:
+        """Sum up theta from a node to the root."""
+        while node != NONE:
+            log_theta = min(log_sum_exp(self.weights(node)), 0.0)
+            entry = self.nodes[node]
+            if entry.parent == NONE:
+                self.log_theta = log_theta
+            else:
+                above = self.nodes[entry.parent]
+                above.log_theta[above.at(entry.token)] = log_theta
+            node = entry.parent
+
+    def merge(self, other: PrefixTrie) -> None:
+        """Learn what another trie for the same knows. GenerationError when it is for another."""
+        if other.key:
+            self.made_for(other.key)
+        index: dict[int, int] = {NONE: NONE}
+        for number, entry in enumerate(other.nodes):
+            mine = self.add(index[entry.parent], entry.token, entry.ids, entry.log_p)
+            index[number] = mine
+            kept = self.nodes[mine].log_theta
+            np.minimum(kept, entry.log_theta, out=kept)
+        self.update_all()
+        self.bound()
+
+    def bound(self) -> None:
+        """Cut the trie back to half of `max_bytes` when it is larger than that.
+
+        The nodes kept are those whose corrections matter most: the prefix's probability times what
+        its theta is below 1. No node has more of that than its parent, so parents stay.
+        """
+        if self.nbytes <= self.max_bytes:
+            return
+        order = np.argsort(-self._gains(), kind="stable")
+        sizes = np.array([self.nodes[i].nbytes for i in order])
+        kept = sorted(order[np.cumsum(sizes) <= self.max_bytes // 2].tolist())
+        index: dict[int, int] = {NONE: NONE}
+        before, self.nodes, self._children, self.nbytes = self.nodes, [], {}, 0
+        dropped = set(range(len(before))).difference(kept)
+        for number in kept:
+            entry = before[number]
+            index[number] = self.add(index[entry.parent], entry.token, entry.ids, entry.log_p)
+            self.nodes[-1].log_theta[:] = entry.log_theta
+        for number in dropped:
+            entry = before[number]
+            if entry.parent in index:
+                above = self.nodes[index[entry.parent]]
+                above.log_theta[above.at(entry.token)] = 0.0
+        self.update_all()
+
+    def prefixes(self) -> Iterator[Tokens]:
+        """The prefix of each node, in their order."""
+        found: list[Tokens] = []
+        for entry in self.nodes:
+            found.append(() if entry.parent == NONE else (*found[entry.parent], entry.token))
+            yield found[-1]
+
+    def _gains(self) -> Doubles:
+        reach = np.zeros(len(self.nodes))
+        gain = np.full(len(self.nodes), np.inf)
+        for number, entry in enumerate(self.nodes):
+            if entry.parent != NONE:
+                above = self.nodes[entry.parent]
+                at = above.at(entry.token)
+                reach[number] = reach[entry.parent] + above.log_p[at]
+                own = float(np.exp(reach[number]) * -np.expm1(above.log_theta[at]))
+                gain[number] = min(own, gain[entry.parent])  # rounding must not part them
+        return gain
+
+    def update_all(self) -> None:
+        """Sum up theta of all nodes, from below."""
+        for number in range(len(self.nodes) - 1, -1, -1):
+            entry = self.nodes[number]
+            log_theta = min(log_sum_exp(self.weights(number)), 0.0)
+            if entry.parent == NONE:
+                self.log_theta = log_theta
+            else:
+                above = self.nodes[entry.parent]
+                above.log_theta[above.at(entry.token)] = log_theta

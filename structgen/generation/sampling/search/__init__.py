@@ -1,0 +1,1 @@
+"""Searches for the best texts: beams, best first, Monte Carlo tree search."""

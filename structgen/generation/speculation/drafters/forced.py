@@ -1,0 +1,252 @@
+"""In: a state. Out: the tokens of the text that every completion starts with, as drafts.
+
+What the grammar forces is drafted and verified, never written unasked: the model may cut the same
+bytes into other tokens, and its law is what counts. So the guess is the tokenizer's own cut,
+together with the tokens before it, without the last tokens that could merge with what follows.
+Where only a few tokens are allowed, all of them are drafted: then one of them is right.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from structgen.automata.interface import DEAD
+from structgen.generation.closing import Speller
+from structgen.generation.interfaces import Constraint
+from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses, Quiet, grow
+from structgen.generation.speculation.interfaces import Budget, Context
+from structgen.generation.speculation.tree import DraftTree
+from structgen.masks import bitmask
+from structgen.vocabulary.vocabulary import Vocabulary
+
+FEW = 5  # allowed tokens of which all are drafted
+SURE = 0.95  # estimated probability of a forced token
+RECENT = 2  # tokens before the forced text that are cut together with it
+MOST_BYTES = 256  # of forced text that are cut at once
+_REMEMBERED = 1 << 12  # answers kept for one constraint, or vocabulary
+_LOOKED_AT = 64  # tokens that could merge past the end; where there are more, one is taken to
+
+Recent = tuple[int, ...]
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Cutter:
+    """Cuts bytes into tokens as the tokenizer does; without one, into the fewest tokens."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._speller = Speller(vocabulary) if vocabulary.encode is None else None
+        self._known: dict[tuple[Recent, bytes], list[int]] = {}
+
+    @cached_property
+    def _words(self) -> list[bytes]:
+        """What tokens write, ascending. O(V log V), once it is asked for."""
+        return sorted({self.vocabulary.token_bytes(t) for t in self.vocabulary.text_ids.tolist()})
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._words), default=0)
+
+    def cut(self, data: bytes) -> list[int]:
+        """The tokens of `data`, up to its last whole character; [] where there are none."""
+        if self._speller is not None:
+            return list(self._speller.spell(data) or ())
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            text = data[: error.start].decode()
+        return (self.vocabulary.encode_continuation(text) or []) if text else []
+
+    def cut_behind(self, before: Sequence[int], data: bytes) -> list[int]:
+        """The tokens of `data` behind the tokens `before`, together with those if they stay."""
+        key = (tuple(before), data)
+        found = self._known.get(key)
+        if found is None:
+            found = self._cut_behind(before, data)
+            _remember(self._known, key, found)
+        return found
+
+    def _cut_behind(self, before: Sequence[int], data: bytes) -> list[int]:
+        special = self.vocabulary.special_ids
+        for first in range(len(before)):
+            lead = list(before[first:])
+            if special.isdisjoint(lead):
+                cut = self.cut(self.vocabulary.decode_bytes(lead) + data)
+                if len(cut) > len(lead) and cut[: len(lead)] == lead:
+                    return cut[len(lead) :]
+        return self.cut(data)
+
+    def firm(self, constraint: Constraint, state: int, data: bytes, tokens: list[int]) -> list[int]:
+        """Those of the `tokens` of `data`, read from `state` on, that what follows cannot change.
+
+        A token is dropped when it reaches over a place from which a longer token could be cut, one
+        that begins with the rest of `data` and goes on with what is allowed behind it.
+        """
+        after = constraint.advance_bytes(state, data)
+        following = constraint.allowed_bytes(after)
+        place = next(
+            i
+            for i in range(max(0, len(data) - self._longest + 1), len(data) + 1)
+            if i == len(data) or self._goes_on(constraint, after, following, data[i:])
+        )
+        end, kept = 0, []
+        for token in tokens:
+            end += len(self.vocabulary.token_bytes(token))
+            if end > place:
+                break
+            kept.append(token)
+        return kept
+
+    def _goes_on(
+        self, constraint: Constraint, after: int, following: frozenset[int], start: bytes
+    ) -> bool:
+        first = bisect_right(self._words, start)
+        for looked_at, word in enumerate(self._words[first : first + _LOOKED_AT + 1]):
+            if not word.startswith(start):
+                return False
+            rest = word[len(start) :]
+            if looked_at == _LOOKED_AT:
+                return True
+            if rest[0] in following and constraint.advance_bytes(after, rest) != DEAD:
+                return True
+        return False
+
+
+@lru_cache(maxsize=4)
+def cutter(vocabulary: Vocabulary) -> Cutter:
+    """The cutter of a vocabulary; that of the last ones is kept."""
+    return Cutter(vocabulary)
+
+
+class ForcedText:
+    """What one constraint forces, remembered by state. Safe to share by threads."""
+
+    def __init__(self, cuts: Cutter, few: int) -> None:
+        # The constraint is given with each question: kept here, it would never be freed.
+        self._cutter = cuts
+        self._few = few
+        self._bytes: dict[int, bytes] = {}
+        self._tokens: dict[tuple[int, Recent], Recent] = {}
+        self._choices: dict[int, Recent] = {}
+
+    def tokens(self, constraint: Constraint, state: int, recent: Recent) -> Recent:
+        """The tokens forced in `state`, behind the tokens `recent`; () where there are none."""
+        found = self._tokens.get((state, recent))
+        if found is None:
+            found = self._worked_out(constraint, state, recent)
+            ahead = found
+            while True:  # the states on the way get the rest of it
+                _remember(self._tokens, (state, recent), ahead)
+                if not ahead:
+                    break
+                state = constraint.advance(state, ahead[0])
+                recent, ahead = (*recent, ahead[0])[-RECENT:], ahead[1:]
+        return found
+
+    def _worked_out(self, constraint: Constraint, state: int, recent: Recent) -> Recent:
+        data = self._bytes.get(state)
+        if data is None:
+            data = constraint.forced_bytes(state)[:MOST_BYTES]
+            _remember(self._bytes, state, data)
+        if not data:
+            return ()
+        cut = self._cutter.cut_behind(recent, data)
+        return tuple(self._cutter.firm(constraint, state, data, cut))
+
+    def choices(self, constraint: Constraint, state: int) -> Recent:
+        """All allowed tokens if they are few, else ()."""
+        found = self._choices.get(state)
+        if found is None:
+            size = constraint.vocabulary.size
+            row = bitmask.allocate(1, size)
+            constraint.fill_mask(state, row[0])
+            words = np.flatnonzero(row[0])
+            few = len(words) <= self._few and np.bitwise_count(row[0][words].view(np.uint32)).sum()
+            found = ()
+            if 0 < few <= self._few:
+                found = tuple(np.flatnonzero(bitmask.unpack(row[0], size)).tolist())
+            _remember(self._choices, state, found)
+        return found
+
+
+def _remember(known: dict[K, T], key: K, value: T) -> None:
+    if len(known) >= _REMEMBERED:
+        known.clear()
+    known[key] = value
+
+
+class ForcedTexts:
+    """What many constraints force. Safe to share by threads.
+
+    few: the number of allowed tokens up to which all of them are drafted.
+    """
+
+    def __init__(self, few: int = FEW) -> None:
+        self.few = few
+        self._lock = threading.Lock()
+        self._of: WeakKeyDictionary[Constraint, ForcedText] = WeakKeyDictionary()
+
+    def of(self, constraint: Constraint) -> ForcedText:
+        """What is known of one constraint."""
+        with self._lock:
+            found = self._of.get(constraint)
+            if found is None:
+                found = ForcedText(cutter(constraint.vocabulary), self.few)
+                self._of[constraint] = found
+            return found
+
+
+@dataclass
+class ForcedGuesser(Quiet):
+    """Guesses forced tokens, and each of a few allowed ones. Its place: the last tokens."""
+
+    constraint: Constraint
+    known: ForcedText
+
+    def start(self, context: Context) -> Recent:
+        """The last tokens."""
+        return tuple(context.tokens[-RECENT:])
+
+    def guesses(self, place: Recent, state: int) -> Guesses:
+        """One token where text is forced; all of those allowed, equally likely, where few are."""
+        ahead = self.known.tokens(self.constraint, state, place)
+        if ahead:
+            return [(ahead[0], SURE)]
+        choices = self.known.choices(self.constraint, state)
+        return [(token, 1.0 / len(choices)) for token in choices]
+
+    def follow(self, place: Recent, token: int) -> Recent:
+        """One token more."""
+        return (*place, token)[-RECENT:]
+
+
+class ForcedDrafter(GuessDrafter):
+    """Drafts what the grammar forces, and nothing else; alone, or behind another draft.
+
+    few: the number of allowed tokens up to which all of them are drafted.
+    """
+
+    name = "forced"
+
+    def __init__(self, few: int = FEW) -> None:
+        self.texts = ForcedTexts(few)
+
+    def guesser(self, context: Context) -> ForcedGuesser:
+        """For a new text."""
+        return ForcedGuesser(context.constraint, self.texts.of(context.constraint))
+
+    def extend(self, tree: DraftTree, budget: Budget) -> None:
+        """Add what is forced behind every leaf of a tree, within the whole tree's budget."""
+        context = tree.context
+        recent = context.tokens[-RECENT:]
+        starts = [(leaf, tuple([*recent, *tree.path(leaf)][-RECENT:])) for leaf in tree.leaves()]
+        grow(tree, starts, self.guesser(context), budget)

@@ -1,0 +1,144 @@
+"""In: a Guesser, which ranks next tokens. Out: a drafter; its trees grow best first, masked.
+
+Every model-free drafter is a Guesser: a place in its statistics, ranked guesses there, and where a
+token leads. The grammar prunes while the tree grows: what it refuses is left out, its probability
+is shared among what is allowed, and the search goes on with the next best.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from structgen.automata.interface import DEAD
+from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.tree import NONE, DraftTree
+
+#: Tokens with the probabilities that they come next, the most probable first; together at most 1.
+Guesses = Sequence[tuple[int, float]]
+
+
+class Guesser(Protocol):
+    """Guesses the tokens of one text. A place is whatever it needs to know where it is."""
+
+    def start(self, context: Context) -> Any:
+        """The place after all tokens of the context; None where it knows nothing."""
+
+    def guesses(self, place: Any, state: int) -> Guesses:
+        """What may come next. Need not be allowed in `state`."""
+
+    def follow(self, place: Any, token: int) -> Any:
+        """The place one token further, guessed or not; None where it knows nothing."""
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Learn from a round, as a Session does."""
+
+    def end(self, context: Context) -> None:
+        """The text is finished."""
+
+
+class Quiet:
+    """The part of a Guesser or Session that learns nothing."""
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Nothing is learned from a round."""
+
+    def end(self, context: Context) -> None:
+        """Nothing is learned from a text."""
+
+
+def grow(
+    tree: DraftTree,
+    starts: Iterable[tuple[int, Any]],
+    guesser: Guesser,
+    budget: Budget,
+) -> None:
+    """Add what the guesser guesses below some nodes of a tree, the most probable nodes first.
+
+    starts: nodes, with the guesser's place after each. The tree gets at most `budget.nodes` draft
+    tokens in all, none deeper than `budget.depth`, at most `budget.width` below one node, none that
+    is reached with a probability below `budget.least` (best first as DySpec has it, with
+    deterministic children; counts renormalised over what is allowed).
+    """
+    advance = tree.context.constraint.advance
+    heap: list[tuple[float, int, int, int, float, Any]] = []
+    number = itertools.count()  # breaks ties: first come, first served
+
+    def expect(priority: float, node: int, token: int, share: float, place: Any) -> None:
+        heapq.heappush(heap, (-priority, next(number), node, token, share, place))
+
+    def open_up(node: int, place: Any) -> None:
+        state, reached = tree.states[node], tree.estimates[node]
+        refused = 0.0
+        kept: list[tuple[int, float]] = []
+        for token, probability in guesser.guesses(place, state):
+            if len(kept) == budget.width:
+                break
+            if advance(state, token) == DEAD:
+                refused += probability
+            else:
+                kept.append((token, probability))
+        for token, probability in kept:
+            share = min(1.0, probability / (1.0 - refused)) if refused < 1.0 else 1.0
+            if reached * share < budget.least or share <= 0.0:
+                break
+            expect(reached * share, node, token, share, place)
+
+    for node, place in starts:
+        expect(tree.estimates[node], node, NONE, 1.0, place)
+    while heap and len(tree) <= budget.nodes:
+        _, _, parent, token, share, place = heapq.heappop(heap)
+        if token == NONE:  # a node that is there: its children are asked for only now
+            if place is not None and tree.depths[parent] < budget.depth and tree.may_go_on(parent):
+                open_up(parent, place)
+        elif len(tree.children[parent]) < budget.width or tree.child(parent, token) != NONE:
+            node = tree.add(parent, token, share)
+            if node != NONE and len(tree) <= budget.nodes:
+                expect(tree.estimates[node], node, NONE, 1.0, guesser.follow(place, token))
+
+
+@dataclass
+class GuessSession:
+    """A Session that drafts what one Guesser guesses."""
+
+    guesser: Guesser
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        """Grow a tree from the last token on."""
+        tree = DraftTree(context)
+        grow(tree, [(0, self.guesser.start(context))], self.guesser, budget)
+        return tree
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Let the guesser learn."""
+        self.guesser.observe(context, seen)
+
+    def end(self, context: Context) -> None:
+        """Tell the guesser."""
+        self.guesser.end(context)
+
+
+class GuessDrafter:
+    """A Drafter of which each text has a Guesser."""
+
+    name = "guess"
+    hidden: tuple[int, ...] = ()
+
+    def guesser(self, context: Context) -> Guesser:
+        """A Guesser for a new text. May be called by several threads."""
+        raise NotImplementedError
+
+    def begin(self, context: Context) -> GuessSession:
+        """Start on a text."""
+        return GuessSession(self.guesser(context))
+
+
+def ranked(weights: dict[int, float], total: float, most: int) -> Guesses:
+    """Guesses from weights by token, as shares of `total`; at most `most`."""
+    if len(weights) == 1:
+        return [(token, weight / total) for token, weight in weights.items()]
+    best = heapq.nlargest(most, weights.items(), key=lambda item: item[1])
+    return [(token, weight / total) for token, weight in best]

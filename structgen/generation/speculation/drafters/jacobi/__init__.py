@@ -1,0 +1,1 @@
+"""Drafts from the model's own logits along a chain of guesses."""

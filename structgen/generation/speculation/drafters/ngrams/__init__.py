@@ -1,0 +1,1 @@
+"""Drafts from n-grams of what the model found likely before."""

@@ -1,0 +1,1 @@
+"""Drafts that continue what followed the same tokens before."""

@@ -1,0 +1,109 @@
+"""In: Heads. Out: HeadDrafter, which makes trees of what they think comes next.
+
+A builder grows the tree and asks for laws; the heads give logits, which the grammar masks while the
+tree grows. With `BestFirst` the children are the likeliest by the product of the laws on their
+path, as Medusa's candidates (Cai et al. 2024, section 2.1.2) and EAGLE-2's tree (Li et al. 2024,
+section 4); other builders draw children from the very laws, for rules that weigh ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy.typing as npt
+
+from structgen.errors import GenerationError
+from structgen.generation.speculation.heads.interfaces import Heads, Reader
+from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.laws import masked_law
+from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.trees import BestFirst, Law, TreeBuilder, tell
+
+
+@dataclass(frozen=True)
+class HeadDrafter:
+    """Drafts by trained heads, on the target's hidden states.
+
+    heads: Medusa's, an EAGLE, or any object of that protocol. builder: what grows the trees.
+    """
+
+    heads: Heads
+    builder: TreeBuilder = field(default_factory=BestFirst)
+
+    @property
+    def name(self) -> str:
+        """That of the heads."""
+        return self.heads.name
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Layers of the target that the heads read."""
+        return self.heads.hidden
+
+    def begin(self, context: Context) -> HeadSession:
+        """Start on a text."""
+        return HeadSession(self.heads, self.builder)
+
+
+class HeadSession:
+    """Heads at work on one text; a `Session`, and its `laws` are a `Laws`."""
+
+    def __init__(self, heads: Heads, builder: TreeBuilder) -> None:
+        self._reader: Reader = heads.begin()
+        self._most = heads.depth
+        self._name = heads.name
+        self._builder = builder
+        self._unread: list[Any] = []  # hidden states, a tensor for each round
+        self._count = 0  # tokens whose hidden states have come
+        self._numbers: dict[int, int] = {}  # nodes of the tree in the reader
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Keep the hidden states of the path; those of branches that were refused are dropped."""
+        if seen.hidden is None:
+            raise GenerationError(
+                f"the target gives no hidden states, and {self._name} reads them",
+                hint="speculate with a drafter that needs none, such as one that copies",
+            )
+        kept = seen.hidden if not self._count else seen.hidden[[0, *seen.path]]
+        self._unread.append(kept)
+        self._count += len(kept)
+        tell(self._builder, seen)
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        """See `Session`."""
+        if self._most is not None:
+            budget = replace(budget, depth=min(self._most, budget.depth))
+        self._numbers = {}
+        return self._builder.grow(context, budget, self.laws)
+
+    def end(self, context: Context) -> None:
+        """Let go of what was kept."""
+        self._unread.clear()
+
+    def laws(self, tree: DraftTree, nodes: Sequence[int]) -> list[Law]:
+        """The masked laws after nodes of a tree: see `Laws`."""
+        rows: dict[int, npt.NDArray[Any]] = {}
+        if 0 in nodes:
+            rows[0] = self._read(tree.context)
+            self._numbers[0] = 0
+        asked = [node for node in nodes if node]
+        if asked:
+            parents = [self._numbers[tree.parents[node]] for node in asked]
+            for node in asked:
+                self._numbers[node] = len(self._numbers)
+            found = self._reader.extend(parents, [tree.tokens[node] for node in asked])
+            rows |= zip(asked, found, strict=True)
+        return [masked_law(tree.context, tree.states[node], rows[node]) for node in nodes]
+
+    def _read(self, context: Context) -> npt.NDArray[Any]:
+        """The law after the root, once everything is read that came since the last draft."""
+        hidden = self._unread[0]
+        if len(self._unread) > 1:
+            import torch
+
+            hidden = torch.cat(self._unread)
+        self._unread.clear()
+        begin = self._count - len(hidden)
+        return self._reader.read(hidden, context.tokens[begin : self._count + 1])

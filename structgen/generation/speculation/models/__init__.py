@@ -1,0 +1,25 @@
+"""In: models smaller than the target, or parts of it. Out: drafters that ask them."""
+
+from structgen.generation.speculation.models.clasp import Clasp
+from structgen.generation.speculation.models.contrast import Contrast
+from structgen.generation.speculation.models.drafter import ModelDrafter
+from structgen.generation.speculation.models.layer_skip import LayerSkipDrafter
+from structgen.generation.speculation.models.selectors import EarlyExit, NearestPrompt, Swift
+from structgen.generation.speculation.models.text_drafter import (
+    NgramCache,
+    Retokenizer,
+    TextDrafter,
+)
+
+__all__ = [
+    "Clasp",
+    "Contrast",
+    "EarlyExit",
+    "LayerSkipDrafter",
+    "ModelDrafter",
+    "NearestPrompt",
+    "NgramCache",
+    "Retokenizer",
+    "Swift",
+    "TextDrafter",
+]

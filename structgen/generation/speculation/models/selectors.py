@@ -1,0 +1,222 @@
+"""In: rounds. Out: which layers draft: by search (SWIFT), by similar prompts (KNN-SSD), by exit."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structgen.generation.speculation.interfaces import Context, Round
+from structgen.generation.speculation.laws import allowed_ids
+from structgen.generation.speculation.models.layer_skip import Always, Selection
+from structgen.generation.speculation.models.layers import Layered
+from structgen.generation.speculation.policies.exit_layer import Del
+
+
+def spread(depth: int, kept: int) -> tuple[int, ...]:
+    """`kept` of `depth` layers, evenly spread, the first and the last among them."""
+    return tuple(dict.fromkeys(np.linspace(0, depth - 1, kept).round().astype(int).tolist()))
+
+
+def matching(
+    model: Layered, layers: Sequence[int], context: Context, window: int
+) -> tuple[int, int]:
+    """How many of the last tokens of a text these layers would have drafted, and of how many.
+
+    The best of the tokens that the constraint allowed is what they draft (SWIFT's matchness).
+    window: at most so many tokens are looked at; O(tokens of prompt and text) in one pass or two.
+    """
+    written = context.written
+    window = min(window, len(written))
+    states = [context.constraint.start]
+    for token in written[:-1]:
+        states.append(context.constraint.advance(states[-1], token))
+    target, _ = model.part(layers)
+    cache, first = target.prefill([context.tokens[:-window]])
+    rest = target.forward(cache, [context.tokens[-window:]]).numpy()[:-1]
+    rows = np.concatenate([first.numpy(), rest])
+    hits = 0
+    for row, state, token in zip(rows, states[-window:], written[-window:], strict=True):
+        ids = allowed_ids(context, state)
+        hits += int(ids[row[ids].argmax()]) == token
+    return hits, window
+
+
+class Swift:
+    """Searches layers of a model while texts are written (SWIFT: Xia et al. 2025).
+
+    After some rounds a set that differs from the present one in one layer is compared with it on
+    the last tokens of the text; the one that has drafted more of all tokens it was tried on goes
+    on. (The paper searches at random and by Bayesian optimisation; here it is a climb, and layers
+    are left out whole.) What is found serves all texts.
+    """
+
+    def __init__(
+        self,
+        share: float = 0.6,
+        *,
+        trials: int = 32,
+        every: int = 4,
+        window: int = 32,
+        seed: int = 0,
+    ) -> None:
+        """share: of the layers, that are kept. trials: sets to compare; every: rounds from one to
+        the next; window: tokens to compare them on, at least a quarter of them."""
+        self.share = share
+        self.trials = trials
+        self.every = every
+        self.window = window
+        self._rng = np.random.default_rng(seed)
+        # For each set that was tried: tokens it would have drafted rightly, and tokens seen.
+        self._tried: dict[tuple[int, ...], tuple[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def hidden(self, model: Layered) -> tuple[int, ...]:
+        """None."""
+        return ()
+
+    def begin(self, model: Layered, context: Context) -> Searching:
+        """See `Selector`."""
+        return self.begin_with(model, self.best(model))
+
+    def begin_with(self, model: Layered, layers: tuple[int, ...]) -> Searching:
+        """Start on a text with layers of which something is known."""
+        return Searching(self, model, layers)
+
+    def best(self, model: Layered) -> tuple[int, ...]:
+        """The best layers so far."""
+        kept = max(1, round(self.share * model.depth))
+        return max(self._tried, key=self._worth, default=spread(model.depth, kept))
+
+    def improve(self, model: Layered, layers: tuple[int, ...], context: Context) -> tuple[int, ...]:
+        """Try another set; returns the better one."""
+        with self._lock:
+            if self.trials < 1:
+                return layers
+            self.trials -= 1
+            other = self._neighbour(layers, model.depth)
+        if other == layers:
+            return layers
+        found = [(some, matching(model, some, context, self.window)) for some in (layers, other)]
+        with self._lock:
+            for some, (hits, total) in found:
+                before = self._tried.get(some, (0, 0))
+                self._tried[some] = before[0] + hits, before[1] + total
+            return max((layers, other), key=self._worth)
+
+    def _worth(self, layers: tuple[int, ...]) -> float:
+        """Share of tokens drafted rightly; what was seen little of counts as half right."""
+        hits, total = self._tried[layers]
+        return (hits + 4) / (total + 8)
+
+    def _neighbour(self, layers: tuple[int, ...], depth: int) -> tuple[int, ...]:
+        left_out = sorted(set(range(depth)) - set(layers))
+        if not left_out:
+            return layers
+        leaves, comes = self._rng.choice(layers), self._rng.choice(left_out)
+        return tuple(sorted({*layers, int(comes)} - {int(leaves)}))
+
+
+class Searching:
+    """Swift at work on one text; a `Selection`."""
+
+    def __init__(self, search: Swift, model: Layered, layers: tuple[int, ...]) -> None:
+        self.layers = layers
+        self._search = search
+        self._model = model
+        self._rounds = 0
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Now and then compare two sets."""
+        self._rounds += 1
+        if self._rounds % self._search.every or 4 * len(context.written) < self._search.window:
+            return
+        self.layers = self._search.improve(self._model, self.layers, context)
+
+    def end(self, context: Context) -> None:
+        """What was found is known to the search already."""
+
+
+class NearestPrompt:
+    """Begins with the layers that were best for the most similar prompt.
+
+    That is KNN-SSD (Song et al. 2025), with one neighbour. A prompt is the mean of its tokens'
+    embeddings. Where none is similar, the search begins with its own best; what it finds is
+    remembered with the prompt.
+    """
+
+    def __init__(self, search: Swift, *, least: float = 0.9, memory: int = 256) -> None:
+        """least: cosine from which prompts count as similar. memory: prompts remembered."""
+        self.search = search
+        self.least = least
+        self._known: deque[tuple[npt.NDArray[np.float32], tuple[int, ...]]] = deque(maxlen=memory)
+
+    def hidden(self, model: Layered) -> tuple[int, ...]:
+        """None."""
+        return ()
+
+    def begin(self, model: Layered, context: Context) -> Remembering:
+        """See `Selector`."""
+        place = embed(model, context.prompt)
+        near = max(self._known, key=lambda known: float(known[0] @ place), default=None)
+        if near is None or near[0] @ place < self.least:
+            inner = self.search.begin(model, context)
+        else:
+            inner = self.search.begin_with(model, near[1])
+        return Remembering(self, inner, place)
+
+    def remember(self, place: npt.NDArray[np.float32], layers: tuple[int, ...]) -> None:
+        """Note which layers were the best for a prompt."""
+        self._known.append((place, layers))
+
+
+class Remembering:
+    """A search whose outcome is remembered; a `Selection`."""
+
+    def __init__(self, nearest: NearestPrompt, inner: Searching, place: Any) -> None:
+        self._nearest = nearest
+        self._inner = inner
+        self._place = place
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Those of the search."""
+        return self._inner.layers
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """The search learns."""
+        self._inner.observe(context, seen)
+
+    def end(self, context: Context) -> None:
+        """Remember what was found."""
+        self._nearest.remember(self._place, self.layers)
+
+
+@torch.inference_mode()
+def embed(model: Layered, tokens: Sequence[int]) -> npt.NDArray[np.float32]:
+    """float32[d], of length 1: what tokens are about, by their embeddings."""
+    table = model.target.model.get_input_embeddings().weight
+    mean = table[torch.tensor(tokens, device=table.device)].float().mean(0)
+    found: npt.NDArray[np.float32] = torch.nn.functional.normalize(mean, dim=0).cpu().numpy()
+    return found
+
+
+class EarlyExit:
+    """The layers up to the exit that a `Del` policy has found to pay best."""
+
+    def __init__(self, policy: Del) -> None:
+        """`policy`: the one that also decides on the lengths; its head may be `Layered.logits`."""
+        self.policy = policy
+
+    def hidden(self, model: Layered) -> tuple[int, ...]:
+        """Those of the exits, for the policy."""
+        return self.policy.layers
+
+    def begin(self, model: Layered, context: Context) -> Selection:
+        """The exit is chosen anew for each text: to change it is to read the text again."""
+        return Always(range(self.policy.layer))

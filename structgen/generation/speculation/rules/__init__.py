@@ -1,0 +1,29 @@
+"""In: forks of a draft tree. Out: acceptance rules, each a plan of what is kept there.
+
+    SampleCompare       a draw from the law; right for any children
+    RecursiveRejection  speculative sampling, its multi-round form, and RSD without replacement
+    KSeq                SpecTr's rule for a settled number of independent draws
+    OptimalTransport    accepts most of all lossless rules; for forks with few tokens
+    Typical, Judge, Reflective   change the law of the text, and are refused unless that is wanted
+
+Children that were chosen without chance need no rule of their own: whatever token comes of a plan,
+a child with that token is kept, so what a rule leaves of the law falls on them.
+"""
+
+from structgen.generation.speculation.rules.bound import optimal_acceptance
+from structgen.generation.speculation.rules.k_seq import KSeq
+from structgen.generation.speculation.rules.lossy import Judge, Reflective, Typical
+from structgen.generation.speculation.rules.optimal import OptimalTransport
+from structgen.generation.speculation.rules.recursive import RecursiveRejection
+from structgen.generation.speculation.rules.sample_compare import SampleCompare
+
+__all__ = [
+    "Judge",
+    "KSeq",
+    "OptimalTransport",
+    "RecursiveRejection",
+    "Reflective",
+    "SampleCompare",
+    "Typical",
+    "optimal_acceptance",
+]

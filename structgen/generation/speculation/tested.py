@@ -1,0 +1,76 @@
+"""In: logits, unmasked. Out: a token of the masked law, found by testing a few: no mask is made.
+
+Comparing drafts with a sample needs no more than a draw from the law, so where membership is cheap
+and masks are not, adaptive weighted rejection sampling (arXiv 2504.05410) serves at every node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import DEAD
+from structgen.errors import GenerationError
+from structgen.generation.distribution import log_sum_exp, with_temperature
+from structgen.generation.interfaces import Drawn
+from structgen.generation.row import Request, Row
+from structgen.generation.sampling.samplers.awrs import first_accepted, without_replacement
+from structgen.generation.sampling.samplers.plausible import plausible_tokens
+from structgen.generation.speculation.interfaces import Doubles
+from structgen.generation.speculation.tree import DraftTree
+
+
+def check_tested(request: Request) -> None:
+    """GenerationError where the law cannot be drawn from without looking at all allowed tokens."""
+    sampler = request.sampler
+    truncated = sampler.top_k is not None or sampler.top_p < 1.0 or sampler.min_p > 0.0
+    if truncated or request.weight is not None or request.transforms:
+        raise GenerationError(
+            "tokens are to be drawn by testing, and their law is truncated or weighed",
+            location=request.label,
+            hint="leave out top_k, top_p, min_p, penalties and weights, or draw with masks",
+        )
+
+
+def write_tested(row: Row, _tree: DraftTree, _node: int, logits: npt.NDArray[Any]) -> None:
+    """Write one token at a node of a draft: a `Write` for SampleCompare."""
+    row.take(draw_tested(row, logits))
+
+
+def draw_tested(row: Row, logits: npt.NDArray[Any]) -> Drawn:
+    """A token with the law that the row's sampler has over what is allowed in its state.
+
+    Tokens whose first byte may come are tested in the order of a draw without replacement, until
+    one is accepted. `log_masked` is an estimate: `log_raw` plus the log of the weight, whose mean
+    is right for each token (see `structgen.generation.sampling.samplers.awrs`) under the law at
+    the row's temperature.
+    """
+    values = logits.astype(np.float64)
+    log_raw = log_sum_exp(values)
+    if row.planned or not math.isfinite(log_raw):
+        return Drawn(None, log_raw, log_raw, values.__getitem__)
+    request, state = row.request, row.state
+    constraint, sampler = request.constraint, request.sampler
+    ids = plausible_tokens(constraint.vocabulary).after(constraint.allowed_bytes(state))
+    warm: Doubles = values if sampler.greedy else with_temperature(values, sampler.temperature)
+    logs = warm[ids] - log_sum_exp(warm)
+    order = _by_size(logs) if sampler.greedy else without_replacement(logs, row.rng)
+    found = first_accepted(
+        (int(ids[i]) for i in order), lambda token: constraint.advance(state, token) != DEAD
+    )
+    if found.token is not None and found.alone:
+        log_weight = float(logs[np.searchsorted(ids, found.token)])
+    else:
+        logs[np.searchsorted(ids, found.rejected)] = -np.inf
+        log_weight = log_sum_exp(logs)
+    return Drawn(found.token, log_raw, log_raw + min(log_weight, 0.0), values.__getitem__)
+
+
+def _by_size(logs: Doubles) -> Iterator[int]:
+    """Indices of what is possible, largest first, equals in the order of their indices."""
+    order = np.argsort(-logs, kind="stable")
+    yield from order[logs[order] > -np.inf].tolist()

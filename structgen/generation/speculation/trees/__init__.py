@@ -1,0 +1,51 @@
+"""In: laws of the next token, asked for by the level. Out: ways to grow a draft tree from them.
+
+    BestFirst        the most probable continuations (SpecExec); deterministic, for every rule
+    Static           a shape settled beforehand; its children picked, drawn, or both
+    Sequoia          Static with the shape that is best by what was seen, and by what passes cost
+    Dynamic          drawn where a draw has the best prospects (DySpec)
+    StochasticBeam   sequences without replacement (RSD)
+    Cape             a chain, wider where it is unsure
+    Lattice          from guesses for several positions, what fits together
+    merge            several trees as one
+
+Which rules are right for what is drawn: `Draws.scheme` says it, and the loop checks it.
+"""
+
+from structgen.generation.speculation.trees.best_first import BestFirst
+from structgen.generation.speculation.trees.cape import Cape
+from structgen.generation.speculation.trees.drawing import Pick
+from structgen.generation.speculation.trees.dynamic import Dynamic
+from structgen.generation.speculation.trees.interfaces import (
+    Law,
+    Laws,
+    LearningBuilder,
+    TreeBuilder,
+    tell,
+)
+from structgen.generation.speculation.trees.lattice import Lattice
+from structgen.generation.speculation.trees.merge import merge
+from structgen.generation.speculation.trees.planner import Planned, Planner, RankRates, Sequoia
+from structgen.generation.speculation.trees.static import Shape, Static
+from structgen.generation.speculation.trees.stochastic_beam import StochasticBeam
+
+__all__ = [
+    "BestFirst",
+    "Cape",
+    "Dynamic",
+    "Lattice",
+    "Law",
+    "Laws",
+    "LearningBuilder",
+    "Pick",
+    "Planned",
+    "Planner",
+    "RankRates",
+    "Sequoia",
+    "Shape",
+    "Static",
+    "StochasticBeam",
+    "TreeBuilder",
+    "merge",
+    "tell",
+]

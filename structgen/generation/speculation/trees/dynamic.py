@@ -1,0 +1,84 @@
+"""In: laws, random numbers. Out: Dynamic, a tree drawn where a draw is most likely to be kept."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+from structgen.generation.distribution import draw
+from structgen.generation.speculation.interfaces import Budget, Context, Doubles, Scheme
+from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.trees.drawing import add_drawn, going_on
+from structgen.generation.speculation.trees.interfaces import Law, Laws
+
+
+@dataclass(slots=True)
+class _Hand:
+    """The law of a node's children, what is left of it, and what was drawn so far."""
+
+    law: Law
+    left: Doubles
+    drawn: list[int] = field(default_factory=list)
+
+
+class Dynamic:
+    """Draws without replacement, always where the next draw has the best prospects (DySpec).
+
+    The prospect of a draw is the estimate of its node times the mass not yet drawn there (Xiong et
+    al. 2024, DySpec, algorithm 1): known before the token is, so the tree stays lossless, though
+    its shape depends on what was drawn. The drafter is asked about all waiting nodes at once.
+    """
+
+    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+        """See `TreeBuilder`."""
+        tree = DraftTree(context)
+        hands: dict[int, _Hand] = {}
+        order = count()  # among equal prospects, the first come
+        waiting = [(-1.0, next(order), 0)]
+        while waiting and len(tree) <= budget.nodes:
+            prospect, _, node = heapq.heappop(waiting)
+            deep = tree.depths[node] >= budget.depth
+            if -prospect < budget.least or deep or not tree.may_go_on(node):
+                continue
+            if node not in hands:
+                _ask(tree, hands, node, budget.depth, waiting, laws)
+            hand = hands[node]
+            if not len(hand.law[0]):
+                continue
+            child = _draw(tree, node, hand)
+            heapq.heappush(waiting, (-tree.estimates[child], next(order), child))
+            left = float(hand.left.sum())
+            if len(hand.drawn) < budget.width and left > 0.0:
+                heapq.heappush(waiting, (-tree.estimates[node] * left, next(order), node))
+        return tree
+
+
+def _ask(
+    tree: DraftTree,
+    hands: dict[int, _Hand],
+    node: int,
+    depth: int,
+    waiting: list[tuple[float, int, int]],
+    laws: Laws,
+) -> None:
+    """Learn the laws of this node and of all others that wait for theirs."""
+
+    def others() -> Iterator[int]:
+        for _, _, other in waiting:
+            if other not in hands and tree.depths[other] < depth and tree.may_go_on(other):
+                yield other
+
+    asked = [node, *others()]
+    for one, law in zip(asked, laws(tree, asked), strict=True):
+        useful = going_on(tree.context, law)
+        hands[one] = _Hand(useful, useful[1].copy())
+
+
+def _draw(tree: DraftTree, node: int, hand: _Hand) -> int:
+    """One more child."""
+    index = draw(hand.left, tree.context.rng)
+    hand.left[index] = 0.0
+    hand.drawn.append(index)
+    return add_drawn(tree, node, Scheme.ADAPTIVE, hand.law, hand.drawn)[-1]

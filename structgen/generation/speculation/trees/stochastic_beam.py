@@ -1,0 +1,70 @@
+"""In: laws, random numbers. Out: StochasticBeam: sequences drawn without replacement."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from structgen.generation.distribution import largest
+from structgen.generation.speculation.interfaces import Budget, Context, Doubles, Scheme
+from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.trees.drawing import add_drawn, going_on
+from structgen.generation.speculation.trees.interfaces import Law, Laws
+
+_TINY = sys.float_info.min
+
+
+@dataclass(frozen=True, slots=True)
+class StochasticBeam:
+    """On each level the sequences with the largest perturbed log-probabilities.
+
+    A node's score is its log-probability plus Gumbel noise; its children's are drawn so that the
+    largest equals it (Kool, van Hoof & Welling 2019, algorithm 1). The largest of Gumbel variables
+    is independent of which one it is, so cutting by score, unlike cutting by probability, says
+    nothing about what is cut, and the draft stays lossless (Jeon et al. 2024, RSD, section 3.2).
+    beam: nodes on a level; None spreads the budget evenly over its depth.
+    """
+
+    beam: int | None = None
+
+    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+        """See `TreeBuilder`."""
+        tree = DraftTree(context)
+        beam = self.beam or -(-budget.nodes // max(budget.depth, 1))
+        level = {0: 0.0}  # nodes, and their scores
+        for _ in range(budget.depth):
+            room = min(1 if context.chain else beam, budget.nodes + 1 - len(tree))
+            asked = [n for n in level if tree.estimates[n] >= budget.least and tree.may_go_on(n)]
+            if not asked or room <= 0:
+                break
+            answers = [going_on(context, law) for law in laws(tree, asked)]
+            scores = [
+                _scores(tree.estimates[node], level[node], law, context.rng)
+                for node, law in zip(asked, answers, strict=True)
+            ]
+            everything = np.sort(np.concatenate(scores))
+            floor = everything[-room] if len(everything) > room else -np.inf
+            level = {}
+            for node, law, perturbed in zip(asked, answers, scores, strict=True):
+                above = min(int((perturbed >= floor).sum()), budget.width)
+                best = largest(perturbed, above).tolist() if above else []
+                added = add_drawn(tree, node, Scheme.ADAPTIVE, law, best) if best else []
+                level |= {child: float(perturbed[i]) for child, i in zip(added, best, strict=True)}
+        return tree
+
+
+def _scores(estimate: float, score: float, law: Law, rng: np.random.Generator) -> Doubles:
+    """float64[k]: perturbed log-probabilities of the children, the largest of them `score`."""
+    probabilities = law[1]
+    if not len(probabilities):
+        return probabilities
+    noise = -np.log(rng.standard_exponential(len(probabilities)))
+    free: Doubles = math.log(max(estimate, _TINY)) + np.log(probabilities) + noise
+    # -log(exp(-score) - exp(-max) + exp(-free)), without leaving what numbers can hold.
+    with np.errstate(divide="ignore"):
+        shift = score - free + np.log(-np.expm1(free - free.max()))
+    found: Doubles = score - np.maximum(shift, 0.0) - np.log1p(np.exp(-np.abs(shift)))
+    return found

@@ -1,0 +1,189 @@
+"""In: a grammar's tables. Out: which terminals the lexer may look for at the same time.
+
+What has been read leads to a set of stacks; the terminals that these allow are its *context*.
+Stacks have no bound, so what lies below the top is not kept: where a rest of a rule ends, all that
+may lie below it anywhere comes up, as in the look-ahead sets of an LALR parser (F. DeRemer and T.
+Pennello, "Efficient computation of LALR(1) look-ahead sets", 1982). The sets found so hold all that
+can be there, and some that cannot.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from structgen.grammar.analysis.follow_sets import members
+from structgen.kernels.build.loader import kernels
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton.automaton import GrammarAutomaton
+
+MAX_SETS = 30_000
+MOST_LOOKED_AT = 600  # sets of stacks
+MOST_INTS = 64  # in each of them
+EMPTY, END = 1, 2  # the bits of the rest with nothing left, and of the end of the text
+Moves = dict[int, int]  # by terminal: the rests that it leads to
+
+
+class Rests(NamedTuple):
+    """The rests of rules; see `syntax.Syntax`. Sets of them are bit masks, as those of terminals.
+
+    first: terminals, then names from `terminals` on; skips: by rest; entries: by name, pairs of
+    terminal and rest; start: the rests on top of the stacks before any text.
+    """
+
+    first: list[int]
+    after: list[int]
+    skips: list[list[int]]
+    entries: list[list[tuple[int, int]]]
+    terminals: int
+    start: int
+
+    @classmethod
+    def of(cls, tables: Any, start: int) -> Rests:
+        """The rests of a grammar's tables."""
+        k = kernels("grammar.tables")
+
+        def constant(name: int) -> list[int]:
+            found: list[int] = tables.fixed[
+                tables.offsets[name] : tables.offsets[name + 1]
+            ].tolist()
+            return found
+
+        skips = _rows(constant(k.SKIP_START), constant(k.SKIP))
+        calls = list(zip(constant(k.CALL_TERMINAL), constant(k.CALL_REST), strict=True))
+        entries = _rows(constant(k.CALL_START), calls)
+        count = int(tables.info[k.TERMINAL_COUNT])
+        return cls(constant(k.FIRST), constant(k.AFTER), skips, entries, count, start)
+
+    def closure(self, rest: int) -> int:
+        """A rest and all that it also is without reading anything."""
+        seen, todo = {rest}, [rest]
+        while todo:
+            fresh = set(self.skips[todo.pop()]) - seen
+            seen |= fresh
+            todo += fresh
+        return sum(1 << r for r in seen if r <= 1 or self.first[r] >= 0)
+
+
+def _rows(starts: list[int], flat: list[Any]) -> list[list[Any]]:
+    return [flat[low:high] for low, high in itertools.pairwise(starts)]
+
+
+class Contexts:
+    """What can lie on top of stacks together."""
+
+    def __init__(self, of: Rests) -> None:
+        self.of = of
+        self._closures = [of.closure(rest) for rest in range(len(of.first))]
+        self._under = self._solved()
+        self._moves = [self._moves_of(rest) for rest in range(len(of.first))]
+        self._begins = [sum(1 << t for t in moves) for moves in self._moves]
+        self._steps: dict[int, Moves] = {}
+
+    def terminals(self, tops: int) -> int:
+        """The terminals that rests can begin with."""
+        found = 0
+        for rest in members(tops):
+            found |= self._begins[rest]
+        return found
+
+    def steps(self, tops: int) -> Moves:
+        """For each terminal that rests can begin with, those that can be on top behind it."""
+        found = self._steps.get(tops)
+        if found is None:
+            found = self._steps[tops] = {}
+            for rest in members(tops):
+                for terminal, after in self._moves[rest].items():
+                    found[terminal] = found.get(terminal, 0) | after
+        return found
+
+    def all_contexts(self) -> list[int]:
+        """Sets of terminals; each context is part of one of them. One of all past a limit."""
+        queue = [self.of.start]
+        seen = set(queue)
+        found = set()
+        for tops in queue:
+            steps = self.steps(tops)
+            found.add(sum(1 << terminal for terminal in steps))
+            fresh = set(steps.values()) - seen
+            seen |= fresh
+            queue += fresh
+            if len(queue) > MAX_SETS:
+                return [(1 << self.of.terminals) - 1]
+        return list(found)
+
+    def _solved(self) -> list[int]:
+        """For each rest what can come up where it ends; for each name where a call of it does."""
+        of, count = self.of, len(self.of.first)
+        under = [0] * (count + len(of.entries))
+        leads: list[set[int]] = [set() for _ in under]  # what comes up for one does for these, too
+        for rest in range(count):
+            if of.first[rest] < 0:
+                continue
+            behind = self._closures[of.after[rest]]
+            leads[rest].update(members(behind & ~EMPTY))
+            if of.first[rest] >= of.terminals:
+                name = count + of.first[rest] - of.terminals
+                under[name] |= behind & ~EMPTY
+                if behind & EMPTY:
+                    leads[rest].add(name)
+        for name, entries in enumerate(of.entries, count):
+            for _, rest in entries:
+                leads[name].update(members(self._closures[rest] & ~EMPTY))
+        for rest in members(of.start & ~END):
+            under[rest] |= END
+        todo = {i for i, mask in enumerate(under) if mask}
+        while todo:
+            one = todo.pop()
+            for other in leads[one]:
+                if under[one] & ~under[other]:
+                    under[other] |= under[one]
+                    todo.add(other)
+        return under
+
+    def _moves_of(self, rest: int) -> Moves:
+        """The rests on top behind each terminal that one rest can begin with."""
+        of, first = self.of, self.of.first[rest]
+        if first < 0:
+            return {}
+        behind = _come_up(self._closures[of.after[rest]], self._under[rest])
+        if first < of.terminals:
+            return {first: behind}
+        found: Moves = defaultdict(int)
+        for terminal, entered in of.entries[first - of.terminals]:
+            found[terminal] |= _come_up(self._closures[entered], behind)
+        return dict(found)
+
+
+def _come_up(rests: int, below: int) -> int:
+    """Rests without the empty one; where it is among them, with what lies below."""
+    return rests & ~EMPTY | (below if rests & EMPTY else 0)
+
+
+def soon_met(automaton: GrammarAutomaton, contexts: list[int]) -> list[int]:
+    """The contexts that come up, as far as they do soon, of those that hold all there can be.
+
+    All of them in most grammars; none where these stacks are too large to look at.
+    """
+    k, rests = kernels("grammar.tables"), automaton.rests
+    ignored = sum(1 << i for i in range(rests.terminals) if automaton.constant(k.T_IGNORED, i) == 1)
+    missing = {context | ignored for context in contexts}
+    scan = kernels("grammar.indentation").scan_laid
+    queue = [automaton.threads(automaton.start)[0][1]]
+    seen, found = set(queue), set()
+    for stacks in queue:
+        if automaton.field(stacks, 1) > MOST_INTS:
+            return []
+        if not missing:
+            break
+        allowed = automaton.record(automaton.field(stacks, 5))
+        found.add(sum(1 << terminal for terminal in allowed))
+        missing -= found
+        for terminal in allowed:
+            after = automaton.ask(scan, stacks, terminal)
+            if after >= 0 and after not in seen and len(queue) < MOST_LOOKED_AT:
+                seen.add(after)
+                queue.append(after)
+    return list(found)

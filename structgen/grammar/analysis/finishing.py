@@ -1,0 +1,156 @@
+"""In: stacks, watches on what has been read. Out: whether some text finishes both.
+
+Between two lexemes all that is left of the text so far, for the lexer, is a set of watches that
+must not turn out otherwise. Reading a terminal leads from one set to others: a finite automaton. So
+the question is whether a pushdown system, the grammar with these sets as its control states, can
+empty its stack: summaries of the rests of rules as a least fixed point (T. Reps, S. Horwitz and M.
+Sagiv, "Precise interprocedural dataflow analysis via graph reachability", 1995), as far as asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from structgen.grammar.analysis.lexeme_ends import Between, LexemeEnds
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton.automaton import GrammarAutomaton
+
+EMPTY_REST, END_REST = 0, 1
+MAX_STEPS = 1 << 19  # places in rules, with what is between lexemes there; past it nothing is sure
+
+
+class _Level:
+    """Stacks that have come to the top, with what is between the lexemes there.
+
+    above: levels from which it has been reached. ends: whether the text can be read to its end.
+    """
+
+    __slots__ = ("above", "ends")
+
+    def __init__(self) -> None:
+        self.above: list[_Level] = []
+        self.ends = False
+
+
+class _Frame:
+    """A rest of a rule on top. exits: what can be between lexemes where it has been read.
+
+    callers: where to go on then: a frame and a rest, or a level and the stacks below. ends: whether
+    the text can surely be read to its end from here, whatever lies below.
+    """
+
+    __slots__ = ("callers", "ends", "exits", "reached")
+
+    def __init__(self) -> None:
+        self.callers: list[tuple[_Frame | _Level, int]] = []
+        self.exits: dict[Between, None] = {}
+        self.reached: set[tuple[int, Between]] = set()
+        self.ends = False
+
+
+class Finishing:
+    """Which stacks can be read to the end of the text, by one way to tell how lexemes end."""
+
+    def __init__(self, automaton: GrammarAutomaton, lexemes: LexemeEnds, *, safe: bool) -> None:
+        """safe: whether all stacks can be finished where no watch is left."""
+        self._automaton, self._lexemes, self._safe = automaton, lexemes, safe
+        self._levels: dict[tuple[int, Between], _Level] = {}
+        self._frames: dict[tuple[int, Between], _Frame] = {}
+        self._todo: list[tuple[_Level, int, Between] | tuple[_Frame, int, Between]] = []
+        self._steps = 0
+
+    def can_end(self, stacks: int, watches: int, most: int = MAX_STEPS) -> bool | None:
+        """Whether some text leads from closed stacks to the end, and breaks no watch.
+
+        None where that is not known within `most` steps, or within MAX_STEPS of all questions.
+        """
+        level = self._level(stacks, self._lexemes.between(stacks, watches))
+        last = min(self._steps + most, MAX_STEPS)
+        while not level.ends and self._todo:
+            if self._steps >= last:
+                return None
+            self._steps += 1
+            node, what, between = self._todo.pop()
+            if isinstance(node, _Frame):
+                self._go_on(node, what, between)
+            else:
+                self._open(node, what, between)
+        return level.ends
+
+    def _level(self, stacks: int, between: Between) -> _Level:
+        level = self._levels.get((stacks, between))
+        if level is None:
+            level = self._levels[stacks, between] = _Level()
+            level.ends = self._safe and between.watches == 0
+            if not level.ends:
+                self._todo.append((level, stacks, between))
+        return level
+
+    def _open(self, level: _Level, stacks: int, between: Between) -> None:
+        """Begin with each rest on top of some stacks."""
+        pairs = self._automaton.record(stacks)
+        for items, below in zip(pairs[::2], pairs[1::2], strict=True):
+            for rest in self._automaton.record(items):
+                if rest != END_REST:
+                    self._call(rest, between, level, below)
+                elif self._lexemes.may_end(between):
+                    self._succeed(level)
+
+    def _call(self, rest: int, between: Between, caller: _Frame | _Level, then: int) -> None:
+        frame = self._frames.get((rest, between))
+        if frame is None:
+            frame = self._frames[rest, between] = _Frame()
+            self._reach(frame, rest, between)
+        frame.callers.append((caller, then))
+        if frame.ends:
+            self._succeed(caller)
+        for found in list(frame.exits):
+            self._return(caller, then, found)
+
+    def _return(self, caller: _Frame | _Level, then: int, between: Between) -> None:
+        """Go on behind a rest that has been read."""
+        if isinstance(caller, _Frame):
+            self._reach(caller, then, between)
+            return
+        below = self._level(then, between)
+        below.above.append(caller)
+        if below.ends:
+            self._succeed(caller)
+
+    def _reach(self, frame: _Frame, rest: int, between: Between) -> None:
+        if (rest, between) not in frame.reached:
+            frame.reached.add((rest, between))
+            self._todo.append((frame, rest, between))
+            if self._safe and between.watches == 0:
+                self._succeed(frame)
+
+    def _go_on(self, frame: _Frame, rest: int, between: Between) -> None:
+        """Take all steps from a rest in a frame."""
+        of = self._lexemes.rests
+        if rest == EMPTY_REST:
+            if between not in frame.exits:
+                frame.exits[between] = None
+                for caller, then in list(frame.callers):
+                    self._return(caller, then, between)
+            return
+        for other in of.skips[rest]:
+            self._reach(frame, other, between)
+        first, after = of.first[rest], of.after[rest]
+        if first >= of.terminals:
+            for terminal, entered in of.entries[first - of.terminals]:
+                for found in self._lexemes.behind(between, terminal):
+                    self._call(entered, found, frame, after)
+        elif first >= 0:
+            for found in self._lexemes.behind(between, first):
+                self._reach(frame, after, found)
+
+    @staticmethod
+    def _succeed(node: _Frame | _Level) -> None:
+        """The text can be read to its end from here, and from all that leads here."""
+        todo = [node]
+        while todo:
+            one = todo.pop()
+            if not one.ends:
+                one.ends = True
+                todo += one.above if isinstance(one, _Level) else [c for c, _ in one.callers]

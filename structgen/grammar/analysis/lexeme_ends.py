@@ -1,0 +1,203 @@
+"""In: watches on what has been read, a terminal. Out: the watches that reading it can leave.
+
+Of two sets of watches the smaller leaves more ways to go on: only the least ones count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from structgen.grammar.analysis.contexts import Contexts, Rests
+from structgen.kernels.build.loader import kernels
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton.automaton import GrammarAutomaton
+
+
+class Between(NamedTuple):
+    """What matters between two lexemes.
+
+    tops: the rests that may be on top, which say what the lexer looks for; 0 where each terminal is
+    read as if the lexer looked for nothing else. watches: a record of watches, 0 for none.
+    """
+
+    tops: int
+    watches: int
+
+
+class LexemeEnds:
+    """How lexemes can end.
+
+    Without `contexts` each terminal is read by itself: exact where terminals are cut freely, and
+    where the first in Lark's order counts no less than what is possible. With them the lexer looks
+    for all that may be allowed there, which leaves no more than what is possible.
+    """
+
+    def __init__(
+        self, automaton: GrammarAutomaton, rests: Rests, contexts: Contexts | None
+    ) -> None:
+        k = kernels("grammar.tables")
+        self._automaton, self._contexts, self._k = automaton, contexts, k
+        self.rests = rests
+        self._ignored, self._inside = (
+            {i for i in range(self.rests.terminals) if automaton.constant(name, i) == 1}
+            for name in (k.T_IGNORED, k.T_INSIDE)
+        )
+        self._ends: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._behind: dict[tuple[Between, int], list[Between]] = {}
+        self._around: dict[Between, list[Between]] = {}
+        self._lexers: dict[tuple[int, ...], int] = {}
+        self._queue, self._out = np.zeros((64, 2), np.int64), np.zeros((16, 2), np.int64)
+
+    def between(self, stacks: int, watches: int) -> Between:
+        """What matters at closed stacks."""
+        return Between(self._automaton.tops(stacks) if self._contexts else 0, watches)
+
+    def may_end(self, between: Between) -> bool:
+        """Whether the text may end here, behind ignored terminals."""
+        return any(
+            found.watches == 0 or self._automaton.field(found.watches, 4) == 0
+            for found in self._skipped(between)
+        )
+
+    def behind(self, between: Between, terminal: int) -> list[Between]:
+        """What can be between lexemes behind a terminal, perhaps with ignored ones before it."""
+        key = (between, terminal)
+        if key not in self._behind:
+            found = [b for place in self._skipped(between) for b in self._read(place, terminal)]
+            self._behind[key] = self._least(found)
+        return self._behind[key]
+
+    def of(self, lexer: int, watches: int) -> list[tuple[int, int]]:
+        """The pairs (record of terminals, watches left) in which a lexeme can end."""
+        key = (lexer, watches)
+        if key not in self._ends:
+            self._run(lexer, watches)
+        return self._ends[key]
+
+    def states_from(self, lexer: int) -> list[int]:
+        """The lexer states of one lexeme, from one of them on; it is among them if it has begun."""
+        found = self._run(lexer, 0)
+        return found if self._automaton.record(lexer)[0] >= 0 else found[1:]
+
+    def _run(self, lexer: int, watches: int) -> list[int]:
+        """Note how a lexeme can end; the lexer states on the way, the given one first."""
+        kernel = kernels("grammar.viability").lexeme_ends
+        full: int = kernels("masks.byte_walk").ENDS_FULL
+        while True:
+            size = 1 << (4 * (len(self._queue) + len(self._out))).bit_length()
+            seen = np.zeros((size, 2), np.int64)
+            tables = self._automaton.tables
+            count = int(kernel(tables, lexer, watches, self._queue, seen, self._out))
+            if count >= 0:
+                break
+            if count == full:
+                self._queue = np.zeros((2 * len(self._queue), 2), np.int64)
+                self._out = np.zeros((2 * len(self._out), 2), np.int64)
+            else:
+                self._automaton.serve(count)
+        left: dict[int, list[int]] = {}
+        for terminals, watch in self._out[:count].tolist():
+            left.setdefault(terminals, []).append(watch)
+        self._ends[lexer, watches] = [
+            (t, w) for t, all_ in left.items() for w in self._fewest(all_)
+        ]
+        found: list[int] = self._queue[1 : 1 + int(self._queue[0, 0]), 0].tolist()
+        return found
+
+    def _skipped(self, between: Between) -> list[Between]:
+        """What can be there behind any number of ignored terminals."""
+        found = self._around.get(between)
+        if found is None:
+            found = [between]
+            for place in found:
+                fresh = [b for t in self._ignored for b in self._read(place, t, skip=True)]
+                found += [b for b in dict.fromkeys(fresh) if b not in found]
+            found = self._around[between] = self._least(found)
+        return found
+
+    def _read(self, between: Between, terminal: int, *, skip: bool = False) -> list[Between]:
+        """What can be there behind one terminal, which the grammar reads or is to `skip`."""
+        tops, watches = between
+        if terminal in self._inside:
+            after = self._contexts.steps(tops).get(terminal, 0) if self._contexts else 0
+            return [Between(after, left) for left in self._inside_leaves(terminal, watches)]
+        if self._contexts is None:
+            lexer = self._lexer_of([terminal])
+            return [Between(0, left) for _, left in self.of(lexer, watches)]
+        steps = self._contexts.steps(tops)
+        if not skip and terminal not in steps:
+            return []
+        allowed = sorted({*steps, *self._ignored})
+        found = []
+        for record, left in self.of(self._lexer_of(allowed), watches):
+            read = self._automaton.record(record)
+            if terminal in read and not self._is_doubtful(terminal, allowed):
+                after = 0
+                for one in read:
+                    after |= steps.get(one, 0) | (tops if one in self._ignored else 0)
+                found.append(Between(after, left))
+        return found
+
+    def _lexer_of(self, terminals: list[int]) -> int:
+        """The lexer state that looks for some terminals."""
+        key = tuple(terminals)
+        if key not in self._lexers:
+            automaton, k = self._automaton, self._k
+            starts = sorted(automaton.constant(k.T_START, t) for t in terminals)
+            base = k.LEX * int(automaton.tables.info[k.REGION])
+            automaton.tables.work[base : base + len(starts)] = starts
+            self._lexers[key] = automaton.ask(k.intern, k.LEXER, base, len(starts))
+        return self._lexers[key]
+
+    def _is_doubtful(self, literal: int, allowed: list[int]) -> bool:
+        """Whether a literal might be read as another terminal if the lexer looked for less.
+
+        Namely without the pattern that reads the literal in its place in the order.
+        """
+        k, automaton = self._k, self._automaton
+        low, high = (automaton.constant(k.WITHIN_START, literal + i) for i in (0, 1))
+        patterns = {automaton.constant(k.WITHIN, i) for i in range(low, high)} & set(allowed)
+        if not patterns:
+            return False
+        between = [t for t in allowed if min(patterns) < t < literal and t not in patterns]
+        return any(self._begins_alike(literal, other) for other in between)
+
+    def _begins_alike(self, literal: int, other: int) -> bool:
+        """Whether a terminal goes on at least as long as some text of a literal."""
+        k, automaton = self._k, self._automaton
+        nexts: Any = automaton.tables.next
+        start = (automaton.constant(k.T_START, literal), automaton.constant(k.T_START, other))
+        seen, todo = {start}, [start]
+        while todo:
+            one, two = todo.pop()
+            if automaton.constant(k.S_ENDS, one):
+                return True
+            both = (nexts[one] >= 0) & (nexts[two] >= 0)
+            pairs = zip(nexts[one][both].tolist(), nexts[two][both].tolist(), strict=True)
+            fresh = set(pairs) - seen
+            seen |= fresh
+            todo += fresh
+        return False
+
+    def _inside_leaves(self, terminal: int, watches: int) -> list[int]:
+        """The watches that texts of a spec inside can leave."""
+        inside = self._automaton.inside
+        return [] if inside is None else inside.left_by(self._automaton, terminal, watches)
+
+    def _least(self, found: Iterable[Between]) -> list[Between]:
+        """Those that leave most ways to go on."""
+        by_tops: dict[int, list[int]] = {}
+        for tops, watches in found:
+            by_tops.setdefault(tops, []).append(watches)
+        return [Between(tops, w) for tops, all_ in by_tops.items() for w in self._fewest(all_)]
+
+    def _fewest(self, found: list[int]) -> list[int]:
+        """Records of watches without those that hold all of another one."""
+        if 0 in found:
+            return [0]
+        sets = {watches: frozenset(self._automaton.record(watches)) for watches in found}
+        return [w for w in sets if not any(sets[o] < sets[w] for o in sets)]

@@ -1,0 +1,201 @@
+"""In: a thread of a position. Out: whether some text finishes it, where lexing can be in the way.
+
+Where terminals are cut freely that is decided (`Finishing`). Where the first in Lark's order counts
+it depends on all stacks together what the lexer looks for, and no program can decide it for every
+grammar (whether a terminal is *not* allowed is whether an ambiguous grammar leaves out a text). Two
+answers come near: what can be finished even beside all that an LALR parser would look for surely
+can; what cannot be even if the lexer looks for one terminal at a time cannot. For what is left a
+text is looked for; where none is found within a limit, the thread is given up. So it is with a
+layout by indentation, whose stacks hold the widths of lines as well, and where an LALR parser
+stands beside them only the second answer is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from structgen.automata.interface import DEAD
+from structgen.errors import BudgetError
+from structgen.grammar.analysis.contexts import Contexts
+from structgen.grammar.analysis.finishing import MAX_STEPS, Finishing
+from structgen.grammar.analysis.lexeme_ends import LexemeEnds
+from structgen.grammar.automaton.completions import Completions, Way
+from structgen.kernels.build.loader import kernels
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton.automaton import GrammarAutomaton
+
+FEW_POSITIONS, MAX_POSITIONS = 32, 1_000  # looked at for a text that finishes a thread
+SURE_STEPS = 2_000  # to see that all lexemes end well, which only spares asking for each
+HASTE = 8  # in the search for it: any text will do
+SOME_POSITIONS, SOME_STEPS = 300, 1_000  # first, where another automaton has to accept, too
+
+Thread = tuple[int, int, int]
+
+
+class Verdicts:
+    """Decides about threads; what is decided is kept in the tables."""
+
+    def __init__(self, automaton: GrammarAutomaton) -> None:
+        self._automaton = automaton
+        self._k = kernels("grammar.tables")
+        self._ordered = bool(automaton.tables.info[self._k.ORDERED])
+        self._guided = automaton.is_guided
+        self._alone = LexemeEnds(automaton, automaton.rests, None)
+        self._laid_out = bool(automaton.tables.info[self._k.NEWLINE] >= 0)
+        self._safe = not automaton.is_checked  # all can be finished where no watch is left
+        self._perhaps = Finishing(automaton, self._alone, safe=self._safe)
+        self._alternatives: dict[int, list[frozenset[tuple[int, int]]]] = {}
+
+    @cached_property
+    def _surely(self) -> Finishing:
+        automaton = self._automaton
+        if not self._ordered:
+            return self._perhaps
+        contexts = Contexts(automaton.rests)
+        lexemes = LexemeEnds(automaton, automaton.rests, contexts)
+        return Finishing(automaton, lexemes, safe=self._safe)
+
+    @cached_property
+    def _completions(self) -> Completions:
+        return Completions(self._automaton)
+
+    def decide(self, thread: Thread) -> bool:
+        """Whether some text finishes a thread; it and those on the way to it are remembered."""
+        known = self._decided(thread)
+        self._remember(thread, verdict=known)
+        return known
+
+    def _decided(self, thread: Thread) -> bool:
+        if self._automaton.guard is not None and thread[2]:
+            return self._decided_guarded(thread, self._automaton.guard)
+        known = self._found(thread, FEW_POSITIONS if self._safe else SOME_POSITIONS, self._is_kept)
+        if known is None and not self._laid_out:
+            known = self.told(thread)
+        if known is None:
+            known = self._found(thread, MAX_POSITIONS, self._is_known)
+        return bool(known)
+
+    def _decided_guarded(self, thread: Thread, guard: int) -> bool:
+        """The same where another automaton has to accept the text, too. Raises BudgetError."""
+        lexer, stacks, watches = thread
+        own = [state for state in self._automaton.record(watches) if state < guard]
+        alone = lexer, stacks, self._automaton.watches_of(own)
+        for positions, steps in ((SOME_POSITIONS, SOME_STEPS), (MAX_POSITIONS, MAX_STEPS)):
+            known = self._found(thread, positions, self._is_known)
+            if known is None and not self._laid_out:
+                known = self.told(alone, steps) and None
+                known = self.told(thread, steps) if known is None else known
+            if known is not None:
+                return known
+        raise BudgetError(
+            "telling whether the text can still fit all of the specs takes too long",
+            hint="combine fewer or simpler rules, or make the terminals easier to tell apart",
+        )
+
+    def told(self, thread: Thread, most: int = MAX_STEPS) -> bool | None:
+        """Whether some text finishes a thread, None where that is not known.
+
+        most: steps to take.
+        """
+        if not self._guided:
+            known = self._finishes(self._surely, thread, most)
+            if known or not self._ordered:
+                return known
+        return None if self._finishes(self._perhaps, thread, most) is not False else False
+
+    def is_sure(self, lexer: int, stacks: int) -> bool:
+        """Whether all lexemes that a lexer state can become can surely be finished there."""
+        if self._guided:
+            return False
+        found = self._alternatives.get(lexer)
+        if found is None:
+            states = self._alone.states_from(lexer)
+            ends = {frozenset(self._alone.of(state, 0)) for state in states}
+            found = [one for one in ends if not any(other < one for other in ends)]
+            self._alternatives[lexer] = found
+        return all(self._ends_well(self._surely, stacks, ends, SURE_STEPS) for ends in found)
+
+    def _finishes(self, finishing: Finishing, thread: Thread, most: int = MAX_STEPS) -> bool | None:
+        """Whether a thread can be finished as `finishing` sees it, None where it gave up."""
+        lexer, stacks, watches = thread
+        if lexer == self._automaton.field(stacks, 6):
+            return finishing.can_end(self._automaton.bare_stacks(stacks), watches, most)
+        return self._ends_well(finishing, stacks, self._alone.of(lexer, watches), most)
+
+    def _ends_well(
+        self,
+        finishing: Finishing,
+        stacks: int,
+        ends: frozenset[tuple[int, int]] | list[tuple[int, int]],
+        most: int = MAX_STEPS,
+    ) -> bool | None:
+        """Whether one of the ends of a lexeme that began at some stacks can be followed up."""
+        scan_any = kernels("grammar.indentation").scan_any
+        found: bool | None = False
+        for terminals, watches in ends:
+            beyond = self._automaton.ask(scan_any, stacks, terminals)
+            bare = beyond if beyond == DEAD else self._automaton.bare_stacks(beyond)
+            known = beyond != DEAD and finishing.can_end(bare, watches, most)
+            if known:
+                return True
+            found = None if known is None else found
+        return found
+
+    def _found(self, thread: Thread, most: int, is_enough: Callable[[int], bool]) -> bool | None:
+        """Whether some text finishes a thread, None if none is found within `most` positions.
+
+        is_enough: whether a position need not be looked behind. The threads read are kept.
+        """
+        automaton = self._automaton
+        at = automaton.ask(kernels("grammar_masks.masks").place_of, *thread)
+        mode = int(automaton.tables.info[self._k.CHECKED])
+        automaton.tables.info[self._k.CHECKED] = kernels("grammar.viability").NEVER
+        try:
+            way = self._completions.search(at, is_enough, most, HASTE)
+            for one in self._read_by(way or [], is_enough):
+                self._remember(one, verdict=True)
+        except BudgetError:
+            return None
+        finally:
+            automaton.tables.info[self._k.CHECKED] = mode
+        return way is not None
+
+    def _read_by(self, way: Way, is_enough: Callable[[int], bool]) -> list[Thread]:
+        """The threads of the positions of a way that lead to its end by themselves."""
+        found, rest = [], b""
+        for place, read in reversed(way):
+            for thread in self._automaton.threads(place):
+                alone = self._automaton.ask(kernels("grammar_masks.masks").place_of, *thread)
+                end, _ = self._automaton.run(alone, rest)
+                if end >= 0 and (self._automaton.is_accepting(end) or is_enough(end)):
+                    found.append(thread)
+            rest = read + rest
+        return found
+
+    def _is_kept(self, at: int) -> bool:
+        """Whether a position has a thread that has been found to be finishable."""
+        find = kernels("tables").lookup
+        return any(
+            (self._safe and thread[2] == 0)
+            or find(self._automaton.tables.memo, self._key(thread)) == 1
+            for thread in self._automaton.threads(at)
+        )
+
+    def _is_known(self, at: int) -> bool:
+        """Whether a position has a thread that is known to be finishable, or can be seen to be."""
+        return self._is_kept(at) or (
+            not (self._safe or self._guided)
+            and any(self._finishes(self._surely, t) for t in self._automaton.threads(at))
+        )
+
+    def _key(self, thread: Thread) -> int:
+        automaton = self._automaton
+        base = self._k.REACHED * int(automaton.tables.info[self._k.REGION])
+        automaton.tables.work[base : base + 3] = thread
+        return automaton.ask(kernels("grammar.viability").verdict_key, 0)
+
+    def _remember(self, thread: Thread, *, verdict: bool) -> None:
+        self._automaton.ask(kernels("grammar.viability").decided, self._key(thread), int(verdict))

@@ -1,0 +1,389 @@
+"""In: a grammar. Out: the automaton that reads its texts, with every position as an int.
+
+Texts are read byte by byte: terminals side by side (`kernels.grammar.lexer`), the syntax as sets of
+stacks (`kernels.grammar.stacks`). Everything is made when first met and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import DEAD, Automaton, Bytes, Masks, Stored
+from structgen.automata.pushdown.tables import Written
+from structgen.errors import ArtifactError, UnsatisfiableSchemaError
+from structgen.grammar.analysis.adjacency import Adjacency
+from structgen.grammar.analysis.contexts import Contexts, Rests, soon_met
+from structgen.grammar.analysis.relations import Relations
+from structgen.grammar.analysis.viability import Verdicts
+from structgen.grammar.automaton.lalr_guided import Guide
+from structgen.grammar.automaton.tables import (
+    Arrays,
+    Ints,
+    arrays_of,
+    grown,
+    in_larks_order,
+    tables_from,
+    tables_of,
+)
+from structgen.grammar.automaton.tables_check import are_positions
+from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.terminals.automata import Automata
+from structgen.grammar.transforms.useless import trimmed
+from structgen.kernels.build.loader import kernels
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton.completions import Completions
+    from structgen.grammar.embedded.reading import NestedReading
+    from structgen.vocabulary.vocabulary import Vocabulary
+
+
+class GrammarAutomaton(Automaton):
+    """The texts of a context-free grammar.
+
+    follow: uint8[terminals, classes], the bytes that can follow a terminal; tied: uint8[terminals,
+    terminals], whether the lexer reads one otherwise when it looks for the other too.
+    before_inside: bytes with which terminals may end that stand in front of a spec inside.
+    guard: the first state of the watch on whole texts, if there is one (see `guards`).
+    """
+
+    follow: npt.NDArray[np.uint8]
+    tied: npt.NDArray[np.uint8]
+    before_inside: frozenset[int]
+    guard: int | None
+
+    def __init__(
+        self, grammar: Grammar, inside: NestedReading | None = None, guard: Automata | None = None
+    ) -> None:
+        """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large.
+
+        inside: the specs inside the grammar. The automaton itself reads nothing where these stand
+        (see `nesting`); it only knows that something can be read there. guard: the watch
+        on whole texts (`guards.watching`); the grammar has no specs inside then.
+        """
+        used = trimmed(grammar)
+        self.inside, self.guard = inside, None
+        samples = {} if inside is None else inside.samples()
+        widths = {t: min(map(len, x)) for t, x in samples.items()}
+        tables, syntax = tables_of(used, widths, [] if guard is None else [guard])
+        terminals = in_larks_order(used)
+        names = [used.written(name) for name in syntax.names]
+        self._begin(tables, syntax.rules, list(map(str, terminals)), names)
+        self.start = self.ask(kernels("grammar.start").begin, syntax.start)
+        adjacency = self._adjacency(used, terminals, samples, syntax.start)
+        self.before_inside = adjacency.last_bytes(samples)
+        self.follow = adjacency.follow_classes()
+        safe = used.layout is not None or self._is_safe(used, adjacency)
+        verdicts = kernels("grammar.viability")
+        self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
+        if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
+            raise UnsatisfiableSchemaError(
+                "no text can be cut into the terminals that the grammar wants",
+                expected="a text in which no terminal reads on into the next",
+                hint="put something between them, or give terminals priorities",
+            )
+        if guard is not None:
+            self.guard = len(self.tables.watch) - len(guard.watch[2:])
+            self._begin_watched(self.watches_of([self.guard]))
+
+    def _begin_watched(self, watches: int) -> None:
+        """Watch texts from the start on. Raises UnsatisfiableSchemaError if none turns out well."""
+        [(lexer, stacks, _)] = self.threads(self.start)
+        if not self._verdicts.decide((lexer, stacks, watches)):
+            raise UnsatisfiableSchemaError(
+                "no text fits all of the specs",
+                expected=self.expected(self.start),
+                hint="look for rules that exclude each other",
+            )
+        self.start = self.ask(kernels("grammar_masks.masks").place_of, lexer, stacks, watches)
+
+    def _is_safe(self, grammar: Grammar, adjacency: Adjacency) -> bool:
+        """Whether it can be shown that lexing, and a parser that guides it, lead to no dead end."""
+        k, choice = kernels("grammar.lalr_guided"), self.tables.info[self._k.CHOICE]
+        variants = grammar.variants
+        if variants is not None and variants.stuck:
+            return False
+        if choice != k.ERRS and adjacency.is_safe():
+            return True
+        if choice != k.READS_ALL:
+            return False
+        numbers = {terminal.name: i for i, terminal in enumerate(in_larks_order(grammar))}
+        if variants is not None:
+            return adjacency.keeps_apart(variants, numbers)
+        ignored = [numbers[name] for name in grammar.ignore]
+        relations = Relations(grammar, numbers, ignored, adjacency.can_follow())
+        return relations.every_place_leads_on()
+
+    def _adjacency(
+        self, grammar: Grammar, terminals: list[Terminal], inside: dict[int, list[bytes]], top: int
+    ) -> Adjacency:
+        """What may stand beside what; notes what is tied, and begins again with a guide if needed.
+
+        inside: samples of the texts of specs inside. top: the rest of a rule to begin with.
+        """
+        guide = None
+        contexts: list[int] = []
+        if grammar.lalr is not None:
+            numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
+            guide = Guide(grammar, grammar.lalr, numbers)
+            contexts = guide.contexts()
+        elif grammar.lexing != "free":
+            contexts = Contexts(self.rests).all_contexts()
+        adjacency = Adjacency(grammar, terminals, self.tables, contexts, inside)
+        self.tied = adjacency.tied()
+        if guide is not None:
+            self.tables = guide.guided(self.tables, self.tied)
+            adjacency.thieves = guide.in_vain
+            self.start = self.ask(kernels("grammar.start").begin, top)
+        elif grammar.layout is None and contexts and (met := soon_met(self, contexts)):
+            adjacency = Adjacency(grammar, terminals, self.tables, met, inside)
+        return adjacency
+
+    def _begin(self, tables: Any, owners: Ints, terminals: list[str], rules: list[str]) -> None:
+        self._k = kernels("grammar.tables")
+        self._step, self._doors = kernels("grammar.step"), kernels("grammar.entry_points")
+        self.tables = tables
+        self._owners = owners
+        self._terminals = terminals
+        self._rules = rules
+
+    @property
+    def tables(self) -> Any:
+        """What kernels read (see `kernels.grammar.tables`)."""
+        return self._tables
+
+    @tables.setter
+    def tables(self, tables: Any) -> None:
+        self._tables = tables
+        self._written: Written | None = None
+
+    @property
+    def tables_at(self) -> int:
+        """The address of the tables, good until they are replaced."""
+        if self._written is None:
+            self._written = Written(len(self._tables))
+            self._doors.keep_tables(self._tables, self._written.address)
+        return self._written.address
+
+    @cached_property
+    def _verdicts(self) -> Verdicts:
+        return Verdicts(self)
+
+    @classmethod
+    def restored(cls, saved: Stored, inside: NestedReading | None = None) -> GrammarAutomaton:
+        """The automaton that `stored` described. Raises ArtifactError."""
+        automaton = cls.__new__(cls)
+        automaton.inside = inside
+        header, arrays = saved.header, dict(saved.arrays)
+        try:
+            owners = arrays.pop("rules")
+            automaton.follow, automaton.tied = arrays.pop("follow"), arrays.pop("tied")
+            names = [list(map(str, header[kind])) for kind in ("terminals", "rules")]
+            automaton._begin(tables_from(arrays), owners, *names)
+            automaton.start = int(header["start"])
+            guard = header.get("guard")
+            automaton.guard = None if guard is None else int(guard)
+            automaton.before_inside = frozenset(map(int, header["before_inside"]))
+            automaton._check()
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArtifactError("the file holds no automaton of a grammar") from error
+        return automaton
+
+    def _check(self) -> None:
+        """Raise ValueError unless what is not in the tables fits them."""
+        t, terminals = self.tables, int(self.tables.info[self._k.TERMINAL_COUNT])
+        rests = self._k.FIRST, self._k.FIRST + 1
+        shapes = (
+            (self.follow, np.uint8, (max(1, terminals), t.next.shape[1])),
+            (self.tied, np.uint8, (max(1, terminals), max(1, terminals))),
+            (self._owners, np.int32, (int(t.offsets[rests[1]] - t.offsets[rests[0]]), 2)),
+        )
+        for array, dtype, shape in shapes:
+            if array.dtype != dtype or array.shape != shape:
+                raise ValueError("an array has another shape")
+        if len(self._terminals) != terminals or self._owners.max() >= len(self._rules):
+            raise ValueError("there are fewer names than are used")
+        if not are_positions(t, np.array([self.start])):
+            raise ValueError("the start is no position")
+
+    def stored(self) -> Stored:
+        """See `Automaton.stored`."""
+        header = {"start": self.start, "terminals": self._terminals, "rules": self._rules,
+                  "before_inside": sorted(self.before_inside), "guard": self.guard}  # fmt: skip
+        arrays: Arrays = {"rules": self._owners, "follow": self.follow, "tied": self.tied}
+        return Stored(header, arrays | arrays_of(self.tables))
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """Call a kernel that takes the tables first, until it needs nothing more."""
+        while True:
+            answer = kernel(self.tables_at, *arguments)
+            if answer >= DEAD:
+                return int(answer)
+            self.serve(int(answer))
+
+    def serve(self, code: int) -> None:
+        """Provide what a kernel stopped for."""
+        if code == self._k.NEED_SPACE:
+            self.tables = grown(self.tables, int(self.tables.info[self._k.NEED]))
+            return
+        need = self._k.NEED
+        lexer, stacks, watches = self.tables.info[need : need + 3].tolist()
+        if code == self._k.NEED_SURE:
+            sure = self._verdicts.is_sure(lexer, stacks)
+            self.ask(kernels("grammar.viability").note_sure, lexer, stacks, int(sure))
+        else:
+            self._verdicts.decide((lexer, stacks, watches))
+
+    def make_room(self) -> None:
+        """Have room in the tables for as much again and more, so that no mask soon waits for it."""
+        k = self._k
+        for what, name, share in ((k.RECORDS, "rec", 4), (k.HEAP, "heap", 4), (k.ROWS, "rows", 4),
+                                  (k.MEMO, "memo", 4), (k.NAMES, "names", 4)):  # fmt: skip
+            while share * int(self.tables.info[what]) > len(getattr(self.tables, name)):
+                self.tables = grown(self.tables, what)
+
+    def run(self, at: int, text: bytes) -> tuple[int, int]:
+        """See `Automaton.run`."""
+        data = np.frombuffer(text, np.uint8)
+        place = np.zeros(2, np.int64)
+        while True:
+            after = self._doors.run(self.tables_at, at, data, place)
+            if after >= DEAD:
+                return int(after), int(place[0])
+            at = int(place[1])
+            self.serve(int(after))
+
+    def is_accepting(self, at: int) -> bool:
+        """See `Automaton.is_accepting`."""
+        while (answer := int(self._doors.is_accepting(self.tables_at, at))) < 0:
+            self.serve(answer)
+        return answer == 1
+
+    def next_bytes(self, at: int) -> list[int]:
+        """See `Automaton.next_bytes`."""
+        return [byte for byte in range(256) if self.ask(self._step.step, at, byte) >= 0]
+
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return are_positions(self.tables, np.array([at]))
+
+    def core(self, at: int) -> int:
+        """See `Automaton.core`: equal futures mostly have equal positions."""
+        return at
+
+    def expected(self, at: int) -> str:
+        """See `Automaton.expected`."""
+        from structgen.grammar.automaton.expected import expected
+
+        return expected(self, at)
+
+    # -- looking into positions -----------------------------------------------------------------
+
+    @property
+    def byte_classes(self) -> Ints:
+        """int32[256]: bytes of one class are the same to every terminal."""
+        t, first = self.tables, self.tables.offsets[self._k.CLASS]
+        found: Ints = t.fixed[first : first + 256]
+        return found
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether Lark's LALR parser says what the lexer looks for."""
+        return bool(self.tables.info[self._k.FIRST_STATE] >= 0)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether lexing can lead to dead ends, so that each thread is looked at by itself."""
+        return bool(self.tables.info[self._k.CHECKED] == kernels("grammar.viability").ALWAYS)
+
+    def threads(self, at: int) -> list[tuple[int, int, int]]:
+        """The lexer states of a position, each with its stacks and watches."""
+        if at < self._step.SEVERAL:
+            return [(at >> 31, at & self._step.LOW, 0)]
+        flat = self.record(at & self._step.LOW)
+        return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
+
+    def watches_of(self, states: list[int]) -> int:
+        """The record of some states of watches (ascending), 0 for none."""
+        if not states:
+            return 0
+        k, base = self._k, self._k.WATCH * int(self.tables.info[self._k.REGION])
+        self.tables.work[base : base + len(states)] = states
+        watches = self.ask(k.intern, k.WATCHES, base, len(states))
+        fails = max(self.constant(k.W_FAILS, state) for state in states)
+        self.tables.rec[watches, 4] = fails
+        return watches
+
+    @cached_property
+    def rests(self) -> Rests:
+        """The rests of its rules."""
+        return Rests.of(self.tables, self.tops(self.threads(self.start)[0][1]))
+
+    def tops(self, stacks: int) -> int:
+        """The rests of rules that lie on top of some stacks, as a bit mask."""
+        items = self.record(self.bare_stacks(stacks))[::2]
+        return sum(1 << rest for rest in {r for one in items for r in self.record(one)})
+
+    def bare_stacks(self, stacks: int) -> int:
+        """The stacks of a thread without their layout, and without a parser beside them."""
+        while self.field(stacks, 2) != self._k.STACKS:
+            stacks = self.record(stacks)[0]
+        return stacks
+
+    def record(self, number: int) -> list[int]:
+        """What a record holds (see `kernels.grammar.tables`)."""
+        start, size = self.tables.rec[number, :2].tolist()
+        found: list[int] = self.tables.heap[start : start + size].tolist()
+        return found
+
+    def field(self, number: int, field: int) -> int:
+        """A field of a record."""
+        return int(self.tables.rec[number, field])
+
+    def endings(self, lexer: int) -> list[tuple[int, int]]:
+        """How lexemes can end at a lexer state: records of terminals, and watches on them."""
+        place = self.ask(kernels("grammar.lexer").endings, lexer)
+        count = int(self.tables.heap[place])
+        flat = self.tables.heap[place + 1 : place + 1 + 2 * count].tolist()
+        return list(zip(flat[::2], flat[1::2], strict=True))
+
+    def constant(self, name: int, index: int) -> int:
+        """An entry of one of the constant arrays."""
+        return int(self.tables.fixed[self.tables.offsets[name] + index])
+
+    def shown(self, terminal: int) -> str:
+        """How messages name a terminal."""
+        return self._terminals[terminal]
+
+    def rules_of(self, rest: int) -> list[str]:
+        """The user's rules that a rest of a rule belongs to, the inner one first."""
+        return [self._rules[rule] for rule in self._owners[rest].tolist() if rule >= 0]
+
+    # -- what is made of it ---------------------------------------------------------------------
+
+    def masks(self, vocabulary: Vocabulary) -> Masks:
+        """See `Automaton.masks`."""
+        from structgen.grammar.automaton.masks import GrammarMasks
+
+        return GrammarMasks(self, vocabulary)
+
+    def completions(self, alphabet: Bytes = range(256)) -> Completions:
+        """See `Automaton.completions`."""
+        from structgen.grammar.automaton.completions import Completions
+
+        return Completions(self, alphabet)
+
+    @property
+    def size(self) -> dict[str, int]:
+        """See `Automaton.size`: records (sets of rests, stacks, lexer states), bytes."""
+        t = self.tables
+        return {
+            "records": int(t.info[self._k.RECORDS]),
+            "bytes": sum(array.nbytes for array in t),
+        }

@@ -1,0 +1,127 @@
+"""In: a grammar's automaton. Out: shortest texts that end well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import Bytes
+from structgen.errors import BudgetError
+from structgen.grammar.lookaround.guards import Outstanding
+from structgen.kernels.build.loader import kernels
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton.automaton import GrammarAutomaton
+
+Way = list[tuple[int, bytes]]  # positions, with what was read to get to each
+
+MAX_POSITIONS = 10_000  # looked at for one completion
+
+# Bytes in the order in which ties are broken: what reads best first.
+_ORDER = sorted(range(256), key=lambda b: (not (0x20 < b < 0x7F), b == 0x5C, chr(b).upper(), -b))
+
+
+def _nothing(_at: int) -> bool:
+    return False
+
+
+class Completions:
+    """Finds completions, with A* (P. Hart, N. Nilsson and B. Raphael, 1968).
+
+    What is still to be written is never less than what the rules that are open need, each of their
+    terminals by itself, nor than what watches want; so the first end that is found is a shortest.
+    """
+
+    def __init__(self, automaton: GrammarAutomaton, alphabet: Bytes = range(256)) -> None:
+        self._automaton = automaton
+        self._outstanding = Outstanding(automaton)
+        self._step = kernels("grammar.step")
+        self._bytes = bytes_to_try(automaton, alphabet)
+        self._after = np.zeros((len(self._bytes), 2), np.int64)
+        # A width that no block has, behind a line break, has no bound: another line may follow.
+        info, newline = automaton.tables.info, kernels("grammar.tables").NEWLINE
+        self._far = self._step.FAR + int(info[newline] >= 0)
+
+    def shortest(self, at: int) -> bytes:
+        """A shortest text (in bytes) from a position to an end. Raises BudgetError."""
+        found = self.search(at)
+        if found is None:
+            raise BudgetError("no completion was found that the alphabet can write")
+        return b"".join(read for _, read in found)
+
+    def search(
+        self,
+        at: int,
+        known: Callable[[int], bool] = _nothing,
+        most: int = MAX_POSITIONS,
+        haste: int = 1,
+    ) -> Way | None:
+        """A shortest way to an end, None when there is none. Raises BudgetError.
+
+        known: positions from which one is known to exist; the search ends there. most: positions
+        to look at. haste: how much what is still to be written counts; past 1 the first way that is
+        found may be longer than others (I. Pohl, 1970). A spec inside the grammar is a step for
+        which nothing is read.
+        """
+        automaton, far = self._automaton, self._far
+        origin: dict[int, tuple[int, int, bytes]] = {at: (0, -1, b"")}  # length, position, read
+        queue = [(automaton.ask(self._step.bound, at), 0, at)]
+        while queue:
+            least, negative, here = heappop(queue)
+            length = -negative
+            if least >= far:
+                return None
+            if length > origin[here][0]:
+                continue
+            if automaton.is_accepting(here) or known(here):
+                return _way(origin, here)
+            if len(origin) > most:
+                raise BudgetError(
+                    f"more than {most} positions to look at for a completion",
+                    hint="make the terminals easier to tell apart",
+                )
+            for after, read, more in self._following(here):
+                longer = length + 1
+                if after not in origin or origin[after][0] > longer:
+                    origin[after] = (longer, here, read)
+                    least = (
+                        longer + haste * more if longer + more < self._step.FAR else self._step.FAR
+                    )
+                    heappush(queue, (least, -longer, after))
+        return None
+
+    def _following(self, at: int) -> Iterator[tuple[int, bytes, int]]:
+        """The positions one step from another, what is read for it, and a bound from there."""
+        automaton = self._automaton
+        automaton.ask(self._step.expand, at, self._bytes, self._after)
+        for byte, (after, more) in zip(self._bytes.tolist(), self._after.tolist(), strict=True):
+            if after >= 0:
+                yield after, bytes((byte,)), max(more, self._outstanding.bytes(after))
+        if automaton.inside is not None:
+            for after in automaton.inside.hops(automaton, at):
+                yield after, b"", automaton.ask(self._step.bound, after)
+
+
+def bytes_to_try(automaton: GrammarAutomaton, alphabet: Bytes) -> npt.NDArray[np.int32]:
+    """One byte of the alphabet for each class that the terminals tell apart, best ones first."""
+    chosen: dict[int, int] = {}
+    classes = automaton.byte_classes.tolist()
+    for byte in _ORDER:
+        if byte in alphabet:
+            chosen.setdefault(classes[byte], byte)
+    return np.array(list(chosen.values()), np.int32)
+
+
+def _way(origin: dict[int, tuple[int, int, bytes]], at: int) -> Way:
+    """The positions up to one, each with what was read to get there."""
+    found: Way = []
+    while at >= 0:
+        _, before, read = origin[at]
+        found.append((at, read))
+        at = before
+    found.reverse()
+    return found

@@ -1,0 +1,76 @@
+"""In: a position of a grammar. Out: what may come next, in words: terminals and open rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from structgen.automata.interface import DEAD
+from structgen.grammar.ir import IGNORED
+from structgen.kernels.build.loader import kernels
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton.automaton import GrammarAutomaton
+
+FAR = 1 << 28  # bytes to the end of a terminal that has none
+MOST_TERMINALS = 12
+MOST_RULES = 4
+
+
+def expected(automaton: GrammarAutomaton, at: int) -> str:
+    """Terminals that may begin or go on at a position, and the rules they belong to."""
+    k = kernels("grammar.tables")
+    scan_any = kernels("grammar.indentation").scan_any
+    begun: dict[int, None] = {}
+    fresh: dict[int, None] = {}
+    open_sets: list[int] = []
+    for lexer, stacks, _ in automaton.threads(at):
+        states = automaton.record(lexer)
+        if states[0] < 0:
+            fresh |= dict.fromkeys(automaton.record(automaton.field(stacks, 5)))
+        else:
+            begun |= dict.fromkeys(
+                automaton.constant(k.S_TERMINAL, state)
+                for state in states
+                if (automaton.tables.next[state] >= 0).any()
+                and automaton.constant(k.S_DISTANCE, state) < FAR
+            )
+            ends = automaton.endings(lexer)
+            for terminals, _watches in ends:
+                beyond = automaton.ask(scan_any, stacks, terminals)
+                if beyond != DEAD:
+                    open_sets.append(beyond)
+                    fresh |= dict.fromkeys(automaton.record(automaton.field(beyond, 5)))
+        open_sets.append(stacks)
+    open_sets = [automaton.bare_stacks(stacks) for stacks in open_sets[:1]]
+    wanted = [f"more of {_listed(automaton.shown(t) for t in begun)}"] if begun else []
+    if fresh:
+        wanted.append(_listed(automaton.shown(t) for t in fresh))
+    if automaton.is_accepting(at):
+        wanted.append("the end")
+    return ", or ".join(wanted) + _inside(automaton, open_sets)
+
+
+def _listed(names: object) -> str:
+    listed = sorted(set(names))  # type: ignore[call-overload]
+    more = ", ..." if len(listed) > MOST_TERMINALS else ""
+    return ", ".join(listed[:MOST_TERMINALS]) + more
+
+
+def _inside(automaton: GrammarAutomaton, sets: list[int]) -> str:
+    """The rules that are open, the innermost first."""
+    rules: dict[str, None] = {}
+    seen = set(sets)
+    while sets and len(rules) < MOST_RULES:
+        below: list[int] = []
+        for stacks in sets:
+            pairs = automaton.record(stacks)
+            for items, under in zip(pairs[::2], pairs[1::2], strict=True):
+                for rest in automaton.record(items):
+                    named = automaton.rules_of(rest)
+                    rules |= dict.fromkeys(name for name in named if name != IGNORED)
+                if under and under not in seen:
+                    seen.add(under)
+                    below.append(under)
+        sets = below
+    names = list(rules)[:MOST_RULES]
+    return f" (in {', in '.join(names)})" if names else ""

@@ -1,0 +1,118 @@
+"""In: tables of a grammar, Lark's LALR parser for it. Out: tables whose lexer that parser guides.
+
+What the lexer looks for in vain, because the parser's state stands for several places of the
+grammar, gets *shadows*: copies of its automaton's states, behind the originals, that lead to no
+end. They shut out and are watched like others. Most grammars need none of it: whatever stands in a
+row beside what the grammar allows there is nothing that the lexer may mix up with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.grammar.automaton.tables import begun, csr
+from structgen.grammar.ir import Grammar, Lalr
+from structgen.grammar.transforms.left_corner import FAR
+from structgen.kernels.build.loader import kernels
+
+
+class Guide:
+    """An LALR parser whose terminals are numbered in Lark's order; the end and rules come behind.
+
+    rows: for each state what it does with each number. in_vain: the terminals on which the parser
+    may fail, and that the lexer may mix up with others; set by `guided`.
+    """
+
+    def __init__(self, grammar: Grammar, lalr: Lalr, numbers: Mapping[str, int]) -> None:
+        """numbers: of the terminals."""
+        self._lalr, self._terminals = lalr, len(numbers)
+        self._ignored = {numbers[name] for name in grammar.ignore}
+        self.symbols = {**numbers, Lalr.END: self._terminals}
+        for name, _ in lalr.rules:
+            self.symbols.setdefault(name, len(self.symbols))
+        self.rows = [
+            {self.symbols[name]: to for name, to in step.items() if name in self.symbols}
+            for step in lalr.steps
+        ]
+        if grammar.layout is not None and grammar.layout.newline in numbers:
+            for row in self.rows:  # a line break is looked for everywhere
+                row.setdefault(
+                    numbers[grammar.layout.newline], kernels("grammar.lalr_guided").NOTHING
+                )
+        g = kernels("grammar.lalr_guided")
+        used = any(self._ignored & row.keys() for row in self.rows)
+        self.choice = g.ERRS if used or lalr.errs else g.CHOOSES if lalr.chooses else g.READS_ALL
+        self.in_vain: set[int] = set()
+
+    def contexts(self) -> list[int]:
+        """The sets of terminals that the lexer looks for at once, as bit masks."""
+        return list({sum(1 << terminal for terminal in self._looked_for(row)) for row in self.rows})
+
+    def _looked_for(self, row: Iterable[int]) -> set[int]:
+        return {symbol for symbol in row if symbol < self._terminals} | self._ignored
+
+    def guided(self, tables: Any, tied: npt.NDArray[np.uint8]) -> Any:
+        """The tables with the parser in them and nothing read yet; the same where it is not needed.
+
+        tied: uint8[terminals, terminals], whether the lexer may mix them up.
+        """
+        for row in self.rows:
+            looked_for = self._looked_for(row)
+            beside: Any = tied[:, sorted(looked_for)].any(axis=1)
+            self.in_vain |= {
+                symbol
+                for symbol in looked_for & row.keys()
+                if beside[symbol] and (row[symbol] < 0 or self._lalr.useless)
+            }
+        if not self.in_vain and self.choice == kernels("grammar.lalr_guided").READS_ALL:
+            return tables
+        k = kernels("grammar.tables")
+        constants = {
+            name: tables.fixed[tables.offsets[name] : tables.offsets[name + 1]]
+            for name in range(k.FIXED_COUNT)
+        }
+        after = self._with_shadows(constants, tables.next)
+        pairs = zip(*(side.tolist() for side in np.nonzero(tied)), strict=True)
+        constants |= csr(k.TIED_START, k.TIED, pairs, self._terminals) | self._parser()
+        info = tables.info.copy()
+        info[: k.NEED] = 0
+        info[[k.RECORDS, k.HEAP]] = 1
+        info[[k.FIRST_STATE, k.LAST_STATE, k.CHOICE]] = 0, self._lalr.last, self.choice
+        return begun(constants, after, tables.watch, info)
+
+    def _with_shadows(self, constants: dict[int, Any], nexts: Any) -> Any:
+        """The next states with those of shadows between them; what is known of states likewise."""
+        k = kernels("grammar.tables")
+        terminal = constants[k.S_TERMINAL]
+        copied = np.isin(terminal, sorted(self.in_vain))
+        old = np.concatenate([np.arange(len(nexts)), np.flatnonzero(copied)])
+        is_shadow = np.arange(len(old)) >= len(nexts)
+        order = np.lexsort((old, is_shadow, terminal[old]))
+        old, is_shadow = old[order], is_shadow[order]
+        place = np.full((2, len(nexts) + 1), -1)  # of each state, and its shadow
+        place[is_shadow.astype(int), old] = np.arange(len(old))
+        after = np.where(is_shadow[:, None], place[1][nexts[old]], place[0][nexts[old]])
+        starts = constants[k.T_START]
+        constants[k.T_START], constants[k.T_SHADOW] = place[0][starts], place[1][starts]
+        for name in (k.S_TERMINAL, k.S_ENDS, k.S_OWN, k.S_MATCH, k.S_DISTANCE, k.S_WIDTH):
+            constants[name] = constants[name][old]
+        lexer = kernels("grammar.lexer")
+        constants[k.S_ENDS] = np.where(is_shadow, lexer.IN_VAIN, 1) * constants[k.S_ENDS]
+        constants[k.S_DISTANCE] = np.where(is_shadow, FAR, constants[k.S_DISTANCE])
+        return np.ascontiguousarray(after, np.int32)
+
+    def _parser(self) -> dict[int, Any]:
+        """The constants of the parser."""
+        k = kernels("grammar.tables")
+        flat = [entry for row in self.rows for entry in sorted(row.items())]
+        return {
+            k.LR_START: np.cumsum([0, *map(len, self.rows)]),
+            k.LR_SYMBOL: np.array([symbol for symbol, _ in flat]),
+            k.LR_STEP: np.array([to for _, to in flat]),
+            k.LR_SIZE: np.array([size for _, size in self._lalr.rules]),
+            k.LR_NAME: np.array([self.symbols[name] for name, _ in self._lalr.rules]),
+        }

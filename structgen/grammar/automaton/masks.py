@@ -1,0 +1,239 @@
+"""In: a grammar's automaton and a vocabulary. Out: mask rows, as `inside | crossing`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import Masks, Row
+from structgen.automata.pushdown.tables import Written
+from structgen.errors import BudgetError
+from structgen.grammar.automaton.rehearsal import positions
+from structgen.kernels.build.loader import kernels
+from structgen.masks.shared import common_of
+from structgen.regular.byte_groups import groups
+from structgen.util.paged import paged
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton.automaton import GrammarAutomaton
+    from structgen.vocabulary.vocabulary import Vocabulary
+
+MAX_BYTES = 256 << 20  # of parts of rows kept for one grammar
+SMALL_TRIE = 12  # nodes; tries below are walked node by node
+LARGE_STRETCH = 256  # nodes; stretches of a trie from here on are not merged with others
+SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
+WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it is made ahead
+OPEN_STATE = 80  # printable bytes that go on from a state: it is within a text, and made ahead, too
+NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
+LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
+MOST_MODELS = 32  # states within lexemes whose rows serve others
+MOST_PREPARED = 24
+MOST_OPEN = 64
+MOST_REHEARSED = 256  # rows made ahead
+MOST_BEGUN = 256  # terminals for which it is made ahead what tokens do that begin with them
+
+
+class GrammarMasks(Masks):
+    """The token masks of a grammar."""
+
+    def __init__(self, automaton: GrammarAutomaton, vocabulary: Vocabulary) -> None:
+        self._automaton = automaton
+        self._walk = kernels("grammar_masks.byte_walk")
+        self._tries_of = kernels("grammar_masks.tries")
+        self._doors = kernels("grammar.entry_points")
+        self._spread = kernels("masks.lexeme_walk").spread
+        common = common_of(vocabulary)
+        self._nodes, self._subtrees = common.nodes, common.subtrees
+        self._words = vocabulary.words
+        self._trie, self._depth = vocabulary.trie, vocabulary.trie.max_depth
+        self._begin()
+        self._prepare()
+        if len(self._trie) >= LARGE_TRIE and not automaton.is_checked:
+            self._rehearse()
+
+    @property
+    def _parts(self) -> Any:
+        """What kernels read and write, `kernels.grammar_masks.tries.Parts`."""
+        return self._kept
+
+    @_parts.setter
+    def _parts(self, parts: Any) -> None:
+        self._kept, self._written = parts, Written(len(parts))
+        self._doors.keep_parts(parts, self._written.address)
+
+    def _begin(self) -> None:
+        """Forget all parts."""
+        k, trie = self._tries_of, self._trie
+        nodes = len(trie)
+        large = nodes >= LARGE_TRIE
+        sizes = np.zeros(k.SIZE_COUNT, np.int64)
+        sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
+        sizes[k.CLUSTERED] = LARGE_TRIE
+        sizes[[k.FEW, k.MANY]] = NOTED_WALK
+        sizes[k.TRIES] = 1
+        tries = np.zeros((1 << 14, 4), np.int32)
+        tries[0, 2] = nodes
+        room = max(1 << 15, 2 * nodes)
+        self._parts = k.Parts(
+            byte=trie.byte,
+            depth=trie.depth,
+            end=trie.end,
+            token=trie.token,
+            beneath=self._subtrees.at[:, kernels("trie.nodes").BELOW].copy(),
+            before=self._subtrees.first,
+            order=self._subtrees.order,
+            group=groups(),
+            follow=self._automaton.follow,
+            tied=self._automaton.tied,
+            sub_byte=paged(room // 4).view(np.uint8),
+            sub_depth=paged(room),
+            sub_end=paged(room),
+            sub_start=paged(room),
+            sub_token=paged(room),
+            tries=tries,
+            parts=np.zeros((1 << 14, 5), np.int32),
+            lists=paged(2 * room),
+            dense=paged(512, self._words),
+            memo=np.full((1 << 16 if large else 1 << 13, 2), -1, np.int64),
+            segments=np.zeros((1 << 14, 4), np.int32),
+            groups=np.zeros((256, 2), np.int32),
+            links=np.zeros((1 << 14, 4), np.int32),
+            cuts=np.zeros((1 << 14, 2), np.int32),
+            stack=np.zeros(2 * (self._depth + 4), np.int64),
+            scratch=np.zeros(self._words, np.int32),
+            places=np.zeros(1 << 12, np.int64),
+            models=np.zeros((MOST_MODELS, 4), np.int32),
+            walks=paged(8 * room),
+            sizes=sizes,
+        )
+
+    def _prepare(self) -> None:
+        """Make parts before they are needed: where most tokens stay, at the start of terminals."""
+        automaton, k = self._automaton, kernels("grammar.tables")
+        tables = automaton.tables
+        after = tables.next[:, automaton.byte_classes[0x20:0x7F]]
+        starts = tables.fixed[tables.offsets[k.T_START] : tables.offsets[k.T_START + 1]]
+        home = np.arange(len(after), dtype=np.int32)
+        goes_on = (after >= 0).sum(axis=1) >= WIDE_STATE
+        stays = (after == home[:, None]).sum(axis=1) >= WIDE_STATE
+        wide = np.flatnonzero(stays | (goes_on & np.isin(home, starts)))[:MOST_PREPARED].tolist()
+        large = {trie for state in wide for trie in self._tries(self._part(0, state))}
+        for trie in sorted(large)[:MOST_PREPARED]:
+            for state in wide:
+                if goes_on[state] and state in starts:
+                    self._part(trie, state)
+        alone = ~automaton.tied[: len(starts)].any(axis=1)
+        within = np.flatnonzero((after >= 0).sum(axis=1) >= OPEN_STATE)
+        for state in (*starts[alone][:MOST_BEGUN].tolist(), *within[:MOST_OPEN].tolist()):
+            self._part(0, state)
+
+    def _rehearse(self) -> None:
+        """Make rows behind all terminals: their parts serve most other rows, too."""
+        with suppress(BudgetError):
+            for at in islice(positions(self._automaton), MOST_REHEARSED):
+                self._made(at)
+            self._automaton.make_room()
+
+    def _part(self, trie: int, state: int) -> int:
+        """The part of a trie and one state of a terminal, made now."""
+        automaton, k = self._automaton, kernels("grammar.tables")
+        base = k.LEX * int(automaton.tables.info[k.REGION])
+        automaton.tables.work[base] = state
+        lexer = automaton.ask(k.intern, k.LEXER, base, 1)
+        part = int(kernels("tables").lookup(self._parts.memo, (trie << 31) | lexer))
+        return part if part >= 0 else self._until_done(self._doors.build, trie, lexer)
+
+    def _tries(self, part: int) -> list[int]:
+        """The large tries of what is left of tokens where the lexeme of a part ends."""
+        p = self._parts
+        place, count = p.parts[part, 3:5].tolist()
+        tries = p.lists[place + 2 : place + 3 * count : 3].tolist()
+        return [t for t in tries if p.tries[t, 2] - p.tries[t, 1] >= LARGE_TRIE]
+
+    def row(self, at: int) -> Row:
+        """See `Masks.row`."""
+        row = self._made(at)
+        if len(self._nodes.extra_node):
+            self._spread(self._nodes, row)
+        return row
+
+    def _made(self, at: int) -> Row:
+        """The row of a position, without what further tokens have the same bytes."""
+        row = np.zeros(self._words, np.int32)
+        self._until_done(self._doors.mask, at, row)
+        return row
+
+    def _until_done(self, kernel: Any, *arguments: Any) -> int:
+        """Call a kernel that takes tables and parts until it needs nothing more: its answer."""
+        self._parts.sizes[self._tries_of.STOPPED] = 0
+        while True:
+            code = int(kernel(self._automaton.tables_at, self._written.address, *arguments))
+            if code >= 0:
+                return code
+            if code == self._tries_of.NEED_ROOM:
+                self._grow()
+            else:
+                self._automaton.serve(code)
+
+    def _grow(self) -> None:
+        """Make room in the array of parts that is full, or begin anew when all are too large."""
+        k, p = self._tries_of, self._parts
+        if self.nbytes > MAX_BYTES:
+            self._begin()
+            return
+        if p.sizes[k.FULL] == k.MEMO:
+            memo = np.full((4 * len(p.memo), 2), -1, np.int64)
+            kernels("tables").rehash(p.memo, memo)
+            self._parts = p._replace(memo=memo)
+            return
+        names = [name for what, name in self._filled() if what == p.sizes[k.FULL]]
+        self._parts = p._replace(**{name: _doubled(getattr(p, name)) for name in names})
+
+    @property
+    def nbytes(self) -> int:
+        """See `Masks.nbytes`."""
+        p = self._parts
+        used = ((getattr(p, name), int(p.sizes[what])) for what, name in self._filled())
+        return int(p.memo.nbytes + sum(array[:1].nbytes * count for array, count in used))
+
+    def _filled(self) -> list[tuple[int, str]]:
+        """The arrays that fill up, with the place in `sizes` that says how far."""
+        k = self._tries_of
+        nodes = ("sub_byte", "sub_depth", "sub_end", "sub_start")
+        others = {k.TRIES: "tries", k.PARTS: "parts", k.LISTS: "lists", k.DENSE: "dense",
+                  k.TOKENS: "sub_token", k.SEGMENTS: "segments", k.GROUPS: "groups",
+                  k.LINKS: "links", k.CUTS: "cuts", k.PLACES: "places",
+                  k.WALKS: "walks"}  # fmt: skip
+        return [*((k.NODES, name) for name in nodes), *others.items()]
+
+    def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
+        """See `Masks.below`."""
+        return self._walked(at, node, row, np.zeros(64, np.int32))
+
+    def _walked(
+        self, at: int, node: int, row: Row, ends: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.int32]:
+        """Walk node by node; the nodes after which the text may end, if `ends` has any room."""
+        stack = np.zeros(self._depth + 4, np.int64)
+        stack[0], stack[-3] = at, node + 1
+        while True:
+            tables = self._automaton.tables
+            code = self._walk.walk_below(tables, self._nodes, node, row, ends, stack)
+            if code == 0:
+                return ends[: stack[-2]].copy()
+            if code == kernels("masks.byte_walk").ENDS_FULL:
+                ends = np.concatenate((ends, np.zeros_like(ends)))
+            else:
+                self._automaton.serve(int(code))
+
+
+def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array with as much room again behind what it holds."""
+    words = array.view(np.int32)
+    larger = paged(2 * len(words), *words.shape[1:])
+    larger[: len(words)] = words
+    return larger.view(array.dtype)

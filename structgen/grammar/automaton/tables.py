@@ -1,0 +1,330 @@
+"""In: a grammar. Out: the tables that kernels read, with room that grows up to a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.errors import BudgetError
+from structgen.grammar.automaton import tables_check as checks
+from structgen.grammar.ir import Grammar, Indentation, Terminal
+from structgen.grammar.terminals.automata import BROKEN, Automata, distinct_columns, of_terminal
+from structgen.grammar.terminals.literals import endless, literals_of
+from structgen.grammar.transforms.left_corner import Syntax, syntax_of
+from structgen.kernels.build.loader import kernels
+from structgen.regular.regex import EMPTY
+
+MAX_BYTES = 1 << 29  # of all tables of one grammar
+MAX_GROUPS = 4096  # stacks or threads side by side
+
+Arrays = dict[str, npt.NDArray[Any]]
+Ints = npt.NDArray[np.int32]
+
+
+def in_larks_order(grammar: Grammar) -> list[Terminal]:
+    """The terminals, those first that win in Lark's contextual lexer."""
+    return sorted(
+        grammar.terminals.values(),
+        key=lambda t: (-t.priority, -t.max_width, -t.pattern_length, t.origin or t.name, t.name),
+    )
+
+
+def tables_of(
+    grammar: Grammar, inside: Mapping[int, int], guards: Sequence[Automata] = ()
+) -> tuple[Any, Syntax]:
+    """The tables of a trimmed grammar with nothing read yet, and its syntax.
+
+    inside: for the terminals of specs inside it, by number, the bytes of their shortest texts.
+    guards: watches on whole texts (`guards.watching`); their states come behind all others.
+    """
+    k = kernels("grammar.tables")
+    ordered = grammar.lexing != "free"
+    terminals = in_larks_order(grammar)
+    automata = [
+        endless(one.longer) if one.origin and one.language is EMPTY else of_terminal(one, ordered)
+        for one in terminals
+    ]
+    widths = {i: a.width for i, a in enumerate(automata)} | dict(inside)
+    widths |= {i: 0 for i, t in enumerate(terminals) if _is_made_up(t, grammar)}
+    syntax = syntax_of(grammar, [t.name for t in terminals], list(widths.values()))
+    after, watch, classes, states = _joined([*automata, *guards], grammar.layout is not None)
+    renames, withins = literals_of(terminals, automata, grammar) if ordered else ([], [])
+    fixed = {
+        k.FIRST: syntax.first,
+        k.AFTER: syntax.after,
+        k.COST: syntax.cost,
+        k.SKIP_START: syntax.skip_start,
+        k.SKIP: syntax.skip,
+        k.CALL_START: syntax.call_start,
+        k.CALL_TERMINAL: syntax.call_terminal,
+        k.CALL_REST: syntax.call_rest,
+        k.CLASS: classes,
+        k.T_START: states["start"][: len(terminals)],
+        k.T_IGNORED: _ignored(terminals, grammar),
+        **csr(k.RENAME_START, k.RENAME, renames, len(terminals)),
+        **csr(k.WITHIN_START, k.WITHIN, withins, len(terminals)),
+        k.S_TERMINAL: states["terminal"],
+        k.S_ENDS: states["ends"],
+        k.S_OWN: states["own"],
+        k.S_MATCH: states["match"],
+        k.S_DISTANCE: states["distance"],
+        k.W_FAILS: states["fails"],
+        k.T_BRACKET: np.zeros(len(terminals), np.int32),
+        k.C_COLUMNS: states["columns"],
+        k.T_INSIDE: np.array([int(i in inside) for i in range(len(terminals))], np.int32),
+        k.S_WIDTH: np.zeros(len(after), np.int32),
+        **_unguided(len(terminals)),
+    }
+    laid_out = [-1] * 3
+    if grammar.layout is not None:
+        laid_out = _layout(grammar.layout, terminals, fixed)
+        fixed[k.S_WIDTH] = _widths(laid_out[0], fixed, after, watch)
+    final = next((i for i, t in enumerate(terminals) if t.name == grammar.final), -1)
+    info = _info(ordered, len(terminals), laid_out, final)
+    return begun(fixed, after, watch, info), syntax
+
+
+def _ignored(terminals: list[Terminal], grammar: Grammar) -> Ints:
+    """1 for the terminals that are ignored, SKIPPED for those that are in rules for it."""
+    skipped: set[str] = set()
+    if grammar.variants is not None and grammar.lexing != "free":
+        skipped = grammar.variants.skipped
+    mark = kernels("grammar.lalr_guided").SKIPPED
+    found = [int(t.name in grammar.ignore) or mark * (t.name in skipped) for t in terminals]
+    return np.array(found, np.int32)
+
+
+def begun(constants: Mapping[int, Any], after: Ints, watch: Ints, info: Any) -> Any:
+    """Tables with nothing read yet. constants: what `fixed` is to hold, by name."""
+    k = kernels("grammar.tables")
+    listed = [constants[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
+    rests, terminals = len(constants[k.FIRST]), len(constants[k.T_START])
+    info[k.REGION] = max(1024, rests, len(after) + 2, terminals + 2)
+    return k.Tables(
+        fixed=np.concatenate(listed),
+        offsets=np.cumsum([0, *map(len, listed)]).astype(np.int64),
+        next=after,
+        watch=watch,
+        rec=np.zeros((2048, 8), np.int32),
+        heap=np.zeros(8192, np.int32),
+        rows=np.full((256, after.shape[1]), -2, np.int32),
+        memo=_empty(4096),
+        names=_empty(4096),
+        info=info,
+        work=np.zeros(k.REGIONS * int(info[k.REGION]), np.int32),
+        mark=np.zeros(rests + terminals, np.int32),
+    )
+
+
+def _unguided(terminals: int) -> dict[int, Any]:
+    """The constants of an LALR parser where there is none (see `guiding`)."""
+    k = kernels("grammar.tables")
+    nothing = np.zeros(0, np.int32)
+    return {
+        k.T_SHADOW: np.full(terminals, -1),
+        **csr(k.TIED_START, k.TIED, [], terminals),
+        k.LR_START: np.zeros(1, np.int32),
+        **dict.fromkeys((k.LR_SYMBOL, k.LR_STEP, k.LR_SIZE, k.LR_NAME), nothing),
+    }
+
+
+def _info(ordered: bool, terminals: int, laid_out: list[int], final: int) -> npt.NDArray[np.int64]:
+    """The numbers that kernels keep beside the arrays, with nothing read yet."""
+    k = kernels("grammar.tables")
+    info = np.zeros(k.INFO_SIZE, np.int64)
+    info[[k.RECORDS, k.HEAP]] = 1  # number 0 stands for nothing
+    info[[k.ORDERED, k.TERMINAL_COUNT, k.MANY_GROUPS]] = ordered, terminals, MAX_GROUPS
+    info[[k.NEWLINE, k.INDENT, k.DEDENT]] = laid_out
+    info[[k.FIRST_STATE, k.LAST_STATE, k.FINAL]] = -1, -1, final
+    _with_addresses(info)
+    return info
+
+
+def _with_addresses(info: npt.NDArray[np.int64]) -> None:
+    """Write where kernels are that call each other by address. ValueError if `info` is no such."""
+    if info.shape != (kernels("grammar.tables").INFO_SIZE,) or info.dtype != np.int64:
+        raise ValueError("info")
+    for place, address in _addresses():
+        info[place] = address
+
+
+@lru_cache(maxsize=1)
+def _addresses() -> list[tuple[int, int]]:
+    """The places of kernels in `info` and their addresses, which stay the same in a process."""
+    found: list[tuple[int, int]] = kernels("build.decorators").addresses(
+        kernels("grammar.tables").Tables
+    )
+    return found
+
+
+def _is_made_up(terminal: Terminal, grammar: Grammar) -> bool:
+    """Whether indentation makes a terminal out of nothing."""
+    layout = grammar.layout
+    return layout is not None and terminal.name in (layout.indent, layout.dedent)
+
+
+def _layout(layout: Indentation, terminals: list[Terminal], fixed: dict[int, Any]) -> list[int]:
+    """The numbers of the terminals for line breaks, indents and dedents; notes the brackets."""
+    k = kernels("grammar.tables")
+    numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
+    for names, change in ((layout.opens, 1), (layout.closes, -1)):
+        for name in names:
+            if name in numbers:
+                fixed[k.T_BRACKET][numbers[name]] = change
+    columns = fixed[k.C_COLUMNS]
+    columns[columns == 2] = layout.tab
+    return [numbers.get(name, -1) for name in (layout.newline, layout.indent, layout.dedent)]
+
+
+def _widths(newline: int, fixed: Mapping[int, Any], after: Ints, watch: Ints) -> Ints:
+    """For each state what the width of the line is to it (see `kernels.grammar.indentation`).
+
+    It is nothing to a line break that only the end of the text can follow: where it has ended, it
+    would be longer with any byte that a terminal begins with.
+    """
+    k, layout = kernels("grammar.tables"), kernels("grammar.indentation")
+    begins = (after[fixed[k.T_START]] >= 0).any(axis=0)
+    last = ~((watch != BROKEN) & begins).any(axis=1)
+    counts = (fixed[k.S_TERMINAL] == newline) & (fixed[k.S_ENDS] > 0) & ~last[fixed[k.S_OWN]]
+    on = after[:, fixed[k.C_COLUMNS] >= 0]
+    while True:  # back from where a line break may end, but not over the end of a line
+        more = counts | np.append(counts, False)[on].any(axis=1)
+        if (more == counts).all():
+            break
+        counts = more
+    later = (fixed[k.S_TERMINAL] == newline) & ~counts
+    found: Ints = np.where(counts, layout.COUNTS, np.where(later, layout.LATER, layout.NO_WIDTH))
+    return found.astype(np.int32)
+
+
+def _empty(size: int) -> npt.NDArray[np.int64]:
+    return np.full((size, 2), -1, np.int64)
+
+
+def csr(start: int, listed: int, pairs: Iterable[tuple[int, int]], count: int) -> dict[int, Any]:
+    """Two constant arrays: for each terminal the others that `pairs` name with it."""
+    rows: list[list[int]] = [[] for _ in range(count)]
+    for one, other in pairs:
+        rows[one].append(other)
+    return {
+        start: np.cumsum([0, *map(len, rows)]),
+        listed: np.array([x for row in rows for x in row], np.int32),
+    }
+
+
+def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """All automata side by side, over classes of bytes that none of them tells apart.
+
+    Returns the next states, the next states of watches, the class of each byte, and what else is
+    known of states: where terminals start, and terminal, ends, own, match, distance, fails.
+    """
+    sizes = [len(a.next) for a in automata]
+    watches = [len(a.watch) - 2 for a in automata]
+    state_at = np.cumsum([0, *sizes])[:-1]
+    watch_at = np.cumsum([0, *watches])[:-1]
+
+    def shifted(values: Any, by: int, first: int) -> Any:
+        return np.where(values < first, values, values + by)
+
+    after = [shifted(a.next, at, 0) for a, at in zip(automata, state_at, strict=True)]
+    sinks = np.repeat(np.array([[0], [1]]), 256, axis=1)
+    none = np.zeros(0, np.int32)
+    watch = [shifted(a.watch[2:], at, 2) for a, at in zip(automata, watch_at, strict=True)]
+    nexts, next_watches = np.concatenate([sinks[:0], *after]), np.concatenate([sinks, *watch])
+    white = np.zeros((1, 256), np.int32)
+    if laid:  # what a byte adds to the width of a line; -1 begins a line
+        white[0, [ord("\n"), ord(" "), ord("\t")]] = -1, 1, 2
+    columns, classes = distinct_columns(np.concatenate([nexts, next_watches, white]))
+    pairs = list(zip(automata, watch_at, strict=True))
+    states = {
+        "columns": white[0, columns],
+        "start": state_at,
+        "terminal": np.repeat(np.arange(len(sizes)), sizes),
+        "ends": np.concatenate([none, *(a.accepts for a in automata)]),
+        "own": np.concatenate([none, *(shifted(a.own, at, 2) for a, at in pairs)]),
+        "match": np.concatenate([none, *(shifted(a.match, at, 2) for a, at in pairs)]),
+        "distance": np.concatenate([none, *(a.distance for a in automata)]),
+        "fails": np.concatenate([[False, True], *(a.fails[2:] for a in automata)]),
+    }
+    small = np.ascontiguousarray(nexts[:, columns], np.int32)
+    small_watch = np.ascontiguousarray(next_watches[:, columns], np.int32)
+    return small, small_watch, classes, states
+
+
+def grown(tables: Any, what: int) -> Any:
+    """Tables with more room in the array that `what` names. Raises BudgetError."""
+    k = kernels("grammar.tables")
+    if what == k.MANY_GROUPS:
+        raise BudgetError(
+            f"more than {MAX_GROUPS} ways to have read the text so far",
+            hint="make the grammar less ambiguous",
+        )
+    if sum(array.nbytes for array in tables) > MAX_BYTES:
+        raise BudgetError(
+            f"the tables of the grammar take more than {MAX_BYTES >> 20} MiB",
+            hint="write a shorter text, or make the grammar less ambiguous",
+        )
+    if what == k.REGION:
+        tables.info[k.REGION] *= 2
+        return tables._replace(work=np.zeros(2 * len(tables.work), np.int32))
+    growers: dict[int, tuple[str, Callable[[Any], Any]]] = {
+        k.RECORDS: ("rec", _doubled),
+        k.HEAP: ("heap", _doubled),
+        k.ROWS: ("rows", lambda a: _doubled(a, -2)),
+        k.MEMO: ("memo", _rehashed),
+        k.NAMES: ("names", _renamed),
+    }
+    name, grow = growers[what]
+    return tables._replace(**{name: grow(getattr(tables, name))})
+
+
+def _doubled(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
+    larger = np.full((2 * max(len(array), 32), *array.shape[1:]), fill, array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _rehashed(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    larger = _empty(4 * len(table))
+    kernels("tables").rehash(table, larger)
+    return larger
+
+
+def _renamed(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    larger = _empty(4 * len(table))
+    kernels("grammar.tables").rename(table, larger)
+    return larger
+
+
+def arrays_of(tables: Any) -> Arrays:
+    """What a file keeps of tables."""
+    k = kernels("grammar.tables")
+    used = {"rec": k.RECORDS, "heap": k.HEAP, "rows": k.ROWS}
+    arrays: Arrays = dict(tables._asdict())
+    for name, count in used.items():
+        arrays[name] = arrays[name][: int(tables.info[count])]
+    del arrays["work"], arrays["mark"]
+    return arrays | {"marks": np.array([len(tables.mark)])}
+
+
+def tables_from(arrays: Arrays) -> Any:
+    """The tables of which `arrays_of` kept the arrays. Raises KeyError, TypeError or ValueError.
+
+    Whatever the arrays hold, kernels read no more than is there: see `tables_check`.
+    """
+    k = kernels("grammar.tables")
+    marks = arrays.pop("marks").tolist()
+    given = {name: np.array(array, order="C") for name, array in arrays.items()}
+    _with_addresses(given["info"])
+    nothing = np.zeros(0, np.int32)
+    tables = k.Tables(**given, work=nothing, mark=nothing)
+    checks.run(tables, *marks)
+    tables.info[k.STAMP] = 0
+    return tables._replace(
+        work=np.zeros(k.REGIONS * int(tables.info[k.REGION]), np.int32),
+        mark=np.zeros(marks[0], np.int32),
+    )

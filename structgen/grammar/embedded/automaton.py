@@ -1,0 +1,308 @@
+"""In: a grammar with specs inside. Out: the automaton that reads its texts.
+
+A position is one of the grammar without the specs, or none, and any number of *inlets*: texts of
+specs that have begun, each with a position in the spec's own automaton and the stacks in front of
+it. As a lexeme does, an inlet begins with its first byte; it may end wherever the spec's text may,
+and the grammar goes on behind its terminal from there, while the inlet itself may go on, too.
+
+No position is a dead end: specs have none, the grammar has none, and an inlet begun where a lexeme
+must not have been longer is kept only if one of its texts rules that out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import (
+    DEAD,
+    Automaton,
+    Bytes,
+    Completes,
+    Masks,
+    Stored,
+    size_of_parts,
+)
+from structgen.errors import ArtifactError, BudgetError
+from structgen.grammar.automaton.automaton import GrammarAutomaton
+from structgen.grammar.automaton.tables import in_larks_order
+from structgen.grammar.automaton.tables_check import are_positions
+from structgen.grammar.embedded.reading import Inlet, NestedReading
+from structgen.grammar.embedded.specs import restored, taken_apart
+from structgen.grammar.ir import Grammar
+from structgen.kernels.build.loader import kernels
+
+if TYPE_CHECKING:
+    from structgen.vocabulary.vocabulary import Vocabulary
+
+MAX_INLETS = 4096  # read side by side at one position
+MAX_STEPS = 1 << 18  # steps remembered
+
+Inlets = tuple[Inlet, ...]
+Position = tuple[int, Inlets]  # position in the grammar's own automaton or DEAD, inlets
+
+
+class NestingAutomaton(Automaton):
+    """The texts of a grammar with specs inside.
+
+    outer: the automaton of the grammar, in which the specs have no texts; inners: the specs.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        """Raises what compiling the grammar and its specs raises; see `GrammarAutomaton`."""
+        used, inners = taken_apart(grammar)
+        names = [terminal.name for terminal in in_larks_order(used)]
+        terminals = [names.index(inner.name) for inner in inners]
+        self.reading = NestedReading(inners, terminals)
+        self._begin(GrammarAutomaton(used, self.reading))
+        self.start = self._number((self.outer.start, ()))
+
+    def _begin(self, outer: GrammarAutomaton) -> None:
+        self.outer, self.inners = outer, self.reading.inners
+        self._positions: list[Position] = []
+        self._numbers: dict[Position, int] = {}
+        self._steps: dict[int, int] = {}
+        self._entries: dict[int, Inlets] = {}
+
+    @classmethod
+    def restored(cls, grammar: Grammar, saved: Stored) -> NestingAutomaton:
+        """The automaton that `stored` described. Raises ArtifactError. grammar: as written."""
+        automaton = cls.__new__(cls)
+        try:
+            parts = _parts(saved)
+            names = saved.header["names"]
+            inners = [
+                restored(grammar, name, source, parts[f"inner{i}"])
+                for i, (name, source) in enumerate(names)
+            ]
+            terminals = [int(t) for t in saved.header["terminals"]]
+            reading = NestedReading(inners, terminals)
+            automaton.reading = reading
+            automaton._begin(GrammarAutomaton.restored(parts["outer"], reading))
+            automaton._restore(saved)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ArtifactError("the file holds no automaton of a grammar with specs") from error
+        return automaton
+
+    def _restore(self, saved: Stored) -> None:
+        inlets = [Inlet(*map(int, row)) for row in saved.arrays["inlets"]]
+        counts, outers = saved.arrays["counts"].tolist(), saved.arrays["outers"].tolist()
+        records = self.outer.size["records"]
+        if (
+            len(counts) != len(outers)
+            or min(counts, default=-1) < 0
+            or sum(counts) != len(inlets)
+            or any(not 0 <= i.inner < len(self.inners) for i in inlets)
+            or any(not self.inners[i.inner].automaton.is_position(i.at) for i in set(inlets))
+            or any(not 0 < i.stacks < records or not 0 <= i.watches < records for i in inlets)
+            or not are_positions(self.outer.tables, np.array([o for o in outers if o != DEAD]))
+            or not 0 <= int(saved.header["start"]) < len(outers)
+        ):
+            raise ArtifactError("the saved positions do not belong to the saved grammar")
+        first = 0
+        for outer, count in zip(outers, counts, strict=True):
+            self._number((outer, tuple(inlets[first : first + count])))
+            first += count
+        self.start = int(saved.header["start"])
+
+    def _number(self, position: Position) -> int:
+        number = self._numbers.get(position)
+        if number is None:
+            number = self._numbers[position] = len(self._positions)
+            self._positions.append(position)
+        return number
+
+    # -- looking into positions -----------------------------------------------------------------
+
+    def position(self, at: int) -> Position:
+        """What a position consists of."""
+        return self._positions[at]
+
+    def numbered(self, inlet: Inlet) -> int:
+        """The position of one inlet alone."""
+        return self._number((DEAD, (inlet,)))
+
+    def entries(self, outer: int) -> Inlets:
+        """The inlets that may begin at a position of the grammar's own automaton."""
+        found = self._entries.get(outer)
+        if found is None:
+            begun = self.reading.entries(self.outer, outer) if outer >= 0 else ()
+            found = self._entries[outer] = tuple(begun)
+        return found
+
+    def after_inlet(self, inlet: Inlet) -> int:
+        """The position of the grammar's automaton where an inlet ends."""
+        return self.reading.after(self.outer, inlet)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def run(self, at: int, text: bytes) -> tuple[int, int]:
+        """See `Automaton.run`."""
+        for count, byte in enumerate(text):
+            after = self._steps.get(at << 8 | byte)
+            if after is None:
+                after = self._step(at, byte)
+                if len(self._steps) >= MAX_STEPS:
+                    self._steps.clear()
+                self._steps[at << 8 | byte] = after
+            if after < 0:
+                return DEAD, count
+            at = after
+        return at, len(text)
+
+    def _step(self, at: int, byte: int) -> int:
+        outer, inlets = self._positions[at]
+        data = bytes((byte,))
+        moved: list[Inlet] = []
+        for inlet in (*inlets, *self.entries(outer)):
+            watches = self.reading.watches(self.outer, inlet.watches, byte)
+            if watches >= 0:
+                after, _ = self.inners[inlet.inner].automaton.run(inlet.at, data)
+                if after >= 0:
+                    moved.append(inlet._replace(at=after, watches=watches))
+        return self._closed(self.outer.run(outer, data)[0] if outer >= 0 else DEAD, moved)
+
+    def _closed(self, outer: int, inlets: Iterable[Inlet]) -> int:
+        """The position of these, and of what begins where the inlets may end; or DEAD."""
+        kept: dict[tuple[int, int, int, int], Inlet] = {}
+        ended: list[tuple[int, int, int]] = []
+        ordered = bool(self.outer.tables.info[kernels("grammar.tables").ORDERED])
+        for moved in inlets:
+            automaton = self.inners[moved.inner].automaton
+            if automaton.is_accepting(moved.at):
+                ended.append(self.reading.behind(self.outer, moved))
+                if not automaton.next_bytes(moved.at):
+                    continue
+            if not self.reading.can_finish(self.outer, moved):
+                continue
+            key = (moved.inner, moved.at, moved.watches, moved.stacks if ordered else 0)
+            if key in kept:
+                either = kernels("grammar.stacks").either
+                stacks = self.outer.ask(either, kept[key].stacks, moved.stacks)
+                kept[key] = moved._replace(stacks=stacks)
+            else:
+                kept[key] = moved
+        if len(kept) > MAX_INLETS:
+            raise BudgetError(
+                f"more than {MAX_INLETS} ways to have read the text so far",
+                hint="make the grammar less ambiguous",
+            )
+        outer = self.reading.joined(self.outer, outer, ended)
+        if outer < 0 and not kept:
+            return DEAD
+        return self._number((outer, tuple(sorted(kept.values()))))
+
+    def is_accepting(self, at: int) -> bool:
+        """See `Automaton.is_accepting`."""
+        outer = self._positions[at][0]
+        return outer >= 0 and self.outer.is_accepting(outer)
+
+    def next_bytes(self, at: int) -> list[int]:
+        """See `Automaton.next_bytes`."""
+        outer, inlets = self._positions[at]
+        found = set(self.outer.next_bytes(outer)) if outer >= 0 else set()
+        for inlet in (*inlets, *self.entries(outer)):
+            found.update(self.inners[inlet.inner].automaton.next_bytes(inlet.at))
+        doubtful = self.outer.is_checked or any(
+            inlet.watches for inlet in (*inlets, *self.entries(outer))
+        )
+        return sorted(b for b in found if not doubtful or self.run(at, bytes((b,)))[0] >= 0)
+
+    def only_byte(self, at: int) -> int:
+        """See `Automaton.only_byte`."""
+        outer, inlets = self._positions[at]
+        if outer < 0 and len(inlets) == 1 and inlets[0].watches == 0:
+            return self.inners[inlets[0].inner].automaton.only_byte(inlets[0].at)
+        return super().only_byte(at)
+
+    def specials(self, at: int) -> Mapping[bytes, int]:
+        """See `Automaton.specials`: those of the specs inside."""
+        outer, inlets = self._positions[at]
+        found: dict[bytes, list[Inlet]] = {}
+        for inlet in (*inlets, *self.entries(outer)):
+            special = self.inners[inlet.inner].automaton.specials(inlet.at)
+            for text in special or ():
+                after = inlet._replace(at=special[text], watches=0)
+                found.setdefault(text, []).append(after)
+        return {text: self._closed(DEAD, moved) for text, moved in found.items()}
+
+    def is_position(self, at: int) -> bool:
+        """See `Automaton.is_position`."""
+        return 0 <= at < len(self._positions)
+
+    def core(self, at: int) -> Hashable:
+        """See `Automaton.core`: with the cores of the specs inside."""
+        outer, inlets = self._positions[at]
+        cores = [self.inners[inlet.inner].automaton.core(inlet.at) for inlet in inlets]
+        return outer, tuple((*i._replace(at=0), c) for i, c in zip(inlets, cores, strict=True))
+
+    def remembers(self, at: int) -> Hashable:
+        """See `Automaton.remembers`: what the specs inside do, if any does."""
+        _, inlets = self._positions[at]
+        found = [self.inners[inlet.inner].automaton.remembers(inlet.at) for inlet in inlets]
+        return None if all(f is None for f in found) else tuple(found)
+
+    def expected(self, at: int) -> str:
+        """See `Automaton.expected`."""
+        outer, inlets = self._positions[at]
+        words = []
+        for inlet in inlets:
+            inner = self.inners[inlet.inner]
+            name = self.outer.shown(self.reading.terminals[inlet.inner])
+            words.append(f"{inner.automaton.expected(inlet.at)} (in {name})")
+        words += [self.outer.expected(outer)] if outer >= 0 else []
+        return ", or ".join(dict.fromkeys(words))
+
+    # -- masks, completions, files ----------------------------------------------------------------
+
+    def masks(self, vocabulary: Vocabulary) -> Masks:
+        """See `Automaton.masks`."""
+        from structgen.grammar.embedded.masks import NestingMasks
+
+        return NestingMasks(self, vocabulary)
+
+    def completions(self, alphabet: Bytes = range(256)) -> Completes:
+        """See `Automaton.completions`."""
+        from structgen.grammar.embedded.completions import NestingEnds
+
+        return NestingEnds(self, alphabet)
+
+    @property
+    def size(self) -> dict[str, int]:
+        """See `Automaton.size`."""
+        parts = (self.outer, *(inner.automaton for inner in self.inners))
+        return size_of_parts(len(self._positions), len(self._steps), parts)
+
+    def stored(self) -> Stored:
+        """The positions, and what the automata of the grammar and of each spec store."""
+        parts = {"outer": self.outer.stored()}
+        parts |= {f"inner{i}": inner.automaton.stored() for i, inner in enumerate(self.inners)}
+        arrays: dict[str, npt.NDArray[Any]] = {
+            f"{part}.{name}": array
+            for part, kept in parts.items()
+            for name, array in kept.arrays.items()
+        }
+        inlets = [inlet for _, found in self._positions for inlet in found]
+        arrays["inlets"] = np.array(inlets, np.int64).reshape(-1, 4)
+        arrays["counts"] = np.array([len(found) for _, found in self._positions], np.int64)
+        arrays["outers"] = np.array([outer for outer, _ in self._positions], np.int64)
+        header = {
+            "nested": {part: kept.header for part, kept in parts.items()},
+            "names": [[inner.name, inner.source] for inner in self.inners],
+            "terminals": self.reading.terminals,
+            "start": self.start,
+        }
+        return Stored(header, arrays)
+
+
+def _parts(saved: Stored) -> dict[str, Stored]:
+    """What was stored of the grammar and of each spec."""
+    found: dict[str, Stored] = {}
+    for part, header in saved.header["nested"].items():
+        kept = {n.removeprefix(f"{part}."): a for n, a in saved.arrays.items()
+                if n.startswith(f"{part}.")}  # fmt: skip
+        found[part] = Stored(header, kept)
+    return found

@@ -1,0 +1,1 @@
+"""Terminals that look at what comes before or behind them."""

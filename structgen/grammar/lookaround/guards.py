@@ -1,0 +1,116 @@
+"""In: a finite automaton. Out: a guard: the watch on a whole text that the automaton has to accept.
+
+A watch says how things stand if the text ends (see `lexemes`). One that begins with the text and
+is broken where a finite automaton accepts no more makes of a grammar's automaton the product of
+both (Y. Bar-Hillel, M. Perles and E. Shamir, "On formal properties of simple phrase structure
+grammars", 1961): whether a text can still be finished is asked and told as for all watches.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.grammar.terminals.automata import (
+    BROKEN,
+    FINE,
+    Automata,
+    automata_of,
+    distances,
+    minimised,
+)
+from structgen.kernels.build.loader import kernels
+from structgen.regular.regex import ANY, EMPTY
+
+if TYPE_CHECKING:
+    from structgen.grammar.automaton.automaton import GrammarAutomaton
+
+Ints = npt.NDArray[np.int32]
+
+
+class Guard(NamedTuple):
+    """A deterministic automaton without dead ends, which starts in state 0.
+
+    next: int32[n, 256], -1 where it reads no more; accepts: bool[n].
+    """
+
+    next: Ints
+    accepts: npt.NDArray[np.bool_]
+
+
+def watching(guard: Guard) -> Automata:
+    """The automata of no terminal at all, with a guard, made least, as their only watch.
+
+    It is fine, and forgotten, where all characters may follow without end.
+    """
+    watch, fails, _ = as_watches(guard.next, guard.accepts)
+    none = np.zeros(0, np.int32)
+    return Automata(
+        next=np.zeros((0, 256), np.int32),
+        accepts=none.astype(np.bool_),
+        own=none,
+        match=none,
+        watch=watch,
+        fails=fails,
+        distance=none,
+    )
+
+
+def as_watches(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, Any, Ints]:
+    """Watches (see `lexemes.Automata`) that turn out well where a byte automaton accepts.
+
+    table: int32[n, 256], -1 dead; accepts: bool[n]. Returns `watch`, `fails` and the watch of each
+    state; the first one, as far as it is not fine or broken, is the first behind these.
+    """
+    free = automata_of(ANY, EMPTY, ordered=False)
+    last = len(table)
+    hopeless = np.append(distances(table, accepts) < 0, False)  # the last entry is for -1
+    after = np.where(hopeless[table], -1, table)
+    both = np.concatenate([after, np.where(free.next < 0, -1, free.next + last)])
+    least, number = minimised(both, np.concatenate([accepts, free.accepts]), None)
+    count = int(number[:last].max()) + 1  # the automaton's own states come first
+    open_ = np.zeros(len(least) + 1, np.bool_)
+    open_[number[last:]] = True
+    beyond = least[:count]
+    watch = np.where(beyond < 0, BROKEN, np.where(open_[beyond], FINE, beyond + 2))
+    sinks = np.repeat(np.array([[FINE], [BROKEN]]), 256, axis=1)
+    fails = np.ones(count, np.bool_)
+    fails[number[:last]] = ~accepts
+    own = np.where(hopeless[:last], BROKEN, np.where(open_[number[:last]], FINE, number[:last] + 2))
+    return (
+        np.concatenate([sinks, watch]).astype(np.int32),
+        np.concatenate([[False, True], fails]),
+        own.astype(np.int32),
+    )
+
+
+class Outstanding:
+    """How many bytes the watches of positions want at least before the text may end."""
+
+    def __init__(self, automaton: GrammarAutomaton) -> None:
+        self._automaton = automaton
+        self._several = kernels("grammar.step").SEVERAL
+        self._known: dict[int, int] = {0: 0}  # by record of watches
+
+    def bytes(self, at: int) -> int:
+        """A lower bound on the bytes from a position to the end of a text, by watches alone."""
+        if at < self._several:
+            return 0
+        return min(self._of(watches) for _, _, watches in self._automaton.threads(at))
+
+    def _of(self, watches: int) -> int:
+        found = self._known.get(watches)
+        if found is None:
+            states = self._automaton.record(watches)
+            found = self._known[watches] = int(self._by_state[states].max())
+        return found
+
+    @cached_property
+    def _by_state(self) -> Ints:
+        """For each state of watches the fewest bytes to where it has turned out well."""
+        tables, fails = self._automaton.tables, kernels("grammar.tables").W_FAILS
+        low, high = tables.offsets[fails : fails + 2].tolist()
+        return distances(tables.watch, tables.fixed[low:high] == 0)

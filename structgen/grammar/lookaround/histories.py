@@ -1,0 +1,142 @@
+"""In: what lookbehinds look for. Out: the kinds of text that they tell apart, as an automaton.
+
+Of the text before a terminal only counts which lookbehinds would find something behind it, now or
+when it goes on: a deterministic automaton, made least (E. Moore, 1956). For `\\b` it has two
+states: behind a character of words and not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from structgen.errors import BudgetError
+from structgen.regular.charset import CharSet, refine, union_all
+from structgen.regular.regex import EMPTY, Regex, leaf
+
+MAX_KINDS = 32  # of text before
+_MAX_STATES = 1_000  # before they are made least
+_MAX_PLACES = 20_000  # of a terminal, with the kinds of text that lead there
+
+
+class History:
+    """The kinds of text before; kind 0 is that of no text."""
+
+    def __init__(self, wanted: Sequence[Regex]) -> None:
+        """wanted: the texts behind which a lookbehind finds something, for each of them.
+
+        Raises BudgetError past MAX_KINDS.
+        """
+        states, steps = _explored(tuple(wanted))
+        kind_of, first = _least(states, steps)
+        if len(first) > MAX_KINDS:
+            raise _too_many(f"more than {MAX_KINDS} kinds")
+        self.count = len(first)
+        self._rests = [dict(zip(wanted, states[state], strict=True)) for state in first]
+        after = [tuple(kind_of[row[state]] for state in first) for _, row in steps]
+        columns: dict[tuple[int, ...], list[CharSet]] = {}
+        for (chars, _), column in zip(steps, after, strict=True):
+            columns.setdefault(column, []).append(chars)
+        self.steps = [(union_all(sets), column) for column, sets in columns.items()]
+
+    def behind(self, kind: int, wanted: Iterable[Regex]) -> dict[Regex, Regex]:
+        """What a text of a kind leaves of what is looked for; see `Program.start`."""
+        return {texts: self._rests[kind][texts] for texts in wanted}
+
+    def leading(self, kind: int, last: int) -> Regex:
+        """The texts behind which, behind a text of one kind, the whole text is of another one."""
+        return leaf(_Leading(self, kind, last))
+
+    def ways(self, language: Regex, kinds: Sequence[int]) -> set[tuple[int, ...]]:
+        """For each text of a language: the kinds of text that it leaves, begun behind `kinds`.
+
+        Raises BudgetError.
+        """
+        first = (language, tuple(kinds))
+        seen, todo = {first}, [first]
+        found: set[tuple[int, ...]] = set()
+        while todo:
+            rest, at = todo.pop()
+            if rest.nullable:
+                found.add(at)
+            cut: list[tuple[CharSet, Regex | tuple[int, ...]]] = [*rest.steps()]
+            cut += [(chars, tuple(column[kind] for kind in at)) for chars, column in self.steps]
+            for _, targets in refine(cut):
+                if len(targets) == 2:
+                    place: tuple[Regex, tuple[int, ...]] = targets  # type: ignore[assignment]
+                    if place not in seen:
+                        seen.add(place)
+                        todo.append(place)
+            if len(seen) > _MAX_PLACES:
+                raise BudgetError(
+                    "what a terminal leaves for lookbehinds takes too long to tell",
+                    hint="use smaller counts in it, or leave lookbehinds out",
+                )
+        return found
+
+
+@dataclass(frozen=True)
+class _Leading:
+    """The texts that lead from one kind to another; a `LeafState`."""
+
+    history: History
+    kind: int
+    last: int
+
+    @property
+    def nullable(self) -> bool:
+        """Is it that kind already?"""
+        return self.kind == self.last
+
+    def moves(self) -> list[tuple[CharSet, _Leading]]:
+        """See `LeafState`."""
+        return [
+            (chars, _Leading(self.history, column[self.kind], self.last))
+            for chars, column in self.history.steps
+        ]
+
+
+_Steps = list[tuple[CharSet, list[int]]]
+
+
+def _explored(first: tuple[Regex, ...]) -> tuple[list[tuple[Regex, ...]], _Steps]:
+    """All states, and for disjoint sets of characters the state behind each one."""
+    numbers = {first: 0}
+    listed = [first]
+    moves: list[tuple[CharSet, tuple[int, int]]] = []
+    for number, state in enumerate(listed):
+        cut = [(of, (i, to)) for i, texts in enumerate(state) for of, to in texts.steps()]
+        for of, targets in refine(cut):
+            after = dict(targets)
+            reached = tuple(after.get(i, EMPTY) for i in range(len(state)))
+            if reached not in numbers:
+                numbers[reached] = len(listed)
+                listed.append(reached)
+            moves.append((of, (number, numbers[reached])))
+        if len(listed) > _MAX_STATES:
+            raise _too_many("too many kinds")
+    steps = []
+    for of, pairs in refine(moves):
+        row = dict(pairs)
+        steps.append((of, [row[number] for number in range(len(listed))]))
+    return listed, steps
+
+
+def _least(states: Sequence[tuple[Regex, ...]], steps: _Steps) -> tuple[list[int], list[int]]:
+    """The number of each state in the least automaton, and the first state of each number."""
+    keys: list[tuple[object, ...]] = [tuple(t.nullable for t in state) for state in states]
+    count = 0
+    while True:
+        numbers: dict[tuple[object, ...], int] = {}
+        kinds = [numbers.setdefault(key, len(numbers)) for key in keys]
+        if len(numbers) == count:
+            return kinds, [kinds.index(kind) for kind in range(count)]
+        count = len(numbers)
+        keys = [(kinds[i], *(kinds[row[i]] for _, row in steps)) for i in range(len(states))]
+
+
+def _too_many(what: str) -> BudgetError:
+    return BudgetError(
+        f"the lookbehinds of the grammar tell {what} of text before a terminal apart",
+        hint="use shorter lookbehinds, or fewer",
+    )

@@ -1,0 +1,275 @@
+"""In: a grammar whose terminals look behind. Out: the same without, its rules told apart by it.
+
+Each terminal is split by the kind of the text before it and the kind that it leaves, and so is each
+rule (Y. Bar-Hillel, M. Perles and E. Shamir, 1961), as far as such texts lead to it. What is
+ignored changes the text before, too, so it becomes rules: any number of such terminals at the
+beginning and behind each other terminal.
+
+An ordered lexer looks for what the rules allow, whatever that leads to. So for it what is read
+where nothing can stand behind it may have to be kept: then such texts leave the kind NOWHERE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from structgen.errors import BudgetError, UnsatisfiableSchemaError
+from structgen.grammar.ir import IGNORED, Alternative, Grammar, Rule, Variants
+from structgen.grammar.lookaround.history_terminals import NOWHERE, SplitTerminals, Variant, named
+
+MAX_PLACES = 150_000  # in rules, each counted for the kinds of text it is told apart by
+_WAYS = 8  # that lead to such a place, looked at for each of them, on average
+
+_Ways = dict[int, list[Alternative]]  # what can be read, by the kind of text that it leaves
+_Item = tuple[str, int, Alternative, int, int]  # rule, kind before, alternative, place, kind there
+
+
+class Product:
+    """The terminals and rules of a grammar, told apart by the text before."""
+
+    def __init__(self, grammar: Grammar, *, stuck: bool = False) -> None:
+        """stuck: whether what is read where nothing can stand behind it is kept."""
+        self._grammar, self._stuck = grammar, stuck
+        self.terminals = SplitTerminals(grammar)
+        self._variants = self.terminals.variants
+        self._skips: dict[int, _Ways] = {}
+        self._met: dict[str, dict[int, list[Variant]]] = {IGNORED: {}}
+        self._exits: dict[tuple[str, int], dict[int, None]] = {}
+        self._waiting: dict[tuple[str, int], list[_Item]] = {}
+        self._seen: set[_Item] = set()
+        self._rules: dict[str, Rule] = {}
+        self._rests: dict[tuple[Alternative, int, int], str] = {}
+        self._alike: dict[tuple[str | Alternative, int], str] = {}
+        self._one_of: dict[str, str] = {}
+        self._size = 0
+
+    def grammar(self) -> Grammar:
+        """The grammar."""
+        start = self._grammar.start
+        first = dict(self._skipped(0))
+        lost = first.pop(NOWHERE, [])
+        for kind in first:
+            self._explore(start, kind)
+        for (name, kind), lasts in self._exits.items():
+            for last in lasts:
+                self._add_rule(self._grammar.rules[name], kind, last)
+        beginnings = [
+            (*skip, named(start, kind, last))
+            for kind, skips in first.items()
+            for skip in skips
+            for last in self._exits[start, kind]
+        ]
+        if not any(self._exits[start, kind].keys() - {NOWHERE} for kind in first):
+            place = self._grammar.rules[start].place
+            raise UnsatisfiableSchemaError(
+                f"no text fits the rule {start!r}",
+                location=str(place or ""),
+                expected="terminals that can stand behind one another",
+                hint="look at what their lookbehinds (^, \\b, ...) want in front of them",
+            )
+        self._rules[start] = replace(self._grammar.rules[start], alternatives=(*beginnings, *lost))
+        lexing, variants = self._grammar.lexing, self.variants()
+        return Grammar(start, self._rules, self.terminals.made, lexing=lexing, variants=variants)
+
+    def variants(self) -> Variants:
+        """What has become of the terminals."""
+        met = {
+            name: {kind: tuple(found) for kind, found in ways.items()}
+            for name, ways in self._met.items()
+        }
+        return Variants(met, self._one_of, self.terminals.reads)
+
+    @property
+    def kinds(self) -> list[int]:
+        """The kinds of text that are met."""
+        met = {at for *_, at in self._seen} | self._met[IGNORED].keys()
+        return sorted(met - {NOWHERE})
+
+    # -- terminals ------------------------------------------------------------------------------
+
+    def _read(self, name: str, kind: int) -> _Ways:
+        """What a terminal or rule can be behind a kind of text, and what is ignored behind it."""
+        if name in self._grammar.rules:
+            lasts = self._exits[name, kind]
+            return {last: [(named(name, kind, last),)] for last in lasts}
+        found: _Ways = {}
+        if self._grammar.lalr is not None and name in self._grammar.ignore:
+            return found  # the lexer keeps it to itself
+        variants = self._met.setdefault(name, {}).setdefault(
+            kind, self.terminals.variants(name, kind)
+        )
+        if self._stuck and (in_vain := self.terminals.in_vain(name, kind, stuck=True)):
+            found[NOWHERE] = [(one,) for one, _ in in_vain]
+        for variant, left in variants:
+            for last, skips in self._skipped(left).items():
+                found.setdefault(last, []).extend((variant, *skip) for skip in skips)
+        return found
+
+    def _skipped(self, kind: int) -> _Ways:
+        """What is ignored behind a kind of text: a rule for each kind that it leaves."""
+        if kind in self._skips:
+            return self._skips[kind]
+        lasts: dict[int, list[Alternative]] = {kind: [()]}
+        met, todo = self._met[IGNORED], [kind]
+        for at in todo:
+            variants = [
+                pair for name in self._grammar.ignore for pair in self.terminals.variants(name, at)
+            ]
+            met.setdefault(at, variants)
+            for variant, last in variants:
+                if last not in lasts:
+                    lasts[last] = []
+                    todo.append(last)
+                lasts[last].append((named(IGNORED, kind, at), variant))
+            for name in self._grammar.ignore if self._stuck else ():
+                if self.terminals.kept_back(name, at):
+                    [(variant, last)] = self.terminals.in_vain(name, at)
+                    lasts.setdefault(last, []).append((named(IGNORED, kind, at), variant))
+        found = self._skips[kind] = {}
+        for last, alternatives in lasts.items():
+            name = named(IGNORED, kind, last)
+            self._add(Rule(name, tuple(alternatives), written=IGNORED), IGNORED, last)
+            found[last] = [() if alternatives == [()] else (name,)]
+        return found
+
+    # -- rules ----------------------------------------------------------------------------------
+
+    def _explore(self, start: str, kind: int) -> None:
+        """Find the kinds of text that rules are read behind, and those that they leave."""
+        waiting, seen = self._waiting, self._seen
+        todo: list[_Item] = []
+
+        def call(name: str, kind: int) -> None:
+            if (name, kind) not in self._exits:
+                self._exits[name, kind] = {}
+                alternatives = self._grammar.rules[name].alternatives
+                todo.extend((name, kind, parts, 0, kind) for parts in alternatives)
+
+        call(start, kind)
+        while todo:
+            item = todo.pop()
+            if item in seen:
+                continue
+            seen.add(item)
+            _check_size(len(seen) // _WAYS)
+            name, first, parts, place, at = item
+            if place == len(parts) or at == NOWHERE:
+                if at not in self._exits[name, first]:
+                    self._exits[name, first][at] = None
+                    callers = waiting.get((name, first), ())
+                    todo += [(*caller[:3], caller[3] + 1, at) for caller in callers]
+                continue
+            part = parts[place]
+            if part in self._grammar.rules:
+                call(part, at)
+                waiting.setdefault((part, at), []).append(item)
+            todo += [(name, first, parts, place + 1, last) for last in self._read(part, at)]
+
+    def leads_on(self) -> bool:
+        """Whether behind all that can be read some text can stand, whatever calls the rules.
+
+        An item leads on if its rule can end so that every item which waits for the rule leads on
+        from there: where it is the one that waits is popped off a stack, which has an end.
+        """
+        items = sorted(self._seen, key=lambda item: -item[3])
+        fine = {key: set(lasts) for key, lasts in self._exits.items()}
+        while True:
+            alive: set[_Item] = set()
+            for item in items:
+                name, first, parts, place, at = item
+                if place == len(parts):
+                    leads = at in fine[name, first]
+                else:
+                    lasts = self._read(parts[place], at)
+                    leads = any((name, first, parts, place + 1, to) in alive for to in lasts)
+                if leads:
+                    alive.add(item)
+            count = sum(map(len, fine.values()))
+            for key, waiting in self._waiting.items():
+                fine[key] = {
+                    to
+                    for to in fine[key]
+                    if all(_behind_part(item, to) in alive for item in waiting)
+                }
+            if count == sum(map(len, fine.values())):
+                start = self._grammar.start
+                return all(self._is_followed(item, alive) for item in items) and all(
+                    any(fine.get((start, to)) for to in self._skipped(ignored))
+                    for ignored in self._skipped(0)
+                )
+
+    def _is_followed(self, item: _Item, alive: set[_Item]) -> bool:
+        """Whether an item leads on behind whatever is read there, and is ignored behind it."""
+        *_, parts, place, at = item
+        if place == len(parts) or parts[place] in self._grammar.rules:
+            return True
+        return all(
+            any(_behind_part(item, to) in alive for to in self._skipped(ignored))
+            for _, left in self._met.get(parts[place], {}).get(at, ())
+            for ignored in self._skipped(left)
+        )
+
+    def _add_rule(self, rule: Rule, kind: int, last: int) -> None:
+        """A rule for the texts that lead from one kind of text to another."""
+        name, written = named(rule.name, kind, last), rule.written or rule.name
+        found: dict[Alternative, None] = {}
+        for parts in rule.alternatives:
+            found |= dict.fromkeys(self._alternatives(parts, kind, last, written))
+        self._add(Rule(name, tuple(found), written, rule.place), rule.name, last)
+
+    def _add(self, rule: Rule, of: str | Alternative, last: int) -> None:
+        """Add the rule for the texts of a rule or sequence that leave a kind of text."""
+        self._rules[rule.name] = rule
+        self._size += sum(map(len, rule.alternatives))
+        _check_size(self._size)
+        self._one_of[rule.name] = self._alike.setdefault((of, last), rule.name)
+
+    def _alternatives(
+        self, parts: Alternative, kind: int, last: int, written: str
+    ) -> list[Alternative]:
+        """The ways from one kind of text to another through a sequence.
+
+        What several ways may lead through is a rule of its own, so that they do not multiply.
+        """
+        forward = [{kind}]
+        for part in parts:
+            starts = forward[-1] - {NOWHERE}
+            forward.append({to for at in starts for to in self._read(part, at)})
+        behind: dict[int, list[Alternative]] = {last: [()]} if last in forward[-1] else {}
+        for place in range(len(parts) - 1, -1, -1):
+            tails = {
+                at: ways[0] if len(ways) == 1 else (self._rest(parts[place + 1 :], at, last),)
+                for at, ways in behind.items()
+            }
+            for at, ways in behind.items():
+                if len(ways) > 1 and tails[at][0] not in self._rules:
+                    rule = Rule(tails[at][0], tuple(ways), written)
+                    self._add(rule, parts[place + 1 :], last)
+            if last == NOWHERE:
+                tails[last] = ()
+            behind = {}
+            for at in sorted(forward[place] - {NOWHERE}):
+                for to, heads in self._read(parts[place], at).items():
+                    if to in tails:
+                        behind.setdefault(at, []).extend((*head, *tails[to]) for head in heads)
+        return behind.get(kind, [])
+
+    def _rest(self, parts: Alternative, kind: int, last: int) -> str:
+        """The name of the rule for the end of a sequence."""
+        number = len(self._rests)
+        return self._rests.setdefault((parts, kind, last), f"#{number}")
+
+
+def _behind_part(item: _Item, kind: int) -> _Item:
+    """An item behind its next part, with the kind of text that is left there."""
+    name, first, parts, place, _ = item
+    return name, first, parts, place + 1, kind
+
+
+def _check_size(places: int) -> None:
+    if places > MAX_PLACES:
+        raise BudgetError(
+            f"the rules have more than {MAX_PLACES} places where lookbehinds tell apart what may"
+            " stand before them",
+            hint="use shorter lookbehinds, or fewer",
+        )

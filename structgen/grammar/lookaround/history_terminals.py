@@ -1,0 +1,221 @@
+"""In: terminals, some of which look at the text before. Out: what they are behind each kind of it.
+
+Each is split by what it matches behind a kind of text, and by the kind that it leaves. An ordered
+lexer also looks for terminals that match nothing there; and a literal that Lark's lexer leaves to a
+pattern is not read behind texts where the pattern matches something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
+
+from structgen.grammar.automaton.tables import in_larks_order
+from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.lookaround.histories import History
+from structgen.grammar.terminals.automata import of_terminal
+from structgen.grammar.terminals.literals import check_told_apart, reads_whole
+from structgen.grammar.terminals.patterns import matches_behind
+from structgen.grammar.terminals.python_language import before
+from structgen.grammar.terminals.python_regex import Node, reaching
+from structgen.regular.regex import EMPTY, Regex, alt, complement, intersect
+
+NOWHERE = -1  # the kind of text behind what is looked for and matches nothing
+
+Variant = tuple[str, int]  # a terminal, and the kind of text that it leaves
+
+
+class SplitTerminals:
+    """The terminals of a grammar, told apart by the text before.
+
+    made: those that they have become, by name. reads: see `Variants`.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._wanted = {
+            terminal.name: list(dict.fromkeys(map(before, reaching(terminal.behind))))
+            for terminal in grammar.terminals.values()
+            if terminal.behind is not None
+        }
+        self._history = History(list(dict.fromkeys(chain(*self._wanted.values()))))
+        self._split: dict[str, list[list[Variant]]] = {}
+        self._behind: dict[tuple[str, tuple[Regex, ...]], Terminal] = {}
+        self._backs: dict[Variant, list[Terminal]] = {}
+        self.made: dict[str, Terminal] = {}
+        self.reads = self._words() if grammar.lexing != "free" else frozenset()
+
+    def variants(self, name: str, kind: int) -> list[Variant]:
+        """The terminals that one of the user's is behind a kind of text, with what they leave."""
+        found = self._split.get(name)
+        if found is None:
+            terminal = self._grammar.terminals[name]
+            found = (
+                self._by_ends(terminal)
+                if terminal.behind is None
+                else self._by_pattern(terminal, terminal.behind)
+            )
+            self._split[name] = found
+        return found[kind]
+
+    def looked_for(self, name: str, kind: int) -> list[Variant]:
+        """The same with what stands for it where it is looked for only to keep literals back."""
+        return self.variants(name, kind) + self.in_vain(name, kind)
+
+    def in_vain(self, name: str, kind: int, *, stuck: bool = False) -> list[Variant]:
+        """What stands for a terminal that is looked for behind a kind of text and matches nothing.
+
+        And so keeps literals from being read; if `stuck`, also where there are none.
+        """
+        kept_back = self.kept_back(name, kind)
+        if not (kept_back or (stuck and not self.variants(name, kind))):
+            return []
+        terminal = self._grammar.terminals[name]
+        one = Terminal(
+            f"{name}@{kind}!" if kept_back else f"{name}!",
+            EMPTY,
+            alt(*(literal.language for literal in kept_back)),
+            origin=name,
+            flags=terminal.flags,
+            priority=terminal.priority,
+            shown=str(terminal),
+        )
+        self.made.setdefault(one.name, one)
+        return [(one.name, NOWHERE)]
+
+    def kept_back(self, name: str, kind: int) -> list[Terminal]:
+        """The literals that only a terminal reads, but not behind this kind of text."""
+        found = self._backs.get((name, kind))
+        if found is None:
+            found = self._backs[name, kind] = self._kept_back(name, kind)
+        return found
+
+    def held(self, kinds: Iterable[int]) -> frozenset[int]:
+        """The kinds of text, of some, behind which there are such literals."""
+        names = {name for name, _ in self.reads}
+        return frozenset(
+            kind for kind in kinds if any(self.kept_back(name, kind) for name in names)
+        )
+
+    def apart(self, kinds: Iterable[int]) -> tuple[frozenset[tuple[str, str]], bool]:
+        """The terminals behind some kinds of text, with such literals there that they never are.
+
+        By their names now and before. And whether they never are any of them.
+        """
+        pairs = {
+            (variant, literal.name): intersect(self.made[variant].language, literal.language)
+            for name in {name for name, _ in self.reads}
+            for kind in kinds
+            for literal in self.kept_back(name, kind)
+            for variant, _ in self.variants(name, kind)
+        }
+        found = frozenset(pair for pair, both in pairs.items() if both.is_empty())
+        return found, len(found) == len(pairs)
+
+    def check_words(self, kinds: Iterable[int]) -> None:
+        """Raise UnsupportedSchemaError where a literal cannot be told from a pattern before it."""
+        order = {one.name: i for i, one in enumerate(in_larks_order(self._grammar))}
+        for name, word in sorted(self.reads):
+            pattern, literal = self._grammar.terminals[name], self._grammar.terminals[word]
+            if not literal.flags <= pattern.flags and order[name] < order[word]:
+                for kind in kinds:
+                    one = self._behind_text(pattern, pattern.behind, kind)
+                    automata = (of_terminal(of, ordered=True) for of in (literal, one))
+                    check_told_apart(literal, one, *automata)
+
+    def _by_ends(self, terminal: Terminal) -> list[list[Variant]]:
+        """The same for all kinds of text, for a terminal that does not look behind."""
+        kinds = range(self._history.count)
+        ways = sorted(self._history.ways(terminal.language, kinds))
+        alike: dict[tuple[int, ...], int] = {}
+        found = []
+        for kind in kinds:
+            lasts = tuple(way[kind] for way in ways)
+            found.append(self._by_last(terminal, alike.setdefault(lasts, kind), lasts))
+        return found
+
+    def _by_pattern(self, terminal: Terminal, pattern: Node) -> list[list[Variant]]:
+        """The same for one that looks behind."""
+        found = []
+        for kind in range(self._history.count):
+            one = self._behind_text(terminal, pattern, kind)
+            lasts = tuple(last for [last] in sorted(self._history.ways(one.language, [kind])))
+            found.append(self._by_last(one, kind, lasts))
+        return found
+
+    def _behind_text(self, terminal: Terminal, pattern: Node | None, kind: int) -> Terminal:
+        """What a terminal is behind a kind of text. pattern: where it looks behind."""
+        if pattern is None:
+            return terminal
+        history = self._history.behind(kind, self._wanted[terminal.name])
+        key = (terminal.name, tuple(history.values()))
+        if key not in self._behind:
+            matches = matches_behind(pattern, history)
+            self._behind[key] = replace(
+                terminal,
+                name=f"{terminal.name}@{kind}",
+                language=matches.language,
+                longer=matches.longer,
+                ahead=matches.ahead,
+                behind=None,
+                origin=terminal.name,
+                shown=str(terminal),
+            )
+        return self._behind[key]
+
+    def _by_last(self, terminal: Terminal, kind: int, lasts: tuple[int, ...]) -> list[Variant]:
+        """A terminal behind a kind of text, split by the kinds that its texts leave."""
+        several = len(set(lasts)) > 1
+        found = []
+        for last in sorted(set(lasts)):
+            one = terminal
+            if several:
+                language = intersect(terminal.language, self._history.leading(kind, last))
+                name = named(terminal.name, kind, last)
+                origin = terminal.origin or terminal.name
+                one = replace(
+                    terminal, name=name, language=language, origin=origin, shown=str(terminal)
+                )
+            self.made.setdefault(one.name, one)
+            found.append((one.name, last))
+        return found
+
+    def _words(self) -> frozenset[tuple[str, str]]:
+        """The patterns with the literals that they match where nothing stands before them."""
+        terminals = self._grammar.terminals.values()
+        return frozenset(
+            (pattern.name, literal.name)
+            for pattern in terminals
+            for literal in terminals
+            if pattern.text is None
+            and literal.text is not None
+            and pattern.priority == literal.priority
+            and _reads(self._behind_text(pattern, pattern.behind, 0), literal.text)
+        )
+
+    def _kept_back(self, name: str, kind: int) -> list[Terminal]:
+        pattern = self._grammar.terminals[name]
+        if pattern.behind is None:
+            return []
+        one = self._behind_text(pattern, pattern.behind, kind)
+        literals = (self._grammar.terminals[word] for of, word in self.reads if of == name)
+        return [
+            literal
+            for literal in sorted(literals, key=lambda literal: literal.name)
+            if literal.flags <= pattern.flags
+            and not (
+                _reads(one, str(literal.text))
+                and intersect(literal.language, complement(one.language)).is_empty()
+            )
+        ]
+
+
+def _reads(terminal: Terminal, text: str) -> bool:
+    """Whether a terminal matches all of a text by itself."""
+    return reads_whole(of_terminal(terminal, ordered=True), text)
+
+
+def named(name: str, kind: int, last: int) -> str:
+    """How a rule or terminal is called where it leads from one kind of text to another."""
+    return f"{name}[{kind},{last}]"

@@ -1,0 +1,1 @@
+"""Readers of the languages that people write grammars in: Lark, GBNF, EBNF."""

@@ -1,0 +1,225 @@
+r"""In: a grammar in GBNF. Out: its rules and terminals.
+
+GBNF is the language of llama.cpp's grammar files, read here as its parser reads it: a rule ends
+with its line, except within parentheses and after `|` and `::=`; names have letters, digits and
+hyphens; of two rules of one name the later counts; `[]` matches nothing. What it refuses to enforce
+(left recursion, counts from 2,000 on) works. Tokens by name or number (`<think>`, `<[1000]>`) are
+refused: they belong to one vocabulary, and a grammar is about texts.
+"""
+
+from __future__ import annotations
+
+import re
+
+from structgen.errors import UnsupportedSchemaError
+from structgen.grammar.expressions import (
+    NOTHING,
+    Expression,
+    Text,
+    choice,
+    repeated,
+    sequence,
+)
+from structgen.grammar.ir import Grammar
+from structgen.grammar.readers.rules import QUANTIFIERS, ClassReader
+from structgen.regular.charset import ALL
+from structgen.regular.regex import Regex, chars, literal
+
+_SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
+_SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_NAME = re.compile(r"[a-zA-Z0-9-]+")
+_DIGITS = re.compile(r"[0-9]+")
+_ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
+NAMES = "names have letters, digits and '-'"
+_HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
+
+
+def read(text: str, root: str = "root", *, folds: bool = True) -> Grammar:
+    """The grammar that a text says, starting from the rule `root`.
+
+    folds: whether small regular rules are written out where they are used.
+
+    Raises GrammarError (with line, column, rule), UnsupportedSchemaError for tokens, BudgetError.
+    """
+    return _Reader(text).grammar(root, folds=folds)
+
+
+def regular_language(text: str, root: str = "root") -> Regex | None:
+    """The texts of a grammar without recursion as a regular language, None of others."""
+    return _Reader(text).language(root)
+
+
+class _Reader(ClassReader):
+    """Recursive descent over one text."""
+
+    lenient = True
+
+    def skip(self) -> None:
+        self.space(lines=True)
+
+    def definition(self) -> None:
+        """Read `name ::= alternatives` up to the end of its line."""
+        self.rule = ""
+        place = self.place(self.at)
+        name = self.rule_name()
+        self.space()
+        self.rule = name
+        if not self.take("::="):
+            hint = NAMES if self.peek() == "_" else ""
+            raise self.wrong("the rule has no '::='", "'::='", hint)
+        self.space(lines=True)
+        expression = self.alternatives(nested=False)
+        if self.at < len(self.text) and not (
+            self.take("\r\n") or self.take("\n") or self.take("\r")
+        ):
+            raise self.wrong(
+                f"{self.peek()!r} does not fit here",
+                "a piece, '|', or the end of the line",
+                NAMES
+                if self.peek() == "_"
+                else "a rule goes on in the next line only within parentheses or after '|'",
+            )
+        self.defined(name, place, expression)
+
+    def alternatives(self, *, nested: bool) -> Expression:
+        """Sequences with `|` between them."""
+        parts = [self.sequence(nested=nested)]
+        while self.take("|"):
+            self.space(lines=True)
+            parts.append(self.sequence(nested=nested))
+        return choice(*parts) if len(parts) > 1 else parts[0]
+
+    def sequence(self, *, nested: bool) -> Expression:
+        """Pieces with their quantifiers."""
+        parts: list[Expression] = []
+        last: Expression | None = None  # what a quantifier would apply to
+        while True:
+            counts = self.counts(nested=nested)
+            if counts is not None:
+                if last is None:
+                    raise self.wrong("there is nothing to repeat here", "a piece before it")
+                last = None if counts[1] == 0 else repeated(last, *counts)
+                parts[-1] = NOTHING if last is None else last
+                continue
+            piece = self.piece()
+            if piece is None:
+                return sequence(*parts)
+            last = None if piece is NOTHING else piece
+            parts.append(piece)
+            self.space(lines=nested)
+
+    def piece(self) -> Expression | None:
+        """One literal, class, name, group or `.`; None where the sequence ends."""
+        start = self.at
+        letter = self.peek()
+        if letter == '"':
+            return self.literal()
+        if letter == "[":
+            return self.char_class()
+        if letter == ".":
+            self.at += 1
+            return Text(chars(ALL), "any character")
+        if letter == "(":
+            self.at += 1
+            self.space(lines=True)
+            inner = self.alternatives(nested=True)
+            if not self.take(")"):
+                if self.at >= len(self.text):
+                    raise self.error("this '(' has no ')'", self.place(start), rule=self.rule)
+                raise self.wrong(f"{self.peek()!r} does not fit here", "')' or a piece")
+            return inner
+        if letter in ("<", "!"):
+            raise UnsupportedSchemaError(
+                "a token of the vocabulary in a grammar is not supported",
+                keyword="<token>",
+                location=str(self.place(start)),
+                hint="write its text as a string; for special tokens use structgen.Tags",
+            )
+        if _NAME.match(self.text, self.at):
+            place = self.place(start)
+            return self.used(self.rule_name(), place)
+        return None
+
+    def counts(self, *, nested: bool) -> tuple[int, int | None] | None:
+        """A quantifier, if there is one here."""
+        found = QUANTIFIERS.get(self.peek())
+        start = self.at
+        if found is not None:
+            self.at += 1
+        elif self.take("{"):
+            found = self.braces(start, nested=nested)
+        else:
+            return None
+        self.space(lines=nested)
+        return found
+
+    def braces(self, start: int, *, nested: bool) -> tuple[int, int | None]:
+        """The inside of `{m}`, `{m,}` or `{m,n}`, up to and with its `}`."""
+        self.space(lines=nested)
+        low = self.number()
+        high: int | None = low
+        self.space(lines=nested)
+        if self.take(","):
+            self.space(lines=nested)
+            high = self.number() if self.peek().isdigit() else None
+            self.space(lines=nested)
+        if not self.take("}"):
+            raise self.wrong("this is no count", "'}'", "write {m}, {m,} or {m,n}")
+        if high is not None and high < low:
+            place = self.place(start)
+            raise self.error("the counts are not in order", place, rule=self.rule)
+        return low, high
+
+    def number(self) -> int:
+        """Digits."""
+        found = _DIGITS.match(self.text, self.at)
+        if found is None:
+            raise self.wrong("a count has no number here", "digits")
+        self.at = found.end()
+        return min(int(found[0][:9]), 10**9)
+
+    def literal(self) -> Expression:
+        """A string in double quotes."""
+        start = self.at
+        self.at += 1
+        letters: list[str] = []
+        while not self.take('"'):
+            letters.append(chr(self.character(start)))
+        text = "".join(letters)
+        return Text(literal(text), self.text[start : self.at]) if text else NOTHING
+
+    def character(self, start: int) -> int:
+        letter = self.peek()
+        if not letter:
+            raise self.error("this has no end", self.place(start), rule=self.rule)
+        self.at += 1
+        if letter != "\\":
+            return ord(letter)
+        kind = self.peek()
+        self.at += 1
+        if kind in _ESCAPES:
+            return ord(_ESCAPES[kind])
+        count = _HEXADECIMAL.get(kind, 0)
+        digits = self.text[self.at : self.at + count]
+        if not count or not re.fullmatch(f"[0-9a-fA-F]{{{count}}}", digits):
+            self.at -= 2
+            raise self.wrong(
+                f"there is no escape '\\{kind}'" if not count else "the escape is incomplete",
+                r"\t \r \n \\ \" \[ \] \- \xNN \uNNNN or \UNNNNNNNN",
+            )
+        self.at += count
+        return self.coded(digits, self.at - count - 2)
+
+    def rule_name(self) -> str:
+        """The name of a rule."""
+        found = _NAME.match(self.text, self.at)
+        if found is None:
+            hint = NAMES if self.peek() == "_" else ""
+            raise self.wrong(f"{self.peek()!r} starts no rule", "the name of a rule", hint)
+        self.at = found.end()
+        return found[0]
+
+    def space(self, *, lines: bool = False) -> None:
+        """Skip blanks and comments, with `lines` line breaks too."""
+        found = (_SPACE_AND_LINES if lines else _SPACE).match(self.text, self.at)
+        self.at = found.end() if found is not None else self.at

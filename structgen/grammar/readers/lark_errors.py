@@ -1,0 +1,108 @@
+"""In: an error that Lark raised over a grammar. Out: a `GrammarError` that says where and what.
+
+Lark gives line and column of what its parser stumbles over; its other complaints only name rules,
+which are looked up in the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lark import GrammarError as LarkGrammarError
+from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from structgen.errors import GrammarError
+from structgen.grammar.ir import Place
+from structgen.grammar.readers.lark_text import LarkText
+
+_WORDS = {
+    "_COLON": "':'", "_COMMA": "','", "_OR": "'|'", "_NL": "the end of the line",
+    "_NL_OR": "a line that starts with '|'", "_DOT": "'.'", "_DOTDOT": "'..'", "_TO": "'->'",
+    "_LPAR": "'('", "_RPAR": "')'", "_LBRA": "'['", "_RBRA": "']'", "_LBRACE": "'{'",
+    "_RBRACE": "'}'", "TILDE": "'~'", "OP": "'?', '*' or '+'", "NUMBER": "a number",
+    "RULE": "a rule's name", "TERMINAL": "a terminal's name", "STRING": "a string",
+    "REGEXP": "a pattern", "RULE_MODIFIERS": "'!' or '?' before a rule", "_IGNORE": "%ignore",
+    "_IMPORT": "%import", "_DECLARE": "%declare", "_OVERRIDE": "%override", "_EXTEND": "%extend",
+    "$END": "the end",
+}  # fmt: skip
+_OPENED = {'"': "string", "/": "pattern"}
+_SHOWN = 8  # expected pieces named at most
+_USED = re.compile(r"'(?P<name>[^']+)' used but not defined \(in \w+ (?P<rule>[^)]+)\)")
+_INSIDE = re.compile(r"NonTerminal\('(?P<name>\w+)'.*\) in (?P<rule>\w+)\)")
+_IGNORED = re.compile(r"(?P<names>\{.*\}) were marked to ignore but were not defined")
+_TWICE = re.compile(r"'(?P<name>[^']+)' defined more than once")
+
+
+def in_own_words(
+    error: LarkGrammarError | UnexpectedInput, text: LarkText, where: LarkText
+) -> GrammarError:
+    """The error to raise. text: the grammar; where: the text that Lark was parsing last."""
+    stumbled = error if isinstance(error, UnexpectedInput) else error.__context__
+    if isinstance(stumbled, UnexpectedInput):
+        return _syntax(str(error).split(", at line")[0], stumbled, where)
+    problem, place, rule = _told(str(error).strip().split("\n")[0], text)
+    if place is None:
+        return GrammarError(f"the grammar is wrong: {problem}", rule=rule)
+    return text.error(problem, place, rule=rule)
+
+
+def _syntax(message: str, stumbled: UnexpectedInput, where: LarkText) -> GrammarError:
+    """The error for what Lark's parser cannot read."""
+    line, column = stumbled.line, stumbled.column
+    found = isinstance(line, int) and line > 0 and isinstance(column, int) and column > 0
+    place = Place(line, column, where.name) if found else where.place(len(where.text))
+    expected: set[str] = set()
+    if isinstance(stumbled, UnexpectedCharacters):
+        problem = f"the character {stumbled.char!r} has no meaning here"
+        if stumbled.char in _OPENED:
+            problem = f"this {_OPENED[stumbled.char]} has no end"
+        else:
+            expected = set(stumbled.allowed or ())
+    else:
+        token = str(getattr(stumbled, "token", "")).strip()
+        problem = f"{token!r} does not fit here" if token else "the line ends too soon"
+        if isinstance(stumbled, UnexpectedToken):
+            expected = set(stumbled.accepts or stumbled.expected or ())
+    if not message.startswith("Unexpected"):
+        problem = message[:1].lower() + message[1:]
+    words = sorted(_WORDS.get(name, name) for name in expected)
+    return where.error(
+        problem,
+        place,
+        rule=where.rule_at(where.offset(place.line, place.column)),
+        expected=" or ".join(words[:_SHOWN]),
+    )
+
+
+def _told(message: str, text: LarkText) -> tuple[str, Place | None, str]:
+    """What is wrong, where it is and in which rule, in the words of grammars."""
+    inside, ignored = _INSIDE.search(message), _IGNORED.search(message)
+    if inside is not None and inside["rule"].startswith("__IGNORE"):
+        name = inside["name"]
+        return f"the rule {name!r} cannot be ignored, only terminals can", text.ignored_at(name), ""
+    if inside is not None:
+        name, rule = inside["name"], inside["rule"]
+        return f"the terminal {rule!r} uses the rule {name!r}", text.used(name, rule), rule
+    if ignored is not None:
+        name = min(re.findall(r"\w+", ignored["names"]))
+        return f"the ignored terminal {name!r} is not defined", text.ignored_at(name), ""
+    return message[:1].lower() + message[1:], *_named(message, text)
+
+
+def _named(message: str, text: LarkText) -> tuple[Place | None, str]:
+    """The place of what a message names, and the rule it is in."""
+    used = _USED.search(message)
+    if used is not None:
+        return text.used(used["name"], used["rule"]), used["rule"]
+    twice = _TWICE.search(message)
+    if twice is not None:
+        return text.defined(twice["name"], 1), ""
+    for name in re.findall(r"[_A-Za-z]\w*", message):
+        place = text.defined(name)
+        if place is not None:
+            return place, name
+    for literal in re.findall(r'"[^"]*"i?|/.+/\w*', message):
+        place = text.used(literal)
+        if place is not None:
+            return place, ""
+    return None, ""

@@ -1,0 +1,204 @@
+"""In: the text of a Lark grammar. Out: what Lark's parser cannot tell: nested JSON Schemas, places.
+
+`%json {...}` stands for a JSON text of a schema. Lark does not know it, so each is replaced by the
+name of a declared terminal and its further lines by continuations, so that all else stays in its
+line and column.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from structgen.errors import BudgetError
+from structgen.grammar.ir import Place
+from structgen.grammar.readers.sources import Source
+
+_TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*|\#[^\n]*)
+      |(?P<string>"(?:\\"|\\\\|[^"\n])*?"i?)
+      |(?P<regexp>/(?:\\/|\\\\|[^/])*?/[imslux]*)
+      |(?P<json>%json\b)
+      |(?P<name>_?[A-Za-z][_A-Za-z0-9]*)
+      |(?P<other>\S)""",
+    re.VERBOSE,
+)
+_DEFINITION = re.compile(
+    r"^(?:%(?:override|extend)[ \t]+)?[!?]*(_?[A-Za-z]\w*)"
+    r"[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\.[ \t]*[+-]?\d+)?[ \t]*:",
+    re.MULTILINE,
+)
+_IGNORED = re.compile(r"^[ \t]*%ignore[ \t]+(.*(?:\n[ \t]*\|.*)*)", re.MULTILINE)
+
+_TERMINAL_SIZE = 20_000  # terminals inside one another that may be written out
+
+
+class LarkText(Source):
+    """A Lark grammar with what it nests. lark: the text for Lark. schemas: by terminal.
+
+    places: where these stand.
+    """
+
+    def __init__(self, text: str, name: str = "") -> None:
+        super().__init__(text, name)
+        self._definitions = [(m.start(1), m[1]) for m in _DEFINITION.finditer(text)]
+        self.schemas: dict[str, Any] = {}
+        self.places: dict[str, Place] = {}
+        self.lark = self._without_schemas() if "%json" in text else text
+
+    def tokens(self) -> Iterator[re.Match[str]]:
+        """Comments, strings, patterns, names and the rest, in order."""
+        return _TOKEN.finditer(self.text)
+
+    def rule_at(self, offset: int) -> str:
+        """The rule or terminal whose definition an offset is in, "" before the first."""
+        index = bisect_right(self._definitions, offset, key=lambda definition: definition[0])
+        return self._definitions[index - 1][1] if index else ""
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and column."""
+        if not 1 <= line <= len(self._starts):
+            return len(self.text)
+        return min(self._starts[line - 1] + max(column - 1, 0), len(self.text))
+
+    def defined(self, name: str, time: int = 0) -> Place | None:
+        """Where a rule or terminal is defined; `time` 1 is for the second time."""
+        starts = self._starts_of.get(name.split("{", maxsplit=1)[0], ())
+        return self.place(starts[time]) if time < len(starts) else None
+
+    def used(self, text: str, within: str = "") -> Place | None:
+        """Where a name, string or pattern is written, if given within a definition, or anywhere."""
+        start = self._uses.get((within.split("{", maxsplit=1)[0], text), self._uses.get(("", text)))
+        return None if start is None else self.place(start)
+
+    @cached_property
+    def ignored(self) -> list[str]:
+        """What each `%ignore` names, as it is written."""
+        found = []
+        for line in _IGNORED.finditer(self.text):
+            words = _TOKEN.finditer(self.text, line.start(1), line.end(1))
+            end = max((m.end() for m in words if m.lastgroup != "comment"), default=line.start(1))
+            found.append(" ".join(self.text[line.start(1) : end].split("\n")))
+        return found
+
+    def ignored_at(self, name: str) -> Place | None:
+        """Where a name is ignored."""
+        for line in _IGNORED.finditer(self.text):
+            for word in _TOKEN.finditer(self.text, line.start(1), line.end(1)):
+                if word[0] == name:
+                    return self.place(word.start())
+        return None
+
+    @cached_property
+    def _starts_of(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for start, name in self._definitions:
+            found.setdefault(name, []).append(start)
+        return found
+
+    @cached_property
+    def _uses(self) -> dict[tuple[str, str], int]:
+        """The first place of every token, in each definition and anywhere ("")."""
+        found: dict[tuple[str, str], int] = {}
+        heads = {start for start, _ in self._definitions}
+        for match in self.tokens():
+            start = match.start()
+            if match.lastgroup != "comment" and start not in heads:
+                found.setdefault((self.rule_at(start), match[0]), start)
+                found.setdefault(("", match[0]), start)
+        return found
+
+    def check_sizes(self) -> None:
+        """Raise BudgetError if some terminal is too large once those it names are written out.
+
+        Lark writes them out without looking, and would take forever.
+        """
+        inside: dict[str, list[str]] = {name: [] for _, name in self._definitions}
+        heads = {start for start, _ in self._definitions}
+        for match in self.tokens():
+            if match.lastgroup == "name" and match[0] in inside and match.start() not in heads:
+                rule = self.rule_at(match.start())
+                if rule.isupper() and match[0].isupper():
+                    inside[rule].append(match[0])
+        sizes: dict[str, int] = {}
+        for root in inside:
+            stack = [root]
+            while stack:
+                name = stack[-1]
+                missing = [other for other in inside[name] if other not in sizes]
+                if missing and name not in sizes:
+                    sizes[name] = 0  # a terminal inside itself is Lark's to refuse
+                    stack += missing
+                    continue
+                sizes[name] = 1 + sum(sizes[other] for other in inside[name])
+                stack.pop()
+                if sizes[name] > _TERMINAL_SIZE:
+                    raise BudgetError(
+                        f"the terminal {name!r} names more than {_TERMINAL_SIZE} others in all",
+                        location=str(self.defined(name) or ""),
+                        hint="make it a rule",
+                    )
+
+    def _without_schemas(self) -> str:
+        """The text with terminals in place of nested schemas."""
+        pieces: list[str] = []
+        at = 0
+        for nested in self._nested():
+            name = self._free_name()
+            self.schemas[name] = nested.schema
+            self.places[name] = self.place(nested.start)
+            lines = self.text[nested.start : nested.end].split("\n")
+            last = " " * (len(lines[-1]) - (0 if lines[1:] else len(name)))
+            pieces += [self.text[at : nested.start], name, " \\\n" * len(lines[1:]), last]
+            at = nested.end
+        pieces += [self.text[at:], "\n%declare ", " ".join(self.schemas), "\n"]
+        return "".join(pieces) if self.schemas else self.text
+
+    def _free_name(self) -> str:
+        count = len(self.schemas)
+        while (name := f"_J{count}") in self.text:
+            count += 1
+        return name
+
+    def _nested(self) -> Iterator[_Nested]:
+        """Each `%json` with its schema."""
+        end = 0
+        for match in self.tokens():
+            if match.lastgroup != "json" or match.start() < end:
+                continue
+            rule = self.rule_at(match.start())
+            if not rule or rule.upper() == rule:
+                raise self.error(
+                    "'%json' stands outside of rules" if not rule else "'%json' in a terminal",
+                    self.place(match.start()),
+                    rule=rule,
+                    expected="'%json {...}' in a rule",
+                    hint="terminals have no structure; move it into a rule",
+                )
+            start = _after_space(self.text, match.end())
+            try:
+                schema, end = json.JSONDecoder().raw_decode(self.text, start)
+            except json.JSONDecodeError as error:
+                raise self.error(
+                    f"the schema after '%json' is not JSON: {error.msg}",
+                    self.place(error.pos),
+                    rule=rule,
+                    expected="a JSON Schema",
+                ) from error
+            yield _Nested(match.start(), end, schema)
+
+
+def _after_space(text: str, at: int) -> int:
+    while text[at : at + 1].isspace():
+        at += 1
+    return at
+
+
+class _Nested(NamedTuple):
+    start: int
+    end: int
+    schema: Any

@@ -1,0 +1,346 @@
+"""In: grammars as text or as Python expressions. Out: specs of the texts that they describe.
+
+`Lark`, `Gbnf` and `Ebnf` take grammar text; `Grammar` is what the combinators of
+`structgen.grammar.combinators` make. Each becomes one `ir.Grammar`, which one automaton reads.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from structgen.automata.interface import Automaton, Stored
+from structgen.errors import BudgetError, SpecError
+from structgen.grammar.combinators import (
+    Piece,
+    as_piece,
+    from_json,
+    grammar_of,
+    language_of,
+    to_json,
+)
+from structgen.grammar.ir import Grammar as GrammarRules
+from structgen.grammar.ir import Indentation, Lexing
+from structgen.schema.specs import Spec, coerce, spec_of
+
+if TYPE_CHECKING:
+    from structgen.grammar.readers.ebnf import Style
+    from structgen.grammar.transforms.useless import Finding
+    from structgen.regular.regex import Regex
+
+
+class GrammarSpec(Spec):
+    """The texts of a context-free grammar.
+
+    plain: whether it is about characters only, so that its terminals may end anywhere.
+    """
+
+    plain: ClassVar[bool] = True
+
+    @abstractmethod
+    def rules(self) -> GrammarRules:
+        """The grammar as it is written, with what is useless in it.
+
+        Raises GrammarError (line, column, rule), UnsupportedSchemaError or BudgetError.
+        """
+
+    def rules_as_written(self) -> GrammarRules:
+        """The same grammar with no rule written out in another, for messages."""
+        return self.rules()
+
+    def regular_language(self) -> Regex | None:
+        """The texts as a regular language where no rule is recursive; None where that is not known.
+
+        Raises what `rules` raises.
+        """
+        return None
+
+    def findings(self) -> list[Finding]:
+        """Rules that no text fits and rules that nothing leads to, in the order of the grammar."""
+        from structgen.grammar.transforms.useless import findings
+
+        return findings(self.rules())
+
+    def as_rules(self) -> GrammarRules | None:
+        """See `Spec.as_rules`."""
+        return self.rules() if self.plain else None
+
+    def automaton(self, saved: Stored | None = None) -> Automaton:
+        """See `Spec.automaton`. Raises UnsatisfiableSchemaError when no text fits the start."""
+        from structgen.grammar.automaton.automaton import GrammarAutomaton
+        from structgen.grammar.embedded.automaton import NestingAutomaton
+
+        if saved is not None:
+            if "nested" in saved.header:
+                return NestingAutomaton.restored(self.rules(), saved)
+            return GrammarAutomaton.restored(saved)
+        return _automaton_of(self.rules())
+
+    def expected(self, automaton: Automaton, at: int, read: bytes) -> str:
+        """See `Spec.expected`. Regular rules that the automaton has as one are told apart here."""
+        if self.plain:
+            with suppress(BudgetError):
+                automaton = _automaton_of(self.rules_as_written())
+                at, _ = automaton.run(automaton.start, read)
+        return automaton.expected(at)
+
+
+@dataclass(frozen=True)
+class Lark(GrammarSpec):
+    """The texts of a grammar in the language of Lark (lark-parser.readthedocs.io).
+
+    grammar: its text; `%json {...}` in a rule stands for a JSON text of that schema. start: the
+    rule to start from. lexing: "free", as Lark's Earley parser with its dynamic lexer: each
+    terminal is matched by itself wherever the grammar allows it; "longest", as its LALR parser with
+    the contextual lexer: of the terminals in the row of the parser's state, the first in Lark's
+    order of priority and length; or "viable", of those that can come next. The tables of an LALR
+    parser may name more after a rule that is used in several places, and where Lark then reads one
+    of these, it fails. Where Lark makes no tables, and with specs inside, "longest" is "viable".
+    With any of them, a text of a spec inside may end wherever the spec's texts may, and the lexer
+    takes no notice of it: both are read side by side. Terminals may look at the text before them
+    (`\\b`, `^`, a lookbehind), which is what the grammar has read. import_paths: folders for
+    `%import`. path: the file that the text is from, for `%import .name`. layout: how indentation
+    makes terminals. final: a terminal that the end of the text stands for where it is missing, as a
+    line break may be behind the last line. refs: what terminals under `%declare` are.
+    """
+
+    grammar: str
+    start: str = "start"
+    lexing: Lexing = "free"
+    import_paths: Sequence[str] = field(default=(), compare=False)
+    path: str | None = field(default=None, compare=False)
+    layout: Indentation | None = None
+    final: str = ""
+    refs: Mapping[str, Any] = field(default_factory=dict)
+    imported: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    kind: ClassVar[str] = "lark"
+    plain: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_text(self.grammar, "Lark.from_file")
+        object.__setattr__(self, "refs", {name: coerce(s) for name, s in self.refs.items()})
+
+    @classmethod
+    def from_file(cls, path: str | Path, **options: Any) -> Self:
+        """The grammar in a file (UTF-8). Raises OSError, and SpecError for what is not UTF-8."""
+        return cls(_read(path), path=str(path), **options)
+
+    def rules(self) -> GrammarRules:
+        """See `GrammarSpec.rules`."""
+        return self._read()[0]
+
+    def _read(self) -> tuple[GrammarRules, dict[str, str]]:
+        """The grammar, and the texts that it imports by name."""
+        from structgen.grammar.readers.lark import read
+        from structgen.grammar.readers.lark_files import Files
+        from structgen.grammar.readers.lark_text import LarkText
+
+        folder = Path(self.path).parent if self.path is not None else None
+        files = Files(folder, self.import_paths, self.imported)
+        rules = read(
+            LarkText(self.grammar),
+            files,
+            start=self.start,
+            lexing=self.lexing,
+            layout=self.layout,
+            final=self.final,
+            refs=self.refs,
+        )
+        return rules, files.texts
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`; with the texts of all grammars that this one imports."""
+        imported = self.imported if self.imported is not None else self._read()[1]
+        return {
+            "grammar": self.grammar,
+            "start": self.start,
+            "lexing": self.lexing,
+            "layout": None if self.layout is None else asdict(self.layout),
+            "final": self.final,
+            "refs": {name: _nested(spec) for name, spec in self.refs.items()},
+            "imported": dict(imported),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Lark:
+        """The spec that `to_json` described."""
+        layout = data.pop("layout", None)
+        if layout is not None:
+            layout["opens"] = tuple(layout["opens"])
+            layout["closes"] = tuple(layout["closes"])
+            layout = Indentation(**layout)
+        refs = {name: spec_of(spec) for name, spec in data.pop("refs", {}).items()}
+        return cls(**data, layout=layout, refs=refs)
+
+
+@dataclass(frozen=True)
+class Gbnf(GrammarSpec):
+    """The texts of a grammar in GBNF, the language of llama.cpp.
+
+    grammar: its text. root: the rule to start from.
+    """
+
+    grammar: str
+    root: str = "root"
+    kind: ClassVar[str] = "gbnf"
+
+    def __post_init__(self) -> None:
+        _check_text(self.grammar, "Gbnf.from_file")
+
+    @classmethod
+    def from_file(cls, path: str | Path, **options: Any) -> Self:
+        """The grammar in a file (UTF-8). Raises OSError, and SpecError for what is not UTF-8."""
+        return cls(_read(path), **options)
+
+    def rules(self) -> GrammarRules:
+        """See `GrammarSpec.rules`."""
+        from structgen.grammar.readers.gbnf import read
+
+        return read(self.grammar, self.root)
+
+    def rules_as_written(self) -> GrammarRules:
+        """See `GrammarSpec.rules_as_written`."""
+        from structgen.grammar.readers.gbnf import read
+
+        return read(self.grammar, self.root, folds=False)
+
+    def regular_language(self) -> Regex | None:
+        """See `GrammarSpec.regular_language`."""
+        from structgen.grammar.readers.gbnf import regular_language
+
+        return regular_language(self.grammar, self.root)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        return {"grammar": self.grammar, "root": self.root}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Gbnf:
+        """The spec that `to_json` described."""
+        return cls(**data)
+
+
+@dataclass(frozen=True)
+class Ebnf(GrammarSpec):
+    """The texts of a grammar in EBNF.
+
+    grammar: its text. start: the rule to start from, by default the first. style: "iso" (ISO
+    14977: `a = "x", {b} ;`, and what manuals make of it: module `grammar.iso_ebnf`), "w3c"
+    (`a ::= "x" [a-z]*`), or "auto": "w3c" if there is a `::=` and no brace.
+    """
+
+    grammar: str
+    start: str | None = None
+    style: Style = "auto"
+    kind: ClassVar[str] = "ebnf"
+
+    def __post_init__(self) -> None:
+        _check_text(self.grammar, "Ebnf.from_file")
+
+    @classmethod
+    def from_file(cls, path: str | Path, **options: Any) -> Self:
+        """The grammar in a file (UTF-8). Raises OSError, and SpecError for what is not UTF-8."""
+        return cls(_read(path), **options)
+
+    def rules(self) -> GrammarRules:
+        """See `GrammarSpec.rules`."""
+        from structgen.grammar.readers.ebnf import read
+
+        return read(self.grammar, self.start, self.style)
+
+    def rules_as_written(self) -> GrammarRules:
+        """See `GrammarSpec.rules_as_written`."""
+        from structgen.grammar.readers.ebnf import read
+
+        return read(self.grammar, self.start, self.style, folds=False)
+
+    def regular_language(self) -> Regex | None:
+        """See `GrammarSpec.regular_language`."""
+        from structgen.grammar.readers.ebnf import regular_language
+
+        return regular_language(self.grammar, self.start, self.style)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        return {"grammar": self.grammar, "start": self.start, "style": self.style}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Ebnf:
+        """The spec that `to_json` described."""
+        return cls(**data)
+
+
+@dataclass(frozen=True)
+class Grammar(GrammarSpec):
+    """The texts of a piece of grammar, made by the combinators (`seq`, `alt`, `many`, ...).
+
+    Equal when written the same way.
+    """
+
+    piece: Piece
+    kind: ClassVar[str] = "grammar"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "piece", as_piece(self.piece))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grammar) and to_json(self.piece) == to_json(other.piece)
+
+    def __hash__(self) -> int:
+        return hash((self.piece.kind, len(self.piece.parts)))
+
+    def rules(self) -> GrammarRules:
+        """See `GrammarSpec.rules`."""
+        return grammar_of(self.piece)
+
+    def rules_as_written(self) -> GrammarRules:
+        """See `GrammarSpec.rules_as_written`."""
+        return grammar_of(self.piece, folds=False)
+
+    def regular_language(self) -> Regex | None:
+        """See `GrammarSpec.regular_language`."""
+        return language_of(self.piece)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        return to_json(self.piece)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Grammar:
+        """The spec that `to_json` described."""
+        return cls(from_json(data))
+
+
+def _automaton_of(rules: GrammarRules) -> Automaton:
+    from structgen.grammar.automaton.automaton import GrammarAutomaton
+    from structgen.grammar.embedded.automaton import NestingAutomaton
+    from structgen.grammar.embedded.specs import has_specs
+    from structgen.grammar.lookaround.history_rules import without_lookbehinds
+
+    grammar = without_lookbehinds(rules)
+    return NestingAutomaton(grammar) if has_specs(grammar) else GrammarAutomaton(grammar)
+
+
+def _check_text(grammar: object, instead: str) -> None:
+    if not isinstance(grammar, str):
+        raise SpecError(
+            f"the grammar is {grammar!r}", expected="its text", hint=f"for a file use {instead}"
+        )
+
+
+def _read(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SpecError(
+            f"the grammar is not UTF-8: byte {error.start}", location=str(path)
+        ) from error
+
+
+def _nested(spec: Spec) -> dict[str, Any]:
+    portable = spec.portable()
+    return {"kind": portable.kind, **portable.to_json()}

@@ -1,0 +1,1 @@
+"""Terminals: Python patterns as regular languages, and byte automata that read them."""

@@ -1,0 +1,400 @@
+"""In: terminals. Out: byte automata that read them, and automata that watch how a match turns out.
+
+Where a lexeme may end can depend on what follows: a longer match may come, or a terminal that goes
+before in Lark's order may match after all. That is a regular condition on the bytes to come, kept
+as states of *watches*: deterministic automata whose state says how things stand if the text ends.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.lexer.lexer import End, LexState, Row, Text, Vector
+from structgen.errors import BudgetError
+from structgen.grammar.ir import Terminal
+from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat
+from structgen.regular.regex import EMPTY, Regex
+
+MAX_STATES = 20_000  # byte states of one terminal
+MANY_CHARACTERS = 128  # at one place of a text
+
+Ints = npt.NDArray[np.int32]
+FINE, BROKEN = 0, 1  # watches that have ended
+
+
+class _Reading:
+    """The role of a terminal's text: its end says which of the languages hold what was read."""
+
+    quoted = recorded = escapes = surrogates = False
+
+    def end(self, vector: Vector) -> End:
+        return End(tuple(language.nullable for language in vector))
+
+
+_ROLE = _Reading()
+
+
+class Automata(NamedTuple):
+    """The automata of one terminal; byte b of state s leads to next[s, b], -1 is dead.
+
+    accepts: bool[n], whether the text may end here; own: int32[n], the watch on longer matches of
+    the terminal; match: int32[n], the watch on whether it matches at all; watch: int32[w, 256], the
+    next states of watches (0 fine, 1 broken); fails: bool[w], whether it is broken if the text ends
+    here; width: bytes of the shortest text; distance: int32[n], the fewest bytes to an end.
+    """
+
+    next: Ints
+    accepts: npt.NDArray[np.bool_]
+    own: Ints
+    match: Ints
+    watch: Ints
+    fails: npt.NDArray[np.bool_]
+    distance: Ints
+
+    @property
+    def width(self) -> int:
+        """Bytes of the shortest text."""
+        return int(self.distance[0])
+
+
+@lru_cache(maxsize=4096)
+def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
+    """The automata of a terminal. ordered: whether `match` is needed.
+
+    Raises BudgetError past MAX_STATES states.
+    """
+    table, ends, longers = _read(language, longer)
+    n = len(table)
+    reach = distances(table, ends)
+    if ordered:
+        watch, fails = _watches(table, ends, longers)
+        pairs, origin, matched = _with_matches(table, ends, longers)
+        own, match = watch[1][origin], watch[1][n + 2 * origin + matched]
+    else:
+        watch, fails = _watches(table, ends, longers, matches=False)
+        pairs, origin = table, np.arange(n)
+        own = watch[1][origin]
+        match = np.zeros(n, np.int32)
+    return assembled(pairs, (ends[origin], own, match), watch[0], fails, reach[origin])
+
+
+def assembled(
+    table: Ints, of: tuple[Any, Any, Any], watch: Ints, fails: Any, reach: Ints
+) -> Automata:
+    """The least automata, of states of which it is known what `Automata` says.
+
+    of: accepts, own, match; reach: the fewest bytes to an end, -1 where there is none.
+    """
+    accepts, own, match = of
+    dead = (reach < 0) & ((match == FINE) | (match == BROKEN))
+    kinds = np.stack([accepts, own, match, dead], axis=1).astype(np.int64)
+    labels = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
+    least, number = minimised(table, labels, dead)
+    first = _representatives(number, len(least))
+    kept = _reachable(least)
+    place = np.append(np.cumsum(kept) - 1, -1)  # the last entry is for -1
+    first, least = first[kept], place[least[kept]].astype(np.int32)
+    return Automata(
+        next=least,
+        accepts=accepts[first],
+        own=own[first].astype(np.int32),
+        match=match[first].astype(np.int32),
+        watch=watch,
+        fails=fails,
+        distance=np.where(reach < 0, 1 << 28, reach)[first].astype(np.int32),
+    )
+
+
+def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
+    """The automata of a terminal."""
+    language, longer = terminal.language, terminal.longer
+    if terminal.ahead is not None:
+        from structgen.grammar.lookaround.lookahead import automata_ahead
+
+        return automata_ahead(terminal.ahead, language, ordered, some=terminal.origin != "")
+    if language.shortest == language.longest:  # so that no longer text is one of the same terminal
+        if longer is language or longer is EMPTY:
+            return _of_length(language, ordered)
+        behind = _behind(longer, language)
+        if isinstance(behind, Chars):
+            return _of_keyword(language, behind, ordered)
+    return automata_of(language, longer, ordered)
+
+
+def _behind(longer: Regex, language: Regex) -> Regex | None:
+    """What comes behind a language in a longer one that begins with it, None if it does not."""
+    while isinstance(longer, Concat):
+        if longer.head is language:
+            return longer.tail
+        if not isinstance(language, Concat) or longer.head is not language.head:
+            return None
+        longer, language = longer.tail, language.tail
+    return None
+
+
+def _of_length(language: Regex, ordered: bool) -> Automata:
+    """`automata_of` for texts of one length."""
+    places = _places(language)
+    return automata_of(language, EMPTY, ordered) if places is None else _of_places(places, ordered)
+
+
+def _places(language: Regex) -> tuple[tuple[bytes, ...], ...] | None:
+    """The characters of each place of a text, where these are few and free of all the others."""
+    if isinstance(language, Literal):
+        return tuple((char.encode(),) for char in language.text)
+    if isinstance(language, Chars):
+        ranges = language.chars.ranges
+        if sum(high - low + 1 for low, high in ranges) > MANY_CHARACTERS:
+            return None
+        return (tuple(chr(c).encode() for low, high in ranges for c in range(low, high + 1)),)
+    if isinstance(language, Repeat):
+        body = _places(language.body)
+        return body if body is None else body * language.low
+    if isinstance(language, Concat):
+        head, tail = _places(language.head), _places(language.tail)
+        return None if head is None or tail is None else head + tail
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
+    """`automata_of` for texts of one length that a character of `behind` must not follow.
+
+    That character is the same for all keywords of a grammar, and read by some hundred states.
+    """
+    word, after = _of_length(language, ordered), _character(behind)
+    first, count = len(word.watch), len(after)
+    broken = np.where(after < 0, FINE, np.where(after >= count, BROKEN, after + first))
+    watch, fails = [word.watch, broken], [word.fails, np.zeros(count, bool)]
+    nexts, match = word.next, word.match
+    own = np.where(word.accepts, first, FINE)
+    if ordered:  # it has matched as soon as it is known that no such character follows
+        start = first + count
+        held = np.where(after < 0, BROKEN, np.where(after >= count, FINE, after + start))
+        pending = np.arange(len(word.watch)) > BROKEN
+        watch[0] = np.where(pending[:, None] & (word.watch == BROKEN), start, word.watch)
+        watch.append(held)
+        fails.append(np.ones(count, bool))
+        match = np.append(np.where(match == BROKEN, start, match), np.arange(1, count) + start)
+        shift = len(nexts) - 1  # state i of the character is state i + shift from 1 on
+        inside = np.where((after < 0) | (after >= count), -1, after + shift)
+        nexts = np.concatenate([np.where(word.accepts[:, None], inside[0], nexts), inside[1:]])
+        own = np.append(own, np.zeros(count - 1, np.int32))
+    rest = len(nexts) - len(word.next)
+    return Automata(
+        next=nexts.astype(np.int32),
+        accepts=np.append(word.accepts, np.zeros(rest, bool)),
+        own=own.astype(np.int32),
+        match=match.astype(np.int32),
+        watch=np.concatenate(watch).astype(np.int32),
+        fails=np.concatenate(fails),
+        distance=np.append(word.distance, np.full(rest, 1 << 28)).astype(np.int32),
+    )
+
+
+@lru_cache(maxsize=64)
+def _character(of: Regex) -> Ints:
+    """The next states within one character; a state that ends one is numbered behind all others."""
+    table, ends, _ = _read(of, EMPTY)
+    order = np.argsort(ends, kind="stable")
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order))
+    inner = table[order[: int((~ends).sum())]]
+    found: Ints = np.where(inner < 0, -1, place[inner])
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata:
+    """`automata_of` by the characters of each place: a state is a place, or within a character.
+
+    The watch of a state on whether all matches is broken where the last state is reached.
+    """
+    edges: list[tuple[int, int, int]] = []
+    count = 0
+    for listed in places:
+        begun = {b"": count}
+        for char in listed:
+            for i in range(1, len(char)):
+                if char[:i] not in begun:
+                    count += 1
+                    begun[char[:i]] = count
+                    edges.append((begun[char[: i - 1]], char[i - 1], count))
+        count += 1
+        edges += ((begun[char[:-1]], char[-1], count) for char in listed)
+    source, byte, target = np.array(edges, np.int32).T
+    table = np.full((count + 1, 256), -1, np.int32)
+    table[source, byte] = target
+    watch = np.full((count + 2 if ordered else 2, 256), FINE, np.int32)
+    watch[BROKEN] = BROKEN
+    match = np.zeros(count + 1, np.int32)
+    if ordered:
+        match = np.append(np.arange(2, count + 2), BROKEN).astype(np.int32)
+        watch[match[source], byte] = match[target]
+    accepts = np.arange(count + 1) == count
+    return Automata(
+        next=table,
+        accepts=accepts,
+        own=np.zeros(count + 1, np.int32),
+        match=match,
+        watch=watch,
+        fails=np.arange(len(watch)) == BROKEN,
+        distance=distances(table, accepts),
+    )
+
+
+def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], Any]:
+    """All byte states: next states, whether they end the language, and the longer one."""
+    table, held, _ = explored(
+        (language,) if longer is language or longer is EMPTY else (language, longer)
+    )
+    longers = [one[-1] and longer is not EMPTY for one in held]
+    return table, np.array([one[0] for one in held]), np.array(longers)
+
+
+def explored(
+    vector: Vector, most: int = MAX_STATES
+) -> tuple[Ints, list[tuple[bool, ...]], list[LexState]]:
+    """All byte states of some languages side by side: next states, which of them each ends."""
+    rows: dict[LexState, Row] = {}
+
+    def row_of(state: LexState) -> Row:
+        found = rows.get(state)
+        if found is None:
+            found = rows[state] = state.row(row_of)
+        return found
+
+    numbers: dict[LexState, int] = {Text(vector, _ROLE): 0}
+    listed = list(numbers)
+    table: list[list[int]] = []
+    ends: list[tuple[bool, ...]] = []
+    for state in listed:
+        row = row_of(state)
+        keys = list(map(id, row.targets))
+        codes = {id(None): -1}
+        for key, target in dict(zip(keys, row.targets, strict=True)).items():
+            if isinstance(target, LexState):
+                number = codes[key] = numbers.setdefault(target, len(listed))
+                if number == len(listed):
+                    listed.append(target)
+        table.append(list(map(codes.__getitem__, keys)))
+        ends.append(row.accept if isinstance(row.accept, tuple) else (False,) * len(vector))
+        if len(listed) > most:
+            raise BudgetError(
+                f"a terminal has more than {most} byte states",
+                hint="use smaller counts or character classes in it",
+            )
+    return np.array(table, np.int32), ends, listed
+
+
+def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]:
+    """The states paired with whether there is a match so far: next states, state, match."""
+    n = len(table)
+    state = np.repeat(np.arange(n), 2)
+    matched = np.tile(np.arange(2), n)
+    after = table[state]
+    kept = np.where(longers[after], 0, matched[:, None])
+    kept = np.where(ends[after], 1, kept)
+    pairs = np.where(after < 0, -1, 2 * after + kept)
+    return pairs.astype(np.int32), state, matched
+
+
+def _watches(
+    table: Ints, ends: Any, longers: Any, matches: bool = True
+) -> tuple[tuple[Ints, Ints], npt.NDArray[np.bool_]]:
+    """The least automaton of the watches: (next, number of each), and what fails at the end.
+
+    Given numbers: those of the states' own watches, then two for each state's match (no, yes).
+    """
+    n = len(table)
+    own = np.where(table < 0, FINE, np.where(longers[table], BROKEN, table + 2))
+    sinks = np.repeat(np.array([[FINE], [BROKEN]]), 256, axis=1)
+    parts = [sinks, own]
+    fails = [np.array([False, True]), np.zeros(n, bool)]
+    if matches:
+        pairs, _, matched = _with_matches(table, ends, longers)
+        parts.append(np.where(pairs < 0, matched[:, None], pairs + 2 + n))
+        fails.append(matched == 1)
+    broken = np.concatenate(fails)
+    least, number = minimised(np.concatenate(parts).astype(np.int32), broken, None)
+    first = _representatives(number, len(least))
+    order = [number[FINE], number[BROKEN]]
+    order += [i for i in range(len(least)) if i not in order]
+    place = np.empty(len(least), np.int32)
+    place[order] = np.arange(len(least))
+    return (place[least[order]], place[number][2:]), broken[first][order]
+
+
+def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, npt.NDArray[np.int64]]:
+    """The least automaton that tells states with different labels apart (E. Moore, 1956).
+
+    dead: states to drop, or None. Returns int32[m, 256], -1 dead, state 0 first; and the number of
+    each old state.
+    """
+    if dead is not None:
+        table = np.where((table >= 0) & ~dead[table], table, -1)
+    columns, _ = distinct_columns(table)
+    small = table[:, columns]
+    number = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    count = 0
+    while number.max() + 1 > count:
+        count = int(number.max()) + 1
+        after = np.where(small < 0, -1, number[small])
+        signature = np.ascontiguousarray(np.concatenate([number[:, None], after], axis=1))
+        keys = signature.view(np.dtype((np.void, signature.dtype.itemsize * signature.shape[1])))
+        number = np.unique(keys.reshape(-1), return_inverse=True)[1].reshape(-1)
+    first = _representatives(number, count)
+    order = np.argsort(first, kind="stable")  # in the order in which states were found
+    place = np.empty(count, np.int64)
+    place[order] = np.arange(count)
+    number = place[number]
+    least = np.where(table[first[order]] < 0, -1, number[table[first[order]]])
+    return least.astype(np.int32), number
+
+
+def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
+    """The first of each kind of equal columns, and the kind of each column."""
+    columns = np.ascontiguousarray(table.T)
+    keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1]))).reshape(-1)
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order))
+    return first[order].astype(np.int32), place[kind.reshape(-1)]
+
+
+def _representatives(number: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
+    """The first state of each number."""
+    first = np.full(count, -1, np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    return first
+
+
+def _reachable(table: Ints) -> npt.NDArray[np.bool_]:
+    """The states that some bytes lead to from state 0."""
+    found = np.zeros(len(table), np.bool_)
+    new = np.zeros(1, np.int64)
+    while len(new):
+        found[new] = True
+        new = np.unique(table[new])
+        new = new[new >= 0]
+        new = new[~found[new]]
+    return found
+
+
+def distances(table: Ints, ends: Any) -> Ints:
+    """The fewest bytes from each state to an end, -1 where there is none."""
+    found = np.where(ends, 0, -1).astype(np.int32)
+    step = 0
+    edges = table >= 0
+    while True:
+        near = edges & (np.where(edges, found[table], -1) == step)
+        new = near.any(axis=1) & (found < 0)
+        if not new.any() and not (found > step).any():
+            return found
+        found[new] = step + 1
+        step += 1

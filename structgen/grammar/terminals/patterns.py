@@ -1,0 +1,247 @@
+r"""In: a Python pattern of a terminal. Out: when it matches, as two languages of the text alone.
+
+The match of `re.match(pattern, text, i)` ends at j iff text[i:j] is in `language` and no longer
+text from i is in `longer`: without assertions both are the texts that the pattern prefers whole
+(module `preferred`). With lookaheads that say something about the text behind the terminal this may
+be so (`(?!if\b)\w+`: the longest \w+, but not "if"; `in\b`: "in" where no "in" with a letter more
+is) or not (`\d+(?!\.)`, which matches the 1 of "12."); that is decided by walking both automata
+together. Where it is not so, what may follow the text is a language for each of its ends.
+
+What looks at the text before the match is another pattern behind each kind of such text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from structgen.errors import BudgetError
+from structgen.grammar.lookaround.lookbehind import settled
+from structgen.grammar.terminals.one_way import reads_one_way
+from structgen.grammar.terminals.preferred import Blocked, Ending, Preferred, Program
+from structgen.grammar.terminals.python_language import language_of
+from structgen.grammar.terminals.python_regex import (
+    EMPTY_TEXT,
+    Branch,
+    End,
+    Look,
+    Loop,
+    Node,
+    One,
+    Sequence,
+    looks,
+    parse,
+    reaching,
+)
+from structgen.regular.charset import CharSet, refine
+from structgen.regular.regex import (
+    ANY,
+    ANY_CHAR,
+    EMPTY,
+    INFINITE,
+    Regex,
+    chars,
+    complement,
+    concat,
+    intersect,
+    leaf,
+)
+
+_PAIRS = 4000  # pairs of states that one comparison of two automata may visit
+_SOME_PAIRS = 2500  # the same where failing costs no more than a less handy form
+
+
+class Matches(NamedTuple):
+    """When a pattern matches: see the module.
+
+    ahead: where `longer` cannot say it, the start of matching, from which the texts are known that
+    may follow each text of `language`; else None. behind: the pattern where it looks at the text
+    before the match; `language` then has the texts that it may match behind any.
+    """
+
+    language: Regex
+    longer: Regex
+    ahead: Preferred | None = None
+    behind: Node | None = None
+
+
+@lru_cache(maxsize=4096)
+def matches_of(pattern: str) -> Matches:
+    """The two languages of a pattern.
+
+    Raises PatternError, UnsupportedSchemaError or BudgetError, as `python_regex.parse` does.
+    """
+    node = parse(pattern, reaches=True)
+    if reaching(node):
+        return Matches(language_of(_without_looks(node)), EMPTY, behind=node)
+    return _matches_of(node, {})
+
+
+def matches_behind(node: Node, history: Mapping[Regex, Regex]) -> Matches:
+    """The two languages of a pattern behind a text. history: as in `Program.start`.
+
+    Raises BudgetError.
+    """
+    return _matches_of(settled(node, history), history)
+
+
+def _matches_of(node: Node, history: Mapping[Regex, Regex]) -> Matches:
+    told = _keyword(node) or _unreserved(node)
+    if told is not None:
+        return told
+    if reads_one_way(node):
+        language = language_of(node)
+        return Matches(language, language)
+    start = Program(node).start(history)
+    language = _plain(node, start)
+    if not looks(node):
+        return Matches(language, language)
+    bare = _without_looks(node)
+    for longer in (language, _plain(bare, Program(bare).start()), leaf(Blocked.at(start))):
+        if _decides(start, longer):
+            return Matches(language, longer)
+    return Matches(leaf(Ending(start)), EMPTY, start)
+
+
+def _keyword(node: Node) -> Matches | None:
+    r"""The languages of characters in a row that one of a set must not follow, as in `in\b`.
+
+    And those of any texts of characters of that set, as in `(in|int)\b`: the text of the set's
+    characters that stands there is one of them or none matches.
+    """
+    parts = node.parts if isinstance(node, Sequence) else ()
+    last = parts[-1] if parts else None
+    if not isinstance(last, Look) or last.behind or not last.negative or len(parts) < 2:
+        return None
+    words = Sequence(parts[:-1])
+    if not isinstance(last.body, One) or looks(words):
+        return None
+    behind = last.body.chars
+    in_a_row = all(isinstance(part, One) for part in words.parts)
+    if not in_a_row and any(of - behind for of in _characters(words)):
+        return None
+    language = language_of(words)
+    return None if language.nullable else Matches(language, concat(language, chars(behind)))
+
+
+def _unreserved(node: Node) -> Matches | None:
+    r"""The languages of `(?!(in|if)(?!\w))[a-z]\w*`: a name, but none of some words.
+
+    The name ends where no character of its own kind, which is that of the words, goes on. So one of
+    the words stands in front of something else there just when the name is this word.
+    """
+    parts = node.parts if isinstance(node, Sequence) else ()
+    if len(parts) != 3:
+        return None
+    look, first, rest = parts
+    if not isinstance(look, Look) or look.behind or not look.negative:
+        return None
+    if not isinstance(first, One) or not isinstance(rest, Loop) or rest.lazy:
+        return None
+    body, kind = look.body, rest.body
+    if not isinstance(body, Sequence) or not isinstance(kind, One) or rest.high != INFINITE:
+        return None
+    *words, end = body.parts
+    if not isinstance(end, Look) or end.behind or not end.negative or looks(Sequence((*words,))):
+        return None
+    if not isinstance(end.body, One) or end.body.chars is not kind.chars:
+        return None
+    reserved = Sequence((*words,))
+    if first.chars - kind.chars or any(of - kind.chars for of in _characters(reserved)):
+        return None
+    name = language_of(Sequence((first, rest)))
+    return Matches(intersect(name, complement(language_of(reserved))), name)
+
+
+def _characters(node: Node) -> Iterator[CharSet]:
+    """The sets of characters that a node without assertions reads."""
+    match node:
+        case One():
+            yield node.chars
+        case Sequence() | Branch():
+            for part in node.parts:
+                yield from _characters(part)
+        case Loop():
+            yield from _characters(node.body)
+
+
+def _plain(node: Node, start: Preferred) -> Regex:
+    """What a pattern prefers whole, as a regular expression where it is what it can match."""
+    ordered = leaf(start)
+    language = language_of(node)
+    try:
+        return language if _same(language, ordered, _SOME_PAIRS) else ordered
+    except BudgetError:
+        return ordered
+
+
+def _same(
+    left: Regex, right: Regex, budget: int, seen: set[tuple[Regex, Regex]] | None = None
+) -> bool:
+    """Whether two languages are one. Raises BudgetError after `budget` pairs of states."""
+    seen = set() if seen is None else seen
+    todo = [(left, right)]
+    while todo:
+        pair = todo.pop()
+        if pair in seen or pair[0] is pair[1]:
+            continue
+        if pair[0].nullable != pair[1].nullable:
+            return False
+        seen.add(pair)
+        if len(seen) > budget:
+            raise BudgetError(
+                "two automata are too large to be compared", hint="simplify the pattern"
+            )
+        moves = [(of, (side, to)) for side in (0, 1) for of, to in pair[side].steps()]
+        for _, targets in refine(moves):
+            after = dict(targets)
+            todo.append((after.get(0, EMPTY), after.get(1, EMPTY)))
+    return True
+
+
+def _decides(start: Preferred, longer: Regex) -> bool:
+    """Whether a match ends exactly where its text matches whole and none in `longer` goes on."""
+    seen = {(start, longer)}
+    todo = [(start, longer)]
+    same: set[tuple[Regex, Regex]] = set()
+    while todo:
+        state, more = todo.pop()
+        ends = state.rests()
+        stays = EMPTY
+        if state.nullable:
+            stays = complement(concat(intersect(more, concat(ANY_CHAR, ANY)), ANY))
+        if not _same(ends, stays, _PAIRS, same):
+            return False
+        cut = [
+            *((of, (0, to)) for of, to in state.known_moves()),
+            *((of, (1, to)) for of, to in more.steps()),
+        ]
+        for _, targets in refine(cut):
+            after = dict(targets)
+            reached, rest = after.get(0), after.get(1, EMPTY)
+            if isinstance(reached, Preferred) and isinstance(rest, Regex):
+                pair = (reached, rest)
+                if pair not in seen:
+                    seen.add(pair)
+                    todo.append(pair)
+        if len(seen) > _PAIRS:
+            raise BudgetError(
+                "the lookaheads of a pattern are too costly", hint="simplify the pattern"
+            )
+    return True
+
+
+def _without_looks(node: Node) -> Node:
+    """The pattern as if all its assertions held."""
+    match node:
+        case Sequence():
+            return Sequence(tuple(_without_looks(part) for part in node.parts))
+        case Branch():
+            return Branch(tuple(_without_looks(part) for part in node.parts))
+        case Loop():
+            return Loop(_without_looks(node.body), node.low, node.high, node.lazy)
+        case Look() | End():
+            return EMPTY_TEXT
+        case _:
+            return node

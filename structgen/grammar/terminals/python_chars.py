@@ -1,0 +1,116 @@
+"""In: classes and case-insensitive characters of Python patterns. Out: their character sets.
+
+Python's own `re` says what belongs to them: it is run over the characters in question, so that the
+sets are right for the version of Unicode that this Python has.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from re import _constants as sre
+from typing import Any
+
+from structgen.regular.charset import ALL, CharSet, union_all
+
+LINE_FEED = CharSet.chars("\n")
+_CATEGORIES = {
+    sre.CATEGORY_DIGIT: r"\d",
+    sre.CATEGORY_NOT_DIGIT: r"\D",
+    sre.CATEGORY_SPACE: r"\s",
+    sre.CATEGORY_NOT_SPACE: r"\S",
+    sre.CATEGORY_WORD: r"\w",
+    sre.CATEGORY_NOT_WORD: r"\W",
+}
+# Planes 4 to 13 hold no assigned character yet; 15 and 16 are private: no class has any of them.
+_ASSIGNED = ((0, 0xD7FF), (0xE000, 0x3FFFF), (0xE0000, 0xE0FFF))
+_ASCII = 128
+_CASED_AS_ASCII = f"{string.ascii_letters}\u0130\u0131\u017f\u212a"  # what ASCII letters match
+
+
+@cache
+def word_characters(flags: int) -> CharSet:
+    r"""What `\w` stands for."""
+    return _scanned(r"\w", flags & re.ASCII)
+
+
+def literal_set(code: int, flags: int) -> CharSet:
+    """The characters that one character of a pattern matches."""
+    plain = CharSet.of([(code, code)])
+    if not flags & re.IGNORECASE:
+        return plain
+    relevant = flags & (re.IGNORECASE | re.ASCII)
+    return _any_case(re.escape(chr(code)), relevant, plain, ascii_only=code < _ASCII)
+
+
+def class_set(items: Iterable[tuple[Any, Any]], flags: int) -> CharSet:
+    """The characters of a class, given as `re`'s parser has it."""
+    items = tuple(items)
+    plain = _plain_class(items, flags)
+    if not flags & re.IGNORECASE:
+        return plain
+    relevant = flags & (re.IGNORECASE | re.ASCII)
+    ascii_only = not plain or plain.ranges[-1][1] < _ASCII
+    return _any_case(_class_text(items), relevant, plain, ascii_only=ascii_only)
+
+
+def _plain_class(items: tuple[tuple[Any, Any], ...], flags: int) -> CharSet:
+    found: list[CharSet] = []
+    negated = False
+    for kind, value in items:
+        if kind is sre.NEGATE:
+            negated = True
+        elif kind is sre.LITERAL:
+            found.append(CharSet.of([(value, value)]))
+        elif kind is sre.RANGE:
+            found.append(CharSet.of([value]))
+        else:
+            name = _CATEGORIES[value]
+            members = _scanned(name.lower(), flags & re.ASCII)
+            found.append(ALL - members if name.isupper() else members)
+    members = union_all(found)
+    return ALL - members if negated else members
+
+
+def _class_text(items: tuple[tuple[Any, Any], ...]) -> str:
+    """The class in the syntax of `re`."""
+    text = ""
+    for kind, value in items:
+        if kind is sre.NEGATE:
+            text += "^"
+        elif kind is sre.LITERAL:
+            text += re.escape(chr(value))
+        elif kind is sre.RANGE:
+            text += "-".join(re.escape(chr(end)) for end in value)
+        else:
+            text += _CATEGORIES[value]
+    return f"[{text}]"
+
+
+@lru_cache(maxsize=1024)
+def _any_case(pattern: str, flags: int, plain: CharSet, *, ascii_only: bool) -> CharSet:
+    """What a pattern for one character matches; `plain` is what it does where case matters."""
+    cased = _CASED_AS_ASCII if ascii_only else _cased()
+    found = CharSet.chars("".join(re.findall(pattern, cased, flags)))
+    return found | (plain - CharSet.chars(cased))
+
+
+@cache
+def _cased() -> str:
+    """All characters that have another case."""
+    return "".join(c for c in _every_character() if c.lower() != c or c.upper() != c)
+
+
+@cache
+def _scanned(name: str, flags: int) -> CharSet:
+    """What a class escape stands for."""
+    text = _every_character()
+    runs = (match.span() for match in re.finditer(name + "+", text, flags))
+    return CharSet.of([(ord(text[low]), ord(text[high - 1])) for low, high in runs])
+
+
+@cache
+def _every_character() -> str:
+    return "".join("".join(map(chr, range(low, high + 1))) for low, high in _ASSIGNED)

@@ -1,0 +1,304 @@
+r"""In: a pattern of Python's `re`. Out: its tree, with all assertions as lookarounds.
+
+Python's own parser reads the pattern, so that what is a pattern and what is none is its to say.
+What is not regular (backreferences, atomic groups) is refused by name, and so is what looks at the
+text before the match (`^`, `\A`, `\b` or a lookbehind at the beginning) where nobody knows it.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from re import _constants as sre
+from re import _parser as sre_parser
+from typing import Any, NamedTuple, NoReturn
+
+from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.grammar.terminals.python_chars import (
+    LINE_FEED,
+    class_set,
+    literal_set,
+    word_characters,
+)
+from structgen.regular.charset import ALL, CharSet, union_all
+from structgen.regular.regex import INFINITE
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class One:
+    """One character of a set."""
+
+    chars: CharSet
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sequence:
+    """Parts one after the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Branch:
+    """Alternatives, the first that leads to a match wins."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loop:
+    """Between `low` and `high` times a body; `lazy`: as few turns as possible win."""
+
+    body: Node
+    low: int
+    high: int
+    lazy: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Look:
+    """A lookahead or lookbehind."""
+
+    body: Node
+    behind: bool
+    negative: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class End:
+    """The end of the text."""
+
+
+Node = One | Sequence | Branch | Loop | Look | End
+EMPTY_TEXT = Sequence(())
+
+
+class Width(NamedTuple):
+    """Fewest and most characters of a match."""
+
+    least: int
+    most: int
+
+
+def parse(pattern: str, *, reaches: bool = False) -> Node:
+    """The tree of a pattern. reaches: whether it may look at the text before the match.
+
+    Raises PatternError (not a pattern), UnsupportedSchemaError (one that is not regular or that
+    looks at the text before it), BudgetError (nested too deeply).
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of possible nested sets and the like
+            tree = sre_parser.parse(pattern)
+        node = _Reader(pattern, tree.state.flags).sequence(tree)
+        for _, decidable in _reaching(node, Width(0, 0)):
+            if not (decidable and reaches):
+                what = "an assertion about the text before the terminal (a lookbehind, ^ or \\b)"
+                what += " inside a lookahead" if reaches else ""
+                refuse(what, pattern, "put it behind the characters that it is about")
+    except re.error as error:
+        raise PatternError(
+            f"the pattern is not one of Python's: {error.msg}",
+            pattern=pattern,
+            position=error.pos or 0,
+        ) from error
+    except (OverflowError, RecursionError) as error:
+        raise BudgetError(
+            f"the pattern {pattern[:40]!r}... is nested too deeply or counts too far",
+            hint="split it into rules",
+        ) from error
+    return node
+
+
+class _Reader:
+    """Turns the tree of `re`'s parser into nodes."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self.pattern = pattern
+        self.flags = flags
+
+    def sequence(self, items: Iterable[tuple[Any, Any]]) -> Node:
+        """Parts in a row; of a word boundary what is known after the part before it is left out."""
+        parts: list[Node] = []
+        for kind, value in items:
+            if value in (sre.AT_BOUNDARY, sre.AT_NON_BOUNDARY) and kind is sre.AT:
+                ends = last_of(parts[-1]) if parts else None
+                parts.append(self.boundary(ends, inside=value is sre.AT_NON_BOUNDARY))
+            else:
+                parts.append(self.item(kind, value))
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+
+    def item(self, kind: Any, value: Any) -> Node:
+        """One part. `kind` and `value` are as in `re._parser`."""
+        if kind is sre.LITERAL:
+            return One(literal_set(value, self.flags))
+        if kind is sre.NOT_LITERAL:
+            return One(ALL - literal_set(value, self.flags))
+        if kind is sre.IN:
+            return One(class_set(value, self.flags))
+        if kind is sre.ANY:
+            return One(ALL if self.flags & re.DOTALL else ALL - LINE_FEED)
+        read: Callable[[Any], Node] | None = getattr(self, f"_{kind.name.lower()}", None)
+        if read is None:
+            refuse("a backreference", self.pattern, "spell the repeated text out")
+        return read(value)
+
+    def _branch(self, value: Any) -> Node:
+        return Branch(tuple(self.sequence(part) for part in value[1]))
+
+    def _subpattern(self, value: Any) -> Node:
+        _, more, less, body = value
+        outer = self.flags
+        if more & (re.ASCII | re.UNICODE):
+            self.flags &= ~(re.ASCII | re.UNICODE)
+        self.flags = (self.flags | more) & ~less
+        node = self.sequence(body)
+        self.flags = outer
+        return node
+
+    def _max_repeat(self, value: Any, *, lazy: bool = False) -> Node:
+        low, high, body = value
+        most = INFINITE if high is sre.MAXREPEAT else int(high)
+        return Loop(self.sequence(body), int(low), most, lazy)
+
+    def _min_repeat(self, value: Any) -> Node:
+        return self._max_repeat(value, lazy=True)
+
+    def _possessive_repeat(self, value: Any) -> Node:
+        loop = self._max_repeat(value)
+        if not isinstance(loop, Loop) or not isinstance(loop.body, One):
+            refuse("a possessive quantifier", self.pattern, "leave its '+' out")
+        no_more = Look(loop.body, behind=False, negative=True)
+        if loop.high == INFINITE:
+            return Sequence((loop, no_more))
+        full = Loop(loop.body, loop.high, loop.high, lazy=False)
+        return Branch((full, Sequence((loop, no_more))))
+
+    def _atomic_group(self, value: Any) -> Node:
+        body = self.sequence(value)
+        parts = body.parts if isinstance(body, Sequence) else (body,)
+        if not all(isinstance(part, One) for part in parts):
+            refuse("an atomic group", self.pattern, "write (?:...)")
+        return body
+
+    def _assert(self, value: Any, *, negative: bool = False) -> Node:
+        direction, value = value
+        body = self.sequence(value)
+        if direction < 0 and looks(body):
+            refuse("an assertion inside a lookbehind", self.pattern, "leave it out")
+        return Look(body, behind=direction < 0, negative=negative)
+
+    def _assert_not(self, value: Any) -> Node:
+        return self._assert(value, negative=True)
+
+    def _failure(self, _value: Any) -> Node:
+        return Branch(())
+
+    def _at(self, value: Any) -> Node:
+        """Anchors."""
+        if value is sre.AT_END_STRING:
+            return End()
+        if value is sre.AT_END:
+            if self.flags & re.MULTILINE:
+                return Look(One(ALL - LINE_FEED), behind=False, negative=True)
+            last = Sequence((Loop(One(LINE_FEED), 0, 1, lazy=False), End()))
+            return Look(last, behind=False, negative=False)
+        in_line = value is sre.AT_BEGINNING and self.flags & re.MULTILINE
+        return Look(One(ALL - LINE_FEED if in_line else ALL), behind=True, negative=True)
+
+    def boundary(self, ends: CharSet | None, *, inside: bool) -> Node:
+        r"""`\b`, or `\B` with `inside`, behind a part that ends in one of the characters `ends`."""
+        word = word_characters(self.flags & re.ASCII)
+        after_word, after_other = (
+            Look(One(word), behind=False, negative=inside is other) for other in (False, True)
+        )
+        if ends is not None and not ends - word:
+            return after_word
+        if ends is not None and not ends & word:
+            return after_other
+        was_word, was_other = (Look(One(word), behind=True, negative=n) for n in (False, True))
+        return Branch((Sequence((was_word, after_word)), Sequence((was_other, after_other))))
+
+
+def width(node: Node) -> Width:
+    """How long the matches of a node are."""
+    match node:
+        case One():
+            return Width(1, 1)
+        case Sequence():
+            widths = [width(part) for part in node.parts]
+            return Width(sum(w.least for w in widths), min(sum(w.most for w in widths), INFINITE))
+        case Branch():
+            widths = [width(part) for part in node.parts] or [Width(0, 0)]
+            return Width(min(w.least for w in widths), max(w.most for w in widths))
+        case Loop():
+            least, most = width(node.body)
+            return Width(node.low * least, min(node.high * most, INFINITE))
+        case _:
+            return Width(0, 0)
+
+
+def last_of(node: Node) -> CharSet | None:
+    """The characters that a match can end in; None when it may be empty or that is not known."""
+    match node:
+        case One():
+            return node.chars
+        case Sequence():
+            return last_of(node.parts[-1]) if node.parts else None
+        case Branch():
+            found = [last_of(part) for part in node.parts]
+            known = [ends for ends in found if ends is not None]
+            return union_all(known) if known and len(known) == len(found) else None
+        case Loop():
+            return last_of(node.body) if node.low > 0 else None
+        case _:
+            return None
+
+
+def reaching(node: Node) -> list[Look]:
+    """The lookbehinds of a pattern that may see the text before the match."""
+    return [look for look, _ in _reaching(node, Width(0, 0))]
+
+
+def _reaching(node: Node, before: Width, *, ahead: bool = False) -> Iterator[tuple[Look, bool]]:
+    """What looks further back than has surely been read.
+
+    before: how much that is. ahead: whether this is a lookahead, of which the beginning counts.
+    Each comes with whether it can be decided: in lookaheads only where nothing has been read.
+    """
+    match node:
+        case Sequence():
+            for part in node.parts:
+                yield from _reaching(part, before, ahead=ahead)
+                least, most = width(part)
+                before = Width(before.least + least, before.most + most)
+        case Branch():
+            for part in node.parts:
+                yield from _reaching(part, before, ahead=ahead)
+        case Loop():
+            yield from _reaching(node.body, before._replace(most=INFINITE), ahead=ahead)
+        case Look(behind=True):
+            if width(node.body).most > before.least:
+                yield node, before.most == 0 or not ahead
+        case Look():
+            yield from _reaching(node.body, before._replace(least=0), ahead=True)
+
+
+def looks(node: Node) -> bool:
+    """Whether a node holds assertions."""
+    match node:
+        case Sequence() | Branch():
+            return any(looks(part) for part in node.parts)
+        case Loop():
+            return looks(node.body)
+        case _:
+            return not isinstance(node, One)
+
+
+def refuse(what: str, pattern: str, hint: str) -> NoReturn:
+    """Raise UnsupportedSchemaError for something in a pattern."""
+    raise UnsupportedSchemaError(
+        f"{what} in the pattern /{pattern}/ is not supported", keyword="pattern", hint=hint
+    )

@@ -1,0 +1,1 @@
+"""Rewrites of a grammar into one that is easier to read by."""

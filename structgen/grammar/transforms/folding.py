@@ -1,0 +1,178 @@
+"""In: rules as expressions. Out: the same with regular rules written out where they are used.
+
+A rule that neither uses itself nor anything but regular pieces is a terminal in all but name.
+Making it one saves the parser an item for every character. Only for languages whose terminals may
+end anywhere, where cutting a text into terminals or rules is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from structgen.grammar.expressions import (
+    Choice,
+    Difference,
+    Expression,
+    Name,
+    Nested,
+    Repeat,
+    Sequence,
+    Text,
+    choice,
+    repeated,
+    sequence,
+    without_empty,
+)
+from structgen.regular.regex import Regex, complement, intersect
+
+_LARGEST = 80  # regular pieces of a rule that is written out elsewhere
+_MOST_WRITTEN_OUT = 5_000  # ... where all of a grammar is made one language
+
+
+def folded(rules: Mapping[str, Expression]) -> dict[str, Expression]:
+    """The rules, in their order, with regular ones inside one another written out."""
+    fold = _Fold(rules)
+    small: dict[str, Text] = {}
+    sizes: dict[str, int] = {}
+    done: dict[str, Expression] = {}
+    for name in _inner_first(rules):
+        expression = fold.rebuilt(rules[name], small)
+        done[name] = expression
+        sizes[name] = sum(sizes.get(used, 0) or 1 for used in _leaves(rules[name]))
+        if isinstance(expression, Text):
+            done[name] = fold.regular[name] = Text(expression.language, name)
+            if sizes[name] <= _LARGEST:
+                small[name] = fold.regular[name]
+    return {name: done[name] for name in rules}
+
+
+def unfolded(rules: Mapping[str, Expression]) -> dict[str, Expression]:
+    """The rules with nothing written out but what differences are about."""
+    fold = _Fold(rules)
+    done: dict[str, Expression] = {}
+    for name in _inner_first(rules):
+        done[name] = fold.rebuilt(rules[name], {})
+        whole = fold.rebuilt(rules[name], fold.regular)
+        if isinstance(whole, Text):
+            fold.regular[name] = Text(whole.language, name)
+    return {name: done[name] for name in rules}
+
+
+def regular_language(rules: Mapping[str, Expression], start: str) -> Regex | None:
+    """The texts of a rule where it and those that it uses are regular and not recursive.
+
+    None elsewhere, and where more than some thousand pieces would be written out.
+    """
+    fold = _Fold(rules)
+    sizes: dict[str, int] = {}
+    for name in _inner_first(rules):
+        sizes[name] = sum(sizes.get(used, 0) or 1 for used in _leaves(rules[name]))
+        whole = fold.rebuilt(rules[name], fold.regular)
+        if isinstance(whole, Text) and sizes[name] <= _MOST_WRITTEN_OUT:
+            fold.regular[name] = Text(whole.language, name)
+    found = fold.regular.get(start)
+    return None if found is None else found.language
+
+
+def _inner_first(rules: Mapping[str, Expression]) -> Iterator[str]:
+    """All rules, those that a rule uses before it where there is no circle."""
+    seen: set[str] = set()
+    for root in rules:
+        stack = [(root, False)]
+        while stack:
+            name, finished = stack.pop()
+            if finished:
+                yield name
+            elif name not in seen:
+                seen.add(name)
+                stack.append((name, True))
+                inner = dict.fromkeys(used for used in _leaves(rules[name]) if used in rules)
+                stack += [(used, False) for used in inner if used not in seen]
+
+
+def _leaves(expression: Expression) -> Iterator[str]:
+    """The names in an expression, "" for every other leaf."""
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        match node:
+            case Name():
+                yield node.name
+            case Sequence() | Choice():
+                stack.extend(node.parts)
+            case Repeat():
+                stack.append(node.body)
+            case Difference():
+                stack += (node.most, node.less)
+            case _:
+                yield ""
+
+
+class _Fold:
+    """What is known of rules. regular: those that are found to be, as one piece each."""
+
+    def __init__(self, rules: Mapping[str, Expression]) -> None:
+        self._rules = rules
+        self.regular: dict[str, Text] = {}
+
+    def rebuilt(self, expression: Expression, small: Mapping[str, Text]) -> Expression:
+        """An expression with small regular rules written out; with any in differences."""
+        match expression:
+            case Name():
+                return small.get(expression.name, expression)
+            case Sequence():
+                return sequence(*(self.rebuilt(part, small) for part in expression.parts))
+            case Choice():
+                return choice(*(self.rebuilt(part, small) for part in expression.parts))
+            case Repeat():
+                body = self.rebuilt(expression.body, small)
+                return repeated(body, expression.low, expression.high)
+            case Difference():
+                return self._difference(expression)
+            case Text() | Nested():
+                return expression
+
+    def _difference(self, expression: Difference) -> Expression:
+        most = self.rebuilt(expression.most, self.regular)
+        less = self.rebuilt(expression.less, self.regular)
+        if isinstance(less, Sequence) and not less.parts:
+            if isinstance(most, Text):
+                return Text(without_empty(most.language), most.words)
+            if isinstance(most, Repeat) and not self._may_be_empty(most.body):
+                return repeated(most.body, max(most.low, 1), most.high)
+        if isinstance(most, Text) and isinstance(less, Text):
+            language = intersect(most.language, complement(less.language))
+            return Text(language, f"{most.words} - {less.words}")
+        return Difference(most, less, expression.place)
+
+    def _may_be_empty(self, expression: Expression) -> bool:
+        """Whether the empty text is one of an expression's, by a least fixed point."""
+        empty: set[str] = set()
+        while True:
+            found = {
+                name
+                for name, body in self._rules.items()
+                if name not in empty and _is_empty(body, empty)
+            }
+            if not found:
+                return _is_empty(expression, empty)
+            empty |= found
+
+
+def _is_empty(expression: Expression, empty: set[str]) -> bool:
+    """Whether an expression may be the empty text where the rules in `empty` may."""
+    match expression:
+        case Name():
+            return expression.name in empty
+        case Sequence():
+            return all(_is_empty(part, empty) for part in expression.parts)
+        case Choice():
+            return any(_is_empty(part, empty) for part in expression.parts)
+        case Repeat():
+            return expression.low == 0 or _is_empty(expression.body, empty)
+        case Text():
+            return expression.language.nullable
+        case Difference():
+            return _is_empty(expression.most, empty) and not _is_empty(expression.less, empty)
+        case Nested():
+            return True

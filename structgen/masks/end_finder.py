@@ -1,0 +1,62 @@
+"""In: an automaton, a vocabulary, how texts end and what follows. Out: the nodes where texts end.
+
+A token that holds the end of a part and the beginning of the next is rare. So the few beginnings of
+tokens at which that could be, by the bytes on both sides, are a small vocabulary of their own, and
+the automaton walks that instead of the whole trie.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from structgen.automata.interface import Automaton
+from structgen.masks.trie_walk import ByteSet, Ints, TrieWalk
+
+if TYPE_CHECKING:
+    from structgen.schema.specs import Spec
+
+ANY_BYTE: ByteSet = frozenset(range(256))
+_SPACE = frozenset(b" \t\n\r")
+
+
+def last_bytes(spec: Spec) -> ByteSet:
+    """Bytes among which is the last byte of every text of a spec (all 256 where nobody knows)."""
+    from structgen.schema.specs import JsonSchema
+
+    portable = spec.portable()
+    if isinstance(portable, JsonSchema) and isinstance(portable.schema, dict):
+        closing = {"object": b"}", "array": b"]", "string": b'"'}.get(
+            str(portable.schema.get("type")), b""
+        )
+        if closing:
+            return _SPACE | frozenset(closing)
+    return ANY_BYTE
+
+
+class EndFinder:
+    """Finds where texts of one automaton end inside tokens, if a byte of `firsts` follows there.
+
+    lasts: bytes that such texts may end with. Nodes are those of the vocabulary of `walk`.
+    """
+
+    def __init__(
+        self, automaton: Automaton, walk: TrieWalk, lasts: ByteSet, firsts: ByteSet
+    ) -> None:
+        self._candidates = walk.candidates(lasts, firsts)
+        self._nodes = self._candidates.nodes
+        self.pays = self._candidates.few
+        if self.pays and len(self._nodes):
+            vocabulary = self._candidates.vocabulary
+            self._tokens = vocabulary.trie.token
+            self._masks = automaton.masks(vocabulary)
+            self._row = np.zeros(vocabulary.words, np.int32)
+
+    def ends(self, at: int) -> Ints:
+        """The nodes, ascending, whose bytes lead from `at` to an end."""
+        if not len(self._nodes):
+            return self._nodes
+        token = self._tokens[self._masks.below(at, -1, self._row)]
+        found: Ints = np.sort(self._nodes[token[token >= 0]])
+        return found

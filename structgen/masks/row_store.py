@@ -1,0 +1,300 @@
+"""In: mask rows by state. Out: records of them, equal ones once, and the rows of many at a time.
+
+Rows are kept by generation: when a store is full, a new one takes its place and takes over from it
+what is asked for again; what was not asked for until the new one is full too is dropped. That keeps
+the rows used last, as a least-recently-used order would, and costs nothing when a row is found.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import Row
+from structgen.automata.pushdown.tables import with_room
+from structgen.kernels.build.loader import kernels
+from structgen.masks import thread_pool
+from structgen.masks.bitmask import row_id
+from structgen.masks.saved_rows import Kept
+from structgen.util.paged import paged
+
+AT_FIRST = 1 << 27  # bytes that a pool has room for at first: that not used is no memory
+LEAST = 32  # rows that every store has room for
+MOST = 1 << 32  # bytes of a store, so that places in its pool are int32
+ROW_BYTES = 256  # of a row, besides its record
+TYPES = np.dtype(np.int32), np.dtype(np.uint32)  # of rows to be written
+STATES = 1024  # that a store has room for at first
+BATCH = 6  # rows from which one call of a kernel is cheaper than one for each
+
+#: writes the row at a place in a pool; False, and nothing, where it has another shape
+Write = Callable[[Row, int, Row], bool]
+#: those of a batch, one after the other
+States = Sequence[int] | npt.NDArray[np.integer[Any]]
+
+
+class RowStore:
+    """Mask rows by state. `pool`: records of them (see `kernels.masks.delta_rows`); `index`: state
+    -> place.
+
+    `views`: state -> its row, read-only, for states whose rows were asked for as they are.
+    Records once written never change, and the pool only grows: a reader needs no lock, where it
+    takes the pool after the place. When the store is `full` its owner goes on with `next()`; rows
+    dropped are made again when asked for.
+    """
+
+    def __init__(self, words: int, max_bytes: int, older: RowStore | None = None) -> None:
+        """Room for `max_bytes` of rows, half of them here and half in the generation before."""
+        self._k = kernels("masks.delta_rows")
+        self.write: Write = self._k.write_row
+        self._words, self._max_bytes = words, max_bytes
+        self._limit = min(MOST, max(LEAST * 4 * words, max_bytes // 2))
+        self._needed = self._k.needed(words)
+        self.pool = paged(min(self._limit, AT_FIRST) // 4 + self._needed)
+        self.pool[self._k.WORDS] = words
+        self._sizes = np.zeros(self._k.SIZE, np.int64)
+        self._sizes[self._k.USED] = self._k.BEGIN
+        self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
+        self.index: dict[int, int] = {}
+        self._places = np.full(
+            STATES, -1, np.int32
+        )  # the same, for `kernels.masks.delta_rows.write_rows`
+        self._known: dict[int, int] = {}  # digest of a record -> its place
+        self._count = 0
+        self._shown: dict[int, Row] = {}  # by place
+        self.views: dict[int, Row] = {}
+        self._older = older
+
+    def __len__(self) -> int:
+        return self._count + (len(self._older) if self._older else 0)
+
+    @property
+    def full(self) -> bool:
+        """Whether the rows take all the memory that they may take."""
+        return self._nbytes >= self._limit
+
+    @property
+    def _nbytes(self) -> int:
+        used: int = self._sizes.item(self._k.USED)
+        return 4 * (used + self._words * len(self._shown)) + ROW_BYTES * self._count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows, those of the generation before among them."""
+        return self._nbytes + (self._older.nbytes if self._older else 0)
+
+    def next(self) -> RowStore:
+        """The store that takes this one's place; the generation before this one is dropped."""
+        self._older = None
+        return RowStore(self._words, self._max_bytes, self)
+
+    def write_older(self, state: int, row: Row) -> bool:
+        """Write the row that a state had in the generation before, if it is still there."""
+        at = None if self._older is None else self._older.index.get(state)
+        if self._older is None or at is None:
+            return False
+        return self.write(self._older.pool, at, row)
+
+    def keep(self, state: int, row: Row) -> int:
+        """Keep the row of a state; returns its place."""
+        before = self._sizes.item(self._k.USED)
+        if before + self._needed > len(self.pool):
+            larger = paged(2 * len(self.pool))
+            larger[: len(self.pool)] = self.pool
+            self.pool = larger
+        at: int = self._k.keep_row(self.pool, self._sizes, row)
+        key = self._sizes.item(self._k.DIGEST)
+        known = self._known.get(key)
+        if known is not None and self._k.are_equal(self.pool, known, at):
+            at, self._sizes[self._k.USED] = known, before
+        else:
+            self._known[key] = at
+            self._count += 1
+        return self.share(state, at)
+
+    def share(self, state: int, at: int) -> int:
+        """Let a state have the row at a place, which is returned."""
+        slot = max(state + 1, 0)
+        self._places = with_room(self._places, slot + 1, -1)
+        self._places[slot] = self.index[state] = at
+        return at
+
+    def records(self) -> thread_pool.Records:
+        """Where the rows are that are there now: those kept later may be in another pool."""
+        places, used = self._places, self._sizes.item(self._k.USED)
+        return thread_pool.Records(self.pool, used, places)
+
+    def row(self, at: int) -> Row:
+        """The row at a place."""
+        row = np.empty(self._words, np.int32)
+        self.write(self.pool, at, row)
+        return row
+
+    def show(self, state: int, at: int) -> Row:
+        """The row of a state, at a place, as all may see it."""
+        view = self._shown.get(at)
+        if view is None:
+            if self.full:
+                self._shown, self.views = {}, {}
+            view = self._shown[at] = self.row(at)
+            view.flags.writeable = False
+        self.views[state] = view
+        return view
+
+    def id_of(self, at: int) -> int:
+        """What tells the row at a place from all others."""
+        found = self.ids.get(at)
+        if found is None:
+            found = self.ids[at] = row_id(self.row(at))
+        return found
+
+    def items(self) -> Iterator[tuple[int, Kept]]:
+        """The states whose rows are kept, and what makes these again."""
+        if self._older is not None:
+            older = self._older
+            yield from ((s, kept) for s, kept in older.items() if s not in self.index)
+        for state, at in self.index.items():
+            yield state, (self.row, at)
+
+
+class Owner(Protocol):
+    """What has mask rows."""
+
+    def write_row(self, state: int, row: Row, /) -> None:
+        """Write the row of a state, whatever stands there."""
+
+    def twin(self, state: int, /) -> int | None:
+        """Another state that is known to have the same row."""
+
+
+class MaskRows:
+    """The rows of one constraint: made when first asked for, and again when they were dropped.
+
+    It does not keep its owner alive, so that both go at once when nobody uses them any more.
+
+    `current` is the store of the rows used last. Safe to use from many threads: who finds a row
+    takes no lock, who makes one takes `lock`.
+    """
+
+    def __init__(self, words: int, max_bytes: int, owner: Owner, lock: threading.RLock) -> None:
+        """As many rows of so many words as `max_bytes` hold; `owner` makes them."""
+        self.current = RowStore(words, max_bytes)
+        self.write = self.current.write
+        self._words = words
+        self._scratch = np.empty(words, np.int32)  # of who holds the lock
+        self._owner = weakref.ref(owner)
+        self._lock = lock
+
+    def place(self, state: int) -> tuple[RowStore, int]:
+        """The store that has the row of a state, and its place there."""
+        store = self.current
+        at = store.index.get(state)
+        if at is not None:
+            return store, at
+        with self._lock:
+            return self._made(state)
+
+    def fill(self, state: int, row: npt.NDArray[Any]) -> None:
+        """Write the row of a state. Raises ValueError where `row` cannot take it."""
+        store, at = self.place(state)
+        try:
+            done = self.write(store.pool, at, row)
+        except TypeError:  # it is of another type, or does not lie in one piece
+            done = False
+        if not done:
+            row[...] = store.row(at)
+
+    def view(self, state: int) -> Row:
+        """The row of a state, read-only."""
+        known = self.current.views.get(state)
+        if known is None:
+            with self._lock:
+                store, at = self._made(state)
+                known = store.show(state, at)
+        return known
+
+    def _made(self, state: int) -> tuple[RowStore, int]:
+        """See `place`; the caller holds the lock."""
+        store = self.current
+        at = store.index.get(state)
+        if at is None:
+            if store.full:
+                store = self.current = store.next()
+            at = self._add(store, state)
+        return store, at
+
+    def _add(self, store: RowStore, state: int) -> int:
+        row = self._scratch
+        if store.write_older(state, row):
+            return store.keep(state, row)
+        owner = self._owner()
+        if owner is None:
+            raise ReferenceError("the constraint that has these rows is gone")
+        twin = owner.twin(state)
+        at = None if twin is None else store.index.get(twin)
+        if at is not None:
+            return store.share(state, at)
+        owner.write_row(state, row)
+        return store.keep(state, row)
+
+    def id_of(self, state: int) -> int:
+        """What `bitmask.row_id` says of the row of a state."""
+        store, at = self.place(state)
+        return store.id_of(at)
+
+    def fill_many(self, states: States, rows: npt.NDArray[Any]) -> None:
+        """rows[i] = the row of states[i]; rows: int32 or uint32[n, words], and may have more rows.
+
+        Raises ValueError for another shape or type.
+        """
+        if rows.shape != (len(states), self._words) or rows.dtype not in TYPES:
+            rows = self._fitting(rows, len(states))
+        if len(states) < BATCH:
+            for i, state in enumerate(states):
+                self.fill(state, rows[i])
+            return
+        out = rows if rows.flags.c_contiguous else np.empty(rows.shape, np.int32)
+        wanted, records = _int32(states), self.current.records()
+        while not thread_pool.write(records, wanted, out.view(np.int32)):
+            records = self._with(states)
+        if out is not rows:
+            rows[:] = out
+
+    def _fitting(self, rows: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+        """The first rows. Raises ValueError."""
+        fits = rows.ndim == 2 and len(rows) >= count and rows.shape[1] == self._words
+        if not fits or rows.dtype not in TYPES:
+            wanted = f"int32[{count}, {self._words}]"
+            raise ValueError(f"rows is {rows.dtype}{[*rows.shape]}, expected {wanted}")
+        return rows[:count]
+
+    def _with(self, states: States) -> thread_pool.Records:
+        """Records of all these states, which are made if need be."""
+        with self._lock:  # all in one store, which may take more than its share for that
+            store = self.current
+            for state in states:
+                if state not in store.index:
+                    self._add(store, state)
+            return store.records()
+
+
+def _int32(states: States) -> Row:
+    """The states as an array, which numpy takes twice as long to make of others than arrays."""
+    if isinstance(states, np.ndarray):
+        if states.dtype == np.int32:
+            return np.ascontiguousarray(states)
+        states = states.tolist()
+    found = np.empty(len(states), np.int32)
+    _struct_of(len(states)).pack_into(found.data, 0, *states)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _struct_of(count: int) -> struct.Struct:
+    return struct.Struct(f"={count}i")

@@ -1,0 +1,133 @@
+"""In: the rows of a byte automaton, a vocabulary. Out: the tokens it reads, where nodes lead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import Row
+from structgen.kernels.build.loader import kernels
+from structgen.masks.shared import common_of
+from structgen.vocabulary.per_vocabulary import per_vocabulary
+
+if TYPE_CHECKING:
+    from structgen.vocabulary.vocabulary import Vocabulary
+
+Ints = npt.NDArray[np.int32]
+Filled = npt.NDArray[np.uint8]
+ByteSet = frozenset[int]
+Rows = Callable[[], tuple[Ints, Filled]]
+
+
+class TrieWalk:
+    """Walks the trie of one vocabulary.
+
+    words: int32 words of a row. trie: that of the vocabulary; nodes: as kernels take it.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        trie = vocabulary.trie
+        self.words = vocabulary.words
+        self.trie, self.nodes = trie, common_of(vocabulary).nodes
+        self._spread = kernels("masks.lexeme_walk").spread
+        self._scan = kernels("trie.scan").walk_scan
+        self._depth = trie.max_depth
+        self._parents: Ints | None = None
+        self._candidates: dict[tuple[ByteSet, ByteSet], Candidates] = {}
+
+    @property
+    def parents(self) -> Ints:
+        """The node above each node, -1 for those below the root."""
+        if self._parents is None:
+            parents = np.full(len(self.trie), -1, np.int32)
+            above = np.flatnonzero(self.trie.depth == 1)
+            for depth in range(2, self._depth + 1):
+                nodes = np.flatnonzero(self.trie.depth == depth)
+                parents[nodes] = above[np.searchsorted(above, nodes) - 1]
+                above = nodes
+            self._parents = parents
+        return self._parents
+
+    def path(self, node: int) -> bytes:
+        """The bytes down to a node."""
+        out = bytearray()
+        while node >= 0:
+            out.append(int(self.trie.byte[node]))
+            node = int(self.parents[node])
+        out.reverse()
+        return bytes(out)
+
+    def candidates(self, lasts: ByteSet, firsts: ByteSet) -> Candidates:
+        """The nodes with a byte of `lasts` and a child with one of `firsts`."""
+        found = self._candidates.get((lasts, firsts))
+        if found is None:
+            byte = self.trie.byte
+            children = np.flatnonzero(_among(byte, firsts) & (self.parents >= 0))
+            parents = np.unique(self.parents[children])
+            nodes = parents[_among(byte[parents], lasts)].astype(np.int32)
+            found = self._candidates[lasts, firsts] = Candidates(self, nodes)
+        return found
+
+    def spread(self, row: Row) -> None:
+        """Give tokens with the same bytes the same bits."""
+        self._spread(self.nodes, row)
+
+    def forbid(self, row: Row, node: int) -> None:
+        """Clear the bit of the token that ends at a node, if one does."""
+        token = int(self.trie.token[node])
+        if token >= 0:
+            row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
+
+    def reached(
+        self, rows: Rows, fill: Callable[[int], None], at: int, node: int, row: Row
+    ) -> tuple[Ints, Ints]:
+        """Or the tokens below `node` that state `at` reads into `row`.
+
+        rows: the rows as they are now, and which of them are there; fill: makes a row. Returns the
+        nodes below `node` that are reached (ascending), and the state after each.
+        """
+        end = int(self.trie.end[node]) if node >= 0 else len(self.trie)
+        reach = np.full(end - node - 1, -1, np.int32)
+        stack = np.zeros(self._depth + 2, np.int32)
+        stack[0] = at
+        while (missing := self._scan(*rows(), self.nodes, node, row, reach, stack)) >= 0:
+            fill(missing)
+        after = np.flatnonzero(reach >= 0)
+        return (after + node + 1).astype(np.int32), reach[after]
+
+
+class Candidates:
+    """Some nodes of a trie. nodes: int32[n], ascending; vocabulary: their paths as tokens."""
+
+    def __init__(self, walk: TrieWalk, nodes: Ints) -> None:
+        self.nodes = nodes
+        self._walk = walk
+        self._vocabulary: Vocabulary | None = None
+
+    @property
+    def few(self) -> bool:
+        """Whether they are few enough for a walk of their own to pay."""
+        return 4 * len(self.nodes) <= len(self._walk.trie)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Token i is the path to `nodes[i]`; there must be some."""
+        if self._vocabulary is None:
+            from structgen.vocabulary.vocabulary import Vocabulary
+
+            self._vocabulary = Vocabulary([self._walk.path(node) for node in self.nodes.tolist()])
+        return self._vocabulary
+
+
+def _among(byte: npt.NDArray[np.uint8], of: ByteSet) -> npt.NDArray[np.bool_]:
+    member = np.zeros(256, np.bool_)
+    member[sorted(of)] = True
+    found: npt.NDArray[np.bool_] = member[byte]
+    return found
+
+
+#: The walk of a vocabulary, the same for all who ask.
+trie_walk = per_vocabulary(TrieWalk)

@@ -1,0 +1,1 @@
+"""Regular languages over Unicode characters: expressions, lazy automata, numbers, patterns."""

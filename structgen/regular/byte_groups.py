@@ -1,0 +1,104 @@
+"""In: bytes, or classes of code points. Out: groups of bytes, few enough for bits of a number.
+
+A walk over a vocabulary's trie need not look at a subtree all of whose bytes the lexer's state
+reads and stays alive: with a number for either, that is one comparison. A group stands for whole
+characters: those that begin with its bytes.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.kernels.build.loader import kernels
+
+UInt64s = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int32]
+
+BROKEN = 0  #: the group of bytes that begin no character, and of whatever is no UTF-8
+BROKEN_BIT = 1 << BROKEN
+_ASCII = (
+    0x00, *range(0x20, 0x32), 0x38, *range(0x3A, 0x42), 0x47, *range(0x5B, 0x62), 0x67,
+    *range(0x7B, 0x80),
+)  # fmt: skip  # the first of each group
+_LEADS = (
+    0xC2, 0xC3, 0xC4, 0xCC, 0xCE, 0xD0, 0xD4, 0xE0, 0xE1, 0xE2, 0xE3, 0xE4, 0xEA, 0xEC, 0xEE, 0xEF,
+    0xF0, 0xF1,
+)  # fmt: skip
+_NEVER = 63  # the class of code points that nothing reads
+
+
+@cache
+def groups() -> npt.NDArray[np.uint8]:
+    """uint8[256]: the group of characters that begin with each byte."""
+    found = np.full(256, BROKEN, np.uint8)
+    for number, first in enumerate((*_ASCII, *_LEADS), 1):
+        found[first:] = number
+    found[0x80:0xC2] = found[0xF5:] = BROKEN
+    found.flags.writeable = False
+    return found
+
+
+@cache
+def quoted() -> np.int64:
+    """The groups whose characters JSON strings hold as they are."""
+    escaped = [*range(0x20), 0x22, 0x5C]
+    return ~np.int64(sum({1 << int(groups()[byte]) for byte in escaped}) | BROKEN_BIT)
+
+
+def _first_point(lead: int) -> int:
+    """The first code point that begins with a byte."""
+    if lead < 0x80:
+        return lead
+    if lead < 0xE0:
+        return (lead - 0xC0) << 6
+    if lead < 0xF0:
+        return max((lead - 0xE0) << 12, 0x800)
+    return max((lead - 0xF0) << 18, 0x10000)
+
+
+@cache
+def _ends() -> tuple[Ints, Ints]:
+    """The first and last code point of each group from 1 on."""
+    first = np.array([_first_point(lead) for lead in (*_ASCII, *_LEADS)], np.int32)
+    return first, np.append(first[1:] - 1, 0x10FFFF).astype(np.int32)
+
+
+def needed(low: Ints, high: Ints, classes: Ints) -> UInt64s:
+    """uint64[groups]: bits of the classes that the characters of each group are in.
+
+    low, high, classes: int32[k], all code points but surrogates in order, with their class or -1.
+    """
+    first, last = _ends()
+    found = np.zeros(len(first) + 1, np.uint64)
+    kernels("regular.state_spans").gather(
+        low, high, np.where(classes < 0, _NEVER, classes), first, last, found
+    )
+    found[BROKEN] = 1 << _NEVER
+    return found
+
+
+@lru_cache(maxsize=4096)
+def whole(ranges: tuple[tuple[int, int], ...]) -> int:
+    """The groups all of whose characters are in sorted ranges of code points."""
+    found = 0
+    begin, after = 0, -1
+    for low, high in (*ranges, (0x120000, 0x120000)):
+        if low == after or (after, low) == (0xD800, 0xE000):
+            after = high + 1
+            continue
+        found |= _between(begin, after - 1)
+        begin, after = low, high + 1
+    return found
+
+
+def _between(low: int, high: int) -> int:
+    """The groups within a range of code points."""
+    first, last = _ends()
+    bits = 0
+    begin, end = np.searchsorted(first, low), np.searchsorted(last, high, "right")
+    if end > begin:
+        bits = (1 << (int(end) + 1)) - (1 << (int(begin) + 1))
+    return bits

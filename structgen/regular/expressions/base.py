@@ -1,0 +1,196 @@
+"""In: the kind and the fields of a node. Out: the one node with them, and how any node is walked.
+
+Each kind of node (module `regex_nodes`) says what it knows about itself; its derivation rule, which
+needs the constructors, is attached to it in module `regex`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, ClassVar, TypeVar
+from weakref import WeakValueDictionary
+
+from structgen.regular.charset import CharSet, union_all
+from structgen.regular.expressions import search
+
+Moves = tuple[tuple[CharSet, "Regex"], ...]
+INFINITE = 1 << 62  # upper bound of lengths and counts that stands for "no bound"
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+_ids = itertools.count()
+_table: WeakValueDictionary[tuple[Any, ...], Regex] = WeakValueDictionary()
+_lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _lock  # noqa: PLW0603 - a fork may happen while another thread holds it
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def intern(kind: type[Regex], *fields: Any) -> Regex:
+    """The one node of `kind` with these fields."""
+    key = (kind, *fields)
+    found = _table.get(key)
+    if found is not None:
+        return found
+    with _lock:
+        found = _table.get(key)
+        if found is None:
+            found = _table[key] = kind(*fields)
+    return found
+
+
+def intern_in(
+    table: WeakValueDictionary[Key, Value], key: Key, make: Callable[[Key], Value]
+) -> Value:
+    """The value under `key` of a table of shared objects, made when missing."""
+    with _lock:
+        found = table.get(key)
+        if found is None:
+            found = table[key] = make(key)
+    return found
+
+
+class Regex:
+    """A regular language; equal forms are one object, so `is` and `==` agree.
+
+    `nullable`: does the empty string belong? `id`: a small int, never used twice in a process.
+    `shortest`, `longest`: bounds on the length of members in characters (`longest` may be
+    `INFINITE`); exact when `plain`, which says that no intersection, complement or foreign leaf
+    occurs inside. `pace`: of so many neighbouring lengths within the bounds one occurs, and both
+    bounds do; `INFINITE` when that is not known. `witness`: some member is at most that long;
+    `INFINITE` when none is known.
+    """
+
+    __slots__ = (
+        "__weakref__", "_distance", "_live", "_moves", "_steps",
+        "id", "longest", "nullable", "pace", "plain", "shortest", "witness",
+    )  # fmt: skip
+
+    derive: ClassVar[Callable[[Any], Iterable[tuple[CharSet, Regex]]]]  # set by module `regex`
+    id: int
+    nullable: bool
+    shortest: int
+    longest: int
+    plain: bool
+    pace: int
+    witness: int
+    _live: bool | None
+    _distance: int
+    _steps: Moves | None
+    _moves: Moves | None
+
+    def _describe(
+        self,
+        nullable: bool,
+        shortest: int,
+        longest: int,
+        *,
+        plain: bool = True,
+        pace: int = INFINITE,
+    ) -> None:
+        self.id = next(_ids)
+        self.nullable = nullable
+        self.shortest = shortest
+        self.longest = longest
+        self.plain = plain
+        self.pace = pace
+        self.witness = 0 if nullable else shortest if plain else INFINITE
+        self._live = True if plain or nullable else None
+        self._distance = -1
+        self._steps = self._moves = None
+
+    def moves(self) -> Moves:
+        """Disjoint character sets with the derivatives they lead to, dead ends left out.
+
+        Each derivative occurs once; the sets are ordered by their first member. Raises
+        `BudgetError` when deciding whether a derivative is empty costs too much.
+        """
+        found = self._moves
+        if found is None:
+            found = self.steps()
+            if not self.plain:
+                found = tuple(move for move in found if search.live(move[1]))
+            self._moves = found
+        return found
+
+    def steps(self) -> Moves:
+        """`moves` with the dead ends left in; never searches."""
+        if self._steps is not None:
+            return self._steps
+        stack: list[Regex] = [self]
+        while stack:
+            node = stack[-1]
+            if node._steps is not None:
+                stack.pop()
+                continue
+            missing = [part for part in node.sources() if part._steps is None]
+            if missing:
+                stack.extend(missing)
+                continue
+            node._steps = _group(node.derive())
+            stack.pop()
+        found = self._steps
+        return found if found is not None else ()
+
+    def after(self, code_point: int) -> Regex:
+        """The derivative by one character, `EMPTY` when no move covers it; may be a dead end."""
+        for chars, target in self.steps():
+            if code_point in chars:
+                return target
+        return EMPTY
+
+    def is_empty(self) -> bool:
+        """True iff the language has no member; exact. Raises `BudgetError` if too costly."""
+        known = self.verdict()
+        return not (search.has_member(self) if known is None else known)
+
+    def verdict(self) -> bool | None:
+        """Is the language non-empty, as far as can be told without a search?"""
+        return self._live
+
+    def sources(self) -> Iterable[Regex]:
+        """The nodes whose steps `derive` reads."""
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+
+def _group(moves: Iterable[tuple[CharSet, Regex]]) -> Moves:
+    """Moves with each target once, `EMPTY` left out, ordered by first character."""
+    groups: dict[Regex, list[CharSet]] = {}
+    for chars, target in moves:
+        if chars and target is not EMPTY:
+            groups.setdefault(target, []).append(chars)
+    joined = [(union_all(sets), target) for target, sets in groups.items()]
+    if len(joined) > 1:
+        joined.sort(key=_first)
+    return tuple(joined)
+
+
+def _first(move: tuple[CharSet, Regex]) -> int:
+    return move[0].ranges[0][0]
+
+
+class _Nothing(Regex):
+    """The empty language, or the language of the empty string alone."""
+
+    __slots__ = ()
+
+    def __init__(self, *, nullable: bool) -> None:
+        self._describe(nullable, 0, 0, pace=1 if nullable else INFINITE)
+        self._live = nullable
+        self.witness = 0 if nullable else INFINITE
+
+
+EMPTY: Regex = _Nothing(nullable=False)
+EPSILON: Regex = _Nothing(nullable=True)

@@ -1,0 +1,193 @@
+"""In: a language. Out: whether it plainly has infinitely many words, wherever one stands in it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from functools import lru_cache
+
+from structgen.errors import BudgetError
+from structgen.regular.charset import ALL, CharSet, union_all
+from structgen.regular.expressions.build import text_of
+from structgen.regular.expressions.letters import letters, sequence
+from structgen.regular.expressions.nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
+from structgen.regular.lazy_dfa.automaton import table_of
+from structgen.regular.lazy_dfa.positions import TooLargeError
+from structgen.regular.regex import (
+    ANY,
+    ANY_CHAR,
+    EMPTY,
+    EPSILON,
+    INFINITE,
+    Regex,
+    alt,
+    complement,
+    intersect,
+)
+
+FEW_LETTERS = 100  # of words that are listed
+FEW = 5  # states of a language, looked at one by one to see that it never runs out of words
+MANY = 30  # looked at one by one where there is no table of them
+MAX_STATES = 1000  # looked at together
+ENOUGH = 1_000_000  # words: nobody asks for more
+
+
+def is_infinite(language: Regex) -> bool:
+    """Whether a language plainly has infinitely many words."""
+    return language.longest >= INFINITE and language.plain and language is not EMPTY
+
+
+def is_single(language: Regex) -> bool:
+    """Whether a language plainly has exactly one word."""
+    one = isinstance(language, Chars) and len(language.chars) == 1
+    return one or isinstance(language, Literal) or language is EPSILON
+
+
+def members(language: Regex) -> list[str] | None:
+    """All words of a language that is a list of them, None of others."""
+    if isinstance(language, Words):
+        return language.members()
+    if is_single(language):
+        return [text_of(language)]  # of one without letters, too
+    return [] if language is EMPTY else None
+
+
+def least_count(language: Regex) -> int:
+    """So many words a language plainly has, if not more; ENOUGH at most."""
+    if not language.plain or language is EMPTY:
+        return 0
+    if isinstance(language, Chars):
+        return min(len(language.chars), ENOUGH)
+    if isinstance(language, Alt):
+        return max(map(least_count, language.parts))
+    if isinstance(language, Repeat):
+        body = language.body
+        times = min(language.high, MANY) if body.shortest == body.longest else 1
+        return int(min(least_count(body) ** times, ENOUGH))
+    if isinstance(language, Words):
+        return language.high - language.low
+    found, even = 1, True
+    for part in sequence(language) if isinstance(language, Concat) else ():
+        alike = part.shortest == part.longest  # so that its words can be told from those beside
+        count = least_count(part)
+        found = min(found * count, ENOUGH) if even or alike else max(found, count)
+        even = even and alike
+    return found
+
+
+Few = set[str] | None  # words, None where they are many or not plain
+
+
+def few_words(language: Regex, most: int) -> Few:
+    """The words of a language where it is plain that they are at most so many; None elsewhere."""
+    if not language.plain or language.longest > FEW_LETTERS:
+        return None
+    if isinstance(language, Chars):
+        ranges = language.chars.ranges if len(language.chars) <= most else ()
+        return {chr(x) for low, high in ranges for x in range(low, high + 1)} or None
+    if isinstance(language, Alt):
+        return _united((few_words(part, most) for part in language.parts), most)
+    if isinstance(language, Concat):
+        return _joined(few_words(language.head, most), few_words(language.tail, most), most)
+    if isinstance(language, Repeat):
+        powers: list[Few] = [{""}]
+        words = few_words(language.body, most)
+        for _ in range(language.high):
+            powers.append(_joined(powers[-1], words, most))
+        return _united(powers[language.low :], most)
+    return _united([{*(members(language) or ())} or None], most)
+
+
+def _united(parts: Iterable[Few], most: int) -> Few:
+    found: set[str] = set()
+    for part in parts:
+        if part is None or len(found | part) > most:
+            return None
+        found |= part
+    return found
+
+
+def _joined(heads: Few, tails: Few, most: int) -> Few:
+    if heads is None or tails is None or len(heads) * len(tails) > most:
+        return None
+    return {head + tail for head in heads for tail in tails}
+
+
+@lru_cache(maxsize=4096)
+def endless(language: Regex) -> bool:
+    """Whether whatever begins a word of a language is known to begin infinitely many.
+
+    A language of which that is so, less finitely many words, is endless as well.
+    """
+    if any(map(_is_anywhere, language.parts if isinstance(language, Alt) else (language,))):
+        return True
+    parts = language.parts if isinstance(language, And) else (language,)
+    parts = tuple(_without_few(part) for part in parts)
+    if _leaves_some_letter(parts):
+        return True
+    todo = [intersect(*parts)]
+    seen: set[Regex] = set()
+    while todo:
+        state = todo.pop()
+        if state in seen or state is ANY:
+            continue
+        seen.add(state)
+        known = _goes_on(language) if len(seen) == FEW else None
+        if known is not None or len(seen) > MANY:
+            return bool(known)
+        after = {target for _, target in state.moves()}
+        if not after or state.longest < INFINITE:
+            return False  # from a state with finitely many words one comes to the last
+        todo.extend(after)
+    return True
+
+
+def _is_anywhere(part: Regex) -> bool:
+    """Whether words of a language end like some text does, whatever they begin with."""
+    head = part.head if isinstance(part, Concat) and part.plain else EMPTY
+    return isinstance(head, Repeat) and head.body is ANY_CHAR and head.high == INFINITE
+
+
+def _leaves_some_letter(parts: tuple[Regex, ...]) -> bool:
+    """Whether some letter may be put behind each word, again and again.
+
+    It may if each part is a language that any text may follow, or all that such a language, or
+    another, is not, and these need the letter nowhere: then they do not get what they lack by it.
+    """
+    bodies = [part.body for part in parts if isinstance(part, Not)]
+    others = [part for part in parts if not isinstance(part, Not)]
+    return all(map(_is_opened, others)) and union_all([*map(_read, bodies)]) is not ALL
+
+
+def _is_opened(part: Regex) -> bool:
+    """Whether any text may follow each word of a language."""
+    return part is ANY or (isinstance(part, Concat) and part.plain and part.opened)
+
+
+def _read(body: Regex) -> CharSet:
+    """The letters of a language, but for those of any text before or behind all of it."""
+    if isinstance(body, Alt):
+        return union_all([*map(_read, body.parts)])
+    if not (isinstance(body, Concat) and body.opened):
+        return letters(body)
+    return union_all([letters(part) for part in sequence(body) if part is not ANY])
+
+
+def _goes_on(language: Regex) -> bool | None:
+    """Whether each state of a language leads on, as its table has it; None where that is large."""
+    with contextlib.suppress(TooLargeError, BudgetError):
+        table = table_of(language)
+        with table.lock:
+            table.explore_all(MAX_STATES)
+            moves = table.search.moves[: table.made]
+            return bool((moves >= 0).any(axis=1).all())
+    return None
+
+
+def _without_few(language: Regex) -> Regex:
+    """A language with perhaps a few words more, where these are plainly left out of it."""
+    if not isinstance(language, Not):
+        return language
+    body = language.body
+    parts = body.parts if isinstance(body, Alt) else (body,)
+    return complement(alt(*(x for x in parts if not (x.plain and x.longest < INFINITE))))

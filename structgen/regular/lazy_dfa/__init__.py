@@ -1,0 +1,1 @@
+"""Deterministic automata of regular expressions, whose states are found when they are needed."""

@@ -1,0 +1,1 @@
+"""Automata that count: bounds on length, and repetitions beyond the longest token."""

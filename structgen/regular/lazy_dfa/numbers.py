@@ -1,0 +1,129 @@
+"""In: a language of numbers as it was asked for. Out: its states, which kernels find.
+
+Those are the numbers between two ends, and multiples among them: nearly all that schemas ask for.
+`regex_leaves` finds the states of any other such language from those of its parts.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.kernels.build.loader import kernels
+from structgen.regular.lazy_dfa.positions import TooLargeError, classes_of
+from structgen.regular.lazy_dfa.states import Array, TableAutomaton
+from structgen.regular.numbers.digits import READS
+from structgen.regular.numbers.exponents import (
+    GREATEST,
+    LEAST,
+    MAX_FRACTION,
+    MAX_SHIFT,
+    leading,
+)
+from structgen.regular.numbers.language import facts_of, is_scientific, sides
+from structgen.regular.numbers.range import Range, digits_of, split_off
+from structgen.regular.regex import Regex
+
+MAX_MODULUS = 10**8  # of multiples, as whole numbers of the unit that MAX_SCALE bounds:
+MAX_SCALE = 8  # places behind the point, so that kernels can compute with 64 bits
+_CLASSES = classes_of([None, *READS])
+_KINDS = np.array(["0123456789.e+-".index(chr(x).lower()) for x in _CLASSES.letters], np.int8)
+_NO_DIGITS = ~np.bitwise_or.reduce(np.uint64(1) << np.flatnonzero(_KINDS < 10).astype(np.uint64))
+_DIGITS = sum(1 << g for g, need in enumerate(_CLASSES.needs) if not need & _NO_DIGITS)
+
+
+class NumberAutomaton(TableAutomaton):
+    """States as how far a number has been read."""
+
+    def __init__(self, regex: Regex) -> None:
+        """Raises TooLargeError for other languages."""
+        facts = facts_of(regex)
+        if facts is None or facts.modulus >= MAX_MODULUS or facts.scale > MAX_SCALE:
+            raise TooLargeError
+        scientific = is_scientific(facts.spelling)
+        found = [_told(rule, scientific=scientific) for rule in sides(facts)]
+        self._rules = np.array([numbers for numbers, _ in found], np.int64)
+        room = max(1, *(len(part) for _, parts in found for part in parts))
+        spelled = "".join(part.ljust(room, "0") for _, parts in found for part in parts)
+        self._digits = np.frombuffer(spelled.encode(), np.uint8).reshape(2, -1, room) - ord("0")
+        self._k = kernels("numbers.states")
+        self._room = np.zeros((2, self._k.WIDTH), np.int64)
+        self._row = np.zeros(self._k.WIDTH, np.uint64)
+        self._k.first_state(self._rules, self._room, self._row)
+        super().__init__(self._row.copy(), _CLASSES, ends=regex.nullable)
+
+    def _find(self, state: int, count: int) -> None:
+        self._k.explore_numbers(
+            self._rules,
+            self._digits,
+            _KINDS,
+            self._room,
+            self._row,
+            self.states,
+            self.search,
+            state,
+            count,
+        )
+
+    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        ends = np.empty(end - begin, np.uint8)
+        self._k.number_ends(self._rules, self._room, self.states, ends, begin)
+        return ends.astype(np.bool_)
+
+    def _knows_loops(self, order: Array) -> bool:
+        given = self._rules, self._room, self.states, order, self.loops, self.often
+        self._k.loop_on_digits(*given, _DIGITS)
+        return True
+
+
+def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
+    """The row of `kernels.numbers.columns` for a range, and the digits of its ends.
+
+    Of multiples the ends are such multiples themselves. Raises TooLargeError.
+    """
+    unit = Fraction(rule.modulus, 10**rule.scale)
+    others = unit not in {0, 1}  # multiples of another number
+    low, low_open, high, high_open = rule.low, rule.low_open, rule.high, rule.high_open
+    if unit:
+        low, low_open = -(-rule.least // rule.modulus) * unit, False
+        high, high_open = (None if high is None else rule.greatest // rule.modulus * unit), False
+    some = not rule.empty and (high is None or low <= high)
+    whole, part = digits_of(low)
+    whole_high, part_high = digits_of(high or Fraction(0))
+    least = max(low, unit or LEAST)
+    greatest = GREATEST if high is None else min(high, GREATEST)
+    opened = (low_open and least == low, high_open and greatest == high)
+    far = least < greatest or (least == greatest and not any(opened))
+    digits, power = leading(*digits_of(least)) if far else ("", 0)
+    digits_high, power_high = leading(*digits_of(greatest)) if far else ("", 0)
+    if unit and max(len(digits), len(digits_high)) > MAX_FRACTION + 1:
+        raise TooLargeError
+    numbers = [
+        some,
+        len(whole), len(part), low_open,
+        -1 if high is None else len(whole_high), len(part_high), high_open,
+        bool(unit) + others, rule.point, scientific and some and far,
+        power, len(digits), power_high, len(digits_high),
+        0 if rule.natural else MAX_SHIFT,
+        scientific and some and rule.has(0),
+        opened[0], not opened[1],
+        MAX_FRACTION,
+    ]  # fmt: skip
+    units = [int(end * 10**rule.scale) for end in (low, high or Fraction(0))] if others else [0, 0]
+    numbers += _multiples(rule, units, [digits, digits_high])
+    return numbers, [whole, part, whole_high, part_high, digits, digits_high]
+
+
+def _multiples(rule: Range, units: list[int], digits: list[str]) -> list[int]:
+    """The last columns of a rule, from both ends in its units, and their digits as texts.
+
+    Raises TooLargeError.
+    """
+    size = MAX_FRACTION + 1
+    if max(units) >= 10**size:
+        raise TooLargeError
+    tens, core = split_off(rule.modulus, 10) if rule.modulus else (0, 0)
+    far = [int(text[:size].ljust(size, "0")) for text in digits]
+    return [rule.modulus, rule.scale, *units, core, tens - rule.scale, *far]

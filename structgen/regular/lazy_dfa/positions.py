@@ -1,0 +1,316 @@
+"""In: a regular expression without intersections. Out: its positions, and what may follow each.
+
+A position is one place in the expression where a character is read. Which positions may come first
+and next is read off the expression once (Glushkov 1961), with counted repetitions written out.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.regular import byte_groups
+from structgen.regular.charset import ALL, CharSet
+from structgen.regular.expressions.base import EPSILON, INFINITE, Regex
+from structgen.regular.expressions.nodes import ANY, Alt, Chars, Concat, Literal, Repeat, Words
+
+MAX_POSITIONS = 2000
+MAX_DEPTH = 100  # of nested expressions
+MAX_LINKS = 20_000  # pairs of a position and a set of those that may follow it
+MAX_CLASSES = 62  # of characters that some position tells apart
+
+
+class TooLargeError(Exception):
+    """The expression has too many positions, or what is no union, sequence or repetition."""
+
+
+class Part(NamedTuple):
+    """Positions as bits: those that may come first, and last; whether it may be empty."""
+
+    first: int
+    last: int
+    empty: bool
+
+
+class Run(NamedTuple):
+    """Positions in a row that read the same character again, as often as they may, or must.
+
+    What one of them reads, another reads as well: the first, where fewer are left behind each, or
+    the last (`rises`), where any number may follow and each must be reached from the one before.
+    """
+
+    first: int
+    last: int
+    rises: bool
+
+    def pieces(self) -> list[tuple[int, int, bool, bool]]:
+        """A piece for each word of 64 positions, that with the one to keep first, if it is met.
+
+        Each is: the word; its bits; whether it is not the run's first one; whether the run rises.
+        """
+        bits = (2 << self.last) - (1 << self.first)
+        words = range(self.first >> 6, (self.last >> 6) + 1)
+        return [
+            (word, bits >> (word << 6) & (1 << 64) - 1, i > 0, self.rises)
+            for i, word in enumerate(reversed(words) if self.rises else words)
+        ]
+
+
+class Positions:
+    """The positions of an expression, numbered from 1. Raises TooLargeError.
+
+    start: the bits of those that may come first. follow[p]: of those that may come after p; bit 0
+    says that the text may end. sets[p]: the characters that p reads. runs: see `Run`.
+    """
+
+    def __init__(self, regex: Regex) -> None:
+        """Number the positions of `regex`."""
+        self._begin()
+        whole = self._part(regex, 0)
+        self.start = whole.first | whole.empty
+        self._link(whole.last, 1)
+        #: sets of positions that read any text: one that reads all characters again and again
+        self.universal = [
+            1 << place | 1
+            for place, chars in enumerate(self.sets)
+            if chars == ALL and self.follow[place] >> place & self.follow[place] & 1
+        ]
+
+    def _begin(self) -> None:
+        self.follow = [0]
+        self.sets: list[CharSet | None] = [None]
+        self.runs: list[Run] = []
+        self._links = 0
+
+    def _part(self, node: Regex, depth: int) -> Part:
+        if depth > MAX_DEPTH:
+            raise TooLargeError
+        if isinstance(node, Chars):
+            return self._character(node.chars)
+        if isinstance(node, Literal):
+            return self._text(node.text)
+        if isinstance(node, Concat):
+            return self._sequence(node, depth + 1)
+        if isinstance(node, Repeat):
+            return self._repetition(node, depth + 1)
+        if isinstance(node, Alt):
+            return self._alternatives(node, depth + 1)
+        if isinstance(node, Words):
+            return self._words(node.members())
+        if node is EPSILON:
+            return Part(0, 0, True)
+        raise TooLargeError
+
+    def _character(self, chars: CharSet) -> Part:
+        bit = 1 << self._position(chars)
+        return Part(bit, bit, False)
+
+    def _position(self, chars: CharSet | None) -> int:
+        place = len(self.follow)
+        if place > MAX_POSITIONS:
+            raise TooLargeError
+        self.follow.append(0)
+        self.sets.append(chars)
+        return place
+
+    def _text(self, text: str) -> Part:
+        return self._chain([*map(_letter, text)])
+
+    def _chain(self, sets: list[CharSet]) -> Part:
+        """A position for each of some characters in a row."""
+        begin, end = len(self.follow), len(self.follow) + len(sets)
+        if end - 1 > MAX_POSITIONS:
+            raise TooLargeError
+        self.follow += [2 << place for place in range(begin, end - 1)]
+        self.follow.append(0)
+        self.sets += sets
+        return Part(1 << begin, 1 << (end - 1), False)
+
+    def _words(self, texts: list[str]) -> Part:
+        """A position for each beginning of a word."""
+        places: dict[str, int] = {}
+        first = last = 0
+        for text in texts:
+            before = 0
+            for size in range(1, len(text) + 1):
+                begin = text[:size]
+                place = places.get(begin)
+                if place is None:
+                    place = places[begin] = self._position(_letter(text[size - 1]))
+                    if before:
+                        self.follow[before] |= 1 << place
+                    else:
+                        first |= 1 << place
+                before = place
+            last |= 1 << before if before else 0
+        return Part(first, last, "" in texts)
+
+    def _alternatives(self, node: Alt, depth: int) -> Part:
+        """Those that any text may follow share the position that reads it.
+
+        Otherwise a state would say which of them have been read, although it does not matter.
+        """
+        opened = [part for part in node.parts if isinstance(part, Concat) and part.opened]
+        if len(opened) < 2:
+            return _either([self._part(part, depth) for part in node.parts])
+        closed = [self._part(part, depth) for part in node.parts if part not in opened]
+        heads = _either([self._sequence(part, depth, opened=True) for part in opened])
+        return _either([*closed, self._joined(heads, self._part(ANY, depth))])
+
+    def _sequence(self, node: Concat, depth: int, *, opened: bool = False) -> Part:
+        """opened: without the last part."""
+        whole = Part(0, 0, True)
+        at: Regex = node
+        while isinstance(at, Concat):
+            whole = self._joined(whole, self._part(at.head, depth))
+            at = at.tail
+        return whole if opened else self._joined(whole, self._part(at, depth))
+
+    def _joined(self, one: Part, other: Part) -> Part:
+        self._link(one.last, other.first)
+        first = one.first | other.first if one.empty else one.first
+        last = one.last | other.last if other.empty else other.last
+        return Part(first, last, one.empty and other.empty)
+
+    def _repetition(self, node: Repeat, depth: int) -> Part:
+        """The body as often as it may come; the last one again and again if there is no bound."""
+        endless = node.high == INFINITE
+        count = max(node.low, 1) if endless else node.high
+        if count * max(node.body.shortest, 1) > MAX_POSITIONS:
+            raise TooLargeError
+        if isinstance(node.body, Chars):
+            return self._characters(node, node.body.chars, count, endless=endless)
+        whole, begin, links = Part(0, 0, True), len(self.follow), self._links
+        met = len(self.runs)
+        body = self._part(node.body, depth)
+        one = slice(begin, len(self.follow))
+        runs = self.runs[met:]
+        follow, size, links = self.follow[one], len(self.follow) - begin, self._links - links
+        if begin + size * count > MAX_POSITIONS + 1:
+            raise TooLargeError
+        last = 0
+        for number in range(1, count + 1):
+            if number > 1:
+                body = Part(body.first << size, body.last << size, body.empty)
+                shift = size * (number - 1)
+                self.follow += [bits << shift for bits in follow]
+                self.runs += [Run(r.first + shift, r.last + shift, r.rises) for r in runs]
+                self._repeat(one)
+                self._links += links
+            whole = self._joined(whole, body)
+            if number >= node.low or body.empty:
+                last |= body.last
+        if endless:
+            self._link(body.last, body.first)
+        return Part(whole.first, last | whole.last, node.low == 0 or whole.empty)
+
+    def _repeat(self, places: slice) -> None:
+        """Add what positions are once more."""
+        self.sets += self.sets[places]
+
+    def _characters(self, node: Repeat, chars: CharSet, count: int, *, endless: bool) -> Part:
+        """`_repetition` of a character."""
+        least, begin = max(node.low, 1), len(self.follow)
+        chain = self._chain([chars] * count)
+        if endless:
+            self._link(chain.last, chain.last)
+        run = Run(begin if endless else begin + least - 1, begin + count - 1, endless)
+        if run.first < run.last:
+            self.runs.append(run)
+        last = (chain.last << 1) - (chain.first << (least - 1))  # the bits from that one on
+        return Part(chain.first, last, node.low == 0)
+
+    def _link(self, last: int, first: int) -> None:
+        """Let the positions `first` come after those in `last`."""
+        if not first:
+            return
+        while last:
+            low = last & -last
+            self.follow[low.bit_length() - 1] |= first
+            last ^= low
+            self._links += 1
+        if self._links > MAX_LINKS:
+            raise TooLargeError
+
+
+@lru_cache(maxsize=4096)
+def _letter(letter: str) -> CharSet:
+    """The set of one character."""
+    return CharSet.chars(letter)
+
+
+def _either(parts: list[Part]) -> Part:
+    """Any one of some parts."""
+    first = last = 0
+    for part in parts:
+        first |= part.first
+        last |= part.last
+    return Part(first, last, any(part.empty for part in parts))
+
+
+class PositionClasses(NamedTuple):
+    """Characters that no position tells apart.
+
+    low, high, group: int32[k], the code points that some position reads, in order, with their
+    classes. letters: int32[classes], one of each. reads: uint64[n + 1], bits of the classes that
+    each position reads. needs: those that the characters of each group of bytes are in
+    (`byte_groups`).
+    total: whether each character is in a class.
+    """
+
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
+    group: npt.NDArray[np.int32]
+    letters: npt.NDArray[np.int32]
+    reads: npt.NDArray[np.uint64]
+    needs: npt.NDArray[np.uint64]
+    total: bool
+
+
+def classes_of(sets: list[CharSet | None]) -> PositionClasses:
+    """The classes of what positions read. Raises TooLargeError when there are too many."""
+    numbers: dict[CharSet, int] = {}
+    for chars in sets:
+        if chars is not None:
+            numbers.setdefault(chars, len(numbers))
+    toggles = {0: 0, 0xD800: 0, 0xE000: 0, 0x110000: 0}
+    for chars, number in numbers.items():
+        bit = 1 << number
+        for first, last in chars.ranges:
+            toggles[first] = toggles.get(first, 0) ^ bit
+            toggles[last + 1] = toggles.get(last + 1, 0) ^ bit
+    known: dict[int, int] = {}
+    spans: list[tuple[int, int, int]] = []
+    active = 0
+    for first, after in pairwise(sorted(toggles)):
+        active ^= toggles[first]
+        if first != 0xD800:
+            group = known.setdefault(active, len(known)) if active else -1
+            spans.append((first, after - 1, group))
+    if len(known) > MAX_CLASSES:
+        raise TooLargeError
+    letters = [0] * len(known)
+    for first, _, group in reversed(spans):
+        if group >= 0:
+            letters[group] = first
+    reads = [0] * len(numbers)
+    for active, group in known.items():
+        while active:
+            lowest = active & -active
+            reads[lowest.bit_length() - 1] |= 1 << group
+            active ^= lowest
+    low, high, groups = np.array(spans, np.int32).T.copy()
+    read = groups >= 0
+    return PositionClasses(
+        low[read],
+        high[read],
+        groups[read],
+        np.array(letters, np.int32),
+        np.array([0 if s is None else reads[numbers[s]] for s in sets], np.uint64),
+        byte_groups.needed(low, high, groups),
+        bool(read.all()),
+    )

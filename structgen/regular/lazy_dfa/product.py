@@ -1,0 +1,201 @@
+"""In: expressions that must hold at once, or not, and that have tables. Out: one for all of them.
+
+A state is one of each expression, side by side (kernel module `logic`), as long as what has been
+read leads to a text; that an expression rules a text out is a state of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.pushdown.tables import with_room
+from structgen.kernels.build.loader import kernels
+from structgen.regular.charset import ALL
+from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.logic import alt
+from structgen.regular.expressions.nodes import Alt, And, Not, Words
+from structgen.regular.expressions.search import too_costly
+from structgen.regular.lazy_dfa.positions import TooLargeError
+from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton
+from structgen.regular.lazy_dfa.sub_automata.blocks import Block, BlockAutomaton, BlockStates
+from structgen.regular.numbers.language import alternatives
+
+MAX_SIDE = 300_000  # states that there is room for besides those that have a number
+WORTH = 100  # see `TableAutomaton`: each state may take a search
+WORTH_OF_SETS = 16  # the same where parts are sets of states themselves
+MAX_PARTS = 60  # expressions side by side, a bit each, and levels of a formula
+MAX_LINES = 1000  # of a formula
+ROOM = 128  # states that there is room for at first
+
+TableOf = Callable[[Regex], Block]
+Parts = dict[Regex, int]
+Lines = list[tuple[int, int]]
+
+
+class FormulaAutomaton(TableAutomaton):
+    """States as those of the parts of an intersection or complement, side by side."""
+
+    def __init__(self, regex: Regex, table_of: TableOf) -> None:
+        """Raises TooLargeError.
+
+        table_of: the states of an expression, and TooLargeError where no table has them.
+        """
+        parts, lines = _written(regex)
+        blocks = [*map(table_of, parts)]
+        sets = [block for block in blocks if isinstance(block, BlockAutomaton)]
+        if any(block.is_vast for block in sets):
+            raise TooLargeError
+        self._dives = bool(sets)  # into formats, which have many states and few dead ends
+        words = any(isinstance(part, Words) for part in parts)
+        self._widely = words and all(part.plain for part in parts)  # words turn to others soon
+        self.worth = WORTH_OF_SETS if sets else WORTH
+        self._parts = BlockStates(blocks, [ALL])
+        self._formula = np.array(lines, np.int32)
+        joint = regex.parts if isinstance(regex, And) else ()
+        super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=regex.nullable)
+        self._side = kernels("regular.product").Side(
+            states=np.arange(1, len(parts) + 1, dtype=np.uint64)[None],
+            moves=np.zeros((1, len(self.classes.letters)), np.int32),
+            walked=np.zeros(1, np.uint8),
+            ends=np.array([regex.nullable], np.uint8),
+            live=np.ones(1, np.uint8),
+            table=np.zeros(0, np.int32),
+            sizes=np.array([1, 0], np.int64),
+            line=np.zeros(1, np.int32),
+            before=np.zeros(1, np.int32),
+            below=np.zeros(1, np.int32),
+            row=np.zeros(len(parts), np.uint64),
+            key=np.zeros(1, np.uint64),
+            stack=np.zeros((len(lines), 2), np.int64),
+            joint=np.array([parts[part] for part in joint if part in parts], np.int64),
+            ahead=self._parts.ahead(),
+        )
+        self._grow(ROOM)
+
+    def find(self, state: int, count: int) -> None:
+        """See `TableAutomaton.find`: not many at once, as each move may ask for a search."""
+        super().find(state, min(count, AT_ONCE))
+
+    def _grow(self, room: int) -> None:
+        """Make room for so many states side by side."""
+        side = self._side
+        used = int(side.sizes[0])
+        side = self._side = side._replace(
+            states=with_room(side.states, room, None, used),
+            moves=with_room(side.moves, room, None, used),
+            walked=with_room(side.walked, room, used=used),
+            ends=with_room(side.ends, room, used=used),
+            live=with_room(side.live, room, used=used),
+            line=with_room(side.line, room, None, 0),
+            before=with_room(side.before, room, None, 0),
+            below=with_room(side.below, room, None, 0),
+        )
+        if len(side.table) < 2 * len(side.walked):
+            size = 1 << (2 * len(side.walked)).bit_length()
+            self._side = side._replace(table=np.empty(size, np.int32))
+        self._side.table[:] = -1
+        self._side.sizes[1] = 0
+
+    def _forget(self) -> None:
+        """Keep those states side by side that have a number, and nothing behind them."""
+        side, made = self._side, int(self.search.sizes[0])
+        kept = self.states[:made, 0].astype(np.int64)
+        side.states[:made], side.ends[:made] = side.states[kept], side.ends[kept]
+        side.live[:made], side.walked[:] = 1, 0
+        side.sizes[0] = made
+        self.states[:made, 0] = np.arange(made)
+        self.search.table[:] = -1
+        self.search.sizes[2] = 0
+        self._grow(made)
+
+    def _find(self, state: int, count: int) -> None:
+        end = self.found + count
+        self._find_behind(state, count, end)
+        while self._widely and self.found < min(end, self.size):
+            self._find_behind(self._next(), count, end)  # walks turn to the next word soon
+
+    def _find_behind(self, state: int, count: int, end: int) -> None:
+        k, forgot = kernels("regular.product"), -1
+        while self.search.queue[state] != 1:
+            given = self._parts.nodes, self._formula, self._side, self.states, self.search
+            need = k.explore_side(*given, self._dives, state, end)
+            if need >= 0:
+                self._parts.learn(need, count)
+                self._side = self._side._replace(ahead=self._parts.ahead())
+            elif need == k.FULL:
+                made, known, _ = self.search.sizes.tolist()
+                room = len(self._side.walked)
+                if room < made + MAX_SIDE:
+                    self._grow(room + len(self.classes.letters))
+                elif known > forgot:
+                    forgot = known
+                    self._forget()
+                else:
+                    raise too_costly("the emptiness", MAX_SIDE)
+
+    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        ends: npt.NDArray[np.bool_] = (
+            self._side.ends[self.states[begin:end, 0].astype(np.int64)] != 0
+        )
+        return ends
+
+
+def is_formula(node: Regex) -> bool:
+    """Whether an expression is an intersection or a complement, or has one as an alternative."""
+    return isinstance(node, And | Not) or (
+        isinstance(node, Alt) and any(map(is_formula, node.parts))
+    )
+
+
+def _written(regex: Regex) -> tuple[Parts, Lines]:
+    """A formula and its parts: see `kernels.regular.product.follows`. Raises TooLargeError.
+
+    A union whose alternatives are all parts anyway, as where one of them has to hold and no other,
+    is none itself.
+    """
+    parts: Parts = {}
+    lines: Lines = []
+    _write(regex, parts, lines, frozenset())
+    if any(isinstance(part, Alt) and parts.keys() >= {*part.parts} for part in parts):
+        fewer: Parts = {}
+        longer: Lines = []
+        with contextlib.suppress(TooLargeError):
+            _write(regex, fewer, longer, frozenset(parts))
+            return fewer, longer
+    return parts, lines
+
+
+def _write(
+    node: Regex, parts: Parts, lines: Lines, alone: frozenset[Regex], depth: int = 0
+) -> None:
+    """Write a formula and its parts down. alone: of which unions are no parts."""
+    if max(depth, len(parts)) > MAX_PARTS or len(lines) > MAX_LINES:
+        raise TooLargeError
+    k = kernels("regular.product")
+    inner = _inner(node)
+    if isinstance(node, Alt) and alone.issuperset(node.parts):
+        inner = node.parts
+    if len(inner) > 1 or isinstance(node, Not):
+        for part in inner:
+            _write(part, parts, lines, alone, depth + 1)
+        what = k.NOT if isinstance(node, Not) else k.AND if isinstance(node, And) else k.OR
+        lines.append((what, len(inner)))
+    else:
+        lines.append((parts.setdefault(node, len(parts)), 1))
+
+
+def _inner(node: Regex) -> Sequence[Regex]:
+    """The parts of an expression that are looked at one by one, itself if there are none."""
+    if isinstance(node, Not):
+        return (node.body,)
+    if isinstance(node, And):
+        return node.parts
+    if node.plain or not isinstance(node, Alt):
+        return (node,)
+    formulas = [part for part in node.parts if is_formula(part)]
+    others = [part for part in node.parts if not is_formula(part)]
+    return [*formulas, *alternatives(alt(*others))] if others else formulas

@@ -1,0 +1,1 @@
+"""Automata embedded in an expression as one of its parts."""

@@ -1,0 +1,287 @@
+"""In: an expression with intersections, complements, foreign automata. Out: its states in tables.
+
+A block is a part whose states some table has. Which blocks may come first and next is read off the
+expression as with positions (module `regex_positions`), and a state is the set of the states that
+the blocks may be in: what Glushkov (1961) does with characters, done with automata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.pushdown.tables import with_room
+from structgen.kernels.build.loader import kernels
+from structgen.regular.charset import CharSet
+from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.nodes import Alt, Concat, Lazy, Leaf, Repeat, is_listed
+from structgen.regular.lazy_dfa.positions import (
+    Part,
+    PositionClasses,
+    Positions,
+    TooLargeError,
+    classes_of,
+)
+from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton, anything, unread
+from structgen.util.cached import found_once
+
+NARROW = 4  # states of blocks that there is room for in one state, at first
+TOO_NARROW = -2  # what the kernel says when that is not enough
+
+Ints = npt.NDArray[np.int32]
+
+NO_BLOCKS = np.full((1, 1), -1, np.int32)  # as `after` of `explore_sets`: none begins
+
+
+class Block(Protocol):
+    """An automaton whose states a table has; 0 is the start. See `TableAutomaton`."""
+
+    lock: Any
+    classes: PositionClasses
+    search: Any
+    ends: npt.NDArray[np.uint8]
+    is_quick: bool
+
+    def find(self, state: int, count: int) -> None:
+        """Find the moves of a state, and of others behind it, of about so many in all."""
+
+    def ahead(self, begin: int, end: int) -> Any:
+        """What texts read from states `begin` to `end` - 1 on."""
+
+
+class Blocks(Positions):
+    """The blocks of an expression, numbered from 1 as its positions are. Raises TooLargeError.
+
+    block_of: makes the block of a part that is one. blocks: those of the positions.
+    """
+
+    def __init__(self, regex: Regex, block_of: Callable[[Regex], Block]) -> None:
+        """Number the blocks of `regex`."""
+        self._block_of = block_of
+        self.blocks: list[Block] = []
+        self.is_vast = False
+        super().__init__(regex)
+
+    def _part(self, node: Regex, depth: int) -> Part:
+        if not node.plain and isinstance(node, Alt | Concat | Repeat):
+            return super()._part(node, depth)
+        if isinstance(node, Lazy):
+            raise TooLargeError
+        if node.longest == 0:
+            return Part(0, 0, node.nullable)
+        bit = 1 << self._position(None)
+        self.is_vast = self.is_vast or (isinstance(node, Leaf) and not is_listed(node))
+        self.blocks.append(self._block_of(node))
+        return Part(bit, bit, node.nullable)
+
+    def _repeat(self, places: slice) -> None:
+        super()._repeat(places)
+        self.blocks += self.blocks[places.start - 1 : places.stop - 1]
+
+    def _sequence(self, node: Concat, depth: int, *, opened: bool = False) -> Part:
+        if opened or node.plain:
+            return super()._sequence(node, depth, opened=opened)
+        whole = Part(0, 0, True)
+        at: Regex = node
+        while isinstance(at, Concat) and not at.plain:
+            whole = self._joined(whole, self._part(at.head, depth))
+            at = at.tail
+        return self._joined(whole, self._part(at, depth))
+
+
+class BlockStates:
+    """The states of some blocks, by one number each; those at which blocks begin come first.
+
+    classes: the characters that some block tells apart. nodes:
+    `kernels.regular.sub_automata.Nodes`; `ends` has 2
+    set where it is known that any text may follow.
+    """
+
+    def __init__(self, blocks: Sequence[Block], others: Sequence[CharSet] = ()) -> None:
+        """Raises TooLargeError. others: sets of characters to be told apart as well."""
+        self._blocks = blocks
+        self.classes = classes_of([None, *others, *(x for b in blocks for x in sets_of(b.classes))])
+        count = self._made = len(blocks)
+        self._classes = [places_in(b.classes, self.classes.letters) for b in blocks]
+        self._numbers = [np.array([number], np.int32) for number in range(count)]
+        self._states = np.zeros(count, np.int32)  # of each node, its number in its block
+        self._copied = [0] * count  # of how many states of each block the moves are here
+        self._told = [0] * count  # of how many it is known what lies ahead
+        self._ahead = anything(count)
+        self.nodes = kernels("regular.sub_automata").Nodes(
+            moves=np.full((count, len(self.classes.letters)), -1, np.int32),
+            known=np.zeros(count, np.uint8),
+            ends=np.array([b.ends[0] for b in blocks], np.uint8),
+            block=np.arange(count, dtype=np.int32),
+        )
+
+    def learn(self, node: int, count: int) -> None:
+        """Find the moves of a node, and of about so many of its block; take over what is known."""
+        place, state = int(self.nodes.block[node]), int(self._states[node])
+        block, classes = self._blocks[place], self._classes[place]
+        with block.lock:
+            block.find(state, count)
+            made, known, _ = block.search.sizes.tolist()
+            new = len(self._numbers[place])
+            numbers = self._number(place, made)
+            kernels("regular.sub_automata").take_over(
+                self.nodes,
+                block.search,
+                block.ends,
+                numbers,
+                classes,
+                block.classes.total,
+                new,
+                self._copied[place],
+            )
+            self._copied[place] = known
+
+    def ahead(self) -> Any:
+        """What texts of its block read from each node on, in the classes of the whole.
+
+        See `kernels.regular.required_ahead.Ahead`; the arrays may be longer.
+        """
+        if self._made > len(self._ahead.may):
+            self._ahead = type(self._ahead)(*(with_room(part, self._made) for part in self._ahead))
+        for place, block in enumerate(self._blocks):
+            begin, numbers = self._told[place], self._numbers[place]
+            if begin < len(numbers):
+                with block.lock:
+                    found = block.ahead(begin, len(numbers))
+                kernels("regular.required_ahead").spread(
+                    found, self._bits[place], numbers[begin:], self._ahead
+                )
+                self._told[place] = len(numbers)
+        return self._ahead
+
+    @found_once
+    def _bits(self) -> list[npt.NDArray[np.uint64]]:
+        """For each block, the classes of the whole that each of its own has, in bits: uint64[C]."""
+        sets = []
+        for block, own in zip(self._blocks, self._classes, strict=True):
+            sets.append(np.zeros(len(block.classes.letters), np.uint64))
+            bits = np.uint64(1) << np.arange(len(own), dtype=np.uint64)
+            np.bitwise_or.at(sets[-1], own[own >= 0], bits[own >= 0])
+        return sets
+
+    def _number(self, place: int, count: int) -> Ints:
+        """The numbers of the states of a block, of so many, of which some may be new."""
+        numbers = self._numbers[place]
+        more = count - len(numbers)
+        if more:
+            begin, end = self._made, self._made + more
+            nodes = self.nodes
+            if end > len(nodes.known):
+                nodes = self.nodes = type(nodes)(*(with_room(part, end) for part in nodes))
+                self._states = with_room(self._states, end)
+            nodes.block[begin:end] = place
+            self._states[begin:end] = np.arange(len(numbers), count)
+            self._made = end
+            numbers = np.concatenate((numbers, np.arange(begin, end, dtype=np.int32)))
+            self._numbers[place] = numbers
+        return numbers
+
+
+class BlockAutomaton(TableAutomaton):
+    """States as sets of states of blocks.
+
+    is_vast: whether one is a foreign automaton, of which each state that others are met with costs,
+    as long as it has no table.
+    """
+
+    def __init__(self, regex: Regex, table_of: Callable[[Regex], Block]) -> None:
+        """Raises TooLargeError. table_of: makes the block of a part that is one."""
+        for part in regex.parts if isinstance(regex, Alt) else ():
+            if isinstance(part, Leaf):
+                table_of(part)  # before those of others are made in vain
+        found = Blocks(regex, table_of)
+        count = len(found.blocks)
+        if not count:
+            raise TooLargeError
+        self._parts = BlockStates(found.blocks)
+        self.is_vast = found.is_vast
+        self.worth = 0 if self.is_vast else self.worth
+        self.is_quick = all(block.is_quick for block in found.blocks)
+        first = _members(found.start)
+        start = np.zeros(max(NARROW, len(first)), np.uint64)
+        start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
+        super().__init__(start, self._parts.classes, ends=regex.nullable)
+        following = [_members(bits) for bits in found.follow[1:]]
+        self._after = np.full((count, max(1, *map(len, following))), -1, np.int32)
+        for after, members in zip(self._after, following, strict=True):
+            after[: len(members)] = members
+        self._last = np.array([bits & 1 for bits in found.follow[1:]], np.uint8)
+
+    def find(self, state: int, count: int) -> None:
+        """See `TableAutomaton.find`: not many, as those like a state come first."""
+        super().find(state, min(count, AT_ONCE) if self.is_quick else count)
+
+    def _find(self, state: int, count: int) -> None:
+        end = self.found + count
+        while (need := explore_sets(self, self._parts.nodes, self._after, state, end)) >= 0:
+            self._parts.learn(need, count)
+
+    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        nodes, at = self._parts.nodes, self.states[begin:end].astype(np.int64) - 1
+        ends = (nodes.ends[at] & self._last[nodes.block[at]]) != 0
+        found: npt.NDArray[np.bool_] = (ends & (at >= 0)).any(axis=1)
+        return found
+
+    def ahead(self, begin: int, end: int) -> Any:
+        """See `TableAutomaton.ahead`."""
+        nodes, found = self.states[begin:end].astype(np.int64) - 1, anything(end - begin)
+        block = self._parts.nodes.block
+        here = self._parts.ahead()
+        kernels("regular.required_ahead").look_from_nodes(nodes, block, here, self._behind, found)
+        return found
+
+    @found_once
+    def _behind(self) -> Any:
+        """What texts read behind each block."""
+        found = unread(len(self._after))
+        given = self._after, self._last, self._parts.nodes.block, self._parts.ahead(), found
+        kernels("regular.required_ahead").look_behind_blocks(*given)
+        return found
+
+
+def explore_sets(automaton: TableAutomaton, nodes: Any, after: Ints, state: int, end: int) -> int:
+    """Find the moves of a state, and of others until those of `end` are known.
+
+    A state of the automaton is a set of `nodes`; see
+    `kernels.regular.sub_automata.explore_blocks`. Returns a
+    node whose moves must be known first, or -1.
+    """
+    near = AT_ONCE if automaton.is_quick else 0
+    while automaton.search.queue[state] != 1:
+        row = np.zeros(automaton.states.shape[1], np.uint64)
+        given = nodes, after, automaton.states, automaton.search, row
+        need: int = kernels("regular.sub_automata").explore_blocks(*given, state, near, end)
+        if need != TOO_NARROW:
+            return need
+        automaton.widen()
+    return -1
+
+
+def sets_of(classes: PositionClasses) -> list[CharSet]:
+    """The characters of each class."""
+    ranges: list[list[tuple[int, int]]] = [[] for _ in classes.letters]
+    for low, high, group in zip(classes.low, classes.high, classes.group, strict=True):
+        ranges[group].append((int(low), int(high)))
+    return [CharSet.of(part) for part in ranges]
+
+
+def places_in(classes: PositionClasses, letters: Ints) -> Ints:
+    """int32[k]: the classes that code points are in, -1 for none."""
+    if not len(classes.low):
+        return np.full(len(letters), -1, np.int32)
+    at = np.maximum(np.searchsorted(classes.low, letters, "right") - 1, 0)
+    inside = (letters >= classes.low[at]) & (letters <= classes.high[at])
+    return np.where(inside, classes.group[at], np.int32(-1))
+
+
+def _members(bits: int) -> list[int]:
+    """The blocks of positions whose bits are set, from 0."""
+    return [place - 1 for place in range(1, bits.bit_length()) if bits >> place & 1]

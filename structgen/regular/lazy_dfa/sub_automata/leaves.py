@@ -1,0 +1,255 @@
+"""In: foreign automata that tell the same classes of characters apart. Out: tables of their states.
+
+What leads on from a state of one is found once in a process, and known to all expressions with such
+automata in them: so the languages of numbers share what lies behind their bounds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.pushdown.tables import with_room
+from structgen.kernels.build.loader import kernels
+from structgen.regular.charset import CharSet
+from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.nodes import Alt, Concat, Leaf, Repeat, is_listed
+from structgen.regular.lazy_dfa.positions import (
+    PositionClasses,
+    Positions,
+    TooLargeError,
+    classes_of,
+)
+from structgen.regular.lazy_dfa.states import TableAutomaton
+from structgen.regular.lazy_dfa.sub_automata.blocks import NARROW, NO_BLOCKS, explore_sets, sets_of
+
+NEAR = 2  # digits: what leads on from parts so near is found together
+MANY = 16  # parts of one state, of which more is found out only where it is asked for
+MAX_NODES = 20_000  # known to all: beyond, others are known to those who come then
+MAX_LETTERS = 64  # characters that automata read that are met with other expressions
+
+Part = Any  # a state of a foreign automaton, an expression, or a frozenset of these
+
+
+class Leaves:
+    """What leads on from parts, by number. Hold `lock` while looking at it.
+
+    nodes: `kernels.regular.sub_automata.Nodes`, the parts, with what each class leads to.
+    """
+
+    def __init__(self, classes: PositionClasses) -> None:
+        self.lock = threading.Lock()
+        self.classes = classes
+        self._letters = tuple(classes.letters.tolist())
+        self._digits = [i for i, letter in enumerate(self._letters) if chr(letter).isdigit()]
+        self._parts: list[Part] = []
+        self._numbers: dict[Part, int] = {}
+        self._sets: dict[frozenset[int], int] = {}  # parts in one place: the number of them all
+        self.nodes = kernels("regular.sub_automata").Nodes(
+            moves=np.full((64, len(self._letters)), -1, np.int32),
+            known=np.zeros(64, np.uint8),
+            ends=np.zeros(64, np.uint8),
+            block=np.zeros(64, np.int32),
+        )
+
+    def __len__(self) -> int:
+        """How many parts have a number."""
+        return len(self._parts)
+
+    def numbers(self, parts: Iterable[Part]) -> list[int]:
+        """The numbers of some parts, sorted."""
+        return sorted(map(self._number, parts))
+
+    def learn(self, waiting: Iterable[int]) -> None:
+        """Find what leads on from some parts, and from those a few digits behind them.
+
+        Tokens have several digits, but a sign or a point mostly alone. Of many parts that is left
+        for later.
+        """
+        waiting = list(waiting)
+        for _ in range(NEAR + 1 if len(waiting) <= MANY else 1):
+            rows = [self._learn(node) for node in waiting if not self.nodes.known[node]]
+            waiting = {row[digit] for row in rows for digit in self._digits if row[digit] >= 0}
+
+    def _learn(self, node: int) -> list[int]:
+        """Find what leads on from a part: the number of what each class does, -1 for nothing."""
+        if not self.nodes.known[node]:
+            row = self.nodes.moves[node] = self._row(node)
+            self.nodes.known[node] = 1
+            return row
+        return self.nodes.moves[node].tolist()  # type: ignore[no-any-return]
+
+    def _row(self, node: int) -> list[int]:
+        """What `_learn` writes down."""
+        part = self._parts[node]
+        if isinstance(part, frozenset):
+            rows = [self._learn(self._number(one)) for one in part]
+            return [*map(self._together, zip(*rows, strict=True))]
+        row = [-1] * len(self._letters)
+        for chars, target in part.steps() if isinstance(part, Regex) else part.moves():
+            after = _united(parts_of(target)) if isinstance(target, Regex) else target
+            number = self._number(after)
+            for place in _places_of(chars, self._letters):
+                row[place] = number
+        return row
+
+    def _together(self, numbers: Sequence[int]) -> int:
+        """The number of one part in the place of some; -1 among them is nothing."""
+        wanted = {number for number in numbers if number >= 0}
+        if len(wanted) < 2:
+            return max(numbers)
+        known = self._sets.get(found := frozenset(wanted))
+        if known is None:
+            each = [self._parts[number] for number in found]
+            one = frozenset().union(*(p if isinstance(p, frozenset) else (p,) for p in each))
+            known = self._sets[found] = self._number(one)
+        return known
+
+    def _number(self, part: Part) -> int:
+        number = self._numbers.get(part)
+        if number is None:
+            number = self._numbers[part] = len(self._parts)
+            self._parts.append(part)
+            if number >= len(self.nodes.known):
+                grown = (with_room(array, number + 1) for array in self.nodes)
+                self.nodes = type(self.nodes)(*grown)
+            several = isinstance(part, frozenset)
+            ends = any(one.nullable for one in part) if several else part.nullable
+            self.nodes.ends[number] = ends
+        return number
+
+
+def _united(parts: Sequence[Part]) -> Part:
+    """One part in the place of some."""
+    return parts[0] if len(parts) == 1 else frozenset(parts)
+
+
+class Shared:
+    """What is known of foreign automata, by the sets of characters that they tell apart."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, as a forked process must: another thread may have held a lock."""
+        self._found: dict[tuple[CharSet, ...], Leaves] = {}
+        self._lock = threading.Lock()
+
+    def of(self, reads: tuple[CharSet, ...]) -> Leaves:
+        """What is known of the automata that tell these sets apart. Raises TooLargeError."""
+        with self._lock:
+            found = self._found.get(reads)
+            if found is None or len(found) > MAX_NODES:
+                found = self._found[reads] = Leaves(classes_of([None, *reads]))
+            return found
+
+
+_shared = Shared()
+os.register_at_fork(after_in_child=_shared.forget)
+
+
+class LeavesAutomaton(TableAutomaton):
+    """States as sets of parts. leaves: what is known of these."""
+
+    def __init__(self, regex: Regex) -> None:
+        """Raises TooLargeError where other characters are told apart, or something is excluded.
+
+        And where there is a table, see `regex_listed`.
+        """
+        leaf = next(_leaves_in(regex), None)
+        reads = getattr(leaf.state, "reads", None) if leaf and not is_listed(leaf) else None
+        if not reads or not (isinstance(regex, Leaf) or _reads_only(regex, reads)):
+            raise TooLargeError
+        self.leaves = _shared.of(reads)
+        with self.leaves.lock:
+            first = self.leaves.numbers(parts_of(regex))
+        start = np.zeros(max(NARROW, len(first)), np.uint64)
+        start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
+        super().__init__(start, self.leaves.classes, ends=regex.nullable)
+
+    def _find(self, state: int, count: int) -> None:
+        end = self.found + count
+        with self.leaves.lock:
+            self.leaves.learn([int(node) - 1 for node in self.states[state] if node])
+            explore_sets(self, self.leaves.nodes, NO_BLOCKS, state, end)
+
+    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        nodes = self.states[begin:end].astype(np.int64) - 1
+        with self.leaves.lock:
+            ends = self.leaves.nodes.ends[nodes] != 0
+        found: npt.NDArray[np.bool_] = (ends & (nodes >= 0)).any(axis=1)
+        return found
+
+
+def parts_of(regex: Regex) -> list[Part]:
+    """The alternatives of an expression, foreign automata by their states."""
+    parts = regex.parts if isinstance(regex, Alt) else (regex,)
+    return [part.state if isinstance(part, Leaf) else part for part in parts]
+
+
+def _leaves_in(node: Regex) -> Iterator[Leaf]:
+    """The foreign automata that occur in an expression, as far as `_reads_only` looks."""
+    if isinstance(node, Leaf):
+        yield node
+    for part in _inner(node):
+        yield from _leaves_in(part)
+
+
+def _inner(node: Regex) -> Sequence[Regex]:
+    """The parts of an alternative, sequence or repetition that is not plain."""
+    if node.plain:
+        return ()
+    if isinstance(node, Concat):
+        return node.head, node.tail
+    if isinstance(node, Repeat):
+        return (node.body,)
+    return node.parts if isinstance(node, Alt) else ()
+
+
+def _reads_only(node: Regex, reads: tuple[CharSet, ...]) -> bool:
+    """Whether an expression tells apart what some automata do, and nothing else."""
+    if node.plain:
+        return _plain_reads_only(node, reads)
+    if isinstance(node, Leaf):
+        return getattr(node.state, "reads", None) == reads
+    return isinstance(node, Alt | Concat | Repeat) and all(
+        _reads_only(part, reads) for part in _inner(node)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _plain_reads_only(node: Regex, reads: tuple[CharSet, ...]) -> bool:
+    classes = _classes_of(reads)
+    sets = {chars for chars in Positions(node).sets if chars is not None}
+    return all(_is_union(chars, classes) for chars in sets)
+
+
+@lru_cache(maxsize=64)
+def _classes_of(reads: tuple[CharSet, ...]) -> list[CharSet]:
+    """The classes of few characters. Raises TooLargeError where they are many."""
+    if sum(high - low + 1 for chars in reads for low, high in chars.ranges) > MAX_LETTERS:
+        raise TooLargeError
+    return sets_of(classes_of([None, *reads]))
+
+
+def _is_union(chars: CharSet, classes: list[CharSet]) -> bool:
+    """Whether a set is made of some classes as they are."""
+    left = chars
+    for one in classes:
+        if one & chars:
+            if one & ~chars:
+                return False
+            left = left & ~one
+    return not left
+
+
+@lru_cache(maxsize=4096)
+def _places_of(chars: CharSet, letters: tuple[int, ...]) -> list[int]:
+    """Which of some code points are among `chars`."""
+    return [place for place, letter in enumerate(letters) if letter in chars]

@@ -1,0 +1,1 @@
+"""Languages of JSON numbers: ranges and multiples, by value."""

@@ -1,0 +1,177 @@
+"""In: languages of numbers. Out: their intersections and complements, by value.
+
+Unions need no function of their own: `regex.alt` is right for these languages as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from structgen.errors import BudgetError
+from structgen.regular.expressions.nodes import Alt, And, Concat, Leaf, Not
+from structgen.regular.numbers.digits import Decimal as DecimalState
+from structgen.regular.numbers.exponents import Scientific
+from structgen.regular.numbers.language import (
+    JSON_NUMBER,
+    PLAIN_NUMBER,
+    Ends,
+    Facts,
+    alternatives,
+    facts_of,
+    is_single,
+    joined,
+    language_for,
+    spelled,
+)
+from structgen.regular.numbers.range import Range
+from structgen.regular.regex import ANY, EMPTY, Regex, alt, complement, concat, intersect
+
+
+def number_intersection(*languages: Regex) -> Regex:
+    """A member of each of some languages of this module; `EMPTY` where no value has a text in it.
+
+    Constraints that are just joined become one automaton. What is left of them beside complements
+    is searched for a plain decimal: every value that fits has one, and it is found sooner.
+    """
+    parts = [part for of in languages for part in (of.parts if isinstance(of, And) else (of,))]
+    if any(isinstance(part, Not) and _is_spelling(part.body) for part in parts):
+        parts = [_widened(part) for part in parts]
+    facts: Facts | None = None
+    others: list[Regex] = []
+    for part in parts:
+        known = facts_of(part)
+        joint = known if facts is None or known is None else joined(facts, known)
+        if joint is None:
+            others.append(part)
+        else:
+            facts = joint
+    if facts is not None and len(others) == 1 and (union := _united(others[0])):
+        one = language_for(facts)
+        return alt(*(number_intersection(one, part) for part in union))
+    whole = ANY if facts is None else language_for(facts)
+    if whole is JSON_NUMBER and not all(isinstance(part, Not) for part in others):
+        whole = ANY  # other languages of this module are within that of all numbers
+    found = intersect(whole, *others)
+    if not isinstance(found, And) or found in languages:
+        return found
+    try:
+        return EMPTY if intersect(_plain(found), PLAIN_NUMBER).is_empty() else found
+    except BudgetError:
+        return found  # whoever needs to know will look again, and say where
+
+
+def _united(language: Regex) -> list[Regex]:
+    """The parts of a union, if each of them is a single value."""
+    found: list[Regex] = []
+    for part in alternatives(language) if isinstance(language, Alt) else ():
+        others = isinstance(part, Alt) and facts_of(part) is None
+        found += part.parts if isinstance(part, Alt) and others else (part,)
+    facts = [*map(facts_of, found)]
+    return found if all(one is not None and is_single(one) for one in facts) else []
+
+
+def number_complement(language: Regex) -> Regex:
+    """The JSON number texts whose value is none of those that a language stands for.
+
+    `language` is made of languages of this module by unions, intersections and this function. All
+    of them are exact on the spellings of the strictest kind of constraint in it, and those are
+    the spellings of the complement, so no value has texts in both.
+    """
+    if language is EMPTY or language is JSON_NUMBER:
+        return EMPTY if language is JSON_NUMBER else JSON_NUMBER
+    widened = _widened(language)
+    return intersect(spelled(_strictness(widened)), complement(widened))
+
+
+def is_endless(language: Regex) -> bool:
+    """Whether it is plain that infinitely many values have texts in a language."""
+    facts = facts_of(language)
+    if facts is None:
+        return False
+    low, _, high, _ = facts.ends
+    return low is None or high is None or (not facts.modulus and low < high)
+
+
+def multiples(language: Regex) -> Iterator[Decimal] | None:
+    """The values of a language, ascending, if it is that of the multiples between two ends."""
+    facts = facts_of(language)
+    if facts is None or not facts.modulus:
+        return None
+    low, low_open, high, high_open = facts.ends
+    if low is None or high is None:
+        return None
+    step = Fraction(facts.modulus, 10**facts.scale)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    first += low_open and first * step == low
+    last -= high_open and last * step == high
+    places = range(first, last + 1)
+    return (Decimal(f"{place * facts.modulus}E-{facts.scale}") for place in places)
+
+
+def _is_spelling(node: Regex) -> bool:
+    """Whether a language says how values are spelled: natural spellings are no more than a wish."""
+    if isinstance(node, Alt | And):
+        return any(map(_is_spelling, node.parts))
+    if isinstance(node, Concat):
+        return _is_spelling(node.tail)
+    rule = _rule_of(node)
+    return rule is not None and not rule.point and not rule.natural
+
+
+def _widened(node: Regex) -> Regex:
+    """A language with all spellings of the values that it has natural spellings of."""
+    facts = facts_of(node)
+    if facts is not None:
+        natural = facts.spelling in {"natural", "digits"}
+        return language_for(facts._replace(spelling="any")) if natural else node
+    if isinstance(node, And):
+        return intersect(*map(_widened, node.parts))
+    if isinstance(node, Alt):
+        parts = alternatives(node)
+        return alt(*map(_widened, parts if len(parts) > 1 else node.parts))
+    if isinstance(node, Concat) and isinstance(node.tail, Alt) and not node.plain:
+        return alt(*(_widened(concat(node.head, part)) for part in node.tail.parts))
+    of, negative = (node.tail, True) if isinstance(node, Concat) else (node, False)
+    rule = _rule_of(of)
+    if rule is None or not rule.natural:
+        return node
+    ends: Ends = (rule.low, rule.low_open, rule.high, rule.high_open)
+    if negative:
+        high = None if rule.high is None else -rule.high
+        ends = (high, rule.high_open, -rule.low, rule.low_open)
+    return language_for(Facts(ends, rule.modulus, rule.scale, "any"))
+
+
+def _strictness(node: Regex) -> int:
+    """Which spellings a language is exact on: an index into `_SPELLINGS`."""
+    if isinstance(node, Alt | And):
+        return max(map(_strictness, node.parts))
+    if isinstance(node, Not):
+        return _strictness(node.body)
+    if isinstance(node, Concat):
+        return max(_strictness(node.head), _strictness(node.tail))
+    rule = _rule_of(node)
+    return 0 if rule is None or not rule.point else 2 if rule.modulus else 1
+
+
+def _plain(node: Regex) -> Regex:
+    """A language without the automata that read exponents."""
+    if isinstance(node, Alt | And):
+        parts = [_plain(part) for part in node.parts]
+        return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
+    if isinstance(node, Not):
+        return complement(_plain(node.body))
+    if isinstance(node, Concat):
+        return concat(_plain(node.head), _plain(node.tail))
+    return EMPTY if isinstance(node, Leaf) and isinstance(node.state, Scientific) else node
+
+
+def _rule_of(node: Regex) -> Range | None:
+    """The range that a foreign automaton of this module was made for."""
+    state = node.state if isinstance(node, Leaf) else None
+    if isinstance(state, Scientific):
+        return state.rule.rule
+    return state.rule if isinstance(state, DecimalState) else None

@@ -1,0 +1,171 @@
+r"""In: a pattern and an offset into it. Out: the characters of the escape or class found there.
+
+Escapes and classes of ECMA-262 with flag `u`; see `regex_syntax` for what is read beyond that.
+"""
+
+from __future__ import annotations
+
+from structgen.errors import PatternError, StructgenError, UnsupportedSchemaError
+from structgen.regular.charset import ALL, CharSet
+from structgen.regular.syntax.unicode import DIGIT, SPACE, WORD, property_set
+
+_HEX = frozenset("0123456789abcdefABCDEF")
+DIGITS = frozenset("0123456789")
+_CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+_CLASSES = {"d": DIGIT, "D": ~DIGIT, "w": WORD, "W": ~WORD, "s": SPACE, "S": ~SPACE}
+_FOREIGN_ESCAPES = {
+    "A": "write ^ for the start of the text",
+    "Z": "write $ for the end of the text",
+    "z": "write $ for the end of the text",
+    "G": "leave it out: a search starts anywhere",
+    "Q": r"escape each character by itself, as in \.",
+    "E": r"escape each character by itself, as in \.",
+    "h": r"write [ \t] for horizontal white space",
+    "R": r"write (?:\r\n|\n|\r) for a line end",
+    "a": r"write \x07 for the bell character",
+    "e": r"write \x1b for the escape character",
+    "N": "write [^\\n] for anything but a line feed",
+    "X": "write . for one character",
+}
+
+
+class Reader:
+    """A pattern that is read from left to right; `at` is the offset of the next character."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+
+    def error(self, problem: str, *, at: int = -1, hint: str = "") -> PatternError:
+        """A syntax error at offset `at`, by default here."""
+        position = self.at if at < 0 else at
+        return PatternError(problem, pattern=self.pattern, position=position, hint=hint)
+
+    def refusal(self, what: str, at: int, hint: str) -> StructgenError:
+        """The error for a construct that is legal but cannot be enforced."""
+        return UnsupportedSchemaError(
+            f"{what} at offset {at} of the pattern is not supported",
+            keyword="pattern",
+            location=f"pattern {self.pattern!r}",
+            hint=hint,
+        )
+
+    def peek(self, text: str) -> bool:
+        """Does the pattern go on with `text`?"""
+        return self.pattern.startswith(text, self.at)
+
+    def take(self, text: str) -> bool:
+        """Read `text` if the pattern goes on with it."""
+        if self.peek(text):
+            self.at += len(text)
+            return True
+        return False
+
+    def next(self) -> str:
+        """Read one character; "" at the end."""
+        letter = self.pattern[self.at : self.at + 1]
+        self.at += len(letter)
+        return letter
+
+    def character_escape(self, start: int) -> CharSet | int:
+        """An escape that is legal inside and outside classes: a set, or one code point."""
+        letter = self.next()
+        if letter in _CLASSES:
+            return _CLASSES[letter]
+        if letter in _CONTROLS:
+            return _CONTROLS[letter]
+        if letter in ("p", "P"):
+            return self.property(start, negated=letter == "P")
+        if letter == "u":
+            return self.unicode_escape(start)
+        if letter == "x":
+            return self.hexadecimal(start, 2)
+        if letter == "c":
+            control = self.next()
+            if not (control.isascii() and control.isalpha()):
+                raise self.error(r"'\c' without a letter", at=start, hint=r"as in \cJ")
+            return ord(control) % 32
+        if letter == "0":
+            if self.pattern[self.at : self.at + 1] in DIGITS and self.at < len(self.pattern):
+                raise self.error("an octal escape", at=start, hint=r"write it as \x00")
+            return 0
+        if letter == "":
+            raise self.error("a backslash at the end", at=start)
+        if letter.isascii() and letter.isalnum():
+            hint = _FOREIGN_ESCAPES.get(letter, "remove the backslash if the letter is meant")
+            raise self.error(rf"'\{letter}', which is not ECMA-262", at=start, hint=hint)
+        return ord(letter)
+
+    def property(self, start: int, *, negated: bool) -> CharSet:
+        r"""The inside of `\p{...}`."""
+        end = self.pattern.find("}", self.at)
+        if not self.take("{") or end < 0:
+            raise self.error(r"'\p' without '{...}'", at=start, hint=r"as in \p{Lu}")
+        name = self.pattern[self.at : end]
+        self.at = end + 1
+        found = property_set(name)
+        if found is None:
+            what = rf"the property '\p{{{name}}}'"
+            hint = "use a general category, or spell the ranges out"
+            raise self.refusal(what, start, hint)
+        return ~found if negated else found
+
+    def hexadecimal(self, start: int, count: int) -> int:
+        """Exactly `count` hexadecimal digits."""
+        digits = self.pattern[self.at : self.at + count]
+        if len(digits) < count or not _HEX.issuperset(digits):
+            raise self.error(f"an escape that wants {count} hexadecimal digits", at=start)
+        self.at += count
+        return int(digits, 16)
+
+    def unicode_escape(self, start: int) -> int:
+        r"""The rest of `\uXXXX`, `\u{X...}` or of a surrogate pair."""
+        if self.take("{"):
+            end = self.pattern.find("}", self.at)
+            digits = self.pattern[self.at : end] if end > 0 else ""
+            if not digits or not _HEX.issuperset(digits) or int(digits, 16) > 0x10FFFF:
+                raise self.error("an impossible code point", at=start, hint=r"as in \u{1F600}")
+            self.at = end + 1
+            return int(digits, 16)
+        first = self.hexadecimal(start, 4)
+        if 0xD800 <= first <= 0xDBFF and self.peek("\\u"):
+            digits = self.pattern[self.at + 2 : self.at + 6]
+            if len(digits) == 4 and _HEX.issuperset(digits) and int(digits, 16) >> 10 == 0x37:
+                self.at += 6
+                return 0x10000 + ((first - 0xD800) << 10) + (int(digits, 16) - 0xDC00)
+        return first
+
+    def char_class(self, start: int) -> CharSet:
+        """The inside of a class after its `[`, up to and with its `]`."""
+        negated = self.take("^")
+        found: list[tuple[int, int]] = []
+        while not self.take("]"):
+            first = self.class_atom(start)
+            here = self.at
+            if self.peek("-") and not self.peek("-]") and self.take("-"):
+                last = self.class_atom(start)
+                if isinstance(first, int) and isinstance(last, int):
+                    if last < first:
+                        raise self.error("a range out of order", at=here)
+                    found.append((first, last))
+                    continue
+                found += ((0x2D, 0x2D), *_ranges(last))
+            found += _ranges(first)
+        members = CharSet.of(found)
+        return ALL - members if negated else members
+
+    def class_atom(self, start: int) -> CharSet | int:
+        """One member of a class."""
+        here = self.at
+        letter = self.next()
+        if not letter:
+            raise self.error("a '[' without its ']'", at=start, hint=r"close it, or write \[")
+        if letter != "\\":
+            return ord(letter)
+        if self.take("b"):
+            return 8
+        return ord("-") if self.take("-") else self.character_escape(here)
+
+
+def _ranges(member: CharSet | int) -> tuple[tuple[int, int], ...]:
+    return member.ranges if isinstance(member, CharSet) else ((member, member),)

@@ -1,0 +1,1 @@
+"""Arrays: which items may come, how many, and that none comes twice."""

@@ -1,0 +1,1 @@
+"""The nearest schema that a provider of models accepts."""

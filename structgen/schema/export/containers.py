@@ -1,0 +1,292 @@
+"""In: what a conjunction says of arrays and objects. Out: the same in a dialect."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from structgen.regular.regex import ANY
+from structgen.schema.export.dialects import ProviderDialect
+from structgen.schema.keywords.keywords import KEYWORDS
+from structgen.schema.keywords.subschema import Subschema
+from structgen.schema.normal_form.cases import Members, pointer_of
+from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Expr, conjoin
+from structgen.schema.normal_form.logic import group_child
+from structgen.schema.normal_form.nodes import ANY_OBJECT, ArrayAlt, Group, ObjectAlt
+from structgen.schema.report.advice import IN_PLACE, SAYS_TYPE, TYPE_OF
+
+if TYPE_CHECKING:
+    from structgen.schema.export.export import Exporter
+
+Exported = dict[str, Any]
+
+_BRANCHING = (IN_PLACE | SAYS_TYPE) - {"type", "enum", "const"}
+_JOINING = frozenset(("allOf", "$ref"))
+
+
+def replaces_items(schema: Exported) -> bool:
+    """Whether `unevaluatedItems` says what `items` after all others would say."""
+    rivals = {"items", "additionalItems", "contains"} | _BRANCHING
+    return "unevaluatedItems" in schema and not rivals & schema.keys()
+
+
+def sees_all_keys(exporter: Exporter, members: Members, schema: Exported) -> bool:
+    """Whether `unevaluatedProperties` applies to the keys that no subschema of the case names."""
+    first = members[0][1]
+    if schema is not first or "unevaluatedProperties" not in schema:
+        return False
+    cases = exporter.cases.of((members[0][0],))
+    rivals = (_BRANCHING - _JOINING) | {"additionalProperties"}
+    return (
+        len(cases) == 1
+        and set(cases[0]) == {atom for atom, _ in members}
+        and not any(rivals & other.keys() for _, other in members)
+        and not any("unevaluatedProperties" in other for _, other in members[1:])
+    )
+
+
+def _speaks_of(type_: str, schema: Exported) -> bool:
+    return any(TYPE_OF.get(keyword) == type_ for keyword in schema)
+
+
+def closed_object(properties: Exported, dialect: ProviderDialect) -> Exported:
+    """An object with exactly these keys, all required, as far as the dialect can say."""
+    schema: Exported = {"type": "object", "properties": properties, "required": list(properties)}
+    if dialect.takes("object", "additionalProperties"):
+        schema["additionalProperties"] = False
+    if dialect.ordering and properties:
+        schema["propertyOrdering"] = list(properties)
+    return schema
+
+
+# -- arrays -------------------------------------------------------------------------------------
+
+
+def array(exporter: Exporter, members: Members) -> Exported | None:
+    """The schema of the arrays of a case, None if no array fits."""
+    found = _arrays(exporter, members)
+    if found is None:
+        return None
+    place = pointer_of(*_saying(members, ("items", "prefixItems")))
+    prefix = [exporter.write(found.child(i), place) for i in range(found.prefix)]
+    possible = next((i for i, child in enumerate(prefix) if child is None), None)
+    if possible is not None:
+        prefix = prefix[:possible]
+        found = replace(found, most=possible)
+    most = found.most
+    open_ended = most is None or most > len(prefix)
+    tail = exporter.write(found.child(found.prefix), place) if open_ended else None
+    if tail is None and open_ended:
+        most = len(prefix)
+    if most is not None and found.least > most:
+        return None
+    schema: Exported = {"type": "array"}
+    heads = [child for child in prefix if child is not None]
+    if heads and exporter.dialect.takes("array", "prefixItems"):
+        schema["prefixItems"] = heads
+        if tail is not None:
+            schema["items"] = tail
+    else:
+        branches = heads + ([tail] if tail is not None else [])
+        schema["items"] = exporter.union(branches) or {"type": "null"}
+        if len(heads) > 0 and any(child != schema["items"] for child in branches):
+            atom, keyword = _saying(members, ("prefixItems", "items"))
+            exporter.lose(atom, keyword, "looser", "the dialect cannot say which item comes where")
+    _put_counts(exporter, members, schema, found.least, most)
+    return schema
+
+
+def _arrays(exporter: Exporter, members: Members) -> ArrayAlt | None:
+    """What all subschemas of a case say of items, together."""
+    lists: list[tuple[tuple[Expr, ...], Expr]] = []
+    least, most = 0, None
+    for atom, schema in members:
+        if not _speaks_of("array", schema):
+            continue
+        subschema = Subschema(exporter.schemas, atom)
+        KEYWORDS["items"][0](subschema)
+        if not subschema.nodes[-1].arrays:
+            return None
+        said = subschema.nodes[-1].arrays[0]
+        lists += said.lists
+        if replaces_items(schema):
+            child = exporter.schemas.child(schema["unevaluatedItems"], atom, "unevaluatedItems")
+            head = said.lists[0][0] if said.lists else ()
+            lists.append(((TRUE,) * len(head), child))
+        least = max(least, said.least)
+        most = said.most if most is None else most if said.most is None else min(most, said.most)
+    return ArrayAlt(tuple(lists), least, most)
+
+
+def _put_counts(
+    exporter: Exporter, members: Members, schema: Exported, least: int, most: int | None
+) -> None:
+    dialect = exporter.dialect
+    for keyword, count in (("minItems", least), ("maxItems", most)):
+        if count is None or (keyword, count) == ("minItems", 0):
+            continue
+        values = dialect.values.get(keyword)
+        if dialect.takes("array", keyword) and (values is None or count in values):
+            schema[keyword] = count
+            continue
+        if dialect.takes("array", keyword) and values and keyword == "minItems":
+            schema[keyword] = max(value for value in values if value <= count)
+        atom, said = _saying(members, (keyword, "items", "prefixItems", "additionalItems"))
+        exporter.lose(atom, said, "looser", f"the dialect cannot say {keyword!r}: {count}")
+
+
+def _saying(members: Members, keywords: tuple[str, ...]) -> tuple[Atom, str]:
+    """The first subschema with one of the keywords, in the order of the keywords."""
+    for keyword in keywords:
+        for atom, schema in members:
+            if keyword in schema:
+                return atom, keyword
+    return members[0][0], keywords[0]
+
+
+# -- objects ------------------------------------------------------------------------------------
+
+
+def object_(exporter: Exporter, members: Members) -> Exported | None:
+    """The schema of the objects of a case, None if no object fits."""
+    said = [_object(exporter, a) for a, s in members if _speaks_of("object", s)]
+    if None in said:
+        return None
+    groups = [group for o in said if o for group in o.groups]
+    if members and sees_all_keys(exporter, members, members[0][1]):
+        groups.append(_unevaluated(exporter, members[0][0], groups))
+    required = dict.fromkeys(name for o in said if o for name in o.required)
+    names = dict.fromkeys([*(name for group in groups for name in group.named), *required])
+    dialect = exporter.dialect
+    properties: Exported = {}
+    impossible = []
+    for name in names:
+        place = pointer_of(*_naming(members, name))
+        child = exporter.write(conjoin(*(group_child(group, name) for group in groups)), place)
+        if child is not None:
+            properties[name] = child
+        elif name in required:
+            return None
+        else:
+            impossible.append(name)
+    schema: Exported = {"type": "object", "properties": properties}
+    rest = _rest(exporter, members, groups)
+    if rest is not True and dialect.takes("object", "additionalProperties"):
+        schema["additionalProperties"] = rest
+    if rest is not False and impossible:
+        atom, keyword = _saying(members, ("properties",))
+        text = f"the dialect cannot forbid the keys {', '.join(map(repr, impossible))}"
+        exporter.lose(atom, keyword, "looser", text)
+    _put_required(exporter, members, schema, list(required))
+    _put_key_counts(exporter, members, schema, [o for o in said if o], len(required))
+    if dialect.ordering and properties:
+        schema["propertyOrdering"] = list(properties)
+    return schema
+
+
+def _naming(members: Members, name: str) -> tuple[Atom, str, str]:
+    """Where a key has its schema."""
+    atoms = (atom for atom, schema in members if name in schema.get("properties", {}))
+    return next(atoms, members[0][0]), "properties", name
+
+
+def _object(exporter: Exporter, atom: Atom) -> ObjectAlt | None:
+    """What one subschema says of keys."""
+    subschema = Subschema(exporter.schemas, atom)
+    KEYWORDS["properties"][0](subschema)
+    if not subschema.nodes:
+        said = ANY_OBJECT
+    elif not subschema.nodes[-1].objects:
+        return None
+    else:
+        said = subschema.nodes[-1].objects[0]
+    return said
+
+
+def _unevaluated(exporter: Exporter, atom: Atom, groups: list[Group]) -> Group:
+    """The group that `unevaluatedProperties` comes to beside these."""
+    child = exporter.schemas.child(
+        atom.value["unevaluatedProperties"], atom, "unevaluatedProperties"
+    )
+    named = {name: TRUE for group in groups for name in group.named}
+    patterns = tuple((keys, TRUE) for group in groups for keys, _ in group.patterns)
+    return Group(named, patterns, child)
+
+
+def _rest(exporter: Exporter, members: Members, groups: list[Group]) -> Exported | bool:
+    """What `additionalProperties` comes to: false, true, or a schema."""
+    dialect = exporter.dialect
+    closed = any(group.rest == FALSE and not group.patterns for group in groups)
+    where = _saying(members, ("additionalProperties", "patternProperties", "properties", "type"))
+    if closed and dialect.takes("object", "additionalProperties"):
+        return False
+    if dialect.closed:
+        exporter.lose(
+            where[0], "additionalProperties", "stricter", "no keys but the named ones are let in"
+        )
+        return False
+    if any(group.keys is not ANY for group in groups):
+        atom, keyword = _saying(members, ("propertyNames",))
+        exporter.lose(atom, keyword, "looser", "the dialect has no such keyword")
+    choices = [_choices(group) for group in groups]
+    telling = [alternatives for alternatives in choices if TRUE not in alternatives]
+    if not telling and not any(group.patterns for group in groups):
+        return True
+    if not dialect.takes("object", "additionalProperties"):
+        exporter.lose(*where, "looser", "the dialect cannot restrict keys that it does not name")
+        return True
+    if len(telling) != 1 or any(group.patterns for group in groups):
+        text = "which key has which schema cannot be said of keys without a name"
+        exporter.lose(*where, "looser", text)
+    if not telling:
+        return True
+    written = [exporter.write(expr, pointer_of(*where)) for expr in telling[0]]
+    return exporter.union([part for part in written if part is not None]) or False
+
+
+def _choices(group: Group) -> list[Expr]:
+    """What the value of a key without a name may have to fit."""
+    found = dict.fromkeys((group.rest, *(child for _, child in group.patterns)))
+    return [expr for expr in found if expr != FALSE]
+
+
+def _put_required(
+    exporter: Exporter, members: Members, schema: Exported, required: list[str]
+) -> None:
+    properties = schema["properties"]
+    optional = [name for name in properties if name not in required]
+    if not exporter.dialect.all_required:
+        if required:
+            schema["required"] = required
+        for name in exporter.beyond_limit(optional):
+            atom, *path = _naming(members, name)
+            text = f"the optional key {name!r} is left out, the dialect has no room for more"
+            exporter.lose(atom, "properties", "stricter", text, *path)
+            del properties[name]
+        return
+    schema["required"] = list(properties)
+    for name in optional:
+        nullable = exporter.union([properties[name], {"type": "null"}]) or {"type": "null"}
+        atom, *path = _naming(members, name)
+        known = nullable == properties[name]
+        text = f"the key {name!r} becomes required, with null for its absence"
+        exporter.lose(atom, "required", "stricter" if known else "both", text, *path)
+        properties[name] = nullable
+
+
+def _put_key_counts(
+    exporter: Exporter, members: Members, schema: Exported, said: list[ObjectAlt], required: int
+) -> None:
+    dialect = exporter.dialect
+    counts = {
+        "minProperties": max((o.least for o in said), default=0),
+        "maxProperties": min((o.most for o in said if o.most is not None), default=None),
+    }
+    for keyword, count in counts.items():
+        if count is None or (keyword == "minProperties" and count <= required):
+            continue
+        if dialect.takes("object", keyword):
+            schema[keyword] = count
+        else:
+            atom, _ = _saying(members, (keyword,))
+            exporter.lose(atom, keyword, "looser", "the dialect has no such keyword")

@@ -1,0 +1,1 @@
+"""Formats: the exact language of the strings that have each `format`."""

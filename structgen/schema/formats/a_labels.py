@@ -1,0 +1,261 @@
+"""In: the Punycode of a label, character by character. Out: states from which it can be finished.
+
+Punycode is ASCII characters, a hyphen, and digits that say where which letters go in between. Only
+the digits after the last hyphen matter one by one; of the characters before it the states keep
+whether each is an `l` (beside a middle dot), another letter, a digit or a hyphen. Digits that can
+spell no allowed letter are kept like that, too: another hyphen makes them the text itself.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import inf
+from typing import Any, ClassVar, NamedTuple
+
+from structgen.regular.charset import CharSet
+from structgen.schema.formats.idna_classes import ascii_marks
+from structgen.schema.formats.idna_labels import label_direction, label_fits, permitted, punycode
+
+ROOM = 4  # characters that finish any plain beginning of an A-label: a hyphen, and "ß" in digits
+MAX_CODE = 59
+_TRIED = 1  # so many digits are tried out one by one where there is no such room
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+_CASES = [(CharSet.chars(letter + letter.upper()), letter) for letter in _LETTERS + "-"]
+_OUTLINES = str.maketrans(
+    "abcdefghijkmnopqrstuvwxyz123456789", "a" * len("abcdefghijkmnopqrstuvwxyz") + "0" * 9
+)
+
+
+class Code(NamedTuple):
+    """What was read: the outline of all before the last hyphen, and the digits after it.
+
+    digits None: they spell nothing, and are part of the outline with the hyphen before them.
+    """
+
+    outline: str = ""
+    digits: str | None = ""
+    hyphen: bool = False
+
+    @property
+    def whole(self) -> str:
+        """The outline of everything."""
+        if self.digits is None:
+            return self.outline
+        return self.outline + "-" * self.hyphen + self.digits.translate(_OUTLINES)
+
+    def then(self, letter: str) -> Code:
+        """The code with one more character."""
+        whole = self.whole
+        if letter == "-":
+            return Code(whole, "", hyphen=True) if whole else Code("-", None)
+        if (
+            self.digits is not None
+            and _decoded(len(self.outline), self.digits + letter) is not None
+        ):
+            return self._replace(digits=self.digits + letter)
+        return Code(whole + letter.translate(_OUTLINES), None)
+
+    @property
+    def text(self) -> str | None:
+        """The label, as far as it is known, if the code ends here."""
+        if not self.digits:
+            return None
+        found = _decoded(len(self.outline), self.digits)
+        if found is None or not found.complete:
+            return None
+        text = list(self.outline)
+        for place, letter in found.letters:
+            text.insert(place, letter)
+        return "".join(text)
+
+
+class _Digits(NamedTuple):
+    """Digits read so far: the letters with their places; is the last of them complete?"""
+
+    letters: tuple[tuple[int, str], ...] = ()
+    complete: bool = False
+    at: int = 0
+    point: int = 0x80
+    bias: int = 72
+    value: int = 0
+    weight: int = 1
+    position: int = 36
+
+
+@lru_cache(maxsize=1 << 16)
+def _decoded(outline: int, digits: str) -> _Digits | None:
+    """RFC 3492 section 6.2 after `outline` characters; None if no allowed letter can come of it."""
+    if not digits:
+        return _Digits()
+    before = _decoded(outline, digits[:-1])
+    if before is None:
+        return None
+    letters, _, at, point, bias, value, weight, position = before
+    digit = ord(digits[-1]) - 97 if digits[-1] >= "a" else ord(digits[-1]) - 22
+    value += digit * weight
+    size = outline + len(letters) + 1
+    if (at + value) // size + point > 0x10FFFF:
+        return None
+    limit = min(max(position - bias, 1), 26)
+    if digit >= limit:
+        return _Digits(letters, False, at, point, bias, value, weight * (36 - limit), position + 36)
+    bias = _adapted(value, size, first=not letters)
+    rounds, at = divmod(at + value, size)
+    point += rounds
+    if 0xD800 <= point <= 0xDFFF or not permitted(chr(point)):
+        return None
+    return _Digits((*letters, (at, chr(point))), True, at + 1, point, bias)
+
+
+def _adapted(delta: int, size: int, *, first: bool) -> int:
+    """RFC 3492 section 6.1."""
+    delta = delta // 700 if first else delta // 2
+    delta += delta // size
+    steps = 0
+    while delta > 455:
+        delta, steps = delta // 35, steps + 36
+    return steps + 36 * delta // (delta + 38)
+
+
+@dataclass(frozen=True)
+class ALabel:
+    """After `xn--` and a code, in any case of letters.
+
+    `left` characters of the name may follow, `inf` for any number, then dots and `after`, the state
+    of a new label. `after.directed` says which labels the name can still have: None any, "L" only
+    left-to-right ones (all of them right by RFC 5893) and "R" ones, "N" no right-to-left ones.
+    """
+
+    left: float
+    code: Code
+    after: Any
+    live: ClassVar[bool] = True
+
+    @property
+    def nullable(self) -> bool:
+        """Is the label an A-label that the name can have?"""
+        return self.direction is not None
+
+    @property
+    def boundless(self) -> tuple[ALabel, float]:
+        """See `LeafState`, where names are of labels of at most 63 characters."""
+        return replace(self, left=inf), self.left - MAX_CODE - len("xn--")
+
+    @property
+    def witness(self) -> int:
+        """The length of some text that finishes the label."""
+        return finish(self.code, self.left, self.after.directed) or 0
+
+    @property
+    def direction(self) -> str | None:
+        """The direction of the label that was read, None if it is not allowed here."""
+        return _direction(self.code, self.after.directed)
+
+    def moves(self) -> list[tuple[CharSet, Any]]:
+        """The letters that keep an A-label within reach, and the next label."""
+        found: list[tuple[CharSet, Any]] = []
+        for chars, letter in _CASES:
+            code = self.code.then(letter)
+            if finish(code, self.left - 1, self.after.directed) is not None:
+                found.append((chars, ALabel(self.left - 1, code, self.after)))
+        direction = self.direction
+        if self.left > 1 and direction is not None:
+            found.append((self.after.dots, self.after.following(self.left - 1, direction)))
+        return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _direction(code: Code, directed: str | None) -> str | None:
+    text = code.text
+    if text is None or len(code.outline) + code.hyphen + len(code.digits or "") > MAX_CODE:
+        return None
+    return _allowed(text, directed)
+
+
+def _allowed(text: str, directed: str | None) -> str | None:
+    """The direction of a label that is allowed, else None."""
+    if not label_fits(text) or _composes(text):
+        return None
+    direction = label_direction(text)
+    barred = {"L": "N", "N": "R"}.get(directed or "", "")
+    return None if direction == barred else direction
+
+
+def _composes(text: str) -> bool:
+    """Does a mark follow an ASCII character that it would compose with, whichever that is?"""
+    base = ""
+    for letter in text:
+        if letter.isascii():
+            base = letter
+        elif letter in ascii_marks() and base:
+            return True
+        elif not _is_mark(letter):
+            base = ""
+    return False
+
+
+def _is_mark(letter: str) -> bool:
+    """Is it a combining mark that leaves the letter before it open to others?"""
+    return unicodedata.combining(letter) != 0
+
+
+def finish(code: Code, left: float, directed: str | None) -> int | None:
+    """How many characters finish the A-label, at most `left`; None if no ending was found.
+
+    Endings that are tried: one or two letters "ß", and up to `_TRIED` digits.
+    """
+    whole = code.whole
+    room = int(min(left, MAX_CODE - len(whole)))
+    if room < 0:
+        return None
+    if _direction(code, directed) is not None:
+        return 0
+    plain = whole[:1] != "-" and whole[2:4] != "--" and (directed != "L" or whole[:1] in "al")
+    if room >= ROOM and plain:
+        return ROOM
+    sizes = [len(digits) + (whole != "") for digits in _endings(whole, directed)]
+    if code.digits is not None:
+        endings = _endings(code.outline, directed)
+        sizes += [len(e) - len(code.digits) for e in endings if e.startswith(code.digits)]
+    least = min(sizes, default=room + 1)
+    if least <= room:
+        return least
+    tried = min(room, _TRIED)
+    return tried if code.digits is not None and room and _tried(code, tried, directed) else None
+
+
+@lru_cache(maxsize=1 << 14)
+def _endings(outline: str, directed: str | None) -> tuple[str, ...]:
+    """The digits that add one or two letters "ß" to an outline so that it is a label."""
+    found = []
+    end = len(outline)
+    for places in ((0,), (3,), (end,), (0, end + 1), (3, end + 1), (0, 0)):
+        text = list(outline)
+        for place in places:
+            text.insert(place, "ß")
+        label = "".join(text)
+        if _allowed(label, directed) is not None:
+            found.append(punycode(label)[end + (end > 0) :])
+    return tuple(found)
+
+
+@lru_cache(maxsize=1 << 14)
+def _tried(code: Code, room: int, directed: str | None) -> bool:
+    """Do up to `room` more digits make an A-label?"""
+    for after in _followers(code):
+        if _direction(after, directed) is not None:
+            return True
+        if room > 1 and _tried(after, room - 1, directed):
+            return True
+    return False
+
+
+def _followers(code: Code) -> Iterator[Code]:
+    for letter in _LETTERS:
+        after = code.then(letter)
+        if after.digits is not None:
+            yield after

@@ -1,0 +1,286 @@
+"""In: the name of a `format`. Out: the exact language of the strings that have it.
+
+Every format follows the document that JSON Schema names for it; each builder cites the section.
+Languages are built at first use, once. `hostname` lives in `json_hostnames`, `idn-hostname` in
+`json_idn_hostnames`, `regex` in `json_regex_format`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from structgen.regular.charset import CharSet
+from structgen.regular.lazy_dfa.automaton import prepare
+from structgen.regular.regex import (
+    ANY_CHAR,
+    Regex,
+    alt,
+    concat,
+    intersect,
+    leaf,
+    literal,
+    repeat,
+)
+from structgen.regular.syntax.ecma import parse
+from structgen.schema.formats.leap_seconds import leap_seconds
+
+SPEC_FORMATS = frozenset(
+    "date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference"
+    " iri iri-reference uuid uri-template json-pointer relative-json-pointer regex".split()
+)
+
+_NEAR = 256  # states of a format that are prepared besides those of its examples
+_ALONE = frozenset(("hostname",))  # none: what leads on from each takes long to find
+_OFTEN = {
+    "date-time": ("2024-02-29T10:30:59.999Z",),
+    "date": (),
+    "time": ("10:30:59.999Z",),
+    "duration": (),
+    "email": ("first.last@mail.example.org",),
+    "hostname": ("a" * 62, "a" + "-" * 61),
+    "ipv4": (),
+    "ipv6": ("2001:db8::ff00:42:8329",),
+    "uri": ("https://www.example.org/a/b.html?c=d#e",),
+    "uri-reference": ("/a/b.html?c=d#e",),
+    "iri": ("https://www.example.org/a/b.html?c=d#e",),
+    "iri-reference": ("/a/b.html?c=d#e",),
+    "uri-template": ("/{a}/b",),
+    "json-pointer": (),
+    "uuid": (),
+    "regex": (
+        r"^(?:\.|[^a-z\W]+)?$",
+        r"^(([a-z]+|\d{1,3})*(b))(c)$",
+        r"^[a-z]\d+\.?\w{2,}x*?|[^x]y$",
+    ),
+}
+
+
+def _whole(pattern: str, **parts: str) -> Regex:
+    """A pattern that must match the whole text; `<name>` in it stands for the part of that name."""
+    return parse(_fill(pattern, **parts), anchored=True)
+
+
+def _fill(pattern: str, **parts: str) -> str:
+    for name, part in parts.items():
+        pattern = pattern.replace(f"<{name}>", f"(?:{part})")
+    return pattern
+
+
+# -- dates and times: RFC 3339 ------------------------------------------------------------------
+
+_MONTH_DAY = (
+    r"(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])"
+    r"|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)"
+    r"|02-(?:0[1-9]|1\d|2[0-8])"
+)
+_LEAP_YEAR = r"\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00"
+_FRACTION = r"(?:\.\d+)?"
+_OFFSET = r"[zZ]|[+-](?:[01]\d|2[0-3]):[0-5]\d"
+
+
+def _date() -> Regex:
+    """RFC 3339 section 5.6, `full-date`, with the days of the month of appendix C."""
+    return _whole(r"\d{4}-<day>|<leap>-02-29", day=_MONTH_DAY, leap=_LEAP_YEAR)
+
+
+def _time() -> Regex:
+    """RFC 3339 section 5.6, `full-time`; a leap second (appendix D) only at 23:59:60 UTC."""
+    usual = _whole(
+        r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d<fraction><offset>", fraction=_FRACTION, offset=_OFFSET
+    )
+    in_utc = _whole("23:59:60<fraction>[zZ]", fraction=_FRACTION)
+    return alt(usual, in_utc, leap_seconds())
+
+
+def _date_time() -> Regex:
+    """RFC 3339 section 5.6, `date-time`."""
+    return concat(format_built("date"), _whole("[tT]"), format_built("time"))
+
+
+def _duration() -> Regex:
+    """RFC 3339 appendix A, `duration`."""
+    seconds = r"\d+S"
+    minutes = rf"\d+M(?:{seconds})?"
+    hours = rf"\d+H(?:{minutes})?"
+    months = r"\d+M(?:\d+D)?"
+    years = rf"\d+Y(?:{months})?"
+    time = f"T(?:{hours}|{minutes}|{seconds})"
+    return _whole("P(?:<date><time>?|<time>|\\d+W)", date=rf"\d+D|{months}|{years}", time=time)
+
+
+# -- mail: RFC 5321 -----------------------------------------------------------------------------
+
+_ATOM = r"[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~<wide>]+"
+_QUOTED = r'"(?:[ !#-\[\]-~<wide>]|\\[ -~])*"'
+_DOMAIN_LABEL = "[0-9A-Za-z<wide>](?:[0-9A-Za-z<wide>-]{0,61}[0-9A-Za-z<wide>])?"
+_IDN_LETTERS = r"\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}"
+_SIZES = ((1, 0, 0x7F), (2, 0x80, 0x7FF), (3, 0x800, 0xFFFF), (4, 0x10000, 0x10FFFF))  # UTF-8
+
+
+@dataclass(frozen=True)
+class _Octets:
+    """Any text of at most `left` octets in UTF-8."""
+
+    left: int
+    nullable: ClassVar[bool] = True
+    reads: ClassVar[tuple[CharSet, ...]] = tuple(CharSet.of([(a, b)]) for _, a, b in _SIZES)
+
+    def moves(self) -> list[tuple[CharSet, _Octets]]:
+        """A character of each size that there is room for."""
+        sizes = zip(self.reads, _SIZES, strict=True)
+        return [(chars, _Octets(self.left - n)) for chars, (n, *_) in sizes if n <= self.left]
+
+
+def _email(*, international: bool = False) -> Regex:
+    """RFC 5321 section 4.1.2, `Mailbox`, with the sizes of section 4.5.3.1.
+
+    International: RFC 6531 section 3.3, where the letters of a domain are those that RFC 5892
+    permits by their category; its rules for whole labels are not checked.
+    """
+    wide, letters = (r"\u{80}-\u{10FFFF}", _IDN_LETTERS) if international else ("", "")
+    atom, quoted = _ATOM.replace("<wide>", wide), _QUOTED.replace("<wide>", wide)
+    local = _whole(r"<atom>(?:\.<atom>)*|<quoted>", atom=atom, quoted=quoted)
+    label = _DOMAIN_LABEL.replace("<wide>", letters)
+    domain = _whole(r"<label>(?:\.<label>)*", label=label)
+    six = concat(_whole("[iI][pP][vV]6:"), format_built("ipv6"))  # the only registered tag
+    address = concat(literal("["), alt(format_built("ipv4"), six), literal("]"))
+    few = leaf(_Octets(64)) if international else repeat(ANY_CHAR, 1, 64)
+    many = leaf(_Octets(255)) if international else repeat(ANY_CHAR, 1, 255)
+    return concat(intersect(few, local), literal("@"), alt(intersect(many, domain), address))
+
+
+# -- addresses ----------------------------------------------------------------------------------
+
+_IPV4 = r"(?:<byte>\.){3}<byte>".replace("<byte>", r"(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])")
+_H16 = "[0-9A-Fa-f]{1,4}"
+_IPV6 = "|".join(
+    [r"(?:<h>:){6}<last>", r"::(?:<h>:){5}<last>"]
+    + [f"(?:(?:<h>:){{0,{n}}}<h>)?::(?:<h>:){{{4 - n}}}<last>" for n in range(5)]
+    + [r"(?:(?:<h>:){0,5}<h>)?::<h>", r"(?:(?:<h>:){0,6}<h>)?::"]
+)
+
+
+def _ipv6_pattern() -> str:
+    return _fill(_IPV6, last=f"{_H16}:{_H16}|{_IPV4}", h=_H16)
+
+
+def _ipv4() -> Regex:
+    """RFC 2673 section 3.2: four decimal bytes, as RFC 3986 spells them without leading zeros."""
+    return _whole(_IPV4)
+
+
+def _ipv6() -> Regex:
+    """RFC 4291 section 2.2, in the grammar of RFC 3986 section 3.2.2."""
+    return _whole(_ipv6_pattern())
+
+
+def _hostname() -> Regex:
+    from structgen.schema.formats.hostnames import hostname
+
+    return hostname()
+
+
+def _idn_hostname() -> Regex:
+    from structgen.schema.formats.idn_hostnames import idn_hostname
+
+    return idn_hostname()
+
+
+def _regex() -> Regex:
+    from structgen.schema.formats.regex import patterns
+
+    return patterns()
+
+
+# -- identifiers --------------------------------------------------------------------------------
+
+_UCSCHAR = r"\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}" + "".join(
+    rf"\u{{{plane:X}0000}}-\u{{{plane:X}FFFD}}" if plane < 14 else r"\u{E1000}-\u{EFFFD}"
+    for plane in range(1, 15)
+)
+_PRIVATE = r"\u{E000}-\u{F8FF}\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}"
+
+
+def _identifier(*, international: bool, relative: bool, absolute: bool = True) -> Regex:
+    """RFC 3986 appendix A (RFC 3987 section 2.2 when international)."""
+    wide, private = (_UCSCHAR, _PRIVATE) if international else ("", "")
+    plain = rf"[0-9A-Za-z\-._~{wide}!$&'()*+,;=]|%[0-9A-Fa-f]{{2}}"
+    letters = _fill("<plain>|[:@]", plain=plain)
+    authority = _fill(
+        r"(?:(?:<plain>|:)*@)?(?:\[<v6>\]|\[[vV][0-9A-Fa-f]+\.[<ascii>:]+\]|<plain>*)(?::\d*)?",
+        plain=plain,
+        v6=_ipv6_pattern(),
+    ).replace("<ascii>", r"0-9A-Za-z\-._~!$&'()*+,;=")
+    rooted = _fill("//<authority>(?:/<p>*)*|/(?:<p>+(?:/<p>*)*)?", authority=authority, p=letters)
+    query = _fill(rf"(?:\?(?:<p>|[/?{private}])*)?(?:#(?:<p>|[/?])*)?", p=letters)
+    rootless = _fill("<p>+(?:/<p>*)*", p=letters)
+    first_without_colon = _fill("(?:<plain>|@)+(?:/<p>*)*", plain=plain, p=letters)
+    forms = []
+    if absolute:
+        forms.append(_fill(r"[A-Za-z][A-Za-z0-9+\-.]*:(?:<r>|<s>)?", r=rooted, s=rootless))
+    if relative:
+        forms.append(_fill("(?:<r>|<s>)?", r=rooted, s=first_without_colon))
+    return _whole("(?:<form><query>)", form="|".join(forms), query=query)
+
+
+def _uuid() -> Regex:
+    """RFC 4122 section 3."""
+    return _whole("<x>{8}(?:-<x>{4}){3}-<x>{12}", x="[0-9A-Fa-f]")
+
+
+def _uri_template() -> Regex:
+    """RFC 6570 section 2, with the apostrophe that erratum 6937 adds to literals."""
+    percent = "%[0-9A-Fa-f]{2}"
+    text = rf"[!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~{_UCSCHAR}{_PRIVATE}]|{percent}"
+    letter = f"[0-9A-Za-z_]|{percent}"
+    variable = _fill(r"<c>(?:\.?<c>)*(?:\*|:[1-9]\d{0,3})?", c=letter)
+    return _whole(r"(?:<text>|\{[+#./;?&=,!@|]?<v>(?:,<v>)*\})*", text=text, v=variable)
+
+
+_POINTER = r"(?:\/(?:[^~\/]|~[01])*)*"
+
+_BUILDERS: dict[str, Callable[[], Regex]] = {
+    "date": _date,
+    "time": _time,
+    "date-time": _date_time,
+    "duration": _duration,
+    "email": _email,
+    "idn-email": lambda: _email(international=True),
+    "hostname": _hostname,
+    "idn-hostname": _idn_hostname,
+    "ipv4": _ipv4,
+    "ipv6": _ipv6,
+    "uri": lambda: _identifier(international=False, relative=False),
+    "uri-reference": lambda: _identifier(international=False, relative=True),
+    "iri": lambda: _identifier(international=True, relative=False),
+    "iri-reference": lambda: _identifier(international=True, relative=True),
+    "uuid": _uuid,
+    "uri-template": _uri_template,
+    "json-pointer": lambda: _whole(_POINTER),  # RFC 6901 section 3
+    "regex": _regex,
+    "relative-json-pointer": lambda: _whole(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
+}
+
+
+@cache
+def format_built(name: str) -> Regex:
+    """The language of a format that has a builder."""
+    return _BUILDERS[name]()
+
+
+def format_language(name: str) -> Regex | None:
+    """The language of the strings that have format `name`; None for a name without a language."""
+    return format_built(name) if name in _BUILDERS else None
+
+
+def prepare_formats() -> None:
+    """Find most of what strings of formats are made of that specs often have.
+
+    And of what has to hold at once: kernels take a millisecond to know arrays of a new kind.
+    """
+    prepare(_whole("(?!b)[ab]*"), 1)
+    for name, examples in _OFTEN.items():
+        prepare(format_built(name), 1 if name in _ALONE else _NEAR, *examples)

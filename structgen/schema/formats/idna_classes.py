@@ -1,0 +1,124 @@
+"""In: nothing. Out: the letters of internationalised host names, grouped by what IDNA sees in them.
+
+Two letters of one class can stand for each other in every rule of RFC 5891 to 5893 and in the bound
+on the length of Punycode that `idna_sizes` knows.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+from structgen.regular.charset import ALL, CharSet
+from structgen.schema.formats import idna_labels as rules
+
+_BLOCK = 8  # letters below U+2000 are grouped by 256
+COUNTED = "αβγδεζηθικλμνξοπρςστυφχψωάέήίόύώϊϋΐΰ"  # labels of these are remembered letter by letter
+
+
+class Letter(NamedTuple):
+    """What the rules see of a letter beyond ASCII.
+
+    window: the part of Unicode that it is in, see `idna_sizes`. itself: the letter, if it is one
+    of `COUNTED`. context: the letter, if it has a contextual rule. script: "greek", "hebrew",
+    "kana" (Han too) or "". combines: is it a mark, which cannot begin a label? order: canonical
+    combining class. composes: does it compose with some mark? mark: is it such a mark? direction:
+    L, R (AL too), AN, EN, NSM, "N" (may stand anywhere), "-" (not in right-to-left labels). joins:
+    "D" to the left and right, "R" to the right, "T" transparent. digits: 1 Arabic-Indic, 2 extended
+    Arabic-Indic.
+    """
+
+    window: int
+    itself: str
+    context: str
+    script: str
+    combines: bool
+    order: int
+    composes: bool
+    mark: bool
+    direction: str
+    joins: str
+    digits: int
+
+
+HANGUL, CJK, ELSEWHERE, LATIN, LOW = range(0x2000, 0x2005)  # LOW: all below U+2000
+_DIRECTIONS = {"L": "L", "R": "R", "AL": "R", "AN": "AN", "EN": "EN", "NSM": "NSM"}
+_NEUTRAL = frozenset(("ES", "CS", "ET", "ON", "BN"))
+
+
+def window_of(point: int) -> int:
+    """The window of a code point: its block of 256, or one of the larger windows."""
+    if point < 0x2000:
+        return point >> _BLOCK
+    if 0x3005 <= point <= 0x9FFF:
+        return CJK
+    return HANGUL if 0xAC00 <= point <= 0xD7A3 else ELSEWHERE
+
+
+@cache
+def composing() -> tuple[frozenset[str], frozenset[str]]:
+    """The letters that compose with marks in normal form C, and these marks."""
+    letters: set[str] = set()
+    marks: set[str] = set()
+    for point in range(0x80, 0x30000):
+        letter = chr(point)
+        parts = unicodedata.decomposition(letter).split()
+        if not parts or parts[0].startswith("<"):
+            continue
+        letters.add(letter)
+        if len(parts) == 2:
+            letters.add(chr(int(parts[0], 16)))
+            marks.add(chr(int(parts[1], 16)))
+    return frozenset(letters), frozenset(mark for mark in marks if rules.permitted(mark))
+
+
+@cache
+def ascii_marks() -> frozenset[str]:
+    """The marks that compose with some ASCII letter."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return frozenset(m for m in composing()[1] if not all(_stays(a + m) for a in letters))
+
+
+def _stays(text: str) -> bool:
+    return unicodedata.normalize("NFC", text) == text
+
+
+def letter_of(char: str) -> Letter:
+    """What the rules see of a permitted letter beyond ASCII."""
+    letters, marks = composing()
+    bidi = unicodedata.bidirectional(char)
+    script = next((name for name, test in _SCRIPTS if rules.is_script(char, *test)), "")
+    joins = "T" if unicodedata.category(char) == "Mn" else rules.joining(char)
+    digits = 1 if char in rules.ARABIC_DIGITS else 2 if char in rules.PERSIAN_DIGITS else 0
+    return Letter(
+        window_of(ord(char)),
+        char if char in COUNTED else "",
+        char if char in rules.CONTEXTUAL else "",
+        script,
+        unicodedata.category(char).startswith("M"),
+        unicodedata.combining(char),
+        char in letters,
+        char in marks,
+        _DIRECTIONS.get(bidi, "N" if bidi in _NEUTRAL else "-"),
+        joins,
+        digits,
+    )
+
+
+_SCRIPTS = (
+    ("greek", ("GREEK ",)),
+    ("hebrew", ("HEBREW ",)),
+    ("kana", rules.KANA_AND_HAN),
+)
+
+
+@cache
+def classes() -> tuple[tuple[CharSet, Letter], ...]:
+    """All permitted letters beyond ASCII, class by class."""
+    found: dict[Letter, list[tuple[int, int]]] = {}
+    for low, high in ALL.ranges:
+        for point in range(max(low, 0x80), min(high, 0x32000) + 1):
+            if rules.permitted(chr(point)):
+                found.setdefault(letter_of(chr(point)), []).append((point, point))
+    return tuple((CharSet.of(points), letter) for letter, points in found.items())

@@ -1,0 +1,74 @@
+"""In: one subschema. Out: what its keywords for arrays add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structgen.errors import SpecError
+from structgen.schema.keywords.subschema import Subschema
+from structgen.schema.normal_form.expressions import TRUE, Expr
+from structgen.schema.normal_form.logic import counted
+from structgen.schema.normal_form.nodes import ANY_ARRAY, ArrayAlt, Counted, both_arrays
+
+# -- arrays -------------------------------------------------------------------------------------
+
+
+def array(s: Subschema) -> None:
+    """prefixItems, items, additionalItems, minItems, maxItems."""
+    prefix: list[Any] = []
+    tail: Expr = TRUE
+    items = s.get("items")
+    if isinstance(items, list):
+        if s.draft >= 2020:
+            raise SpecError(
+                "'items' is an array of schemas",
+                location=s.at("items"),
+                expected="one schema in draft 2020-12",
+                hint="rename it to 'prefixItems', or state an older '$schema'",
+            )
+        prefix = [s.child(x, "items", i) for i, x in enumerate(items)]
+        if "additionalItems" in s.schema:
+            tail = s.child(s.schema["additionalItems"], "additionalItems")
+    else:
+        if s.draft >= 2020 and "prefixItems" in s.schema:
+            listed = s.listed("prefixItems")
+            prefix = [s.child(x, "prefixItems", i) for i, x in enumerate(listed)]
+        if "items" in s.schema:
+            tail = s.child(items, "items")
+    lists = ((tuple(prefix), tail),) if prefix or tail is not TRUE else ()
+    least, most = s.count("minItems") or 0, s.count("maxItems")
+    seen: int | None = 0
+    if s.schemas.tracks:
+        closed = "additionalItems" if isinstance(items, list) else "items"
+        seen = None if closed in s.schema else len(prefix)
+    possible = most is None or least <= most
+    s.only(arrays=(ArrayAlt(lists, least, most, evaluated=seen),) if possible else ())
+
+
+def contains(s: Subschema) -> None:
+    """contains, minContains, maxContains; in draft 2020-12 what it finds counts as evaluated."""
+    if "contains" not in s.schema:
+        return
+    child = s.child(s.schema["contains"], "contains")
+    least, most = 1, None
+    if s.draft >= 2019:
+        least = 1 if "minContains" not in s.schema else s.count("minContains") or 0
+        most = s.count("maxContains")
+    found = ArrayAlt(matched=(child,)) if s.schemas.tracks and s.draft >= 2020 else ANY_ARRAY
+    if most is not None and least > most:
+        s.only(arrays=())
+        return
+    if least or most is not None:
+        wanted = counted(Counted(child, 0, least, most), s.schemas.negation)
+        merged = both_arrays(found, wanted)
+        s.only(arrays=() if merged is None else (merged,))
+    elif found is not ANY_ARRAY:
+        s.only(arrays=(found,))
+
+
+def unique_items(s: Subschema) -> None:
+    """No two items are equal, as JSON values."""
+    if not isinstance(s.schema["uniqueItems"], bool):
+        raise s.broken("uniqueItems", "true or false")
+    if s.schema["uniqueItems"]:
+        s.only(arrays=(ArrayAlt(unique=True),))

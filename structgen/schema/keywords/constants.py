@@ -1,0 +1,111 @@
+"""In: JSON values, and subschemas that list them. Out: nodes, and what is plain about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from structgen.regular.numbers.language import Spelling, equal_to, number_language, to_fraction
+from structgen.regular.regex import Regex, alt, words
+from structgen.schema.keywords.copies import ANNOTATIONS
+from structgen.schema.normal_form.expressions import FALSE, OneOf, Values
+from structgen.schema.normal_form.nodes import ArrayAlt, Group, Node, ObjectAlt
+from structgen.schema.values import value_of
+
+if TYPE_CHECKING:
+    from structgen.schema.keywords.schemas import Schemas
+    from structgen.schema.references.vocabularies import Dialect
+
+NUMBERS = (int, float, Decimal)
+RUN = 3  # multiples of a whole number in a row that have one language
+LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
+
+
+def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) -> Node:
+    """The node of exactly these JSON values. location: where they stand, which few have to know."""
+    if set(map(type, values)) == {str}:  # as most are
+        return Node(string=words(values))
+    numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]
+    return Node(
+        any(v is None for v in values),
+        any(v is True for v in values),
+        any(v is False for v in values),
+        alt(*_constant_numbers(schemas, {*map(to_fraction, numbers)})),
+        words(v for v in values if isinstance(v, str)),
+        tuple(_constant_array(schemas, v, location()) for v in values if isinstance(v, list)),
+        tuple(_constant_object(schemas, v, location()) for v in values if isinstance(v, dict)),
+    )
+
+
+def _constant_numbers(schemas: Schemas, values: set[Fraction]) -> Iterator[Regex]:
+    """The language of each value, and one for the multiples of a number in a row."""
+    ordered, begin = sorted(values), 0
+    while begin < len(ordered):
+        end, step = _run(ordered, begin)
+        low, high = ordered[begin], ordered[end - 1]
+        whole = low.denominator == step.denominator == 1 and max(-low, high) < LARGE
+        if whole and end - begin >= RUN and not low % step:
+            spelling: Spelling = "natural" if schemas.natural else "any"
+            yield number_language(
+                integer=True, minimum=low, maximum=high, multiple_of=[step], spelling=spelling
+            )
+        else:
+            end = max(begin + 1, end - 1)  # the last one may be the first of others
+            yield from (_constant_number(schemas, value) for value in ordered[begin:end])
+        begin = end
+
+
+def _run(ordered: list[Fraction], begin: int) -> tuple[int, Fraction]:
+    """Where numbers from `begin` on that are equally far from each other end, and how far."""
+    step, end = Fraction(0), begin + 1
+    if end < len(ordered):
+        step = ordered[end] - ordered[begin]
+    while end < len(ordered) and ordered[end] - ordered[end - 1] == step:
+        end += 1
+    return end, step
+
+
+def _constant_number(schemas: Schemas, value: Fraction) -> Regex:
+    natural = schemas.natural and value.denominator == 1 and abs(value) < LARGE
+    return equal_to(value, spelling="natural" if natural else "any")
+
+
+def _constant_array(schemas: Schemas, value: list[Any], location: str) -> ArrayAlt:
+    items = tuple(schemas.constant(v, f"{location}/{i}") for i, v in enumerate(value))
+    return ArrayAlt(((items, FALSE),), len(value), len(value))
+
+
+def _constant_object(schemas: Schemas, value: dict[str, Any], location: str) -> ObjectAlt:
+    named = {k: schemas.constant(v, f"{location}/{k}") for k, v in value.items()}
+    return ObjectAlt((Group(named, (), FALSE),), tuple(value))
+
+
+def listed(schema: dict[str, Any], dialect: Dialect) -> Values:
+    """The values that `enum` and `const` leave."""
+    schema, found = dialect.heeded(schema), None
+    if isinstance(schema.get("enum"), list):
+        found = frozenset(map(value_of, schema["enum"]))
+    if "const" in schema and dialect.draft > 4:
+        constant = frozenset((value_of(schema["const"]),))
+        found = constant if found is None else found & constant
+    return found
+
+
+def is_listing(value: Any) -> bool:
+    """Whether `enum` or `const` say all that a subschema says."""
+    if isinstance(value, OneOf):
+        return True
+    if not isinstance(value, dict):
+        return False
+    says = value.keys() - ANNOTATIONS
+    if "type" in says and says != {"type"}:
+        listed = value.get("enum") or [value.get("const")]
+        says -= {"type"} if all(_type_of(x) == value["type"] for x in listed) else set()
+    return says in ({"enum"}, {"const"})
+
+
+def _type_of(value: Any) -> str:
+    names = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array"}
+    return names.get(type(value), "another type")

@@ -1,0 +1,322 @@
+"""In: one subschema, keyword by keyword. Out: its node. The table at the end is the support matrix.
+
+Every keyword that restricts values is either enforced by the function of its name or refused by
+name; annotations are listed too, so that nothing is passed over by accident. Keywords that a draft
+does not know are annotations in it, as the specifications say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from structgen.regular.infinite import few_words
+from structgen.regular.regex import (
+    ANY,
+    EMPTY,
+    Regex,
+    alt,
+    words,
+)
+from structgen.schema.keywords.arrays import array, contains, unique_items
+from structgen.schema.keywords.constants import constants
+from structgen.schema.keywords.scalars import (
+    NUMERIC,
+    format_,
+    integers,
+    length,
+    numeric,
+    pattern,
+)
+from structgen.schema.keywords.subschema import Subschema
+from structgen.schema.keywords.unevaluated import unevaluated_items, unevaluated_properties
+from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Children, Expr, conjoin
+from structgen.schema.normal_form.logic import overlapping
+from structgen.schema.normal_form.nodes import (
+    ANYTHING,
+    Clause,
+    Every,
+    Group,
+    Member,
+    Node,
+    ObjectAlt,
+    both,
+    either,
+    simplified,
+)
+from structgen.schema.objects.clauses import clauses_of
+
+if TYPE_CHECKING:
+    from structgen.schema.keywords.schemas import Schemas
+
+MOST_WORDS = 64  # keys that a pattern has where they are taken as names
+MOST_NAMES = 1000  # that patterns are taken for
+TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+
+
+# -- any type -----------------------------------------------------------------------------------
+
+
+def type_(s: Subschema) -> None:
+    """A type, or a list of types."""
+    wanted = s.schema["type"]
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(names, list) or not (wanted in TYPES or all(n in TYPES for n in names)):
+        raise s.broken("type", f"one of {', '.join(TYPES)}, or a list of them")
+    numbers = EMPTY
+    if "number" in names:
+        numbers = ANYTHING.number
+    elif "integer" in names:
+        joint = wanted == "integer" and not s.schema.keys().isdisjoint(NUMERIC)
+        numbers = ANYTHING.number if joint else integers(s, {})  # `numeric` does both at once
+    s.require(_of_types(tuple(names), numbers))
+
+
+@lru_cache(maxsize=1024)
+def _of_types(names: tuple[str, ...], numbers: Regex) -> Node:
+    """The values of some types; numbers: those among them."""
+    return Node(
+        "null" in names,
+        "boolean" in names,
+        "boolean" in names,
+        numbers,
+        ANY if "string" in names else EMPTY,
+        ANYTHING.arrays if "array" in names else (),
+        ANYTHING.objects if "object" in names else (),
+    )
+
+
+def enum(s: Subschema) -> None:
+    """One of these values."""
+    values = s.schema["enum"]
+    if not isinstance(values, list):
+        raise s.broken("enum", "an array")
+    s.require(constants(s.schemas, values, partial(s.at, "enum")))
+
+
+def const(s: Subschema) -> None:
+    """This value."""
+    s.require(constants(s.schemas, [s.schema["const"]], partial(s.at, "const")))
+
+
+# -- combination --------------------------------------------------------------------------------
+
+
+def all_of(s: Subschema) -> None:
+    """All of these schemas."""
+    for i, schema in enumerate(s.listed("allOf")):
+        s.require(s.node(schema, "allOf", i))
+
+
+def any_of(s: Subschema) -> None:
+    """At least one of these schemas."""
+    nodes = [s.node(schema, "anyOf", i) for i, schema in enumerate(s.listed("anyOf"))]
+    s.require(either(nodes, s.at("anyOf")))
+
+
+def one_of(s: Subschema) -> None:
+    """Exactly one: each branch together with the opposites of those that it may overlap with."""
+    nodes = [s.node(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
+    cases = []
+    for node, others in zip(nodes, overlapping(nodes, s.schemas.peek), strict=True):
+        for other in others:
+            node = both(node, s.opposite(nodes[other], "oneOf"), s.at("oneOf"))
+        cases.append(node)
+    s.require(either(cases, s.at("oneOf")))
+
+
+def not_(s: Subschema) -> None:
+    """Not this schema."""
+    s.require(s.opposite(s.node(s.schema["not"], "not"), "not"))
+
+
+def if_(s: Subschema) -> None:
+    """With the condition the schema `then`, without it the schema `else`."""
+    if "then" in s.schema or "else" in s.schema or s.schemas.tracks:
+        yes = s.node(s.schema["if"], "if")
+        no = s.opposite(yes, "if")
+        if "then" in s.schema:
+            yes = both(yes, s.node(s.schema["then"], "then"), s.at("then"))
+        if "else" in s.schema:
+            no = both(no, s.node(s.schema["else"], "else"), s.at("else"))
+        s.require(either([yes, no], s.at("if")))
+
+
+def ref(s: Subschema) -> None:
+    """The schema somewhere else."""
+    _refer(s, "$ref")
+
+
+def dynamic_ref(s: Subschema) -> None:
+    """The schema somewhere else, or the outermost one in scope with its dynamic anchor."""
+    _refer(s, "$dynamicRef")
+
+
+def recursive_ref(s: Subschema) -> None:
+    """The schema around this one, or the outermost one in scope that says it is recursive."""
+    if s.schema["$recursiveRef"] != "#":
+        raise s.broken("$recursiveRef", 'the string "#"')
+    _refer(s, "$recursiveRef")
+
+
+def _refer(s: Subschema, keyword: str) -> None:
+    reference = s.schema[keyword]
+    if not isinstance(reference, str):
+        raise s.broken(keyword, "a string")
+    s.require(s.schemas.node(s.schemas.refer(s.atom, reference, keyword)))
+
+
+# -- objects ------------------------------------------------------------------------------------
+
+
+def object_(s: Subschema) -> None:
+    """properties, patternProperties, additionalProperties, propertyNames, required and counts."""
+    named = s.children("properties")
+    patterns = tuple(
+        [
+            (s.schemas.pattern(k, s.at("patternProperties", k)), s.child(v, "patternProperties", k))
+            for k, v in s.members("patternProperties").items()
+        ]
+    )
+    if patterns and not s.schemas.declared:
+        named, patterns = _by_name(named, patterns)
+    rest = TRUE
+    if "additionalProperties" in s.schema:
+        rest = s.child(s.schema["additionalProperties"], "additionalProperties")
+    keys = ANY
+    if "propertyNames" in s.schema and s.draft >= 6:
+        keys = s.schemas.strings(s.child(s.schema["propertyNames"], "propertyNames"))
+    required = s.schema.get("required", [])
+    if s.draft <= 4 and isinstance(required, bool):
+        raise s.broken("required", "an array of property names (draft 3 had a boolean)")
+    if not isinstance(required, list) or not all(isinstance(r, str) for r in required):
+        raise s.broken("required", "an array of property names")
+    groups: tuple[Group, ...] = ()
+    if named or patterns or rest is not TRUE or keys is not ANY:
+        groups = (Group(named, patterns, rest, keys),)
+    least, most = s.count("minProperties") or 0, s.count("maxProperties")
+    names = tuple(dict.fromkeys(required))
+    evaluated = EMPTY
+    if s.schemas.tracks:
+        evaluated = alt(words(named), *(keys for keys, _ in patterns))
+        evaluated = ANY if "additionalProperties" in s.schema else evaluated
+    if groups or names or least or most is not None or evaluated is not EMPTY:
+        s.only(objects=(ObjectAlt(groups, names, least, most, evaluated=evaluated),))
+
+
+Patterns = tuple[tuple[Regex, Expr], ...]
+
+
+def _by_name(named: Mapping[str, Expr], patterns: Patterns) -> tuple[Mapping[str, Expr], Patterns]:
+    """Names in place of patterns of a few keys, which are then looked for as all names are."""
+    others: dict[str, Expr] = {}
+    left = []
+    for keys, child in patterns:
+        words = few_words(keys, MOST_WORDS) if len(others) < MOST_NAMES else None
+        if not words:
+            left.append((keys, child))
+        for word in sorted(words or ()):
+            others[word] = conjoin(others.get(word, named.get(word, TRUE)), child)
+    if not others:
+        return named, patterns
+    joined = named.and_others(others) if isinstance(named, Children) else {**named, **others}
+    return joined, tuple(left)
+
+
+def dependent_required(s: Subschema) -> None:
+    """Keys that ask for further keys."""
+    for name, needed in s.members("dependentRequired").items():
+        if not isinstance(needed, list) or any(not isinstance(n, str) for n in needed):
+            raise s.broken("dependentRequired", "arrays of property names")
+        _depend(s, name, ANYTHING, tuple(needed))
+
+
+def dependent_schemas(s: Subschema) -> None:
+    """Keys that ask for a schema."""
+    for name, schema in s.members("dependentSchemas").items():
+        _depend(s, name, s.node(schema, "dependentSchemas", name), ())
+
+
+def dependencies(s: Subschema) -> None:
+    """Both of the above, as drafts 4 to 7 have it; later ones keep it beside its successors."""
+    for name, needed in s.members("dependencies").items():
+        if not isinstance(needed, list):
+            _depend(s, name, s.node(needed, "dependencies", name), ())
+        elif all(isinstance(n, str) for n in needed):
+            _depend(s, name, ANYTHING, tuple(needed))
+        else:
+            raise s.broken("dependencies", "schemas and arrays of property names")
+
+
+def _depend(s: Subschema, name: str, node: Node, needed: tuple[str, ...]) -> None:
+    """Either the key is absent, or it is there and so are `needed`, and `node` fits."""
+    away = Every(name, FALSE)
+    asked = clauses_of(node.objects[0]) if len(node.objects) == 1 else None
+    if asked is not None and not s.schemas.tracks:
+        asked = [*(Clause((Member(key, TRUE),)) for key in needed), *asked]
+        found = simplified(ObjectAlt(clauses=tuple(Clause((away, *clause)) for clause in asked)))
+        s.only(objects=() if found is None else (found,))
+        return
+    absent = ObjectAlt((Group({name: FALSE}),))
+    present = ObjectAlt((), tuple(dict.fromkeys((name, *needed))))
+    with_node = both(node, Node(objects=(present,)), s.at("dependencies"))
+    s.only(objects=(absent, *with_node.objects))
+
+
+Keyword = Callable[[Subschema], None]
+_ARRAY = ("prefixItems", "items", "minItems", "maxItems")  # additionalItems only beside items
+_OBJECT = (
+    "properties", "patternProperties", "additionalProperties", "propertyNames",
+    "required", "minProperties", "maxProperties",
+)  # fmt: skip
+
+# keyword -> (function, first draft, last draft); keywords of one function are enforced together
+KEYWORDS: dict[str, tuple[Keyword, int, int]] = {
+    "$ref": (ref, 4, 2020),
+    "type": (type_, 4, 2020),
+    "enum": (enum, 4, 2020),
+    "const": (const, 6, 2020),
+    "allOf": (all_of, 4, 2020),
+    "anyOf": (any_of, 4, 2020),
+    "oneOf": (one_of, 4, 2020),
+    "not": (not_, 4, 2020),
+    "if": (if_, 7, 2020),
+    **dict.fromkeys(NUMERIC, (numeric, 4, 2020)),
+    **dict.fromkeys(("minLength", "maxLength"), (length, 4, 2020)),
+    "pattern": (pattern, 4, 2020),
+    "format": (format_, 4, 2020),
+    **dict.fromkeys(_ARRAY, (array, 4, 2020)),
+    **dict.fromkeys(_OBJECT, (object_, 4, 2020)),
+    "dependentRequired": (dependent_required, 2019, 2020),
+    "dependentSchemas": (dependent_schemas, 2019, 2020),
+    "dependencies": (dependencies, 4, 2020),
+    **dict.fromkeys(("contains", "minContains", "maxContains"), (contains, 6, 2020)),
+    "uniqueItems": (unique_items, 4, 2020),
+    "unevaluatedProperties": (unevaluated_properties, 2019, 2020),
+    "unevaluatedItems": (unevaluated_items, 2019, 2020),
+    "$dynamicRef": (dynamic_ref, 2020, 2020),
+    "$recursiveRef": (recursive_ref, 2019, 2019),
+}
+
+OTHERS = (  # functions that say nothing about strings
+    numeric, array, object_, dependent_required, dependent_schemas, dependencies, contains,
+    unique_items, unevaluated_properties, unevaluated_items,
+)  # fmt: skip
+LAST = ("unevaluatedProperties", "unevaluatedItems")  # after all that says what is evaluated
+
+
+_is_last = LAST.__contains__
+
+
+def build(schemas: Schemas, atom: Atom) -> Node:
+    """The node of one subschema: the conjunction of its keywords, left to right."""
+    s = Subschema(schemas, atom)
+    done: set[Keyword] = set(OTHERS) if schemas.only_strings else set()
+    in_order = s.schema if s.schema.keys().isdisjoint(LAST) else sorted(s.schema, key=_is_last)
+    for keyword in in_order:
+        function, first, last = KEYWORDS.get(keyword, (None, 0, 0))
+        if function is not None and first <= s.draft <= last and function not in done:
+            done.add(function)
+            function(s)
+    return s.conjunction()

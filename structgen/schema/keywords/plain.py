@@ -1,0 +1,238 @@
+"""In: a subschema. Out: whether it can be seen to be enforced without expanding it; what is below.
+
+Most subschemas have nothing but a type, bounds and plain subschemas, with values that are as they
+should be. They need not be expanded to know that nothing is wrong with them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from structgen.regular.words import is_spellable
+from structgen.schema.keywords.keywords import KEYWORDS, TYPES
+from structgen.schema.references.resources import IDENTITY, Path
+from structgen.schema.references.vocabularies import Dialect
+
+Child = tuple[Path, dict[str, Any]]  # a subschema that is an object, and the path to it
+Check = Callable[[Any], bool]
+
+_SCHEMA = (dict, bool)
+_GREATEST = sys.float_info.max
+_LISTED = frozenset((str, int, float, bool, type(None)))  # types of constants that are no container
+
+
+def children(schema: dict[str, Any], dialect: Dialect) -> list[Child] | None:
+    """The subschemas directly below a plain schema; None if it has to be expanded.
+
+    A `$ref` has to be followed by the caller: it counts as an annotation here.
+    """
+    if dialect.ignored or dialect.asserts_formats:
+        return None
+    found: list[Child] = []
+    for keyword, value in schema.items():
+        check = _CHECKS.get(keyword)
+        if check is None:
+            continue
+        if not check(value):
+            return None
+        if keyword in _HOLDERS:
+            found += _HOLDERS[keyword](keyword, value)
+    if "format" in schema and ("enum" in schema or "const" in schema):
+        return None
+    return found
+
+
+def exits(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> list[Child] | None:
+    """What is not plain, or has a place of its own, below a plain schema and plain ones below it.
+
+    seen: subschemas that need not be looked at again, by id. None if the schema is not plain.
+    """
+    below = children(schema, dialect)
+    if below is None:
+        return None
+    found: list[Child] = []
+    todo: list[tuple[Path, list[Child]]] = [((), below)]
+    while todo:
+        path, below = todo.pop()
+        for step, child in below:
+            if id(child) in seen:
+                continue
+            seen.add(id(child))
+            inner = children(child, dialect) if _PLACED.isdisjoint(child) else None
+            if inner is None:
+                found.append((path + step, child))
+            elif inner:
+                todo.append((path + step, inner))
+    return found
+
+
+def are_anonymous(schemas: dict[str, Any]) -> bool:
+    """Whether all of some values are schemas that do not name themselves."""
+    kinds = set(map(type, schemas.values()))
+    if not kinds <= {dict, bool}:
+        return False
+    return all(map(IDENTITY.isdisjoint, [x for x in schemas.values() if x is not True and x]))
+
+
+def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
+    """Whether it can be seen at a glance of all of some schemas that some value fits.
+
+    And that texts can have their names. They are anonymous, too.
+    """
+    found = schemas.values()
+    if dialect.ignored or set(map(type, found)) != {dict} or not "".join(schemas).isascii():
+        return False
+    return all(map(_EASY.issuperset, found)) and [] not in [x.get("type") for x in found]
+
+
+def is_possible(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
+    """Whether it is plain that some value fits a schema that is not broken.
+
+    Of an object the members are looked at that must be there.
+    """
+    if isinstance(schema, bool):
+        return schema
+    if _EASY.issuperset(schema):
+        return schema.get("type") != [] and not dialect.ignored
+    seen = {id(schema)}
+    todo = [schema]
+    for at in todo:
+        said = _CHECKED.intersection(at)
+        if at.get("type") == [] or not (said <= _HARMLESS or (said <= _LISTS and _lists_text(at))):
+            return False
+        for child in _needed(at) if "required" in said else ():
+            if child is False or (child is not True and not _PLACED.isdisjoint(child)):
+                return False
+            if child is not True and id(child) not in seen:
+                seen.add(id(child))
+                todo.append(child)
+    return not dialect.ignored
+
+
+def _needed(schema: dict[str, Any]) -> list[Any]:
+    """The subschemas of the members that must be there; False for what cannot be."""
+    named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
+    required = schema["required"]
+    if not (_are_names(required) and _are_schemas(named) and _is_schema(rest)):
+        return [False]
+    return [named.get(name, rest) if is_spellable(name) else False for name in required]
+
+
+def _lists_text(schema: dict[str, Any]) -> bool:
+    """Whether a text is among the values listed, and none but texts are asked for."""
+    values = schema.get("enum")
+    texts = isinstance(values, list) and any(isinstance(x, str) and x.isascii() for x in values)
+    return texts and schema.get("type", "string") == "string"
+
+
+def is_reference(schema: dict[str, Any], dialect: Dialect) -> bool:
+    """Whether `$ref` is all that counts in a schema."""
+    if not isinstance(schema.get("$ref"), str):
+        return False
+    return dialect.draft <= 7 or all(k == "$ref" or k not in _CHECKS for k in schema)
+
+
+def scalar_key(schema: dict[str, Any], dialect: Dialect) -> tuple[Any, ...] | None:
+    """What decides the node of a schema that says nothing of members or items; None for others.
+
+    No two values of a key are equal that mean different things (1 and true are).
+    """
+    if dialect.ignored or dialect.asserts_formats:
+        return None
+    said: list[Any] = [dialect.draft]
+    for keyword, value in schema.items():
+        if keyword not in _CHECKS:
+            continue
+        if keyword not in _SCALAR or type(value) not in (str, int):
+            return None
+        said += (keyword, value)
+    return tuple(said)
+
+
+def _never(_value: Any) -> bool:
+    return False
+
+
+def _is_type(value: Any) -> bool:
+    return value in TYPES if isinstance(value, str) else _is_list_of_types(value)
+
+
+def _is_list_of_types(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(x, str) and x in TYPES for x in value)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and -_GREATEST <= value <= _GREATEST
+
+
+def _is_bound(value: Any) -> bool:
+    return isinstance(value, bool) or _is_number(value)
+
+
+def _is_step(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _is_constant(value: Any) -> bool:
+    return type(value) in _LISTED and (type(value) not in (int, float) or _is_number(value))
+
+
+def _are_constants(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_constant, value))
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, _SCHEMA)
+
+
+def _are_schemas(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(x, _SCHEMA) for x in value.values())
+
+
+def _itself(keyword: str, value: Any) -> Iterator[Child]:
+    if isinstance(value, dict):
+        yield (keyword,), value
+
+
+def _values(keyword: str, value: Any) -> Iterator[Child]:
+    return (((keyword, key), x) for key, x in value.items() if isinstance(x, dict))
+
+
+_PLACED = IDENTITY | {"$ref"}  # say where a schema, or another one, is
+_HARMLESS = frozenset((
+    "type", "format", "properties", "items", "additionalProperties", "required",
+))  # fmt: skip
+_LISTS = frozenset(("type", "enum"))
+_EASY = (_HARMLESS - {"required"}) | {"title", "description", "default", "examples", "$comment"}
+# Whether the value of a keyword is such that expanding it cannot fail.
+_CHECKS: dict[str, Check] = dict.fromkeys(KEYWORDS, _never) | {
+    "type": _is_type,
+    "enum": _are_constants,
+    "const": _is_constant,
+    **dict.fromkeys(("minimum", "maximum"), _is_number),
+    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), _is_bound),
+    "multipleOf": _is_step,
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _is_count),
+    **dict.fromkeys(("minProperties", "maxProperties"), _is_count),
+    "format": lambda value: isinstance(value, str),
+    "uniqueItems": lambda value: isinstance(value, bool),
+    "required": _are_names,
+    "properties": _are_schemas,
+    **dict.fromkeys(("items", "additionalProperties"), _is_schema),
+}
+_CHECKED = frozenset(_CHECKS)
+_SCALAR = frozenset((
+    "type", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+    "multipleOf", "minLength", "maxLength",
+))  # fmt: skip
+_HOLDERS = {"properties": _values, "items": _itself, "additionalProperties": _itself}

@@ -1,0 +1,400 @@
+"""In: a JSON Schema document. Out: nodes in normal form for its subschemas, references resolved.
+
+`Schemas` owns the atoms (subschemas by identity), and expands each atom once. Recursion is fine
+through properties and items; a reference that leads back to itself without entering a value is an
+error.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from structgen.errors import (
+    BudgetError,
+    DanglingReferenceError,
+    PatternError,
+    SpecError,
+    UnsupportedSchemaError,
+)
+from structgen.regular.regex import Regex
+from structgen.regular.syntax.ecma import parse
+from structgen.schema.keywords import keywords
+from structgen.schema.keywords import plain as json_plain
+from structgen.schema.keywords.constants import constants, is_listing, listed
+from structgen.schema.keywords.copies import Copies
+from structgen.schema.machine.any_value import free_costs
+from structgen.schema.normal_form.costs import Costs
+from structgen.schema.normal_form.expressions import (
+    FALSE,
+    TRUE,
+    Atom,
+    Children,
+    Expr,
+    OneOf,
+    Refused,
+)
+from structgen.schema.normal_form.logic import negated
+from structgen.schema.normal_form.nodes import ANYTHING, NOTHING, Node, both, children_of, either
+from structgen.schema.references.references import Place, References, Scope
+from structgen.schema.references.resources import Path, Resource
+from structgen.schema.values import Value, data_of, value_of
+from structgen.util.json_pointer import location
+
+if TYPE_CHECKING:
+    from referencing import Registry
+
+
+MAX_SCALARS = 4096  # nodes of plain subschemas that the process remembers
+
+_scalars: OrderedDict[tuple[Any, ...], Node] = OrderedDict()  # those longest there go first
+Standing = tuple[dict[str, Any], Place]  # a subschema, and where it stands
+
+
+def kind_of(value: Any) -> str:
+    """The JSON type of a value, in words."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
+    return "null" if value is None else names.get(type(value), f"{value!r}")
+
+
+class Schemas:
+    """All subschemas of one document that anything has asked for."""
+
+    def __init__(
+        self,
+        schema: Any,
+        *,
+        assert_formats: bool,
+        declared: bool,
+        gap: int,
+        natural: bool,
+        registry: Registry[Any] | None,
+    ) -> None:
+        self.assert_formats = assert_formats
+        self.natural = natural  #: spell integers in digits only
+        self.declared = declared  #: names come in the order of the document, before other keys
+        self._atoms: dict[tuple[int, Resource, Scope], Atom] = {}
+        self._nodes: dict[Atom, Node] = {}
+        self._patterns: dict[str, Regex] = {}
+        self._conjunctions: dict[Expr, Node] = {TRUE: ANYTHING}
+        self._expanding: list[Atom] = []
+        self._too_costly: dict[Atom, BudgetError] = {}
+        self.only_strings = False  #: pass over keywords for other types
+        self._of_strings: Schemas | None = None
+        self._constants: dict[frozenset[Value], Expr] = {}
+        self._negations: dict[Expr, Expr] = {}
+        self._copies = Copies()
+        self._unions: dict[tuple[Expr, ...], Expr] = {}
+        self._opposites: dict[Node, Node] = {}
+        self.costs = Costs(self, declared, gap, free=free_costs(declared, gap))
+        self._references = References(schema, registry)
+        documents = [] if registry is None else [registry[uri].contents for uri in registry]
+        self.tracks = any(map(_mentions, (schema, *documents)))  #: which keys and items are seen
+        self._arrived = 0  # documents retrieved later that were looked through
+        self.root: Expr = self._expr(schema, self._references.root, None)
+
+    def atom(self, schema: Any, place: Place, entered: bool = False) -> Atom:
+        """The atom of a subschema that stands at `place` (the same object gives the same atom).
+
+        `entered`: `place` is already inside the subschema's own `$id`.
+        """
+        if not isinstance(schema, dict):
+            raise SpecError(
+                f"a schema must be an object or a boolean, got {kind_of(schema)}",
+                location=location(place.pointer),
+                expected="an object, true or false",
+            )
+        at = place if entered else self._references.enter(schema, place)
+        key = id(schema), at.spot.resource, at.scope
+        atom = self._atoms.get(key)
+        if atom is None:
+            lists = "enum" in schema or "const" in schema
+            values = partial(listed, schema, at.dialect) if lists else None
+            atom = self._atoms[key] = Atom(schema, at, values)
+        return atom
+
+    def _expr(self, schema: Any, place: Place, path: Path | None) -> Expr:
+        """The expression of a subschema at a path below a place; None inside its own `$id`."""
+        if schema is True or schema is False:
+            return TRUE if schema else FALSE
+        if path is None:
+            return (self.atom(schema, place, entered=True),)
+        return (self.atom(schema, place.below(path)),)
+
+    def child(self, schema: Any, parent: Atom, *path: str | int) -> Expr:
+        """The expression of a subschema of `parent` at the given path below it."""
+        return self._expr(schema, self.place(parent), path)
+
+    def children(self, schemas: dict[str, Any], parent: Atom, keyword: str) -> Mapping[str, Expr]:
+        """The expressions of the subschemas that a keyword of `parent` has by name."""
+        place = self.place(parent)
+        plain = partial(json_plain.is_possible, dialect=place.dialect)
+
+        def make(name: str, schema: Any) -> Expr:
+            return self._expr(schema, place, (keyword, name))
+
+        easy = json_plain.are_easy(schemas, place.dialect)
+        if easy or json_plain.are_anonymous(schemas):
+            return Children(schemas, make, plain, easy)
+        return {name: make(name, schema) for name, schema in schemas.items()}  # may be broken
+
+    def place(self, atom: Atom) -> Place:
+        """Where the subschema of `atom` stands."""
+        if isinstance(atom.place, str):
+            raise TypeError(f"{atom!r} is no subschema")
+        return atom.place
+
+    def refer(self, atom: Atom, reference: str, keyword: str) -> Expr:
+        """The expression that a reference inside `atom` leads to."""
+        target, place = self._follow(self.place(atom), reference, keyword)
+        return self._expr(target, place, None)
+
+    def _follow(self, at: Place, reference: str, keyword: str) -> tuple[Any, Place]:
+        """See `References.follow`; what has been retrieved may ask for evaluation to be tracked."""
+        found = self._references.follow(at, reference, keyword)
+        arrived = self._references.retrieved[self._arrived :]
+        self._arrived += len(arrived)
+        if not self.tracks and any(map(_mentions, arrived)):
+            self.tracks = True
+            for untracked in (self._nodes, self._conjunctions, self._opposites):
+                untracked.clear()
+        return found
+
+    def node(self, expr: Expr) -> Node:
+        """The normal form of a conjunction of atoms."""
+        node = self._conjunctions.get(expr)
+        if node is None:
+            tracked = self.tracks
+            begun = self._conjunctions.get(expr[:-1])  # as where values are excluded in turn
+            node = ANYTHING if begun is None else begun
+            for atom in expr if begun is None else expr[-1:]:
+                part = self.expand(atom)
+                node = part if node is ANYTHING else both(node, part, location(atom.location))
+            if self.tracks == tracked:
+                self._conjunctions[expr] = node
+        return node
+
+    def strings(self, expr: Expr) -> Regex:
+        """The strings that fit; what is said about other types is not looked at.
+
+        So what is said about the names of properties may refer to the schema around it.
+        """
+        if self._of_strings is None:
+            self._of_strings = strings = copy(self)
+            strings.only_strings, strings.tracks = True, False
+            strings._nodes, strings._conjunctions, strings._expanding = {}, {TRUE: ANYTHING}, []
+        return self._of_strings.node(expr).string
+
+    def is_possible(self, expr: Expr) -> bool:
+        """Whether it is plain that some value fits."""
+        if len(expr) != 1:
+            return expr == TRUE
+        schema, place = expr[0].value, expr[0].place
+        if isinstance(place, str) or not isinstance(schema, dict):
+            return False
+        if json_plain.is_reference(schema, place.dialect):
+            schema, place = self._follow(place, schema["$ref"], "$ref")
+        return isinstance(schema, dict) and json_plain.is_possible(schema, place.dialect)
+
+    def expand(self, atom: Atom) -> Node:
+        """The normal form of one atom, made on first use."""
+        node = self._nodes.get(atom)
+        if node is not None:
+            return node
+        if atom in self._too_costly:  # a report asks again and again
+            raise self._too_costly[atom]
+        if atom in self._expanding:
+            loop = (*self._expanding[self._expanding.index(atom) :], atom)
+            route = " -> ".join(location(a.location) for a in loop)
+            raise DanglingReferenceError(
+                f"a reference leads back to itself without entering a value: {route}",
+                location=location(atom.location),
+                expected="recursion through properties or items",
+                hint="remove the loop",
+            )
+        tracked = self.tracks
+        self._expanding.append(atom)
+        try:
+            node = self._expand(atom)
+        except BudgetError as error:
+            self._too_costly[atom] = error
+            raise
+        finally:
+            self._expanding.pop()
+        if self.tracks == tracked:
+            self._nodes[atom] = node
+        return node
+
+    def _expand(self, atom: Atom) -> Node:
+        value = atom.value
+        if value is Refused:
+            return NOTHING
+        if isinstance(value, OneOf):
+            return constants(self, list(value.values), lambda: atom.location)
+        if isinstance(value, Negation):
+            return self.opposite(self.node(value.expr), location(atom.location))
+        if isinstance(value, Union):
+            return either([self.node(expr) for expr in value.exprs], location(atom.location))
+        key = json_plain.scalar_key(value, self.place(atom).dialect)
+        if key is None:
+            return keywords.build(self, atom)
+        key = (self.natural, self.assert_formats, self.only_strings, *key)
+        node = _scalars.get(key)
+        if node is None:
+            if len(_scalars) >= MAX_SCALARS:
+                _scalars.popitem(last=False)
+            node = _scalars[key] = keywords.build(self, atom)
+        return node
+
+    def constant(self, value: Any, location: str) -> Expr:
+        """The expression that only `value` fits."""
+        return (Atom(OneOf((value,)), location, frozenset((value_of(value),))),)
+
+    def one_of(self, values: frozenset[Value]) -> Expr:
+        """The expression that exactly these values fit."""
+        if values not in self._constants:
+            listed = tuple(data_of(value) for value in values)
+            self._constants[values] = (Atom(OneOf(listed), "", values),)
+        return self._constants[values]
+
+    def negation(self, expr: Expr) -> Expr:
+        """The expression that exactly the values fit that do not fit `expr`."""
+        if expr in {TRUE, FALSE}:
+            return FALSE if expr == TRUE else TRUE
+        if len(expr) == 1 and expr[0].opposite is not None:
+            return (expr[0].opposite,)
+        if expr not in self._negations:
+            self._negations[expr] = (self._opposite_atom(expr),)
+        return self._negations[expr]
+
+    def _opposite_atom(self, expr: Expr) -> Atom:
+        """The atom of what `expr` does not fit; one for all subschemas that say the same."""
+        if len(expr) > 1:
+            return Atom(Negation(expr), expr[0].location)
+        first = self._copies.first(expr[0])
+        opposite = first.opposite
+        if opposite is None:
+            opposite = first.opposite = Atom(Negation((first,)), first.location)
+            opposite.opposite = first
+            if is_listing(first.value):
+                opposite.denied = first.allowed or frozenset()
+        expr[0].opposite = opposite
+        return opposite
+
+    def union(self, exprs: tuple[Expr, ...]) -> Expr:
+        """The expression that the values fit that fit at least one of `exprs`."""
+        if TRUE in exprs:
+            return TRUE
+        some = tuple(dict.fromkeys(expr for expr in exprs if expr != FALSE))
+        if len(some) < 2:
+            return some[0] if some else FALSE
+        if some not in self._unions:
+            self._unions[some] = (Atom(Union(some), some[0][0].location),)
+        return self._unions[some]
+
+    def opposite(self, node: Node, location: str) -> Node:
+        """The values that do not fit `node`."""
+        if node not in self._opposites:
+            self._opposites[node] = negated(node, self.negation, location)
+        return self._opposites[node]
+
+    def peek(self, expr: Expr) -> Node | None:
+        """The node of an expression, or None while one of its atoms is being expanded."""
+        try:
+            return self.node(expr)
+        except DanglingReferenceError:  # perhaps only because of what is being expanded
+            return None
+
+    def meaning(self, node: Node) -> Expr | None:
+        """An expression of which `node` is the normal form; None for a part of one."""
+        found = next((expr for expr, n in self._conjunctions.items() if n is node), None)
+        if found is None:
+            found = next(((atom,) for atom, n in self._nodes.items() if n is node), None)
+        return found
+
+    def pattern(self, text: Any, location: str) -> Regex:
+        """The language of a pattern, searched for as JSON Schema means it."""
+        if not isinstance(text, str):
+            raise SpecError("a pattern must be a string", location=location)
+        if text not in self._patterns:
+            try:
+                self._patterns[text] = parse(text)
+            except (PatternError, UnsupportedSchemaError) as error:
+                error.location = location
+                raise
+        return self._patterns[text]
+
+    def complete(self) -> None:
+        """Look at all that the root reaches, so that every error shows at compile time.
+
+        What is not plain is expanded.
+        """
+        seen: dict[Any, set[int]] = {}  # by all of a place but its trail
+        atoms = set(self.root)
+        todo: list[Atom | Standing] = list(self.root)
+        while todo:
+            entry = todo.pop()
+            if isinstance(entry, Atom) and isinstance(entry.value, dict):
+                entry = (entry.value, self.place(entry))
+            if isinstance(entry, tuple):
+                schema, place = entry
+                spot, scope = place
+                below = self._exits(
+                    schema, place, seen.setdefault((spot.resource, scope, spot.dialect), set())
+                )
+                if below is not None:
+                    todo += below
+                    continue
+                entry = self.atom(schema, place, entered=True)
+            for child in children_of(self.expand(entry)):
+                for atom in child:
+                    if atom not in atoms:
+                        atoms.add(atom)
+                        todo.append(atom)
+
+    def _exits(self, schema: dict[str, Any], place: Place, seen: set[int]) -> list[Standing] | None:
+        """What is to be looked at below a plain subschema; None if it has to be expanded."""
+        if "$ref" not in schema:
+            found = json_plain.exits(schema, place.dialect, seen)
+            if found is None:
+                return None
+            enter = self._references.enter
+            return [(child, enter(child, place.below(path))) for path, child in found]
+        if not json_plain.is_reference(schema, place.dialect):
+            return None
+        target, at = self._follow(place, schema["$ref"], "$ref")
+        if not isinstance(target, dict):
+            return None
+        if "$ref" in target or json_plain.children(target, at.dialect) is None:
+            return None
+        known = id(target) in seen and at == place
+        return [] if known else [(target, at)]
+
+
+def _mentions(schema: Any) -> bool:
+    """Whether `unevaluated...` stands anywhere in a document, so that evaluation is tracked."""
+    todo: list[Iterable[Any]] = [[schema]]
+    while todo:
+        for value in todo.pop():
+            if isinstance(value, dict):
+                if "unevaluatedProperties" in value or "unevaluatedItems" in value:
+                    return True
+                todo.append(value.values())
+            elif isinstance(value, list):
+                todo.append(value)
+    return False
+
+
+class Negation(NamedTuple):
+    """What an expression does not fit."""
+
+    expr: Expr
+
+
+class Union(NamedTuple):
+    """What fits at least one of several expressions."""
+
+    exprs: tuple[Expr, ...]

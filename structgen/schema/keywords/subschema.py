@@ -1,0 +1,114 @@
+"""In: one subschema and its place. Out: its keywords' values, checked, and what they add."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from structgen.errors import BudgetError, SpecError
+from structgen.regular.numbers.language import to_fraction
+from structgen.schema.normal_form.expressions import Atom, Expr
+from structgen.schema.normal_form.nodes import ANYTHING, Node, both
+from structgen.util.json_pointer import location, pointer_to
+
+if TYPE_CHECKING:
+    from structgen.schema.keywords.schemas import Schemas
+
+
+_FREE = {name: getattr(ANYTHING, name) for name in Node.__dataclass_fields__}
+
+
+class Subschema:
+    """One subschema while its keywords are read: the parts of the node that is being built."""
+
+    def __init__(self, schemas: Schemas, atom: Atom) -> None:
+        self.schemas = schemas
+        self.atom = atom
+        self.dialect = schemas.place(atom).dialect
+        self.schema: dict[str, Any] = self.dialect.heeded(atom.value)
+        self.draft = self.dialect.draft
+        self.nodes: list[Node] = []  # conjuncts, left to right
+
+    def get(self, keyword: str) -> Any:
+        """A sibling keyword's value, or None."""
+        return self.schema.get(keyword)
+
+    def at(self, *path: str | int) -> str:
+        """The location of something below this subschema."""
+        return location(self.atom.location) + pointer_to(path)
+
+    def child(self, schema: Any, *path: str | int) -> Expr:
+        """The expression of a subschema below this one."""
+        return self.schemas.child(schema, self.atom, *path)
+
+    def children(self, keyword: str) -> Mapping[str, Expr]:
+        """The expressions of the subschemas that a keyword has by name."""
+        return self.schemas.children(self.members(keyword), self.atom, keyword)
+
+    def node(self, schema: Any, *path: str | int) -> Node:
+        """The node of a subschema that applies to the same value."""
+        return self.schemas.node(self.child(schema, *path))
+
+    def opposite(self, node: Node, keyword: str) -> Node:
+        """The values that do not fit `node`, which belongs to `keyword`."""
+        return self.schemas.opposite(node, self.at(keyword))
+
+    def broken(self, keyword: str, expected: str) -> SpecError:
+        """The error for a keyword with a value that it cannot have."""
+        value = json.dumps(self.schema[keyword], default=str)
+        shown = value if len(value) <= 60 else value[:57] + "..."
+        return SpecError(f"'{keyword}' is {shown}", location=self.at(keyword), expected=expected)
+
+    def require(self, node: Node) -> None:
+        """Add a conjunct."""
+        self.nodes.append(node)
+
+    def only(self, **parts: Any) -> None:
+        """Add a conjunct that restricts the given JSON types and leaves the others alone."""
+        self.nodes.append(Node(**(_FREE | parts)))
+
+    def conjunction(self) -> Node:
+        """What all keywords so far say together."""
+        node = ANYTHING
+        try:
+            for part in self.nodes:
+                node = both(node, part)
+        except BudgetError as error:
+            error.location = error.location or self.at()
+            raise
+        return node
+
+    def count(self, keyword: str) -> int | None:
+        """The value of a keyword that is a non-negative integer, None if absent."""
+        value = self.get(keyword)
+        if value is None and keyword not in self.schema:
+            return None
+        whole = value.is_integer() if isinstance(value, float) else isinstance(value, int)
+        if not whole or isinstance(value, bool) or value < 0:
+            raise self.broken(keyword, "a non-negative integer")
+        return int(value)
+
+    def number(self, keyword: str) -> Fraction | None:
+        """The value of a keyword that is a number, None if absent."""
+        if keyword not in self.schema:
+            return None
+        value = self.schema[keyword]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.broken(keyword, "a number")
+        return to_fraction(value)
+
+    def members(self, keyword: str) -> dict[str, Any]:
+        """The value of a keyword that is an object, {} if absent."""
+        value = self.schema.get(keyword, {})
+        if not isinstance(value, dict):
+            raise self.broken(keyword, "an object")
+        return value
+
+    def listed(self, keyword: str) -> list[Any]:
+        """The value of a keyword that is a non-empty list of schemas."""
+        value = self.schema[keyword]
+        if not isinstance(value, list) or not value:
+            raise self.broken(keyword, "a non-empty array of schemas")
+        return value

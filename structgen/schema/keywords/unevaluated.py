@@ -1,0 +1,99 @@
+"""In: what all other keywords of a subschema say. Out: the same, with `unevaluated...` applied.
+
+Every alternative knows which keys and items it evaluates. A value may fit several alternatives at
+once, and then all their keys count as evaluated; asking for more alternatives at once only allows
+more, so the union over all conjunctions of alternatives is exact (draft 2020-12 core, section 11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from structgen.regular.regex import ANY, complement
+from structgen.schema.keywords.subschema import Subschema
+from structgen.schema.normal_form.expressions import TRUE
+from structgen.schema.normal_form.logic import covers
+from structgen.schema.normal_form.nodes import (
+    ArrayAlt,
+    Group,
+    ObjectAlt,
+    both_arrays,
+    both_objects,
+    check_count,
+)
+
+
+def unevaluated_properties(s: Subschema) -> None:
+    """What the members must fit that no other keyword evaluates."""
+    child = s.child(s.schema["unevaluatedProperties"], "unevaluatedProperties")
+    node = s.conjunction()
+    alternatives = node.objects
+    if child != TRUE:
+        location = s.at("unevaluatedProperties")
+        alternatives = _combined(alternatives, both_objects, _sees_keys, location)
+    objects = []
+    for o in alternatives:
+        groups = o.groups
+        if child != TRUE and o.evaluated is not ANY:
+            groups = (*groups, Group({}, ((complement(o.evaluated), child),)))
+        objects.append(replace(o, groups=groups, evaluated=ANY))
+    s.nodes = [replace(node, objects=tuple(objects))]
+
+
+def unevaluated_items(s: Subschema) -> None:
+    """What the items must fit that no other keyword evaluates."""
+    child = s.child(s.schema["unevaluatedItems"], "unevaluatedItems")
+    node = s.conjunction()
+    alternatives = node.arrays
+    if child != TRUE:
+        location = s.at("unevaluatedItems")
+        alternatives = _combined(alternatives, both_arrays, _sees_items, location)
+    arrays = []
+    for a in alternatives:
+        lists = a.lists
+        if child != TRUE and a.evaluated is not None:
+            tail = s.schemas.union((child, *a.matched))
+            lists = (*lists, ((TRUE,) * a.evaluated, tail))
+        arrays.append(replace(a, lists=lists, evaluated=None))
+    s.nodes = [replace(node, arrays=tuple(arrays))]
+
+
+AltT = TypeVar("AltT", ArrayAlt, ObjectAlt)
+
+
+def _sees_keys(a: ObjectAlt, b: ObjectAlt) -> bool:
+    return covers(a.evaluated, b.evaluated)
+
+
+def _sees_items(a: ArrayAlt, b: ArrayAlt) -> bool:
+    if a.evaluated is None:
+        return True
+    enough = b.evaluated is not None and a.evaluated >= b.evaluated
+    return enough and set(b.matched) <= set(a.matched)
+
+
+def _combined(
+    alternatives: tuple[AltT, ...],
+    merge: Callable[[AltT, AltT], AltT | None],
+    sees: Callable[[AltT, AltT], bool],
+    location: str,
+) -> tuple[AltT, ...]:
+    """All alternatives, and all conjunctions of them that see more than each of their parts."""
+    found = list(alternatives)
+    sets = {frozenset((a,)) for a in alternatives}
+    todo = [(a, frozenset((a,))) for a in alternatives]
+    while todo:
+        merged, parts = todo.pop()
+        for other in alternatives:
+            bigger = parts | {other}
+            if bigger in sets or sees(merged, other):
+                continue
+            sets.add(bigger)
+            more = merge(merged, other)
+            if more is not None:
+                found.append(more)
+                todo.append((more, bigger))
+                check_count(len(found), location)
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""The pushdown machine that reads JSON texts whose value fits a schema."""

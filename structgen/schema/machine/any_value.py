@@ -1,0 +1,62 @@
+"""In: a layout. Out: the machine of values of any kind, whose plans and frames all others share.
+
+Most schemas let some values be anything (keys that they do not name, say), and what can happen
+within such a value does not depend on the schema around it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NoReturn
+
+from structgen.errors import BudgetError
+from structgen.schema.normal_form.costs import Costs
+from structgen.schema.normal_form.expressions import TRUE, Expr
+from structgen.schema.normal_form.nodes import ANYTHING, Node
+from structgen.schema.values import Value
+
+if TYPE_CHECKING:
+    from structgen.automata.lexer.lexicon import Lexicon
+    from structgen.schema.machine.lexemes import Layout
+    from structgen.schema.machine.machine import JsonMachine
+
+
+class _Anything:
+    """The only expression is the one that every value fits."""
+
+    def node(self, _expr: Expr) -> Node:
+        return ANYTHING
+
+    def is_possible(self, expr: Expr) -> bool:
+        return expr == TRUE
+
+    def negation(self, _expr: Expr) -> NoReturn:
+        _only_one()
+
+    def one_of(self, _values: frozenset[Value]) -> NoReturn:
+        _only_one()
+
+    def union(self, _exprs: tuple[Expr, ...]) -> NoReturn:
+        _only_one()
+
+
+def _only_one() -> NoReturn:
+    raise BudgetError("a value of any kind was restricted", hint="please report this schema")
+
+
+@lru_cache(maxsize=64)
+def free_costs(declared: bool, gap: int) -> Costs:
+    """The costs of values of any kind."""
+    return Costs(_Anything(), declared, gap)
+
+
+@lru_cache(maxsize=64)
+def free_machine(
+    layout: Layout, declared: bool, gap: int, lexicon: Lexicon | None = None
+) -> JsonMachine:
+    """The machine that reads a value of any kind; with any lexicon it has the same frames."""
+    from structgen.schema.machine.machine import JsonMachine
+
+    free = None if lexicon is None else free_machine(layout, declared, gap)
+    costs = free_costs(declared, gap)
+    return JsonMachine(ANYTHING, costs.node_of, costs, layout, lexicon=lexicon, free=free)

@@ -1,0 +1,50 @@
+"""In: a frame of a JSON text. Out: what may come next there, and what is missing, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from structgen.schema.machine.frames import JsonFrame, next_names, next_others
+from structgen.schema.normal_form.nodes import Node
+from structgen.schema.report import words
+
+Describe = Callable[[Iterable[Node]], str]
+
+
+def expected(
+    frame: JsonFrame, pending: JsonFrame | None, describe: Describe | None, *, closing: bool
+) -> str:
+    """What may come next in a frame.
+
+    pending: of an array in which an item may begin, the frame for that. describe: says what nodes
+    accept. closing: whether the open value would be complete here.
+    """
+    wanted: list[str] = []
+    if frame.kind == "end":
+        return "the end of the text"
+    if frame.stage == "value":
+        return _value(frame, describe)
+    if frame.stage in ("after", "read"):
+        if any(t.plan.may_go_on(t.progress) for t in frame.threads):
+            wanted.append("','")
+    elif frame.kind == "array":
+        wanted += [] if pending is None else [_value(pending, describe)]
+    else:
+        wanted += words.keys(next_names(frame), others=bool(next_others(frame)))
+    if closing and frame.stage not in ("key", "next"):
+        wanted.append("'}'" if frame.kind == "object" else "']'")
+    return " or ".join(wanted)
+
+
+def _value(frame: JsonFrame, describe: Describe | None) -> str:
+    """The pending value of a frame."""
+    needed = dict.fromkeys(t.need for t in frame.threads) or (0,)
+    return (describe or words.plain)([frame.vector[need] for need in needed])
+
+
+def missing(frame: JsonFrame) -> str:
+    """The keys that must still come in an object, "" if there are none."""
+    if frame.kind != "object":
+        return ""
+    found = [t.plan.missing(t.progress) for t in frame.threads]
+    return words.required([k for k in found[0] if all(k in names for names in found)])

@@ -1,0 +1,118 @@
+"""In: a layout. Out: the lexer states that JSON texts of most schemas share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache, lru_cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+from structgen.automata.lexer.lexer import LexState, Text
+from structgen.automata.lexer.lexicon import Lexicon, Preset, lexicon_of
+from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP
+from structgen.regular.numbers.language import Spelling, number_language
+from structgen.regular.numbers.sets import number_complement
+from structgen.regular.regex import ANY, EMPTY, Regex
+from structgen.schema.formats.formats import prepare_formats
+from structgen.schema.machine.any_value import free_machine
+from structgen.schema.machine.lexemes import (
+    Layout,
+    Wanted,
+    after_member,
+    before_lexeme,
+    before_member,
+    before_next,
+    free_key,
+    text_end,
+    value_start,
+)
+
+if TYPE_CHECKING:
+    from structgen.schema.machine.machine import JsonMachine
+
+DIGITS = 3  # of a number that one token has
+
+
+@lru_cache(maxsize=16)
+def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -> Lexicon:
+    """The lexicon of JSON texts in a layout; spelling: of numbers; for the rest see `json_free`."""
+    frames = _preset(free_machine(layout, declared, gap)).frames
+    starts = (*_states(layout, spelling), *(frame.lexeme for frame in frames))
+    bare = lexicon_of(starts, (END_OF_TEXT, SKIP), _is_number)
+    preset = _preset(free_machine(layout, declared, gap, bare))
+    return replace(bare, preset=preset, prepare=_prepare)
+
+
+@cache
+def _prepare() -> None:
+    """Find what specs often have of formats, and of numbers that are not whole, once in a process.
+
+    Where these are told apart from whole ones, each state takes a search.
+    """
+    prepare_formats()
+    near = {_fractional()}
+    for _ in range(DIGITS):
+        moves = [move for language in near for move in language.moves()]
+        near = {after for chars, after in moves if chr(chars.first).isdigit()}
+
+
+@cache
+def _fractional() -> Regex:
+    return number_complement(number_language(integer=True))
+
+
+def _preset(machine: JsonMachine) -> Preset:
+    from structgen.automata.pushdown.engine import Engine
+    from structgen.automata.pushdown.preset import preset_of
+
+    return preset_of(Engine(lambda: machine))
+
+
+def _is_number(state: LexState) -> bool:
+    """Integers that may have an exponent have thousands of states, most of which nobody meets."""
+    return isinstance(state, Text) and not state.role.quoted
+
+
+def _integers(spelling: Spelling) -> Iterator[Regex]:
+    """All integers, and those from 0 and from 1; as draft 4 has them, too, where that differs."""
+    for minimum in (None, 0, 1):
+        for kind in dict.fromkeys((spelling, "integer" if spelling == "any" else spelling)):
+            yield number_language(integer=True, minimum=minimum, spelling=kind)
+
+
+def _states(layout: Layout, spelling: Spelling) -> Iterator[LexState]:
+    integers, *others = _integers(spelling)
+    numbers = number_language(spelling=spelling)
+    for space in (layout.inner, layout.head):
+        entry = before_lexeme(space)
+        if entry is not None:
+            yield entry
+    yield before_member(layout)
+    yield before_next(layout)
+    yield text_end(layout)
+    yield free_key(layout)
+    for more, bracket in product((True, False), "}]"):
+        yield after_member(more, bracket, layout)
+    yield after_member(True, None, layout)
+    nothing = Wanted(null=False, true=False, false=False, string=EMPTY, number=EMPTY)
+    kinds = (
+        nothing._replace(string=ANY),
+        nothing._replace(number=integers),
+        nothing._replace(number=numbers),
+        *(nothing._replace(number=integers) for integers in others),
+        nothing._replace(true=True, false=True),
+        nothing._replace(string=ANY, number=integers),
+        nothing._replace(string=ANY, number=numbers),
+        nothing._replace(string=ANY, true=True, false=True),
+    )
+    surrogates = layout.surrogates
+    for kind, null, closing in product(kinds, (False, True), ("", "]")):
+        yield value_start((kind._replace(null=null),), closing, surrogates=surrogates)
+    for null, closing in product((False, True), ("", "]")):
+        for brackets in ("[", "{", "[{"):
+            scalars = (nothing._replace(null=null),)
+            yield value_start(scalars, brackets + closing, surrogates=surrogates)
+    anything = Wanted(null=True, true=True, false=True, string=ANY, number=numbers)
+    for closing in ("", "]"):
+        yield value_start((anything,), "[{" + closing, surrogates=surrogates)

@@ -1,0 +1,243 @@
+"""In: nodes in normal form. Out: their complements, and whether two plainly exclude each other.
+
+Every obligation has a dual: not all items fit / some item does not; not `minItems` n / `maxItems`
+n - 1; not unique / repeated; not required / absent. So the complement of a conjunction is the union
+of the duals, and the complement of a union their conjunction (De Morgan).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, islice
+from typing import Any
+
+from structgen.regular.numbers.sets import number_complement, number_intersection
+from structgen.regular.regex import (
+    ANY,
+    EMPTY,
+    Regex,
+    alt,
+    complement,
+    intersect,
+    matches,
+    words,
+)
+from structgen.schema.normal_form.expressions import (
+    FALSE,
+    TRUE,
+    Expr,
+    allowed,
+    conjoin,
+    contradictory,
+)
+from structgen.schema.normal_form.nodes import (
+    ANYTHING,
+    NOTHING,
+    ArrayAlt,
+    Clause,
+    Counted,
+    Every,
+    Group,
+    Literal,
+    Member,
+    Node,
+    ObjectAlt,
+    both,
+    simplified,
+)
+
+Negate = Callable[[Expr], Expr]
+MAX_DEPTH = 4  # levels of children that are looked at to tell alternatives apart
+
+
+def negated(node: Node, negate: Negate, location: str = "") -> Node:
+    """Values that do not fit `node`; `negate` gives the expression of the opposite of a child."""
+    if node is ANYTHING:
+        return NOTHING
+    if node is NOTHING:
+        return ANYTHING
+    result = Node(
+        not node.null,
+        not node.true,
+        not node.false,
+        number_complement(node.number),
+        complement(node.string),
+        ANYTHING.arrays,
+        ANYTHING.objects,
+    )
+    for array in node.arrays:
+        parts = tuple(_not_array(array, negate))
+        result = both(result, replace(ANYTHING, arrays=parts), location)
+    for object_ in node.objects:
+        cases = tuple(_not_object(object_, negate))
+        result = both(result, replace(ANYTHING, objects=cases), location)
+    return result
+
+
+def _not_array(a: ArrayAlt, negate: Negate) -> Iterator[ArrayAlt]:
+    """The arrays that break one obligation of `a`, obligation by obligation."""
+    if a.least:
+        yield ArrayAlt(most=a.least - 1)
+    if a.most is not None:
+        yield ArrayAlt(least=a.most + 1)
+    for prefix, tail in a.lists:
+        for i, child in enumerate(prefix):
+            if child != TRUE:
+                yield ArrayAlt((((TRUE,) * i + (negate(child),), TRUE),), least=i + 1)
+        if tail == FALSE:
+            yield ArrayAlt(least=len(prefix) + 1)
+        elif tail != TRUE:
+            yield counted(Counted(negate(tail), len(prefix)), negate)
+    for c in a.counted:
+        if c.least:
+            yield counted(c._replace(least=0, most=c.least - 1), negate)
+        if c.most is not None:
+            yield counted(c._replace(least=c.most + 1, most=None), negate)
+    if a.unique:
+        yield ArrayAlt(repeated=True, least=2)
+    if a.repeated:
+        yield ArrayAlt(unique=True)
+
+
+def counted(c: Counted, negate: Negate) -> ArrayAlt:
+    """The arrays in which so many items fit."""
+    if c.most == 0:
+        return ArrayAlt((((TRUE,) * c.start, negate(c.child)),))
+    return ArrayAlt(counted=(c,), least=c.start + c.least if c.least else 0)
+
+
+def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
+    """The objects that break an obligation of `o`: a bound, a clause, or one of all the others."""
+    if o.least:
+        yield ObjectAlt(most=o.least - 1)
+    if o.most is not None:
+        yield ObjectAlt(least=o.most + 1)
+    broken: list[Literal] = [Every(key, FALSE) for key in o.required]
+    for group in o.groups:
+        broken += _not_group(group, negate)
+    duals: list[tuple[Clause, ...]] = [
+        tuple(Clause((dual,)) for dual in _duals(clause, negate)) for clause in o.clauses
+    ]
+    if broken:
+        duals.append((Clause(broken),))
+    for clauses in duals:
+        found = simplified(ObjectAlt(clauses=clauses))
+        if found is not None:
+            yield found
+
+
+def _duals(clause: Clause, negate: Negate) -> Iterator[Literal]:
+    for literal in clause:
+        opposite = Every if isinstance(literal, Member) else Member
+        yield opposite(literal.keys, negate(literal.child))
+
+
+def _not_group(group: Group, negate: Negate) -> Iterator[Literal]:
+    """A member that `group` refuses."""
+    yield from (Member(k, negate(child)) for k, child in group.named.items() if child != TRUE)
+    yield from (Member(keys, negate(child)) for keys, child in group.patterns if child != TRUE)
+    if group.rest != TRUE:
+        listed = alt(words(group.named), *(keys for keys, _ in group.patterns))
+        yield Member(complement(listed), negate(group.rest))
+    if group.keys is not ANY:
+        yield Member(complement(group.keys), TRUE)
+
+
+# -- plain exclusion ----------------------------------------------------------------------------
+
+Peek = Callable[[Expr], Node | None]  # the node of an expression, None while it is being made
+
+
+def overlapping(nodes: Sequence[Node], peek: Peek) -> list[list[int]]:
+    """For each of some nodes, the places of the others that it may have a value in common with."""
+    found: list[list[int]] = [[] for _ in nodes]
+    if _are_tagged(nodes):
+        return found
+    for i, j in combinations(range(len(nodes)), 2):
+        if nodes[i] is nodes[j] or not disjoint(nodes[i], nodes[j], peek):
+            found[i].append(j)
+            found[j].append(i)
+    return found
+
+
+def _are_tagged(nodes: Sequence[Node]) -> bool:
+    """Whether some key that objects of each node must have has constants of its own in each."""
+    objects = [node.objects[0] for node in nodes if len(node.objects) == 1]
+    if len(objects) < max(2, len(nodes)) or any(map(_has_more, nodes)):
+        return False
+    for key in objects[0].required:
+        tags: list[Any] = [allowed(object_child(o, key)) for o in objects if key in o.required]
+        whole = len(tags) == len(nodes) and None not in tags
+        if whole and sum(map(len, tags)) == len(frozenset().union(*tags)):
+            return True
+    return False
+
+
+def _has_more(node: Node) -> bool:
+    """Whether anything but an object may fit."""
+    scalars = node.number is not EMPTY or node.string is not EMPTY
+    return bool(node.null or node.true or node.false or scalars or node.arrays)
+
+
+def disjoint(a: Node, b: Node, peek: Peek, depth: int = MAX_DEPTH) -> bool:
+    """Whether no value fits both, as far as a look at required children tells."""
+    if (a.null and b.null) or (a.true and b.true) or (a.false and b.false):
+        return False
+    if not number_intersection(a.number, b.number).is_empty():
+        return False
+    if not intersect(a.string, b.string).is_empty():
+        return False
+    if not all(_arrays_differ(x, y, peek, depth) for x in a.arrays for y in b.arrays):
+        return False
+    return all(_objects_differ(x, y, peek, depth) for x in a.objects for y in b.objects)
+
+
+def _exclude(a: Expr, b: Expr, peek: Peek, depth: int) -> bool:
+    if contradictory(conjoin(a, b)):
+        return True
+    if depth == 0 or not a or not b:
+        return False
+    left, right = peek(a), peek(b)
+    return left is not None and right is not None and disjoint(left, right, peek, depth - 1)
+
+
+def _arrays_differ(a: ArrayAlt, b: ArrayAlt, peek: Peek, depth: int) -> bool:
+    if any(x.most is not None and x.most < y.least for x, y in ((a, b), (b, a))):
+        return True
+    heads = min(max(a.least, b.least), max(a.prefix, b.prefix) + 1)
+    return any(_exclude(a.child(i), b.child(i), peek, depth) for i in range(heads))
+
+
+def _objects_differ(a: ObjectAlt, b: ObjectAlt, peek: Peek, depth: int) -> bool:
+    least = max(a.least, b.least, len({*a.required, *b.required}))
+    if any(o.most is not None and o.most < least for o in (a, b)):
+        return True
+    keys = dict.fromkeys((*a.required, *b.required))
+    return any(
+        _exclude(object_child(a, key), object_child(b, key), peek, depth)
+        for key in islice(keys, 64)
+    )
+
+
+def object_child(o: ObjectAlt, key: str) -> Expr:
+    """What the value of `key` must fit."""
+    if len(o.groups) == 1:
+        return group_child(o.groups[0], key)
+    return conjoin(*(group_child(group, key) for group in o.groups))
+
+
+def group_child(group: Group, key: str) -> Expr:
+    """What the value of `key` must fit, as far as one group says."""
+    if group.is_by_name:
+        return group.named.get(key, group.rest)
+    if group.keys is not ANY and not matches(group.keys, key):
+        return FALSE
+    found = [group.named[key]] if key in group.named else []
+    found += [child for pattern, child in group.patterns if matches(pattern, key)]
+    return conjoin(*found) if found else group.rest
+
+
+def covers(wide: Regex, narrow: Regex) -> bool:
+    """Whether every word of `narrow` is one of `wide`."""
+    return wide is narrow or wide is ANY or intersect(narrow, complement(wide)).is_empty()

@@ -1,0 +1,1 @@
+"""Objects: which keys may come, which must, and what their values settle."""

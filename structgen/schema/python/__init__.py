@@ -1,0 +1,1 @@
+"""Python types as schemas: Pydantic models, dataclasses, TypedDicts, enums."""

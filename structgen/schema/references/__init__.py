@@ -1,0 +1,1 @@
+"""References: documents, their resources, anchors and dialects."""

@@ -1,0 +1,376 @@
+"""In: an inspected schema. Out: advice on what is legal in it and yet hardly meant.
+
+One function per kind of slip; the table at the end lists them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from structgen.errors import StructgenError
+from structgen.regular.regex import matches
+from structgen.schema.keywords.constants import constants
+from structgen.schema.keywords.keywords import KEYWORDS
+from structgen.schema.normal_form.nodes import ANYTHING, Node, both
+from structgen.schema.references import metaschemas
+from structgen.schema.references.metaschemas import DEFINITIONS
+from structgen.schema.report.inspection import COMPANIONS, Inspection, Visit
+from structgen.schema.report.support import Advice
+
+PRIVATE = ("x-", "_", "@", "#", "//")  # how names begin that are meant to be no keywords
+SHORTEST = 4  # letters of a keyword that others are taken for
+SIMILAR = 0.8  # difflib's ratio from which on two names are taken for the same word
+MAX_VALUES = 200  # of an `enum` that are tried
+MAX_NAMES = 6  # listed in a message
+
+# What the keywords that are about one JSON type alone are about.
+TYPE_OF = {
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"
+    ),
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), "string"),
+    **dict.fromkeys(
+        (
+            "prefixItems", "items", "additionalItems", "contains", "minContains", "maxContains",
+            "minItems", "maxItems", "uniqueItems", "unevaluatedItems",
+        ),
+        "array",
+    ),
+    **dict.fromkeys(
+        (
+            "properties", "patternProperties", "additionalProperties", "propertyNames",
+            "required", "minProperties", "maxProperties", "dependentRequired",
+            "dependentSchemas", "dependencies", "unevaluatedProperties",
+        ),
+        "object",
+    ),
+}  # fmt: skip
+
+# Keywords whose subschemas apply to the very value that the schema around them applies to.
+IN_PLACE = frozenset(
+    ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
+)
+SAYS_TYPE = frozenset(("type", "enum", "const", "$ref", "$dynamicRef", "$recursiveRef"))
+BRANCHING = ("allOf", "anyOf", "oneOf", "$ref")
+BOUNDS = (
+    ("minimum", "maximum", operator.gt),
+    ("minimum", "exclusiveMaximum", operator.ge),
+    ("exclusiveMinimum", "maximum", operator.ge),
+    ("exclusiveMinimum", "exclusiveMaximum", operator.ge),
+    ("minLength", "maxLength", operator.gt),
+    ("minItems", "maxItems", operator.gt),
+    ("minProperties", "maxProperties", operator.gt),
+    ("minContains", "maxContains", operator.gt),
+)
+# Words of other schema languages that restrict nothing here.
+FOREIGN = {
+    "nullable": 'OpenAPI\'s word; to allow null write "type": [..., "null"]',
+    "discriminator": "OpenAPI's word; give each branch a `const` of its own instead",
+}
+
+
+def advise(inspection: Inspection) -> Iterator[Advice]:
+    """All advice, in the order of the document."""
+    for visit in inspection.visits:
+        for check in CHECKS:
+            yield from check(inspection, visit)
+
+
+def _warn(visit: Visit, keyword: str, kind: str, message: str) -> Advice:
+    return Advice(
+        visit.at(keyword) if keyword else visit.pointer, keyword, kind, "warning", message
+    )
+
+
+def _inform(visit: Visit, keyword: str, kind: str, message: str) -> Advice:
+    return Advice(visit.at(keyword) if keyword else visit.pointer, keyword, kind, "info", message)
+
+
+def _applying(visit: Visit) -> Visit:
+    """The subschema from which on the schemas around `visit` apply to the same value."""
+    while visit.parent is not None and visit.keyword in IN_PLACE:
+        visit = visit.parent
+    return visit
+
+
+# -- names --------------------------------------------------------------------------------------
+
+
+def _misspelt(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
+    """A name that is almost a keyword."""
+    by_case = {name.lower(): name for name in (*metaschemas.keywords_of(visit.draft), *KEYWORDS)}
+    for keyword in visit.schema:
+        if keyword in FOREIGN and visit.schema[keyword]:
+            yield _warn(visit, keyword, "foreign keyword", FOREIGN[keyword])
+            continue
+        if inspection.drafts_of(keyword) or keyword in KEYWORDS or keyword.startswith(PRIVATE):
+            continue
+        close = difflib.get_close_matches(keyword.lower(), by_case, 1, SIMILAR)
+        meant = by_case[close[0]] if close else ""
+        if len(meant) >= SHORTEST:
+            restricts = meant in KEYWORDS or meant in COMPANIONS
+            text = f"{keyword!r} is no keyword and restricts nothing; was {meant!r} meant?"
+            say = _warn if restricts else _inform
+            yield say(visit, keyword, "misspelt keyword", text)
+
+
+def _other_draft(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
+    """A keyword that this draft does not know."""
+    for keyword in visit.schema:
+        if not inspection.is_foreign(keyword, visit.draft) or keyword in DEFINITIONS:
+            continue
+        listed = ", ".join(map(str, sorted(inspection.drafts_of(keyword))))
+        text = f"{keyword!r} is a keyword of draft {listed}, not of {visit.draft}"
+        if keyword in KEYWORDS or keyword in COMPANIONS:
+            text += "; it restricts nothing here"
+            yield _warn(visit, keyword, "other draft", text)
+        else:
+            yield _inform(visit, keyword, "other draft", text)
+
+
+def _alone(_: Inspection, visit: Visit) -> Iterator[Advice]:
+    """A keyword without the one that gives it a meaning."""
+    for keyword, leader in COMPANIONS.items():
+        if keyword in visit.schema.keys() - visit.ignored and leader not in visit.schema:
+            text = f"{keyword!r} restricts nothing without {leader!r}"
+            yield _warn(visit, keyword, "keyword alone", text)
+    if "if" in visit.schema and not {"then", "else"} & visit.schema.keys():
+        yield _warn(visit, "if", "keyword alone", "'if' restricts nothing without 'then' or 'else'")
+
+
+def _beside_ref(_: Inspection, visit: Visit) -> Iterator[Advice]:
+    """Keywords that a `$ref` switches off."""
+    for keyword in visit.schema:
+        if keyword in visit.ignored and "$ref" in visit.schema and visit.draft <= 7:
+            text = f"up to draft 7, {keyword!r} is ignored beside '$ref'; put both into an 'allOf'"
+            yield _warn(visit, keyword, "ignored beside $ref", text)
+
+
+# -- types --------------------------------------------------------------------------------------
+
+
+def _types(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
+    """Keywords about one type where no type is said, or another one."""
+    about: dict[str, list[str]] = {}
+    for keyword in visit.schema:
+        if keyword in TYPE_OF and keyword in visit.enforced:
+            about.setdefault(TYPE_OF[keyword], []).append(keyword)
+    around = _applying(visit)
+    default = "string" if around.keyword == "propertyNames" else around.schema.get("type")
+    said = visit.schema.get("type", default)
+    if isinstance(said, str | list):
+        names = {said} if isinstance(said, str) else {n for n in said if isinstance(n, str)}
+        names |= {"number"} if "integer" in names else set()
+        for name, keywords in about.items():
+            if name not in names:
+                yield from _dead(visit, keywords, name, sorted(names))
+    elif about and not SAYS_TYPE & visit.schema.keys() and not _narrowed(inspection, visit):
+        for name, keywords in about.items():
+            listed = _listed(keywords)
+            text = f"without 'type', every value that is no {name} fits whatever {listed} says"
+            yield _warn(visit, keywords[0], "no type", text)
+
+
+def _dead(visit: Visit, keywords: list[str], name: str, said: list[str]) -> Iterator[Advice]:
+    for keyword in keywords:
+        text = f"{keyword!r} is about {name}s, which 'type' ({', '.join(said)}) rules out"
+        yield _warn(visit, keyword, "dead keyword", text)
+
+
+def _narrowed(inspection: Inspection, visit: Visit) -> bool:
+    """Whether what applies to the same value leaves some JSON type out."""
+    node = inspection.node(_applying(visit))
+    if node is None:
+        return True
+    return not all(
+        (node.null, node.true, node.false, node.arrays, node.objects)
+    ) or inspection.empty(node.string, node.number)
+
+
+# -- values -------------------------------------------------------------------------------------
+
+
+def _excluded_values(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
+    """Values of an `enum` that the keywords beside it rule out."""
+    values = visit.schema.get("enum")
+    node = inspection.node(visit)
+    if not isinstance(values, list) or node is None or inspection.never(node):
+        return
+    for i, value in enumerate(values[:MAX_VALUES]):
+        if not _fits(inspection, value, node, visit.at("enum", i)):
+            text = f"the value {_shown(value)} is ruled out by the keywords beside 'enum'"
+            yield Advice(visit.at("enum", i), "enum", "excluded value", "warning", text)
+
+
+def _fits(inspection: Inspection, value: Any, node: Node, location: str) -> bool:
+    if isinstance(value, str):
+        return matches(node.string, value)
+    try:
+        exact = constants(inspection.schemas, [value], lambda: location)
+        return not inspection.never(both(exact, node, location))
+    except StructgenError:
+        return True  # not known to be excluded
+
+
+def _bounds(_: Inspection, visit: Visit) -> Iterator[Advice]:
+    """A least above a most."""
+    for low, high, crossed in BOUNDS:
+        least, most = visit.schema.get(low), visit.schema.get(high)
+        numbers = [x for x in (least, most) if isinstance(x, int | float)]
+        counted = len(numbers) == 2 and bool not in map(type, numbers)
+        if counted and {low, high} <= visit.enforced and crossed(*numbers):
+            text = f"{low!r} ({least}) and {high!r} ({most}) leave nothing between them"
+            yield _warn(visit, low, "crossed bounds", text)
+
+
+def _useless(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
+    """Subschemas that nothing fits, or everything although they have keywords."""
+    node = inspection.node(visit)
+    if node is None or not visit.enforced:
+        return
+    if inspection.never(node):
+        if not any(_never_below(inspection, child) for child in visit.children) or not visit.path:
+            yield _warn(visit, "", "never true", "no value fits this subschema")
+    elif _is_anything(node):
+        yield _inform(visit, "", "always true", "every value fits this subschema")
+
+
+def _never_below(inspection: Inspection, visit: Visit) -> bool:
+    node = inspection.node(visit)
+    return node is not None and inspection.never(node)
+
+
+def _is_anything(node: Node) -> bool:
+    names = ("null", "true", "false", "number", "string", "arrays", "objects")
+    return all(getattr(node, name) == getattr(ANYTHING, name) for name in names)
+
+
+# -- keys ---------------------------------------------------------------------------------------
+
+
+def _forbidden_keys(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
+    """Required keys that `additionalProperties` forbids."""
+    required = visit.schema.get("required")
+    if visit.schema.get("additionalProperties") is not False or not isinstance(required, list):
+        return
+    for key in required:
+        if isinstance(key, str) and not _named(inspection, visit, key):
+            text = f"the required key {key!r} is forbidden by 'additionalProperties'"
+            yield _warn(visit, "required", "forbidden key", text)
+
+
+def _closed_branches(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
+    """`additionalProperties` does not see the properties of the schemas beside it."""
+    rest = visit.schema.get("additionalProperties", True)
+    if rest is True or rest == {} or "additionalProperties" in visit.ignored:
+        return
+    names: dict[str, None] = {}
+    for branch in _branches(inspection, visit):
+        names |= dict.fromkeys(_property_names(inspection, branch))
+    unseen = [name for name in names if not _named(inspection, visit, name)]
+    if unseen:
+        beside = next(k for k in BRANCHING if k in visit.schema)
+        what = "forbids" if rest is False else "applies to"
+        text = f"'additionalProperties' does not see into {beside!r}: it {what} {_listed(unseen)}"
+        if visit.draft >= 2019:
+            text += "; 'unevaluatedProperties' does"
+        yield _warn(visit, "additionalProperties", "additionalProperties beside branches", text)
+
+
+def _branches(inspection: Inspection, visit: Visit) -> Iterator[Visit]:
+    yield from (child for child in visit.children if child.keyword in BRANCHING)
+    if isinstance(visit.schema.get("$ref"), str):
+        yield from inspection.targets(visit)
+
+
+def _property_names(inspection: Inspection, branch: Visit) -> list[str]:
+    node = inspection.node(branch)
+    if node is None:
+        properties = branch.schema.get("properties")
+        return list(properties) if isinstance(properties, dict) else []
+    groups = (group for alternative in node.objects for group in alternative.groups)
+    return [name for group in groups for name in group.named]
+
+
+def _named(inspection: Inspection, visit: Visit, key: str) -> bool:
+    """Whether `properties` or `patternProperties` of the schema itself name the key."""
+    properties = visit.schema.get("properties")
+    if isinstance(properties, dict) and key in properties:
+        return True
+    patterns = visit.schema.get("patternProperties")
+    for text in patterns if isinstance(patterns, dict) else ():
+        try:
+            if matches(inspection.schemas.pattern(text, visit.at("patternProperties")), key):
+                return True
+        except StructgenError:
+            return True  # it is reported as broken or refused
+    return False
+
+
+# -- the rest -----------------------------------------------------------------------------------
+
+
+def _unreferenced(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
+    """Definitions that nothing refers to."""
+    for child in visit.children:
+        if child.keyword in DEFINITIONS and not inspection.is_used(child):
+            text = f"nothing refers to the definition {child.path[1]!r}"
+            yield Advice(child.pointer, child.keyword, "unused definition", "warning", text)
+
+
+def _formats(_: Inspection, visit: Visit) -> Iterator[Advice]:
+    """Formats that no specification names."""
+    from structgen.schema.formats.formats import SPEC_FORMATS
+
+    name = visit.schema.get("format")
+    known = not isinstance(name, str) or name in SPEC_FORMATS or "format" in visit.enforced
+    if known or "format" in visit.ignored:
+        return
+    close = difflib.get_close_matches(str(name), SPEC_FORMATS, 1, SIMILAR)
+    meant = f"; was {close[0]!r} meant?" if close else ""
+    text = f"no specification names the format {name!r}, so it is an annotation{meant}"
+    yield _warn(visit, "format", "unknown format", text)
+
+
+def _anchors(_: Inspection, visit: Visit) -> Iterator[Advice]:
+    """Patterns that may match anywhere in the text."""
+    places = {visit.at("pattern"): visit.schema.get("pattern")}
+    patterns = visit.schema.get("patternProperties")
+    if isinstance(patterns, dict):
+        places |= {visit.at("patternProperties", text): text for text in patterns}
+    for pointer, text in places.items():
+        if isinstance(text, str) and not (text.startswith("^") or text.endswith("$")):
+            keyword = "pattern" if text is visit.schema.get("pattern") else "patternProperties"
+            message = f"the pattern {text!r} has no anchors: it may match anywhere in the text"
+            yield Advice(pointer, keyword, "no anchors", "info", message)
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:MAX_NAMES])
+    return shown + (", ..." if len(names) > MAX_NAMES else "")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+CHECKS: tuple[Callable[[Inspection, Visit], Iterator[Advice]], ...] = (
+    _misspelt,
+    _other_draft,
+    _alone,
+    _beside_ref,
+    _types,
+    _excluded_values,
+    _bounds,
+    _forbidden_keys,
+    _closed_branches,
+    _formats,
+    _anchors,
+    _useless,
+    _unreferenced,
+)

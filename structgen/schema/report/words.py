@@ -1,0 +1,244 @@
+"""In: compiled nodes, and the subschemas they come from. Out: what may come next, in words.
+
+Only messages ask for words, so nothing here is done before somebody does: a node is traced back to
+its expression, the expression is taken apart into cases, and each case is said in a phrase a type.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from structgen.errors import StructgenError
+from structgen.regular.regex import EMPTY
+from structgen.schema.keywords.schemas import Negation, Schemas
+from structgen.schema.normal_form.cases import Cases, Members, Side, tightest
+from structgen.schema.normal_form.expressions import Expr, OneOf, allowed
+from structgen.schema.normal_form.nodes import Node
+from structgen.schema.values import value_of
+
+MAX_SHOWN = 12  # keys, values or phrases listed in a message
+MAX_LENGTH = 60  # characters of a pattern or a value
+
+NAMES = {
+    "null": "null",
+    "boolean": "true or false",
+    "number": "a number",
+    "string": "a string",
+    "array": "an array",
+    "object": "an object",
+}
+LIMITING = ("not", "if")  # keywords that limit values further, mostly without words of their own
+
+
+class Words:
+    """What the nodes of one document say, in words."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self._cases = Cases(schemas, lambda *_: None)
+
+    def values(self, vector: Iterable[Node]) -> str:
+        """The values that some node of a vector accepts: "an integer >= 0 or null"."""
+        nodes = list(vector)
+        phrases = dict.fromkeys(phrase for node in nodes for phrase in self._of(node))
+        shown = list(phrases)[:MAX_SHOWN]
+        more = [] if len(phrases) <= MAX_SHOWN else ["..."]
+        return " or ".join(shown + more) or "nothing"
+
+    def _of(self, node: Node) -> list[str]:
+        expr = self._schemas.meaning(node)
+        if not expr:
+            return bare(node)
+        try:
+            cases = [self._case(case, node) for case in self._cases.of(expr)]
+        except StructgenError:  # what is refused is refused elsewhere
+            return bare(node)
+        return [phrase for case in cases for phrase in case] or bare(node)
+
+    def _case(self, case: Expr, node: Node) -> list[str]:
+        left = allowed(case)
+        if left is not None:
+            values = [v for v in _listing(case) if value_of(v) in left]
+            return [listed(values)] if values else []
+        members = [(atom, self._cases.heeded(atom)) for atom in case]
+        phrases = {
+            t: (name, "".join(self._details(t, members)))
+            for t, name in named(node).items()
+            if _admits(members, t)
+        }
+        more = [k for k in LIMITING if any(k in s and not _excluded(s) for _, s in members)]
+        excluded = [_quoted(value) for _, schema in members for value in _excluded(schema)]
+        more += ["not"] * any(isinstance(atom.value, Negation) for atom in case)
+        limits = f" other than {', '.join(excluded)}" if excluded else ""
+        limits += f" (limited further by {', '.join(map(repr, dict.fromkeys(more)))})" * bool(more)
+        if [name for name, _ in phrases.values()] == list(NAMES.values()):
+            said = "; ".join(name + details for name, details in phrases.values() if details)
+            return [f"any value (if it is {said})" if said else f"any value{limits}"]
+        if _only_integers(members) and "number" in phrases:
+            phrases["number"] = "an integer", phrases["number"][1]
+        joined = " or ".join(name + details for name, details in phrases.values())
+        return [joined + limits] if joined else []
+
+    def _details(self, type_: str, members: Members) -> Iterator[str]:
+        if type_ == "number":
+            yield from _number(members)
+        elif type_ == "string":
+            yield from _string(members, formats=self._schemas.assert_formats)
+        elif type_ == "array":
+            yield from _array(members)
+        elif type_ == "object":
+            yield from _object(members)
+
+
+def named(node: Node) -> dict[str, str]:
+    """The JSON types of the values that a node accepts, in words."""
+    truths = " or ".join(["true"] * node.true + ["false"] * node.false)
+    found = {
+        "null": node.null,
+        "boolean": bool(truths),
+        "number": node.number is not EMPTY,
+        "string": node.string is not EMPTY,
+        "array": bool(node.arrays),
+        "object": bool(node.objects),
+    }
+    names = NAMES | {"boolean": truths}
+    return {name: names[name] for name, possible in found.items() if possible}
+
+
+def bare(node: Node) -> list[str]:
+    """The types that a node accepts, without details."""
+    names = list(named(node).values())
+    return ["any value"] if names == list(NAMES.values()) else names
+
+
+def plain(nodes: Iterable[Node]) -> str:
+    """The types of the values that some node accepts."""
+    return " or ".join(dict.fromkeys(phrase for node in nodes for phrase in bare(node)))
+
+
+def keys(names: list[str], *, others: bool) -> list[str]:
+    """The keys that may come next."""
+    if not names:
+        return ["another key"] * others
+    said = "the key" if len(names) == 1 else "one of the keys"
+    return [f"{said} {_some(map(_quoted, names))}"] + ["another key"] * others
+
+
+def required(names: list[str]) -> str:
+    """The keys that must still come, "" for none."""
+    return f"keys still required: {_some(names)}" if names else ""
+
+
+def listed(values: list[Any]) -> str:
+    """Given values: "the value 3", "one of 1, 2, 3"."""
+    if len(values) == 1:
+        return f"the value {_quoted(values[0])}"
+    return f"one of {_some(map(_quoted, values))}"
+
+
+def _excluded(schema: dict[str, Any]) -> list[Any]:
+    """The values that `not` lists, where that is all it says."""
+    body = schema.get("not")
+    if isinstance(body, dict) and body.keys() == {"const"}:
+        return [body["const"]]
+    return list(body["enum"]) if isinstance(body, dict) and body.keys() == {"enum"} else []
+
+
+# -- one type of a case -------------------------------------------------------------------------
+
+
+def _admits(members: Members, type_: str) -> bool:
+    """Whether the `type` keywords of a case admit a JSON type."""
+    for _, schema in members:
+        said = schema.get("type", type_)
+        names = {said} if isinstance(said, str) else set(said)
+        if type_ not in names and not (type_ == "number" and "integer" in names):
+            return False
+    return True
+
+
+def _only_integers(members: Members) -> bool:
+    """Whether some `type` keyword names integers and no other numbers."""
+    types = [schema["type"] for _, schema in members if "type" in schema]
+    names = [{t} if isinstance(t, str) else set(t) for t in types]
+    return any("integer" in n and "number" not in n for n in names)
+
+
+def _listing(case: Expr) -> list[Any]:
+    """The values that the first `enum` or `const` of a case lists."""
+    for atom in case:
+        if isinstance(atom.value, OneOf):
+            return list(atom.value.values)
+        if atom.allowed is not None:
+            return [atom.value["const"]] if "const" in atom.value else list(atom.value["enum"])
+    return []
+
+
+def _number(members: Members) -> Iterator[str]:
+    sides: tuple[tuple[Side, str, str], ...] = (("minimum", ">", ">="), ("maximum", "<", "<="))
+    found = [(tightest(members, side), strict, loose) for side, strict, loose in sides]
+    bounds = [
+        f"{strict if b.strict else loose} {_quoted(b.written)}" for b, strict, loose in found if b
+    ]
+    if bounds:
+        yield f" {' and '.join(bounds)}"
+    steps = dict.fromkeys(s["multipleOf"] for _, s in members if "multipleOf" in s)
+    if steps:
+        yield f" that is a multiple of {' and of '.join(map(_quoted, steps))}"
+
+
+def _string(members: Members, *, formats: bool) -> Iterator[str]:
+    from structgen.schema.formats.formats import SPEC_FORMATS
+
+    yield _counted(members, "minLength", "maxLength", "character")
+    names = dict.fromkeys(schema.get("format") for _, schema in members)
+    asserted = [name for name in names if name in SPEC_FORMATS]
+    if formats and asserted:
+        yield f" in the format {' and '.join(asserted)}"
+    patterns = dict.fromkeys(schema["pattern"] for _, schema in members if "pattern" in schema)
+    if patterns:
+        yield f" that matches {' and '.join(_cut(pattern) for pattern in patterns)}"
+
+
+def _array(members: Members) -> Iterator[str]:
+    yield _counted(members, "minItems", "maxItems", "item")
+    if any(schema.get("uniqueItems") is True for _, schema in members):
+        yield " without equal items"
+
+
+def _object(members: Members) -> Iterator[str]:
+    names = dict.fromkeys(name for _, schema in members for name in schema.get("required", ()))
+    if names:
+        yield f" with the key{'s' * (len(names) > 1)} {_some(names)}"
+    yield _counted(members, "minProperties", "maxProperties", "key")
+
+
+def _counted(members: Members, least: str, most: str, unit: str) -> str:
+    """Bounds on a count: " of 2 to 5 items"."""
+    low = max((int(s[least]) for _, s in members if least in s), default=0)
+    high = min((int(s[most]) for _, s in members if most in s), default=None)
+    if high is None:
+        return f" of at least {_number_of(low, unit)}" if low else ""
+    if low == high:
+        return f" of {_number_of(high, unit)}"
+    counted = _number_of(high, unit)
+    return f" of {low} to {counted}" if low else f" of up to {counted}"
+
+
+def _number_of(count: int, unit: str) -> str:
+    return f"{count} {unit}{'s' * (count != 1)}"
+
+
+def _some(texts: Iterable[str]) -> str:
+    shown = list(texts)
+    return ", ".join(shown[:MAX_SHOWN]) + (", ..." if len(shown) > MAX_SHOWN else "")
+
+
+def _quoted(value: Any) -> str:
+    return _cut(json.dumps(value, ensure_ascii=False))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "..."

@@ -1,0 +1,1 @@
+"""Small helpers that know nothing of grammars or models."""

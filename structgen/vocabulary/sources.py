@@ -1,0 +1,356 @@
+"""In: tokenizer files and objects. Out: a Vocabulary with the bytes of every token."""
+
+from __future__ import annotations
+
+import binascii
+import importlib.util
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from structgen.errors import ModelError, VocabularyError
+from structgen.vocabulary import sentencepiece_file
+from structgen.vocabulary.huggingface import read_table
+from structgen.vocabulary.self_test import self_test
+from structgen.vocabulary.vocabulary import MAX_SIZE, Vocabulary, checked_id
+
+_USUAL_ENDS = ("<|endoftext|>", "<|end_of_text|>")
+_TEXT_PIECES = frozenset(
+    {sentencepiece_file.NORMAL, sentencepiece_file.USER_DEFINED, sentencepiece_file.BYTE}
+)
+
+
+def from_tiktoken(
+    path: str | os.PathLike[str],
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    eos_ids: Iterable[int | str] | None = None,
+    size: int | None = None,
+    check: bool = True,
+) -> Vocabulary:
+    """Read a tiktoken file: lines of `<base64 of the token's bytes> <rank>`, rank = token id.
+
+    `special_tokens` maps names to ids beside the ranks. `eos_ids` are ids or names of special
+    tokens; without them `<|endoftext|>` or `<|end_of_text|>` ends a text if it is a special token.
+    `size` defaults to the largest id mentioned anywhere plus one. With `pattern`, the
+    pre-tokenizer's regular expression, `encode` is there; it needs the `tiktoken` package, and
+    where that is installed the table is tested against it (unless `check` is off).
+
+    VocabularyError when the file or an id is not as described, with line or id.
+    """
+    tokens = _read_ranks(Path(path))
+    ranks = {token: rank for rank, token in tokens.items()}
+    special = {name: checked_id(i, name) for name, i in (special_tokens or {}).items()}
+    for name, token_id in special.items():
+        if token_id in tokens:
+            raise VocabularyError(
+                f"special token {name!r} has the id {token_id} of {tokens[token_id]!r}",
+                token_id=token_id,
+                expected="an id of its own",
+            )
+        tokens[token_id] = name.encode()
+    ends = _end_ids(special, eos_ids)
+    count = max(tokens) + 1
+    if size is None:
+        size = max(count, max(ends, default=-1) + 1)
+    vocabulary = Vocabulary(
+        [tokens.get(i) for i in range(count)],
+        eos_ids=ends,
+        special_ids=special.values(),
+        size=size,
+        encode=None if pattern is None else TiktokenEncoder(ranks, pattern),
+    )
+    if check and pattern is not None and _installed("tiktoken"):
+        self_test(vocabulary)
+    return vocabulary
+
+
+def from_sentencepiece(
+    path: str | os.PathLike[str],
+    *,
+    eos_ids: Iterable[int] | None = None,
+    special_ids: Iterable[int] = (),
+    size: int | None = None,
+    check: bool = True,
+) -> Vocabulary:
+    """Read a SentencePiece `.model` file.
+
+    U+2581 in a piece is a space, `<0x0A>` pieces are bytes; control, unknown and unused pieces
+    are special, and so are `special_ids`. The end token is the file's own unless `eos_ids` are
+    given. `encode` needs the `sentencepiece` package; where it is installed the table is tested
+    against it (unless `check` is off). If the tokenizer puts a dummy space before a text, that is
+    `prefix`; a token's bytes are what it adds in the middle of a text.
+
+    VocabularyError when the file is not one, or changes texts in a way that tokens cannot show.
+    """
+    file = Path(path)
+    data = _file_bytes(file)
+    model = sentencepiece_file.parse_model(data, str(file))
+    if model.rewrites_output or model.space_is_suffix:
+        trait = "rewrites decoded texts" if model.rewrites_output else "puts spaces behind words"
+        raise VocabularyError(
+            f"the tokenizer {trait}",
+            location=str(file),
+            expected="tokens that spell the text they stand for",
+        )
+    tokens = []
+    special = set(special_ids)
+    for i, (piece, kind) in enumerate(model.pieces):
+        silent = kind not in _TEXT_PIECES
+        if silent:
+            special.add(i)
+        tokens.append(piece.encode() if silent else _piece_bytes(i, piece, kind, file))
+    if eos_ids is None:
+        own = (model.eos_piece, sentencepiece_file.CONTROL)
+        eos_ids = [i for i, piece in enumerate(model.pieces) if piece == own]
+    vocabulary = Vocabulary(
+        tokens,
+        eos_ids=eos_ids,
+        special_ids=special,
+        size=size,
+        encode=SentencePieceEncoder(data),
+        prefix=b" " if model.dummy_prefix else b"",
+    )
+    if check and _installed("sentencepiece"):
+        self_test(vocabulary)
+    return vocabulary
+
+
+def from_transformers(
+    tokenizer: Any,
+    size: int | None = None,
+    *,
+    eos_ids: Iterable[int] | None = None,
+    check: bool = True,
+) -> Vocabulary:
+    """The vocabulary of a fast `transformers` tokenizer, or of a bare `tokenizers.Tokenizer`.
+
+    A string or path is loaded with `AutoTokenizer`. `size` is the model's own vocabulary size
+    (`config.vocab_size`) where that is larger than the tokenizer's. `eos_ids` replaces the
+    tokenizer's end token. Special added tokens never match text, other added tokens match their
+    literal text; one that is decoded to something else than it was encoded from is special too.
+    The table is tested against the tokenizer (unless `check` is off).
+
+    VocabularyError when the tokenizer is not a fast one, or is of a kind whose tokens do not
+    spell text (WordPiece, word suffixes); ModelError when it cannot be loaded.
+    """
+    if isinstance(tokenizer, str | os.PathLike):
+        tokenizer = _load_tokenizer(os.fspath(tokenizer))
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not hasattr(backend, "to_str"):
+        raise VocabularyError(
+            f"a {type(tokenizer).__name__} does not tell the bytes of its tokens",
+            expected="a fast tokenizer (is_fast), a tokenizers.Tokenizer, or a path",
+            hint="for SentencePiece and tiktoken files there are from_sentencepiece and "
+            "from_tiktoken",
+        )
+    table = read_table(json.loads(backend.to_str()))
+    if eos_ids is None:
+        own = getattr(tokenizer, "eos_token_id", None)
+        eos_ids = own if isinstance(own, list | tuple) else [] if own is None else [own]
+    vocabulary = Vocabulary(
+        table.tokens,
+        eos_ids=eos_ids,
+        special_ids=table.special.union(getattr(tokenizer, "all_special_ids", ())),
+        size=size,
+        encode=TokenizersEncoder(backend),
+        prefix=table.prefix,
+    )
+    if check:
+        self_test(vocabulary, table.unclear)
+    return vocabulary
+
+
+class TiktokenEncoder:
+    """Text -> ids by byte-pair merges of `ranks`, after a split by `pattern`; specials unknown.
+
+    Attributes: `ranks` and `pattern`, for other libraries that can work with them.
+    """
+
+    def __init__(self, ranks: dict[bytes, int], pattern: str) -> None:
+        self.ranks = ranks
+        self.pattern = pattern
+        self._lock = threading.Lock()
+        self._encoding: Any = None
+
+    def __call__(self, text: str) -> list[int]:
+        """The ids of `text`. ModelError when the tiktoken package is not installed."""
+        if self._encoding is None:
+            with self._lock:
+                if self._encoding is None:
+                    self._encoding = self._build()
+        try:
+            return list(self._encoding.encode_ordinary(text))
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust: no Exception, and not exported
+                raise
+            raise self._refused(error) from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (TiktokenEncoder, (self.ranks, self.pattern))
+
+    def _build(self) -> Any:
+        _require("tiktoken", "encoding text with a tiktoken file")
+        import tiktoken
+
+        try:
+            return tiktoken.Encoding(
+                "structgen", pat_str=self.pattern, mergeable_ranks=self.ranks, special_tokens={}
+            )
+        except ValueError as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: BaseException) -> VocabularyError:
+        return VocabularyError(
+            f"the tiktoken package refuses the ranks or the pattern {self.pattern!r:.80}: {error}",
+            expected="a regular expression that splits every text into pieces, none of them empty",
+        )
+
+
+class SentencePieceEncoder:
+    """Text -> ids by the sentencepiece package, with the model's own dummy prefix."""
+
+    def __init__(self, model: bytes) -> None:
+        self._model = model
+        self._lock = threading.Lock()
+        self._processor: Any = None
+
+    def __call__(self, text: str) -> list[int]:
+        """The ids of `text`. ModelError when the sentencepiece package is not installed."""
+        if self._processor is None:
+            with self._lock:
+                if self._processor is None:
+                    self._processor = self._build()
+        return list(self._processor.encode(text))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (SentencePieceEncoder, (self._model,))
+
+    def _build(self) -> Any:
+        _require("sentencepiece", "encoding text with a SentencePiece file")
+        import sentencepiece
+
+        try:
+            return sentencepiece.SentencePieceProcessor(model_proto=self._model)
+        except (OSError, RuntimeError) as error:
+            raise VocabularyError(f"the sentencepiece package refuses it: {error}") from error
+
+
+class TokenizersEncoder:
+    """Text -> ids by a `tokenizers.Tokenizer`, `backend`; nothing added, truncated or padded."""
+
+    def __init__(self, backend: Any) -> None:
+        self.backend = backend
+        self._lock = threading.Lock()
+        self._plain: Any = None
+
+    def __call__(self, text: str) -> list[int]:
+        """The ids of `text`."""
+        backend = self.backend
+        if backend.truncation is not None or backend.padding is not None:
+            backend = self._without_limits()
+        return list(backend.encode(text, add_special_tokens=False).ids)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (TokenizersEncoder, (self.backend,))
+
+    def _without_limits(self) -> Any:
+        """A copy that neither truncates nor pads, as the owner's may be set to at any time."""
+        with self._lock:
+            if self._plain is None:
+                plain = type(self.backend).from_str(self.backend.to_str())
+                plain.no_truncation()
+                plain.no_padding()
+                self._plain = plain
+            return self._plain
+
+
+def _piece_bytes(token_id: int, piece: str, kind: int, file: Path) -> bytes:
+    """What a text piece adds in the middle of a text."""
+    if kind != sentencepiece_file.BYTE:
+        return piece.replace(sentencepiece_file.SPACE, " ").encode()
+    try:
+        if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+            return bytes([int(piece[3:5], 16)])
+    except ValueError:
+        pass
+    raise VocabularyError(
+        f"byte piece {token_id} is {piece!r}",
+        token_id=token_id,
+        location=str(file),
+        expected="a name like <0x0A>",
+    )
+
+
+def _load_tokenizer(name: str) -> Any:
+    _require("transformers", f"loading the tokenizer {name!r}")
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(name)
+    except Exception as error:
+        raise ModelError(
+            f"the tokenizer cannot be loaded: {error}",
+            location=name,
+            hint="check the name, or give a folder with tokenizer.json",
+        ) from error
+
+
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def _require(package: str, purpose: str) -> None:
+    if not _installed(package):
+        raise ModelError(f"{purpose} needs the {package} package", hint=f"pip install {package}")
+
+
+def _file_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise VocabularyError(
+            f"the file cannot be read: {error.strerror or error}", location=str(path)
+        ) from error
+
+
+def _read_ranks(path: Path) -> dict[int, bytes]:
+    found: dict[int, bytes] = {}
+    for number, line in enumerate(_file_bytes(path).splitlines(), 1):
+        if not line:
+            continue
+        try:
+            encoded, digits = line.split()
+            token, rank = binascii.a2b_base64(encoded, strict_mode=True), int(digits)
+            if rank in found or not 0 <= rank < MAX_SIZE:
+                raise ValueError(f"rank {rank} is there twice, or out of range")
+        except ValueError as error:
+            raise VocabularyError(
+                f"{line[:60]!r} is not a token and its rank: {error}",
+                location=f"{path}:{number}",
+                expected="base64, a space and a number",
+                hint="check that this is a tiktoken file",
+            ) from None
+        found[rank] = token
+    if not found:
+        raise VocabularyError("the file holds no token", location=str(path))
+    return found
+
+
+def _end_ids(special: Mapping[str, int], eos_ids: Iterable[int | str] | None) -> list[int]:
+    if eos_ids is None:
+        return [special[name] for name in _USUAL_ENDS if name in special]
+    if not isinstance(eos_ids, Iterable) or isinstance(eos_ids, str):
+        raise VocabularyError(f"eos_ids is {eos_ids!r}", expected="a list of ids or names")
+    ends = []
+    for value in eos_ids:
+        if isinstance(value, str) and value not in special:
+            raise VocabularyError(
+                f"eos_ids names {value!r}", expected=f"an id or one of {sorted(special)[:8]}"
+            )
+        ends.append(special[value] if isinstance(value, str) else checked_id(value, "eos_ids"))
+    return ends

@@ -1,0 +1,322 @@
+"""In: the bytes of every token and which ids are special. Out: Vocabulary, all that the rest sees.
+
+A token is text unless it is special, an end token, empty, or absent (None, or an id beyond the
+table): only text tokens ever match text. Where tables come from is in `vocab_sources`.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.errors import VocabularyError
+
+if TYPE_CHECKING:
+    from structgen.vocabulary.trie import Trie
+
+Encoder = Callable[[str], list[int]]
+
+MAX_SIZE = 2**24  # ids; far above every model, low enough that a wrong number costs no memory
+_ANCHORS = ("\n", "=", ")", "0")
+
+
+class Vocabulary:
+    """The tokens of a model: id <-> bytes. Immutable; safe to share between threads and to pickle.
+
+    Attributes:
+        size: number of ids V, padded ids included; the width of a mask in bits.
+        words: 32-bit words of a mask row, ceil(V / 32).
+        tokens: V entries, the bytes of each id, or None where the id has none.
+        eos_ids: ids that end a text, in the order given. May be empty: then `is_accepting` of a
+            constraint is the only sign that a text may end.
+        special_ids: ids that never match text, the end tokens among them.
+        text_ids: int32[], ascending and read-only: the ids that can match text.
+        hash: hex digest of everything above; equal hashes mean interchangeable masks.
+        encode: the tokenizer's own text -> ids without added special tokens, or None. What it
+            returns may begin with `prefix`.
+        prefix: bytes that `encode` puts before a text (the dummy space of SentencePiece), or b"".
+    """
+
+    size: int
+    words: int
+    tokens: tuple[bytes | None, ...]
+    eos_ids: tuple[int, ...]
+    special_ids: frozenset[int]
+    text_ids: npt.NDArray[np.int32]
+    hash: str
+    encode: Encoder | None
+    prefix: bytes
+    _lock: threading.Lock
+    _trie: Trie | None
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes | None],
+        *,
+        eos_ids: Iterable[int] = (),
+        special_ids: Iterable[int] = (),
+        size: int | None = None,
+        encode: Encoder | None = None,
+        prefix: bytes = b"",
+    ) -> None:
+        """Take `tokens` (index = token id) as they are, padded to `size` ids that match nothing.
+
+        The same bytes may stand under several ids. VocabularyError when there is no token, one is
+        not bytes (`token_id` says which), `size` is too small, or an id is outside 0..size-1.
+        """
+        table = _checked_table(tokens)
+        size = len(table) if size is None else _checked_size(size, len(table))
+        table += (None,) * (size - len(table))
+        ends = tuple(dict.fromkeys(_checked_ids(eos_ids, "eos_ids", size)))
+        special = frozenset(ends).union(_checked_ids(special_ids, "special_ids", size))
+        if not isinstance(prefix, bytes):
+            raise VocabularyError(f"prefix is {prefix!r}", expected="bytes")
+        if encode is not None and not callable(encode):
+            raise VocabularyError(f"encode is {encode!r}", expected="a function: text -> ids")
+        text = [i for i, token in enumerate(table) if token and i not in special]
+        text_ids = np.array(text, np.int32)
+        text_ids.flags.writeable = False
+        values = {
+            "size": size,
+            "words": -(-size // 32),
+            "tokens": table,
+            "eos_ids": ends,
+            "special_ids": special,
+            "text_ids": text_ids,
+            "hash": _digest(table, ends, special),
+            "encode": encode,
+            "prefix": prefix,
+            "_lock": threading.Lock(),
+            "_trie": None,
+        }
+        self.__dict__.update(values)
+
+    @classmethod
+    def from_tiktoken(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        pattern: str | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+        eos_ids: Iterable[int | str] | None = None,
+        size: int | None = None,
+        check: bool = True,
+    ) -> Vocabulary:
+        """Read a tiktoken file; see `vocab_sources.from_tiktoken`.
+
+        `special_tokens` maps names to ids beside the ranks; `eos_ids` are ids or such names;
+        `pattern`, the pre-tokenizer's regular expression, gives `encode`.
+        """
+        from structgen.vocabulary import sources
+
+        return sources.from_tiktoken(
+            path,
+            pattern=pattern,
+            special_tokens=special_tokens,
+            eos_ids=eos_ids,
+            size=size,
+            check=check,
+        )
+
+    @classmethod
+    def from_sentencepiece(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        eos_ids: Iterable[int] | None = None,
+        special_ids: Iterable[int] = (),
+        size: int | None = None,
+        check: bool = True,
+    ) -> Vocabulary:
+        """Read a SentencePiece `.model` file; see `vocab_sources.from_sentencepiece`."""
+        from structgen.vocabulary import sources
+
+        return sources.from_sentencepiece(
+            path, eos_ids=eos_ids, special_ids=special_ids, size=size, check=check
+        )
+
+    @classmethod
+    def from_transformers(
+        cls,
+        tokenizer: Any,
+        size: int | None = None,
+        *,
+        eos_ids: Iterable[int] | None = None,
+        check: bool = True,
+    ) -> Vocabulary:
+        """Take over a fast tokenizer or load one by name; see `vocab_sources.from_transformers`.
+
+        `size` is the vocabulary size of the model where it is larger than the tokenizer's.
+        """
+        from structgen.vocabulary import sources
+
+        return sources.from_transformers(tokenizer, size, eos_ids=eos_ids, check=check)
+
+    def self_test(self) -> None:
+        """Raise VocabularyError unless the tokens spell what `encode` cuts up; see `self_test`."""
+        from structgen.vocabulary.self_test import self_test
+
+        self_test(self)
+
+    def encode_continuation(self, text: str) -> list[int] | None:
+        """Tokens that spell exactly `text`, cut as in the middle of a text; None if there are none.
+
+        The same as `encode` for a tokenizer without `prefix`; else `text` is encoded behind a
+        character that does not merge with it, which is taken off again.
+        """
+        if self.encode is None:
+            return None
+        wanted = text.encode()
+        for anchor in _ANCHORS if self.prefix else ("",):
+            ids = self.encode(anchor + text)
+            lead = self.prefix + anchor.encode()
+            while ids and lead:
+                first = self.token_bytes(ids[0])
+                if not first or not lead.startswith(first):
+                    break
+                lead, ids = lead[len(first) :], ids[1:]
+            if not lead and self.special_ids.isdisjoint(ids) and self.decode_bytes(ids) == wanted:
+                return ids
+        return None
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of one token, special ones too (their literal text); b"" if it has none."""
+        return self.tokens[self._index(token_id)] or b""
+
+    def decode_bytes(self, ids: Iterable[int], *, special: bool = False) -> bytes:
+        """The bytes that `ids` stand for together; special tokens count only when `special`.
+
+        One id may end inside a character, so decode the whole, not the parts.
+        """
+        hidden: frozenset[int] = frozenset() if special else self.special_ids
+        indices = [self._index(i) for i in ids]
+        return b"".join(self.tokens[i] or b"" for i in indices if i not in hidden)
+
+    @property
+    def trie(self) -> Trie:
+        """The trie of the text tokens: built, or read from the cache directory, on first use."""
+        found = self._trie
+        if found is None:
+            from structgen.vocabulary.trie import cached_trie
+
+            with self._lock:
+                found = self._trie
+                if found is None:
+                    found = cached_trie(self.tokens, self.text_ids, self.hash)
+                    self.__dict__["_trie"] = found
+        return found
+
+    def __len__(self) -> int:
+        """The same as `size`."""
+        return self.size
+
+    def __repr__(self) -> str:
+        return (
+            f"Vocabulary(size={self.size}, text tokens={len(self.text_ids)}, "
+            f"eos_ids={self.eos_ids}, hash={self.hash[:12]!r})"
+        )
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Vocabulary does not change: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a Vocabulary does not change: cannot delete {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (self.tokens, self.eos_ids, self.special_ids, self.encode, self.prefix)
+        return (_rebuild, (type(self), *fields))
+
+    def _index(self, token_id: int) -> int:
+        index = operator.index(token_id)
+        if 0 <= index < self.size:
+            return index
+        raise VocabularyError(
+            f"there is no token {index}", token_id=index, expected=f"an id in 0..{self.size - 1}"
+        )
+
+
+def _rebuild(
+    cls: type[Vocabulary],
+    tokens: tuple[bytes | None, ...],
+    eos_ids: tuple[int, ...],
+    special_ids: frozenset[int],
+    encode: Encoder | None,
+    prefix: bytes,
+) -> Vocabulary:
+    return cls(tokens, eos_ids=eos_ids, special_ids=special_ids, encode=encode, prefix=prefix)
+
+
+def _checked_table(tokens: object) -> tuple[bytes | None, ...]:
+    if not isinstance(tokens, Iterable) or isinstance(tokens, str | bytes | bytearray | Mapping):
+        raise VocabularyError(
+            f"the table of tokens is a {type(tokens).__name__}",
+            expected="a sequence of bytes, one for each id",
+        )
+    table: tuple[Any, ...] = tuple(tokens)
+    if not table:
+        raise VocabularyError("the table of tokens is empty", expected="at least one token")
+    for i, token in enumerate(table):
+        if token is not None and type(token) is not bytes:
+            raise VocabularyError(
+                f"token {i} is a {type(token).__name__}: {token!r:.80}",
+                token_id=i,
+                expected="bytes, or None for an id without a token",
+                hint="encode the text as UTF-8" if type(token) is str else "",
+            )
+    return table
+
+
+def _checked_size(size: int, least: int) -> int:
+    try:
+        number = operator.index(size)
+    except TypeError:
+        number = -1
+    if not least <= number <= MAX_SIZE:
+        raise VocabularyError(
+            f"size is {size!r}",
+            expected=f"an integer from {least}, the number of tokens, to {MAX_SIZE}",
+            hint="give the vocabulary size of the model, or leave it out",
+        )
+    return number
+
+
+def checked_id(value: object, name: str, size: int = MAX_SIZE) -> int:
+    """`value` as an id below `size`; VocabularyError, which calls it `name`, if it is none."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]  # any object may say no
+    except TypeError:
+        raise VocabularyError(f"{name} has {value!r}", expected="a token id, an integer") from None
+    if not 0 <= number < size:
+        raise VocabularyError(
+            f"{name} has {number}",
+            token_id=number,
+            expected=f"ids in 0..{size - 1}",
+            hint="give a larger size if the model has more ids than the table",
+        )
+    return number
+
+
+def _checked_ids(ids: Iterable[int], name: str, size: int) -> list[int]:
+    if not isinstance(ids, Iterable) or isinstance(ids, str | bytes):
+        raise VocabularyError(f"{name} is {ids!r}", expected="a sequence of token ids")
+    return [checked_id(value, name, size) for value in ids]
+
+
+def _digest(
+    table: tuple[bytes | None, ...], eos_ids: tuple[int, ...], special: frozenset[int]
+) -> str:
+    """Hex digest of the table and both id sets; lengths (-1 for None) keep it unambiguous."""
+    lengths = np.array([-1 if token is None else len(token) for token in table], "<i8")
+    digest = blake2b(b"structgen vocabulary 1", digest_size=20)
+    for ids in (sorted(eos_ids), sorted(special)):
+        digest.update(np.array([len(ids), *ids], "<i8").tobytes())
+    digest.update(np.array([len(lengths)], "<i8").tobytes() + lengths.tobytes())
+    digest.update(b"".join(token for token in table if token))
+    return digest.hexdigest()

@@ -1,0 +1,320 @@
+"""In: machines of specs. Out: proof that the engine's run-time tables keep their promises."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, permutations
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import structgen as sg
+from structgen.automata.lexer import shortest_paths
+from structgen.automata.lexer.shortest_paths import ends
+from structgen.automata.pushdown import tables
+from structgen.automata.pushdown.engine import Engine
+from structgen.automata.pushdown.tables import ROWS, with_states
+from structgen.errors import BudgetError
+from structgen.kernels.build.decorators import interpreted
+from structgen.regular import regex
+from structgen.schema.objects.plans import ObjectPlan
+from tests.helpers.oracle import json_decider, texts_over
+
+SCHEMA: Any = {
+    "type": "object",
+    "properties": {"a": {"type": "array", "items": {"enum": [1, "x"]}}, "b": {"$ref": "#"}},
+    "additionalProperties": {"type": "boolean"},
+}
+pytestmark = [
+    pytest.mark.nojit,
+    pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
+]
+
+
+def engine_of(schema: Any) -> Engine:
+    """A fresh engine for the schema's compact texts in any order."""
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="compact")
+    machine = spec.machine()
+    return Engine(lambda: machine)
+
+
+def test_a_run_stops_at_the_first_byte_that_cannot_be_right() -> None:
+    """It says DEAD and how many bytes could be read; the start of a text is not an end."""
+    engine = engine_of(SCHEMA)
+    for text, count in [(b'{"a":[1,2]}', 8), (b"[", 0), (b'{"c":null}', 5), (b'{"c":true}}', 10)]:
+        assert engine.run(engine.start, text) == (sg.DEAD, count)
+    pair, count = engine.run(engine.start, b'{"c":tr')
+    assert (pair >= 0, count) == (True, 7)
+    assert not engine.is_accepting(pair)
+
+
+@given(st.integers(0, 10**6))
+def test_reading_in_pieces_gives_the_same_pair(seed: int) -> None:
+    """Pairs are interned: one text, one int, in whatever pieces and however often it is read."""
+    rng = Random(seed)
+    text = b'{"b":{"zz":true,"a":["x",1]},"a":[],"zz":false}'
+    engine = engine_of(SCHEMA)
+    at = rng.randrange(len(text))
+    middle, _ = engine.run(engine.start, text[:at])
+    whole, _ = engine.run(engine.start, text)
+    assert engine.run(middle, text[at:]) == (whole, len(text) - at)
+    assert engine.run(engine.start, text)[0] == whole
+    assert engine.is_accepting(whole)
+
+
+def test_small_texts_are_accepted_exactly() -> None:
+    """Every text of up to five letters of an alphabet that spells keys, braces and values."""
+    schema = {"anyOf": [{"type": "array", "maxItems": 1}, {"type": "object"}, {"const": 11}]}
+    decide = json_decider(schema)
+    engine = engine_of(schema)
+    letters = ["{", "}", "[", "]", '"a"', ":", "1", ","]
+    fitting = texts_over(letters, 5, decide)
+    for text in texts_over(letters, 5, lambda data: True):
+        pair, _ = engine.run(engine.start, text)
+        assert (pair >= 0 and engine.is_accepting(pair)) == (text in fitting), text
+
+
+def test_endings_of_a_lexeme_come_shortest_first_and_can_be_read() -> None:
+    """Each path is real, no shorter one was passed over, and each label comes once."""
+    engine = engine_of({"enum": ["aé", "a", 5, 55, None, [], {}]})
+    state = engine.state(engine.start >> 32)
+    found = [ending for ending in ends(state, engine.row_of) if ending.label is not None]
+    sizes = [len(ending.path) for ending in found]
+    assert sizes == sorted(sizes)
+    assert len({ending.label for ending in found}) == len(found)
+    assert {ending.path for ending in found} == {b"5", b"[", b"{"}
+    for ending in found:
+        assert engine.run(engine.start, ending.path)[0] >= 0
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "format": "ipv4"},
+        {"type": ["string", "null"], "pattern": "^x{2,4}$|^\\u00e9$", "maxLength": 3},
+        {"anyOf": [{"pattern": "^ab*c", "type": "string"}, {"minimum": 12}, {"enum": [[], "q"]}]},
+        {"type": "object", "additionalProperties": {"minLength": 2, "type": "string"}},
+    ],
+)
+@pytest.mark.parametrize("alphabet", [range(256), b'"{}:[]nul0123459x.'])
+def test_endings_are_as_short_where_languages_are_asked(
+    schema: Any, alphabet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each label, as short as if all texts were read byte by byte."""
+
+    def lengths() -> dict[Any, int]:
+        engine = engine_of(schema)
+        state = engine.state(engine.start >> 32)
+        sizes: dict[Any, int] = {}
+        for ending in ends(state, engine.row_of, alphabet):
+            if ending.label is None:
+                assert all(len(ending.path) >= size for size in sizes.values())
+            else:
+                sizes[ending.label] = len(ending.path)
+        return sizes
+
+    found = lengths()
+    monkeypatch.setattr(shortest_paths, "_only_ending", lambda *_: None)
+    assert found == lengths()
+
+
+def test_words_are_asked_for_no_further_than_the_shortest_way_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each byte that a number may begin with has a language behind it, and some are hard."""
+    asked: list[regex.Regex] = []
+
+    def shortest(language: regex.Regex) -> str | None:
+        asked.append(language)
+        return regex.shortest(language)
+
+    monkeypatch.setattr(shortest_paths, "shortest", shortest)
+    schema = {"type": "number", "multipleOf": 1.5, "not": {"multipleOf": 2.25}}
+    for changed, found in (
+        ({}, b"3"),
+        ({"minimum": 31}, b"33"),
+        ({"exclusiveMaximum": -30}, b"-33"),
+    ):
+        engine = engine_of(schema | changed)
+        assert engine.completions().shortest(engine.start) == found
+    assert 0 < len(asked) < 9
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize("least", [0, 3])
+def test_completions_write_the_fewest_members(order: str, least: int) -> None:
+    """Against the cheapest of all objects over five keys, from before each text that begins one."""
+    sizes = {"a": 1, "bb": 3, "c\n": 1, "é": 2, "e": 5}
+    schema = {
+        "properties": {name: {"const": "x" * size} for name, size in sizes.items()},
+        "required": ["bb", "e"],
+        "minProperties": least,
+        "additionalProperties": False,
+        "type": "object",
+    }
+    spec = sg.JsonSchema(schema, property_order=order, whitespace="compact")
+    machine = spec.machine()
+    engine = Engine(lambda: machine)
+    finish = engine.completions()
+    orders = list(permutations(sizes)) if order == "any" else [tuple(sizes)]
+    texts = set()
+    for names in orders:
+        for count in range(len(names) + 1):
+            for chosen in combinations(names, count):
+                if {"bb", "e"} <= set(chosen) and len(chosen) >= least:
+                    value = {name: "x" * sizes[name] for name in chosen}
+                    compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+                    texts.add(compact.encode())
+    begun = {text[:at] for text in texts for at in (*range(12), len(text) - 3, len(text))}
+    for begin in sorted(begun):
+        at, _ = engine.run(engine.start, begin)
+        fewest = min(len(text) for text in texts if text.startswith(begin)) - len(begin)
+        found = finish.shortest(at)
+        assert len(found) == fewest, begin
+        assert begin + found in texts
+
+
+def test_completing_many_members_takes_steps_in_proportion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twice as many required names are twice as many texts tried, not four times."""
+    tried: list[bytes] = []
+    run = Engine.run
+
+    def counting(engine: Engine, at: int, text: bytes) -> tuple[int, int]:
+        tried.append(text)
+        return run(engine, at, text)
+
+    monkeypatch.setattr(Engine, "run", counting)
+
+    def steps(count: int) -> int:
+        names = [f"name {i * 7919 % 10007}" for i in range(count)]
+        spec = sg.JsonSchema({"type": "object", "properties": dict.fromkeys(names, True),
+                              "required": names}, whitespace="compact")  # fmt: skip
+        machine = spec.machine()
+        engine = Engine(lambda: machine)
+        tried.clear()
+        found = json.loads(engine.completions().shortest(engine.start))
+        assert list(found) == names
+        return len(tried)
+
+    assert steps(200) <= 2.2 * steps(100)
+
+
+def test_a_frame_that_could_not_begin_is_no_model_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was read of an item is asked again, and so are others like it, after an error."""
+    item = {"type": "object", "properties": {"a": {"type": "string"}}}
+    engine = engine_of({"type": "array", "items": item, "uniqueItems": True})
+    at, _ = engine.run(engine.start, b'[{"a":"x')
+
+    def fails(_: Any) -> None:
+        raise BudgetError("too much")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.machine, "_begin", fails)
+        with pytest.raises(BudgetError):
+            engine.run(at, b'"')
+    for text in (b'"},{"a":"y"}]', b'z"},{"a":"x"}]'):
+        pair, count = engine.run(at, text)
+        assert count == len(text)
+        assert engine.is_accepting(pair)
+    assert engine.run(at, b'"},{"a":"x"}]')[0] == sg.DEAD
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"minProperties": 3},
+        {"minProperties": 3, "additionalProperties": {"const": 10}, "properties": {"a": {}}},
+        {"minProperties": 4, "additionalProperties": {"const": 10}, "required": ["bb"],
+         "properties": {"a": {}, "bb": {}}},
+        {"minProperties": 3, "properties": {"a": {}, "b": {}, "c": {}}, "required": ["a", "b"]},
+        {"minProperties": 3, "maxProperties": 3, "patternProperties": {"^x": {"const": 1}},
+         "additionalProperties": {"const": "y"}},
+        {"minProperties": 3, "patternProperties": {"^x": {}}, "additionalProperties": False},
+        {"minProperties": 3, "oneOf": [{"required": ["x"]}, {"required": ["y"]}]},
+        {"minProperties": 3, "anyOf": [{"additionalProperties": {"const": 1}},
+                                       {"maxProperties": 4}]},
+        {"properties": {"x": {"const": 1}, "y": {"const": 2}, "zz": {}}, "minProperties": 2,
+         "not": {"additionalProperties": {"const": 1}, "properties": {"x": {}, "y": {}}}},
+        {"additionalProperties": {"minProperties": 2}, "minProperties": 2},
+    ],
+    ids=json.dumps,
+)  # fmt: skip
+def test_keys_told_apart_by_their_kind_alone_change_nothing(
+    schema: Any, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What may come next, and how short a text may get, is as if all keys were remembered."""
+    keys = ["", "x", "y", "a", "bb", "xx", "zz"]
+    members = [f'"{key}":{value}' for key in keys for value in ("1", '"y"', '{"":1,"a":1}')]
+    times = 2 if interpreted() else 12
+    texts = ["{" + ",".join(chosen) + "}" for n in (2, 4) for chosen in _drawn(members, n, times)]
+
+    def found() -> list[tuple[list[int], int]]:
+        whole = {"type": "object", **schema}
+        spec = sg.JsonSchema(whole, property_order=order, whitespace="compact")
+        machine = spec.machine()
+        engine = Engine(lambda: machine)
+        finish = engine.completions()
+        seen: list[tuple[list[int], int]] = []
+        for text in texts:
+            at = engine.start
+            for i in range(len(text)):
+                seen.append((engine.next_bytes(at), len(finish.shortest(at))))
+                at, _ = engine.run(at, text[i : i + 1].encode())
+                if at < 0:
+                    break
+        return seen
+
+    by_kind = found()
+    monkeypatch.setattr(ObjectPlan, "is_by_cell", lambda *_, **__: False)
+    assert by_kind == found()
+
+
+def _drawn(members: list[str], count: int, times: int) -> list[list[str]]:
+    """Some of the ways to choose so many members."""
+    draw = Random(count)
+    return [draw.sample(members, count) for _ in range(times)]
+
+
+def test_a_completion_compares_keys_with_the_colons_behind_them() -> None:
+    """A longer key whose value is shorter is taken where that saves a byte in all."""
+    schema = {
+        "type": "object",
+        "minProperties": 3,
+        "patternProperties": {"^x": {"const": 1}},
+        "additionalProperties": {"const": "y"},
+    }
+    engine = engine_of(schema)
+    at, _ = engine.run(engine.start, b'{"":"y","x":1,')
+    assert engine.completions().shortest(at) == b'"x!":1}'
+
+
+def test_all_tables_have_room_for_as_many_states() -> None:
+    """Kernels take the states for which `filled` has room without asking, so all must have that."""
+    tables = engine_of({"type": "string"}).tables
+    for count in (ROWS // 2 + 1, ROWS // 2 + ROWS // 4, ROWS - 5, ROWS + 9, 2 * ROWS):
+        tables = with_states(tables, count)
+        room = len(tables.filled)
+        assert room >= count
+        for name in ("rows", "accept", "recorded", "guard", "within"):
+            assert len(getattr(tables, name)) >= room, (count, name)
+
+
+def test_what_was_read_is_found_again_however_many_keys_were() -> None:
+    """A key has the same context when it is read again, and that knows its letters."""
+    engine: Any = sg.JsonSchema({"type": "object"}, whitespace="compact").automaton()
+    draw = Random(5)
+    keys = ["".join(draw.choices("abcdefgh", k=draw.randrange(1, 9))) for _ in range(20_000)]
+    found = {key: engine.run(engine.start, f'{{"{key}'.encode())[0] for key in keys}
+    assert engine.size["contexts"] > 4 * tables.CONTEXTS  # of which the tables grew several times
+    assert len({at & 0xFFFFFFFF for at in found.values()}) == len(found)
+    for key, at in found.items():
+        assert engine.run(engine.start, f'{{"{key}'.encode())[0] == at
+        assert engine.text(at & 0xFFFFFFFF) == key.encode()

@@ -1,0 +1,327 @@
+"""In: small posteriors and every way a sampler can go. Out: the laws of the samplers, exactly.
+
+Nothing here is sampled: all draws are enumerated (tests/generation/sampling/exhaustive.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import structgen as sg
+from structgen.errors import TruncatedError
+from structgen.generation.sampling.exact import exact_law, kl
+from structgen.generation.sampling.interfaces import Doubles, Family, Tokens
+from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.results import Samples
+from structgen.generation.sampling.samplers.asap import Asap
+from structgen.generation.sampling.samplers.cars import Cars
+from structgen.generation.sampling.samplers.independent import Awrs, Mask, Rejection
+from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie
+from structgen.generation.sampling.samplers.smc import Smc
+from structgen.generation.sampling.table import TableModel
+from tests.generation.sampling.exhaustive import ScriptedDraws
+from tests.generation.sampling.toys import (
+    BITS,
+    ONE,
+    PATTERNS,
+    RARE,
+    ZERO,
+    bits,
+    evidence_by_text,
+    letters,
+    masked_law,
+    posterior_law,
+    seventeen,
+)
+
+Law = dict[Tokens, float]
+
+
+def once(sampler: Family, posterior: Posterior) -> Samples | None:
+    """One attempt; None where it failed."""
+    try:
+        return sampler.draw(posterior, 1, 0)
+    except TruncatedError:
+        return None
+
+
+def laws(
+    scripted: ScriptedDraws, run: Callable[[], Samples | None]
+) -> tuple[dict[Tokens, float], dict[Tokens, float]]:
+    """Of one attempt: the law of what comes out, and the mean of the weight, by sequence."""
+    law: Law = {}
+    weighed: Law = {}
+    for probability, found in scripted.every_run(run):
+        if found is not None:
+            [sample] = found
+            law[sample.tokens] = law.get(sample.tokens, 0.0) + probability
+            weight = probability * math.exp(found.attempts[-1])
+            weighed[sample.tokens] = weighed.get(sample.tokens, 0.0) + weight
+    return law, weighed
+
+
+def normalised(law: Law) -> Law:
+    """The law, given that an attempt does not fail."""
+    total = sum(law.values())
+    return {y: p / total for y, p in law.items()}
+
+
+def test_enumeration_finds_the_figures_of_the_seventeen_strings() -> None:
+    """Z is 17/32, all strings are equally probable, and masking is 0.7538 nats away."""
+    posterior = seventeen()
+    law = exact_law(posterior)
+    assert math.exp(law.log_evidence) == pytest.approx(17 / 32)
+    assert [math.exp(p) for p in law.log_probs.values()] == pytest.approx([1 / 17] * 17)
+    masked = masked_law(posterior)
+    assert masked[RARE] == pytest.approx(0.5)
+    assert law.kl_from(masked) == pytest.approx(0.7538, abs=5e-5)
+
+
+def test_masking_follows_the_masked_law(scripted: ScriptedDraws) -> None:
+    """What `mask` draws is what renormalising by hand gives: 0.7538 nats from the posterior."""
+    posterior = seventeen()
+    law, weighed = laws(scripted, lambda: once(Mask(1), posterior))
+    assert law == pytest.approx(masked_law(posterior))
+    assert weighed == pytest.approx(evidence_by_text(posterior))
+    assert kl(law, posterior_law(posterior)) == pytest.approx(0.7538, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    "sampler", [Mask(1), Rejection(1), Asap(max_attempts=1), Cars(None, 1, 1)], ids=repr
+)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_weights_are_proper_for_every_sequence(
+    pattern: str, sampler: Family, scripted: ScriptedDraws
+) -> None:
+    """The mean of weight * 1{sequence} is the model's probability of it, dead ends and all."""
+    posterior = letters(pattern, 11, max_tokens=3)
+    _, weighed = laws(scripted, lambda: once(sampler, posterior))
+    assert weighed == pytest.approx(evidence_by_text(posterior))
+
+
+@pytest.mark.parametrize("max_rejects", [None, 1])
+@pytest.mark.parametrize("pattern", ["00|1[01]?", "0*11"])
+def test_the_weights_of_awrs_are_proper_too(
+    pattern: str, max_rejects: int | None, scripted: ScriptedDraws
+) -> None:
+    """Over all orders in which it can test the tokens of whole sequences."""
+    model = TableModel.random(3, 4)
+    posterior = Posterior(model, sg.compile(sg.Regex(pattern), BITS), max_tokens=3, stop="eos")
+    _, weighed = laws(scripted, lambda: once(Awrs(max_rejects, 1), posterior))
+    assert weighed == pytest.approx(evidence_by_text(posterior))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_rejection_is_exact(pattern: str, scripted: ScriptedDraws) -> None:
+    """Given that it is accepted, an attempt follows the posterior."""
+    posterior = letters(pattern, 3, max_tokens=3)
+    law, _ = laws(scripted, lambda: once(Rejection(1), posterior))
+    assert normalised(law) == pytest.approx(posterior_law(posterior))
+
+
+ATTEMPTS = 3
+SMALL = [
+    bits("00|1[01]", 2),
+    bits("000|01|1", 3),
+    letters("a|bc|b", 5, max_tokens=2, stop="complete"),
+]
+
+
+@pytest.mark.parametrize("posterior", SMALL, ids=["00|1[01]", "000|01|1", "a|bc|b"])
+def test_cars_is_exact_at_every_attempt(posterior: Posterior, scripted: ScriptedDraws) -> None:
+    """Each attempt, given that it succeeds, follows the posterior, whatever was learnt before.
+
+    Over all runs of three attempts with one trie; two successes in a row are independent.
+    """
+    laws_of: list[Law] = [{} for _ in range(ATTEMPTS)]
+    weighed: list[Law] = [{} for _ in range(ATTEMPTS)]
+    pairs: dict[tuple[Tokens, Tokens], float] = {}
+
+    def run() -> list[Samples | None]:
+        trie = PrefixTrie()
+        return [once(Cars(trie, 1, 1), posterior) for _ in range(ATTEMPTS)]
+
+    for probability, found in scripted.every_run(run):
+        for k, samples in enumerate(found):
+            if samples is not None:
+                y = samples[0].tokens
+                laws_of[k][y] = laws_of[k].get(y, 0.0) + probability
+                weight = probability * math.exp(samples.attempts[-1])
+                weighed[k][y] = weighed[k].get(y, 0.0) + weight
+        if found[1] is not None and found[2] is not None:
+            pair = (found[1][0].tokens, found[2][0].tokens)
+            pairs[pair] = pairs.get(pair, 0.0) + probability
+    target = posterior_law(posterior)
+    for k in range(ATTEMPTS):
+        assert normalised(laws_of[k]) == pytest.approx(target)
+        assert weighed[k] == pytest.approx(evidence_by_text(posterior))
+    accepted = [sum(law.values()) for law in laws_of]
+    assert accepted == sorted(accepted)
+    assert accepted[-1] > accepted[0]
+    firsts = {y: sum(p for (a, _), p in pairs.items() if a == y) for y in target}
+    for (a, b), p in pairs.items():
+        assert p / firsts[a] == pytest.approx(target[b])
+
+
+@pytest.mark.parametrize("posterior", SMALL, ids=["00|1[01]", "000|01|1", "a|bc|b"])
+def test_the_weights_of_asap_are_unbiased_at_every_iteration(
+    posterior: Posterior, scripted: ScriptedDraws
+) -> None:
+    """Sample 1, 2 and 3 of a run: each one's weight has the right mean for each sequence."""
+    weighed: list[Law] = [{} for _ in range(ATTEMPTS)]
+    plain: list[Law] = [{} for _ in range(ATTEMPTS)]
+
+    def run() -> list[Samples | None]:
+        trie = PrefixTrie()
+        return [once(Asap(trie, max_attempts=1), posterior) for _ in range(ATTEMPTS)]
+
+    for probability, found in scripted.every_run(run):
+        for k, samples in enumerate(found):
+            if samples is not None:
+                y, weight = samples[0].tokens, math.exp(samples[0].log_weight)
+                weighed[k][y] = weighed[k].get(y, 0.0) + probability * weight
+                plain[k][y] = plain[k].get(y, 0.0) + probability
+    for k in range(ATTEMPTS):
+        assert weighed[k] == pytest.approx(evidence_by_text(posterior))
+    distances = [kl(normalised(law), posterior_law(posterior)) for law in plain]
+    assert distances[0] > distances[1] > distances[2] > 0
+
+
+def test_asap_weighed_by_what_it_knows_afterwards_would_be_biased(scripted: ScriptedDraws) -> None:
+    """A control that fails: theta as it is after the sample is not what the token was drawn by."""
+    posterior = SMALL[0]
+    biased: Law = {}
+
+    def run() -> tuple[Samples | None, float]:
+        trie = PrefixTrie()
+        samples = once(Asap(trie, max_attempts=1), posterior)
+        return samples, trie.log_theta  # what telescoping with the new theta would give
+
+    for probability, (samples, log_theta) in scripted.every_run(run):
+        if samples is not None:
+            y = samples[0].tokens
+            biased[y] = biased.get(y, 0.0) + probability * math.exp(log_theta)
+    assert biased != pytest.approx(evidence_by_text(posterior), rel=0.05)
+
+
+def test_masked_draws_on_new_ground_would_not_be_exact(scripted: ScriptedDraws) -> None:
+    """A control that fails: what ASAp accepts, taken for CARS's samples, is not the posterior."""
+    posterior = seventeen()
+    law, _ = laws(scripted, lambda: once(Asap(max_attempts=1), posterior))
+    assert kl(normalised(law), posterior_law(posterior)) > 0.7
+
+
+@pytest.mark.parametrize("inside", ["mask", "awrs", "free"])
+@pytest.mark.parametrize("threshold", [0.0, 0.9, 1.0])
+def test_smc_is_properly_weighted(inside: str, threshold: float, scripted: ScriptedDraws) -> None:
+    """Two particles, all that can happen: the draw's weight has the right mean per sequence."""
+    posterior = bits("00|1[01]?", 2)
+    sampler = Smc(2, inside, "multinomial", threshold, max_attempts=1)  # type: ignore[arg-type]
+    _, weighed = laws(scripted, lambda: once(sampler, posterior))
+    assert weighed == pytest.approx(evidence_by_text(posterior))
+
+
+def test_one_particle_is_masking_and_five_are_nearly_right() -> None:
+    """KL about .95 with one particle, about .01 with five; the estimates of Z agree.
+
+    A random model over "(ab|ba)*c?" whose masked law is 0.948 nats away. The plug-in estimate of
+    the KL has a floor of (sequences - 1) / 2n = 0.02, and is below what it would be by chance.
+    """
+    posterior = letters("(ab|ba)*c?", 34, max_tokens=6, concentration=0.3)
+    target = posterior_law(posterior)
+    assert kl(masked_law(posterior), target) == pytest.approx(0.948, abs=1e-3)
+    evidence = math.exp(exact_law(posterior).log_evidence)
+    found = {}
+    for particles in (1, 5):
+        samples = Smc(particles).draw(posterior, 2000, 1)
+        counts: Law = {}
+        for sample in samples:
+            counts[sample.tokens] = counts.get(sample.tokens, 0.0) + 1 / len(samples)
+        found[particles] = kl(counts, target)
+        estimate = samples.satisfied
+        assert abs(estimate.value - evidence) < 4 * estimate.standard_error
+    assert found[1] == pytest.approx(0.95, abs=0.06)
+    assert found[5] < 0.05
+
+
+class Ones:
+    """A potential that weighs a text by its ones, and guesses so on the way."""
+
+    def log_prefix(self, prefixes: Sequence[Tokens]) -> Doubles:
+        """A guess that is not the truth: half of each one's weight."""
+        return np.array([0.5 * prefix.count(ONE) for prefix in prefixes])
+
+    def log_complete(self, texts: Sequence[Tokens]) -> Doubles:
+        """One nat for each one; two ones in a row are refused."""
+        return np.array([-math.inf if t[-2:] == (ONE, ONE) else 1.0 * t.count(ONE) for t in texts])
+
+
+class Refusing:
+    """A constraint that refuses a token after one prefix, and whose mask does not know it."""
+
+    exact_masks = False
+
+    def __init__(self, inner: sg.Constraint, prefix: int, token: int) -> None:
+        self._inner = inner
+        self._refused = inner.advance(inner.start, prefix), token
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def advance(self, state: int, token: int) -> int:
+        """DEAD for the one token."""
+        return -1 if (state, token) == self._refused else self._inner.advance(state, token)
+
+
+ALL = [
+    Mask(1),
+    Awrs(max_attempts=1),
+    Rejection(1),
+    Asap(max_attempts=1),
+    Cars(None, 1, 1),
+    Smc(1, max_attempts=1),
+    Smc(2, resampling="multinomial", threshold=1.0, max_attempts=1),
+]
+
+
+@pytest.mark.parametrize("sampler", ALL, ids=repr)
+def test_potentials_are_weighed(sampler: Family, scripted: ScriptedDraws) -> None:
+    """The mean of weight * 1{sequence} is the model's probability times the factor."""
+    plain = bits("00|1[01]?", 2)
+    wanted = {
+        y: p * math.exp(Ones().log_complete([y])[0])
+        for y, p in evidence_by_text(plain).items()
+        if y[-2:] != (ONE, ONE)
+    }
+    posterior = Posterior(plain.model, plain.constraint, max_tokens=2, potentials=[Ones()])
+    assert evidence_by_text(posterior) == pytest.approx(wanted)
+    _, weighed = laws(scripted, lambda: once(sampler, posterior))
+    assert weighed == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("sampler", ALL, ids=repr)
+def test_masks_may_let_through_too_much(sampler: Family, scripted: ScriptedDraws) -> None:
+    """Where `advance` refuses what the mask allows, dead ends too, the weights stay proper."""
+    plain = bits("00|1[01]", 2)
+    for prefix, refused in ((ZERO, ZERO), (ONE, ZERO)):
+        constraint: Any = Refusing(sg.compile(sg.Regex("00|1[01]"), BITS), prefix, refused)
+        posterior = Posterior(plain.model, constraint, max_tokens=2)
+        wanted = {y: p for y, p in evidence_by_text(plain).items() if y != (prefix, refused)}
+        assert evidence_by_text(posterior) == pytest.approx(wanted)
+        _, weighed = laws(scripted, partial(once, sampler, posterior))
+        assert weighed == pytest.approx(wanted)
+
+
+def test_the_dead_are_not_drawn() -> None:
+    """A group whose particles died in part draws from the others alone."""
+    posterior = bits("00000|1[01]{4}", 5)
+    samples = Smc(4, "free").draw(posterior, 50, 2)
+    target = posterior_law(posterior)
+    assert all(sample.tokens in target for sample in samples)
+    assert np.isfinite([sample.log_weight for sample in samples]).all()

@@ -1,0 +1,17 @@
+"""In: requests of all kinds at once. Out: proof that none is illegal, lost, or another's.
+
+`python -m tests.fuzz.soak --requests 10000` is the same for longer.
+"""
+
+from __future__ import annotations
+
+from tests.fuzz.soak import Soak
+
+
+def test_mixed_requests_by_several_threads() -> None:
+    """Batches, streams, dropped streams and raising hooks, with all drafters; also compared."""
+    report = Soak(1).run(48, seed=2, threads=3)
+    assert report.faults == []
+    assert report.requests == 48
+    assert report.kinds["batch"] > 10
+    assert min(report.kept, report.compared, report.kinds["dropped"], report.kinds["hook"]) > 0

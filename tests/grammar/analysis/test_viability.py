@@ -1,0 +1,81 @@
+"""In: grammars whose lexing leads to dead ends. Out: proof that these are told, in bounded time."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structgen.errors import UnsatisfiableSchemaError
+from structgen.grammar.analysis.contexts import Contexts
+from structgen.grammar.automaton.automaton import GrammarAutomaton
+from structgen.grammar.ir import Grammar
+from structgen.kernels.build.loader import kernels
+from tests.grammar.test_automaton import automaton_of, grammar, grammars
+
+
+@pytest.mark.parametrize("lexing", ["free", "viable"])
+def test_stacks_without_bound_are_no_trouble(lexing: str) -> None:
+    """Where each way on opens one more rule and none can be closed, that is told at once."""
+    of = grammar(
+        {"s": "r D", "r": "| q r T", "q": "B"},
+        {"T": "a+", "B": "b", "D": "d"},
+        lexing=lexing,
+    )
+    automaton = GrammarAutomaton(of)
+    at, _ = automaton.run(automaton.start, b"b")
+    began = time.process_time()
+    assert automaton.next_bytes(automaton.start) == [ord("b"), ord("d")]
+    assert automaton.next_bytes(at) == [ord("a")]
+    assert automaton.run(at, b"b") == (-1, 0)
+    assert automaton.next_bytes(automaton.run(at, b"aa")[0]) == [ord("a"), ord("d")]
+    assert time.process_time() - began < 1
+
+
+def test_many_terminals_that_cannot_stand_together() -> None:
+    """An endless terminal behind itself at any depth: no text, and no search for one."""
+    rules = {"s": "q s T | B s T T", "q": "B | B q"}
+    with pytest.raises(UnsatisfiableSchemaError):
+        GrammarAutomaton(grammar(rules | {"s": rules["s"] + "| T T"}, {"T": "a+", "B": "b"}))
+
+
+def test_several_lexemes_until_it_is_known_that_one_has_ended() -> None:
+    """What begins like a longer lexeme is allowed as far as it can turn out otherwise."""
+    rules = {"s": "N D D D F | N X"}
+    terminals = {"N": r"1(\.\.\.5)?", "D": r"\.", "F": "5", "X": "x"}
+    automaton = GrammarAutomaton(grammar(rules, terminals))
+    following = {
+        "1": b".x",
+        "1..": b".",
+        "1...5": b".x",
+        "1x": b"",
+        "1...5x": b"",
+        "1...5...": b"5",
+    }
+    for text, expected in following.items():
+        at, _ = automaton.run(automaton.start, text.encode())
+        assert automaton.is_accepting(at) == text.endswith("x")
+        assert bytes(automaton.next_bytes(at)) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(grammars("viable"), st.integers(2, 5))
+def test_contexts_hold_all_that_the_lexer_looks_for(of: Grammar, length: int) -> None:
+    """Whatever terminals have been read, those allowed then are part of one context."""
+    automaton = automaton_of(of)
+    if automaton is None:
+        return
+    contexts = Contexts(automaton.rests).all_contexts()
+    scan = kernels("grammar.indentation").scan_laid
+    first = automaton.threads(automaton.start)[0][1]
+    for word in itertools.product(range(len(of.terminals)), repeat=length):
+        stacks = first
+        for terminal in word:
+            allowed = automaton.record(automaton.field(stacks, 5))
+            assert any(all(c >> t & 1 for t in allowed) for c in contexts)
+            if terminal not in allowed:
+                break
+            stacks = automaton.ask(scan, stacks, terminal)

@@ -1,0 +1,81 @@
+"""In: literals and keywords. Out: proof that their automata are like those of any pattern."""
+
+from __future__ import annotations
+
+import pytest
+
+from structgen.grammar.ir import Terminal
+from structgen.grammar.terminals.automata import Automata, automata_of, of_terminal
+from structgen.grammar.terminals.patterns import matches_of
+from structgen.regular.regex import EMPTY, literal
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("text", ["a", "in", "aa", "h\u00e4\u00df", "select", "abab"])
+def test_literals_are_like_patterns(text: str, ordered: bool) -> None:
+    """The same states, and watches that cannot be told apart whatever follows."""
+    told = of_terminal(Terminal("T", literal(text), text=text), ordered)
+    made = automata_of(literal(text), EMPTY, ordered)
+    for field in ("next", "accepts", "own", "distance"):
+        assert (getattr(told, field) == getattr(made, field)).all()
+    assert_alike(told, made)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"in\b", r"h\u00e4(?![a-z])", r"[ab][bc](?![c\u00e9\u20ac])",
+        r"(?i:is)\b", r"(?i:kiss)(?![0-9A-Za-z_])",
+    ],
+)  # fmt: skip
+def test_keywords_are_like_patterns(pattern: str, ordered: bool) -> None:
+    """What must not follow decides as it does when all is read as one."""
+    language, longer, *_ = matches_of(pattern)
+    told = of_terminal(Terminal("T", language, longer=longer), ordered)
+    assert_alike(told, automata_of(language, longer, ordered))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("pattern", [r"(?i:sk\u00df)", r"[a\u00e9\u20ac\U0001f600]x[\u00e8\u00e9]"])
+def test_words_of_a_few_characters_are_like_patterns(pattern: str, ordered: bool) -> None:
+    """With characters of several lengths at one place, too."""
+    language, longer, *_ = matches_of(pattern)
+    told = of_terminal(Terminal("T", language, longer=longer), ordered)
+    assert_alike(told, automata_of(language, longer, ordered))
+
+
+def assert_alike(told: Automata, made: Automata) -> None:
+    """No bytes tell the automata or their watches apart."""
+    states = {(0, 0)}
+    queue = list(states)
+    for one, other in queue:
+        assert (one < 0) == (other < 0)
+        if one < 0:
+            continue
+        assert told.accepts[one] == made.accepts[other]
+        assert told.distance[one] == made.distance[other]
+        if told.accepts[one]:
+            assert_same_watch(told, made, int(told.own[one]), int(made.own[other]))
+        assert_same_watch(told, made, int(told.match[one]), int(made.match[other]))
+        after = zip(told.next[one].tolist(), made.next[other].tolist(), strict=True)
+        new = set(after) - states
+        states |= new
+        queue += new
+
+
+def assert_same_watch(told: Automata, made: Automata, one: int, other: int) -> None:
+    """No bytes tell two watches apart."""
+    pairs = {(one, other)}
+    todo = list(pairs)
+    for a, b in todo:
+        assert _verdict(told, a) == _verdict(made, b)
+        after = zip(told.watch[a].tolist(), made.watch[b].tolist(), strict=True)
+        new = set(after) - pairs
+        pairs |= new
+        todo += new
+
+
+def _verdict(automata: Automata, watch: int) -> tuple[int, bool]:
+    """Whether a watch has ended, and how it stands if the text ends."""
+    return min(watch, 2), bool(automata.fails[watch])

@@ -1,0 +1,305 @@
+r"""In: patterns of Python's `re`. Out: proof that their two languages say what `re.match` says."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from functools import cache
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.grammar.terminals.one_way import reads_one_way
+from structgen.grammar.terminals.patterns import Matches, matches_behind, matches_of
+from structgen.grammar.terminals.python_chars import class_set, literal_set, word_characters
+from structgen.grammar.terminals.python_language import before
+from structgen.grammar.terminals.python_regex import Node, parse, reaching
+from structgen.regular.charset import CharSet
+from structgen.regular.regex import Regex, matches
+from tests.grammar.reference import ends_ahead
+
+ATOMS = ["a", "b", "ab", ".", "[ab]", "[^a]", r"\w", r"\W", r"\s", "(?i:A)", "(?s:.)", r"\b", "$"]
+LOOKS = ["(?={})", "(?!{})", "(?<=a)", "(?<!b)", r"\B", "(?m:$)", r"\Z"]
+QUANTIFIERS = ["", "", "", "*", "+", "?", "*?", "+?", "??", "{1,2}", "{0,2}?", "*+", "{2}"]
+
+
+def length(pattern: str, text: str, at: int = 0) -> int | None:
+    """How long the match of `re` at some place of a text is."""
+    found = re.compile(pattern).match(text, at)
+    return None if found is None else found.end() - at
+
+
+def ours(found: Matches, text: str, at: int = 0) -> int | None:
+    """The same from the two languages."""
+    if found.behind is not None:
+        found = behind(found.behind, text[:at])
+    if found.ahead is not None:
+        return max((end - at for end in ends_ahead(found.ahead, text, at)), default=None)
+    ends = range(at, len(text) + 1)
+    inside = [end for end in ends if matches(found.language, text[at:end])]
+    longest = max((end for end in ends if matches(found.longer, text[at:end])), default=at - 1)
+    last = max(inside, default=None)
+    return None if last is None or last < longest else last - at
+
+
+def behind(pattern: Node, text: str) -> Matches:
+    """The languages of a pattern behind a text."""
+    history = {}
+    for wanted in map(before, reaching(pattern)):
+        rest = wanted
+        for char in text:
+            rest = rest.after(ord(char))
+        history[wanted] = rest
+    return _behind(pattern, frozenset(history.items()))
+
+
+@cache
+def _behind(pattern: Node, history: frozenset[tuple[Regex, Regex]]) -> Matches:
+    return matches_behind(pattern, dict(history))
+
+
+@st.composite
+def patterns(draw: st.DrawFn, *, looks: bool) -> str:
+    """A pattern with choices, groups, and quantifiers of each kind."""
+
+    def choice(depth: int) -> str:
+        return "|".join(sequence(depth) for _ in range(draw(st.integers(1, 3))))
+
+    def sequence(depth: int) -> str:
+        return "".join(piece(depth) for _ in range(draw(st.integers(0, 3))))
+
+    def piece(depth: int) -> str:
+        kind = draw(st.integers(0, 5))
+        if looks and kind == 0:
+            return draw(st.sampled_from(LOOKS)).format(draw(st.sampled_from(ATOMS[:8])))
+        if depth and kind <= 2:
+            body = f"(?:{choice(depth - 1)})"
+        else:
+            body = draw(st.sampled_from(ATOMS[: 13 if looks else 11]))
+        if body in (r"\b", "$"):
+            return body
+        if len(body) > 1 and body.isalpha():
+            body = f"(?:{body})"
+        return body + draw(st.sampled_from(QUANTIFIERS))
+
+    return choice(2)
+
+
+TEXTS = st.lists(st.text("abA \n", max_size=7), min_size=6, max_size=12)
+
+
+def found_in(pattern: str) -> Matches:
+    """The languages of a pattern; the example does not count where they are refused."""
+    try:
+        re.compile(pattern)
+        return matches_of(pattern)
+    except (re.error, UnsupportedSchemaError, BudgetError):
+        assume(False)
+        raise
+
+
+def assert_means_the_same_anywhere(pattern: str, texts: list[str]) -> None:
+    """At each place of each text."""
+    found = found_in(pattern)
+    for text in texts:
+        for at in range(len(text) + 1):
+            assert ours(found, text, at) == length(pattern, text, at), (text, at)
+
+
+@settings(max_examples=150)
+@given(patterns(looks=False), TEXTS)
+def test_patterns_match_what_re_matches(pattern: str, texts: list[str]) -> None:
+    """The first match that backtracking finds, not the longest."""
+    found = found_in(pattern)
+    assert [ours(found, text) for text in texts] == [length(pattern, text) for text in texts]
+
+
+@settings(max_examples=150)
+@given(patterns(looks=True), TEXTS)
+def test_assertions_hold_where_re_says(pattern: str, texts: list[str]) -> None:
+    """Lookarounds that are not refused mean the same wherever in a text the terminal starts."""
+    assert_means_the_same_anywhere(pattern, texts)
+
+
+WORDS = st.lists(st.text("abi", max_size=3), min_size=1, max_size=4).map("|".join)
+
+
+@settings(max_examples=150)
+@given(
+    WORDS,
+    st.sampled_from(["(?!(%s)(?!%s))%s%s*", "(%s)(?!%s)", "(?i:(?!(%s)(?!%s))%s%s+)"]),
+    st.sampled_from(["[ab]", "[a-z]", "[abi1]", "[i\u0131]"]),
+    st.sampled_from(["[ab]", "[a-z]", "a"]),
+    st.lists(st.text("abiAI1 ", max_size=6), min_size=6, max_size=12),
+)
+def test_words_and_names_other_than_words(
+    words: str, shape: str, kind: str, first: str, texts: list[str]
+) -> None:
+    """Whether or not the words have only the characters that names have."""
+    pattern = shape % (words, kind, first, kind)[: shape.count("%s")]
+    assert_means_the_same_anywhere(pattern, texts)
+
+
+GREEDY = st.recursive(
+    st.sampled_from(["a", "b", "c", "[ab]", "[^a]"]),
+    lambda part: st.one_of(
+        st.lists(part, min_size=1, max_size=3).map("".join),
+        st.lists(part, min_size=1, max_size=3).map(lambda parts: f"(?:{'|'.join(parts)})"),
+        st.tuples(part, st.sampled_from(["*", "+", "?", "{2}", "{1,2}"])).map(
+            lambda pair: f"(?:{pair[0]}){pair[1]}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=400)
+@given(GREEDY, st.lists(st.text("abcd", max_size=7), min_size=6, max_size=12))
+def test_what_reads_one_way_prefers_the_longest(pattern: str, texts: list[str]) -> None:
+    """The longest beginning of a text that `re` matches whole."""
+    if reads_one_way(parse(pattern)):
+        for text in texts:
+            whole = [end for end in range(len(text) + 1) if re.fullmatch(pattern, text[:end])]
+            assert max(whole, default=None) == length(pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        (r"[a-z_][a-z0-9_]*", True),
+        (r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", True),
+        (r'"([^"\\]|\\.)*"', True),
+        (r"a{2,3}b|", True),
+        (r"a?(ab)?", False),
+        (r"(|a)", False),
+        (r"(a{1,2}){1,2}", False),
+        (r"(a*)*", False),
+        (r"a*?b", False),
+        (r"a(?!b)", False),
+    ],
+)
+def test_which_patterns_read_one_way(pattern: str, told: bool) -> None:
+    """No two places that may come next share a character; what may end goes on first."""
+    assert reads_one_way(parse(pattern)) == told
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r'"(.*?)(?<!\\)(\\\\)*?"',
+        r"(?!(?:if|else)\b)[A-Za-z_]\w*",
+        r"in\b",
+        r"\d+(?![\w.])",
+        r"\+(?!\+)",
+        r"(?m:#[^\n]*$)",
+        r"/\*(.|\n)*?\*/",
+        r"[a-z]++",
+        r"(?>if)x?",
+        r"(a*)(ab)?",
+        r"(?:a|ab)(?:c|bcd)?",
+        r"(|a)*b",
+        r"(?x) a b # comment",
+        r"a(?#comment)b",
+        r"(?P<name>a|b)+",
+    ],
+)
+def test_idioms_of_real_grammars(pattern: str) -> None:
+    """Patterns that grammars have, on all short texts of the characters that matter to them."""
+    letters = "".join(dict.fromkeys('if"\\1+#*/a b\n.c'))
+    wanted = [c for c in letters if c in pattern or c in "ia \n1."][:7]
+    found = matches_of(pattern)
+    texts = [""]
+    for _ in range(4):
+        texts += [text + letter for text in texts for letter in wanted if len(text) < 4]
+        texts = list(dict.fromkeys(texts))
+    assert [t for t in texts if ours(found, t) != length(pattern, t)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        (r"(a)\1", "backreference"),
+        (r"(a)?(?(1)b|c)", "backreference"),
+        (r"a?(?=\ba)a", "inside a lookahead"),
+        (r"(?=a?(?<!b)a)\w", "inside a lookahead"),
+        (r"(?:(?=\ba)a)+", "inside a lookahead"),
+        (r"(?<=\ba)b", "inside a lookbehind"),
+        (r"(?>a|ab)c", "atomic group"),
+        (r"(?:ab)++", "possessive"),
+    ],
+)
+def test_what_is_not_a_language_of_the_match_alone_is_refused(pattern: str, said: str) -> None:
+    """By name."""
+    with pytest.raises(UnsupportedSchemaError, match=said):
+        matches_of(pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"^a", r"\Aa", r"\ba", r"(?<=b)a", "b?(?<!ab)a"])
+def test_what_looks_at_the_text_before_is_refused_where_nobody_knows_it(pattern: str) -> None:
+    """Where the text before is known, it is the pattern that it becomes there."""
+    with pytest.raises(UnsupportedSchemaError, match="text before"):
+        parse(pattern)
+    assert matches_of(pattern).behind is not None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\bif\b", r"\b(if|else)x?", r"\b[ab]\w*", r"\B\w+?b", "^(a|b)", "(?m:^)a*",
+        "(?<![ab])b{1,2}", r"(?:\b|a)b", r"(?:(?<=a)|^)b|a", r"(?!a)\b\w", r"\b(?:a*|b)",
+        r"\b(?!ab\b)[ab]\w*", r"(?<!a)(?<=\s)(?=[ab])\w", r"\b\W+", r"(?:\bab?)+",
+        r"a??(?<=ba)b", r"(?<=ab|ba)[^b]",
+        r"(?=\ba|b)\w+", r"(?!\b(?:ab|b)\b)\w+", r"(?!(?=\b)a|\s)(?:a|ab)", r"(?=(?<!a)b|aa)[ab]",
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_pattern_behind_each_text(pattern: str) -> None:
+    """At every place of all short texts."""
+    found = matches_of(pattern)
+    assert found.behind is not None
+    texts = ["".join(t) for n in range(5) for t in itertools.product("ab \n", repeat=n)]
+    for text in texts:
+        for at in range(len(text) + 1):
+            assert ours(found, text, at) == length(pattern, text, at), (text, at)
+
+
+def test_what_is_no_pattern_gets_its_position() -> None:
+    """As Python's own parser has it."""
+    with pytest.raises(PatternError) as caught:
+        matches_of("ab(c")
+    assert caught.value.position == 2
+
+
+def test_usual_patterns_are_plain_languages() -> None:
+    """Where order does not matter, the language is an ordinary expression, and one object."""
+    for pattern in (r"[a-z_]\w*", r"\d+(\.\d+)?", r'"[^"]*"', "x{3,2000}", "[ \n]+"):
+        found = matches_of(pattern)
+        assert found.language is found.longer
+        assert found.language.plain
+
+
+def test_large_counts_are_not_written_out() -> None:
+    """A hundred thousand turns are a count."""
+    found = matches_of("(ab?){1,100000}")
+    assert matches(found.language, "ab" * 3)
+
+
+@pytest.mark.parametrize("flags", [0, re.IGNORECASE, re.ASCII, re.IGNORECASE | re.ASCII])
+def test_characters_and_classes_are_those_of_re(flags: int) -> None:
+    """Every character of Unicode, with and without case, for letters that fold in odd ways."""
+    sre = re._constants
+    everything = "".join(chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF)
+
+    def members(pattern: str) -> CharSet:
+        runs = (match.span() for match in re.finditer(f"(?:{pattern})+", everything, flags))
+        spans = ((ord(everything[low]), ord(everything[high - 1])) for low, high in runs)
+        return CharSet.of(spans)
+
+    for letter in "kKsſİıßµΣςǅ1":
+        assert literal_set(ord(letter), flags) is members(re.escape(letter))
+    assert class_set([(sre.RANGE, (0x61, 0x7A))], flags) is members("[a-z]")
+    negated = [(sre.NEGATE, None), (sre.LITERAL, 0x4B), (sre.CATEGORY, sre.CATEGORY_DIGIT)]
+    assert class_set(negated, flags) is members(r"[^K\d]")
+    assert word_characters(flags & re.ASCII) is members(r"\w")

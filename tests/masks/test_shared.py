@@ -1,0 +1,105 @@
+"""In: specs with the same patterns in different places. Out: what one has found serves the others.
+
+The oracle is the same spec over a vocabulary for which nothing has been made.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+import structgen as sg
+from structgen.masks.lexeme_masks import Insides
+from structgen.masks.shared import Inside
+
+TOKENS = [bytes((b,)) for b in range(256)] + [b'{"', b'":', b'":"', b'", "', b"20", b"00-", b"ab"]
+SOME = {"type": ["string", "null"], "minLength": 1}
+DATE, WORD = {"type": "string", "format": "date"}, {"type": "string", "pattern": "^a[b-d]{2,9}$"}
+SPECS: list[dict[str, Any]] = [
+    DATE,
+    {"properties": {"a": DATE, "b": WORD}},
+    {"type": "array", "items": {"anyOf": [DATE, WORD, {"type": "null"}]}},
+    {"anyOf": [WORD, {"type": "integer"}, {"type": "object", "additionalProperties": DATE}]},
+    {"type": "object", "patternProperties": {"^a[b-d]{2,9}$": DATE}, "additionalProperties": False},
+    {"type": "array", "items": DATE, "uniqueItems": True},
+    {"type": "object", "propertyNames": {"pattern": "^a[b-d]{2,9}$"}},
+    {"properties": {"a": SOME, "b": {"minimum": 2}}, "required": ["a"]},
+    {"type": ["array", "string"], "items": {**SOME, "title": "as before"}, "maxLength": 5},
+    {"items": {"anyOf": [SOME, {"enum": [2, "abc"]}]}, "uniqueItems": True},
+]
+TEXTS = [
+    head + body
+    for head in (
+        b'"',
+        b'{"a":"',
+        b'{"b":"',
+        b'["',
+        b'{"x":"',
+        b'{"abb":"',
+        b'{"',
+        b'["2000-02-02","',
+    )
+    for body in (b"", b"2", b"2000-02-2", b"2000-02-28", b"a", b"abc", b"abcdbcdbcd")
+]
+
+
+def vocabulary() -> sg.Vocabulary:
+    """A new object each time, for which nothing has been made."""
+    return sg.Vocabulary([*TOKENS, None], eos_ids=[len(TOKENS)])
+
+
+def masks(spec: dict[str, Any], over: sg.Vocabulary) -> list[bytes]:
+    """The masks after each of the texts, nothing for those that do not fit."""
+    constraint = sg.compile(sg.JsonSchema(spec), over)
+    states = [constraint.advance_bytes(constraint.start, text) for text in TEXTS]
+    return [bytes(constraint.mask_view(state)) for state in states]
+
+
+def test_masks_do_not_depend_on_what_was_compiled_before() -> None:
+    """Whatever came first."""
+    expected = [masks(spec, vocabulary()) for spec in SPECS]
+    assert all(len(set(found)) > 3 for found in expected)
+    for first, second in permutations(range(len(SPECS)), 2):
+        over = vocabulary()
+        masks(SPECS[first], over)
+        assert masks(SPECS[second], over) == expected[second], (SPECS[first], SPECS[second])
+
+
+def test_states_of_a_pattern_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second spec with it walks only what it has of its own."""
+    walked: list[int] = []
+    compute = Insides._compute
+
+    def noted(self: Insides, q: int) -> Inside:
+        walked.append(q)
+        return compute(self, q)
+
+    monkeypatch.setattr(Insides, "_compute", noted)
+    counts = []
+    over = vocabulary()
+    for name in ("a", "b"):
+        before = len(walked)
+        masks({"properties": {name: WORD, "x": DATE}}, over)
+        masks({"properties": {"x": WORD, name: DATE}}, over)
+        counts.append(len(walked) - before)
+    assert counts[0] > 3 * counts[1], counts
+
+
+def test_starts_of_values_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second spec with such a value finds what tokens begin it, though nothing else is alike."""
+    walked: list[str] = []
+    compute = Insides._compute
+
+    def noted(self: Insides, q: int) -> Inside:
+        walked.append(type(self._engine.state(q)).__name__)
+        return compute(self, q)
+
+    monkeypatch.setattr(Insides, "_compute", noted)
+    over = vocabulary()
+    for name, starts in (("a", 1), ("other", 0)):
+        walked.clear()
+        constraint = sg.compile({"properties": {name: SOME}}, over)
+        constraint.mask_view(constraint.advance_bytes(constraint.start, f'{{"{name}":'.encode()))
+        assert walked.count("Fork") == starts, walked

@@ -1,0 +1,279 @@
+"""In: expressions that must hold at once, or must not. Out: states side by side, all of use."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structgen.errors import BudgetError
+from structgen.regular.lazy_dfa import product
+from structgen.regular.lazy_dfa.automaton import _begun, table_of
+from structgen.regular.lazy_dfa.positions import TooLargeError
+from structgen.regular.lazy_dfa.product import FormulaAutomaton, is_formula
+from structgen.regular.numbers.language import JSON_NUMBER, alternatives, number_language, spellings
+from structgen.regular.numbers.sets import number_complement, number_intersection
+from structgen.regular.regex import Regex, alt, complement, intersect, matches
+from structgen.regular.syntax.ecma import parse
+from tests.regular.lazy_dfa.test_automaton import PATTERNS, TEXTS, accepts, as_re
+from tests.regular.lazy_dfa.test_sub_automata import NUMBERS
+
+Rule = Callable[[Fraction], bool]
+TEXTS_OF_NUMBERS = [
+    sign + whole + rest
+    for sign in ("", "-")
+    for whole in ("0", "3", "10", "12", "30", "35", "41", "77", "120", "840")
+    for rest in ("", ".0", ".5", "e0", "e1", "E-1", ".5e1", ".25e2")
+]
+LEAVES = st.one_of(
+    st.sampled_from([Fraction(x) for x in (2, 3, 5, 7, 0.5, 0.25)]).map(
+        lambda m: (number_language(multiple_of=[m]), lambda v: (v / m).denominator == 1)
+    ),
+    st.sampled_from([0, 3, 11, 100]).map(
+        lambda low: (number_language(minimum=low), lambda v: v >= low)
+    ),
+    st.sampled_from([10, 35]).map(
+        lambda high: (number_language(exclusive_maximum=high), lambda v: v < high)
+    ),
+)
+
+
+def joined(pairs: list[tuple[Regex, Rule]], which: int) -> tuple[Regex, Rule]:
+    """All of some sets of numbers, any, or those in the first and in no other."""
+    languages, rules = zip(*pairs, strict=True)
+    if which == 0:
+        return number_intersection(*languages), lambda v: all(rule(v) for rule in rules)
+    if which == 1:
+        return alt(*languages), lambda v: any(rule(v) for rule in rules)
+    barred = number_complement(alt(*languages[1:]))
+    return (
+        number_intersection(languages[0], barred),
+        lambda v: rules[0](v) and not any(rule(v) for rule in rules[1:]),
+    )
+
+
+SETS = st.recursive(
+    LEAVES,
+    lambda inner: st.builds(joined, st.lists(inner, min_size=2, max_size=3), st.integers(0, 2)),
+    max_leaves=8,
+)
+
+
+def leads_on_everywhere(automaton: FormulaAutomaton) -> bool:
+    """Whether a text can end from each state that was looked at, going on as long as it takes.
+
+    Nor may a state have been looked at twice.
+    """
+    order = automaton.order[: automaton.known].tolist()
+    assert len({*order}) == len(order) == automaton.search.queue.tolist().count(1)
+    for state in range(min(automaton.made, 60)):
+        met, waiting = {state}, [state]
+        while waiting and not automaton.ends[waiting[0]]:
+            at = waiting.pop(0)
+            automaton.explore(at)
+            new = {int(t) for t in automaton.search.moves[at] if t >= 0} - met
+            met |= new
+            waiting += sorted(new)
+        if not waiting:
+            return False
+    return True
+
+
+@settings(max_examples=60, deadline=None)
+@given(SETS)
+def test_sets_of_numbers(found: tuple[Regex, Rule]) -> None:
+    """What is a multiple of some and not of others is told by its value; no state is a dead end."""
+    language, rule = found
+    if not is_formula(language):
+        return
+    exact = intersect(spellings(multiple_of=[1]), language)  # what all constraints are exact on
+    if not any(rule(Fraction(text)) for text in TEXTS_OF_NUMBERS):
+        return
+    automaton = _begun(exact)
+    assert isinstance(automaton, FormulaAutomaton)
+    for text in TEXTS_OF_NUMBERS:
+        assert accepts(automaton, text) == rule(Fraction(text)), text
+    assert leads_on_everywhere(automaton)
+
+
+def test_a_bound_and_a_multiple_that_must_not_be() -> None:
+    """As derivatives have it, for all that numbers look like; two bounds are one language."""
+    regex = intersect(number_language(minimum=3), complement(number_language(multiple_of=[2])))
+    automaton = _begun(regex)
+    assert isinstance(automaton, FormulaAutomaton)
+    for text in NUMBERS:
+        assert accepts(automaton, text) == matches(regex, text), text
+    both: Regex = number_intersection(number_language(minimum=3), number_language(maximum=5))
+    assert [n for n in map(str, range(9)) if accepts(_begun(both), n)] == ["3", "4", "5"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    patterns=st.lists(PATTERNS, min_size=3, max_size=5),
+    signs=st.integers(0, 31),
+    kinds=st.integers(0, 7),
+)
+def test_formulas_of_patterns(patterns: list[str], signs: int, kinds: int) -> None:
+    """Unions, intersections and complements in each other are what `re` says of their parts."""
+    language = parse(patterns[0], anchored=True)
+    oracles = [as_re(p) for p in patterns]
+    for i, pattern in enumerate(patterns[1:], 1):
+        other = parse(pattern, anchored=True)
+        other = complement(other) if signs >> i & 1 else other
+        language = alt(language, other) if kinds >> i & 1 else intersect(language, other)
+        language = complement(language) if signs & 1 else language
+
+    def has(text: str) -> bool:
+        found = bool(oracles[0].fullmatch(text))
+        for i, oracle in enumerate(oracles[1:], 1):
+            other = bool(oracle.fullmatch(text)) != bool(signs >> i & 1)
+            found = (found or other) if kinds >> i & 1 else (found and other)
+            found = found != bool(signs & 1)
+        return found
+
+    if not is_formula(language) or language.is_empty():
+        return
+    automaton = FormulaAutomaton(language, table_of)
+    for text in TEXTS[:80]:
+        assert accepts(automaton, text) == has(text), text
+    assert leads_on_everywhere(automaton)
+
+
+def test_a_union_of_what_are_parts_anyway_is_no_part() -> None:
+    """Where exactly one of some patterns must hold, each is compiled once."""
+    names = ["NEW", "REJECTED", "ON_SIGNING", "(?:NOT_)?DONE"]
+    found = [parse(name) for name in names]
+    language = alt(
+        *(
+            intersect(one, complement(alt(*(other for other in found if other is not one))))
+            for one in found
+        )
+    )
+    automaton = FormulaAutomaton(language, table_of)
+    assert len(automaton._side.row) == len(names)
+    for text in ("NEW", "xDONE", "NOT_DONE", "NEW DONE", "DONDONE", "ON_SIGNING_NEW", "OLD", ""):
+        wanted = sum(bool(re.search(name, text)) for name in names) == 1
+        assert accepts(automaton, text) == wanted, text
+    assert leads_on_everywhere(automaton)
+
+
+@pytest.mark.parametrize("room", [16, 40, 128])
+def test_no_state_is_found_twice_where_there_was_too_little_room(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is made room for on the way, each state is known once, and none is left out."""
+    monkeypatch.setattr(product, "ROOM", room)
+    one, other = parse("[ab]*a[ab]{5}c?", anchored=True), parse("[ab]*b[ab]{3}c", anchored=True)
+    for language in (intersect(one, complement(other)), intersect(other, complement(one))):
+        automaton = FormulaAutomaton(language, table_of)
+        automaton.explore_all(1000)
+        assert sorted(automaton.order[: automaton.known].tolist()) == list(range(automaton.made))
+        assert automaton.made > 40
+        assert leads_on_everywhere(automaton)
+
+
+@pytest.mark.nojit
+def test_with_plain_python_kernels() -> None:
+    """The same texts as `re` takes, with a part that is in the formula twice."""
+    one, other = parse("a+b*", anchored=True), parse("(a|b){2,4}", anchored=True)
+    language = alt(intersect(one, complement(other)), intersect(other, complement(one)))
+    automaton = FormulaAutomaton(language, table_of)
+    for count in range(6):
+        for letters in itertools.product("ab", repeat=count):
+            text = "".join(letters)
+            wanted = bool(re.fullmatch("a+b*", text)) != bool(re.fullmatch("[ab]{2,4}", text))
+            assert accepts(automaton, text) == wanted, text
+    assert leads_on_everywhere(automaton)
+
+
+def test_what_was_found_is_forgotten_where_there_is_no_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """States that have a number stay; a search that needs more room than there is gives up."""
+    multiples = [number_language(multiple_of=[m]) for m in (3, 7, 11)]
+    language = number_intersection(
+        number_language(integer=True, minimum=1), *map(number_complement, multiples)
+    )
+    whole = FormulaAutomaton(language, table_of)
+    monkeypatch.setattr(product, "MAX_SIDE", 2000)
+    small = FormulaAutomaton(language, table_of)
+    forgotten = []
+    forget = FormulaAutomaton._forget
+
+    def forget_and_tell(self: FormulaAutomaton) -> None:
+        forgotten.append(self)
+        forget(self)
+
+    monkeypatch.setattr(FormulaAutomaton, "_forget", forget_and_tell)
+    for number in range(1, 1200):
+        text = str(number)
+        wanted = all(number % m for m in (3, 7, 11))
+        assert accepts(whole, text) == accepts(small, text) == wanted, text
+    assert forgotten
+    assert leads_on_everywhere(small)
+    monkeypatch.setattr(product, "MAX_SIDE", 20)
+    tiny = FormulaAutomaton(language, table_of)
+    with pytest.raises(BudgetError, match="more than 20"):
+        tiny.explore_near(1000)
+
+
+def test_a_search_that_gave_up_leaves_the_automaton_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With more room the same automaton goes on, and is right."""
+    language = number_intersection(
+        number_language(integer=True),
+        *(number_complement(number_language(multiple_of=[m])) for m in (3, 7)),
+    )
+    automaton = FormulaAutomaton(language, table_of)
+    monkeypatch.setattr(product, "MAX_SIDE", 20)
+    with pytest.raises(BudgetError):
+        automaton.explore_all(10**6)
+    monkeypatch.undo()
+    for number in range(200):
+        assert accepts(automaton, str(number)) == bool(number % 3 and number % 7)
+
+
+def test_formulas_that_are_too_large_are_derived() -> None:
+    """Nested deeply, with more parts than there are bits, or each part twice in the next."""
+    several = [parse(f"a.{{{n}}}[b-{chr(100 + n % 20)}]", anchored=True) for n in range(1, 70)]
+    deep = doubled = several[0]
+    for one, other in itertools.pairwise(several * 4):
+        deep = complement(intersect(complement(intersect(deep, one)), other))
+    for one, other in itertools.pairwise(several[:40]):
+        doubled = alt(intersect(doubled, complement(one)), intersect(other, complement(doubled)))
+    for language in (deep, doubled, intersect(*map(complement, several))):
+        with pytest.raises(TooLargeError):
+            FormulaAutomaton(language, table_of)
+    automaton = FormulaAutomaton(intersect(*map(complement, several[:59])), table_of)
+    assert accepts(automaton, "ab")
+    assert not accepts(automaton, "axb")
+
+
+def test_unions_of_numbers_are_taken_apart() -> None:
+    """Each range or multiple is found again in a union, though they share what zero looks like."""
+    made = [number_language(multiple_of=[3]), number_language(multiple_of=[5]),
+            number_language(minimum=2, maximum=9)]  # fmt: skip
+    union = alt(*made)
+    assert set(alternatives(union)) == set(made)
+    other = parse("[xyz]+", anchored=True)
+    assert set(alternatives(alt(union, other))) == {*made, other}
+    assert alternatives(JSON_NUMBER) == [JSON_NUMBER]
+    assert alternatives(other) == [other]
+
+
+@pytest.mark.parametrize("texts", [["12", "-9.5", "1e300"], ["0.25e1"]])
+def test_a_complement_reads_what_any_number_looks_like(texts: list[str]) -> None:
+    """What no language of the parts reads at all is a complement's."""
+    language = complement(number_language(multiple_of=[9]))
+    automaton = FormulaAutomaton(language, table_of)
+    for text in (*texts, "x", "é", ""):
+        assert accepts(automaton, text)
+    assert not accepts(automaton, "18")
+    assert np.array_equal(automaton.ends[:1], [1])

@@ -1,0 +1,72 @@
+"""In: unions with formats that have no tables. Out: as their parts say, side by side."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from structgen.regular.expressions.nodes import Alt
+from structgen.regular.lazy_dfa.automaton import DerivedAutomaton, _begun
+from structgen.regular.lazy_dfa.positions import TooLargeError
+from structgen.regular.lazy_dfa.union import UnionAutomaton
+from structgen.regular.regex import Regex, alt, matches
+from structgen.regular.syntax.ecma import parse
+from structgen.schema.formats.formats import format_built
+from tests.regular.lazy_dfa.test_automaton import accepts, after, loops_are_safe
+
+TEXTS = [
+    "localhost", "a.example.org", "-a", "256.256.256.256", "1.2.3.4", "::1", "2001:db8::1", "fe80",
+    "2001:db8", "xn--bcher-kva.example", "xn--a", "a" * 64, ".".join(["ab"] * 84), "(a|b)*",
+    "a{2,1}", "[0-9", "abc@example.org", "abc@", "2024-02-29", "2023-02-29", "", "x y", "\u00e9",
+]  # fmt: skip
+UNIONS = [
+    ("hostname", "ipv4", "ipv6"), ("hostname", "ipv6"), ("regex", "date"), ("regex", "hostname"),
+    ("hostname", "regex", "email"),
+]  # fmt: skip
+
+
+def union(names: tuple[str, ...]) -> Regex:
+    """Any of some formats, or a word in capitals."""
+    return alt(*map(format_built, names), parse("[A-Z]{2,3}", anchored=True))
+
+
+@pytest.mark.parametrize("names", UNIONS)
+def test_a_union_reads_what_one_of_its_parts_reads(names: tuple[str, ...]) -> None:
+    """Each text is in it that is in a part, and each that begins one can be read so far."""
+    language = union(names)
+    automaton = _begun(language)
+    assert isinstance(automaton, UnionAutomaton)
+    assert isinstance(language, Alt)
+    for text in (*TEXTS, "AB", "ABCD"):
+        assert accepts(automaton, text) == any(matches(p, text) for p in language.parts), text
+
+
+@pytest.mark.parametrize("names", UNIONS)
+def test_a_union_leads_on_as_its_derivatives_do(names: tuple[str, ...]) -> None:
+    """What leads on, where texts may end, and what any characters may follow."""
+    language, rnd = union(names), random.Random(3)
+    automaton, derived = _begun(language), DerivedAutomaton(language)
+    for _ in range(40):
+        state, node, size = 0, 0, rnd.randrange(8)
+        for _ in range(size):
+            ahead = {}
+            for found, at in ((automaton, state), (derived, node)):
+                found.explore(at)
+                place = found.place(at)
+                ranges = found.spans[found.first[place] : found.first[place + 1]].tolist()
+                ahead[found] = {x for low, high, _ in ranges for x in (low, high) if x < 0x3000}
+                assert all(after(found, at, chr(x)) is not None for x in ahead[found])
+            assert all(after(derived, node, chr(x)) is not None for x in ahead[automaton])
+            assert all(after(automaton, state, chr(x)) is not None for x in ahead[derived])
+            letter = chr(rnd.choice(sorted(ahead[automaton])))
+            state, node = after(automaton, state, letter) or 0, after(derived, node, letter) or 0
+            assert automaton.ends[state] == derived.ends[node]
+    loops_are_safe(automaton, rnd)
+
+
+def test_only_unions_are_united() -> None:
+    """Others have no parts that any text may fit."""
+    for language in (format_built("hostname"), parse("a|b"), parse("ab")):
+        with pytest.raises(TooLargeError):
+            UnionAutomaton(language, _begun)

@@ -1,0 +1,156 @@
+"""In: languages. Out: proof that those called endless never run out of words."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import pytest
+
+from structgen.regular import infinite
+from structgen.regular.infinite import ENOUGH, endless, few_words, least_count
+from structgen.regular.regex import Regex, alt, complement, intersect, repeat
+from structgen.regular.syntax.ecma import parse
+
+WORD = "[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]"
+PATTERNS = [
+    "x", "^x", "^x$", "x$", "^[a-z]+$", "^[a-z]*[0-9]$", "^(ab|cd)*$", "^(ab|cd+)$", "^(?!x).*$",
+    "^[a-f]{8}-[a-f]{4}$", "^[a-z]{1,255}$", "^(?!.*foo)(?!.*bar).*baz.*$", "^(a+|b[0-9]{40})$",
+    f"^{WORD}|{WORD}s|core$", f"^({WORD}\\.)*{WORD}x?y?z?$", f"^({WORD})+(\\.{WORD}){{3}}[a-z]*$",
+    f"^(?!{WORD}$)[a-zA-Z_]+{WORD}.*$", f"^a{{2,9}}$|{WORD}|^b$", "^(ab|[\\s\\S]+cd|ef)$",
+]  # fmt: skip
+
+
+def runs_out(language: Regex) -> bool:
+    """Whether from somewhere in a language nothing leads on, as all its states say."""
+    seen, todo = set[Regex](), [language]
+    while todo:
+        state = todo.pop()
+        after = {target for _, target in state.moves()}
+        if not after:
+            return True
+        todo += after - seen
+        seen |= after
+    return False
+
+
+@pytest.mark.parametrize("few", [1, 5, infinite.FEW])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_language_is_endless_where_every_state_leads_on(
+    pattern: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether states are looked at one by one, or in a table."""
+    monkeypatch.setattr(infinite, "FEW", few)
+    endless.cache_clear()
+    assert endless(parse(pattern)) != runs_out(parse(pattern))
+    endless.cache_clear()
+
+
+def test_a_text_found_anywhere_is_endless_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside whatever lists, of which no state is looked at."""
+    monkeypatch.setattr(infinite, "MANY", -1)
+    monkeypatch.setattr(infinite, "FEW", -1)
+    endless.cache_clear()
+    assert endless(alt(*map(parse, ["^ES(5|6|2015)$", "^lib[.][a-z]{9}$", "^[Ee]5|[Ee]6|[Ee]7$"])))
+    assert not endless(parse("^ES(5|6|2015)$|^[a-z]+1$"))
+    endless.cache_clear()
+
+
+SOME = ["x", "ab", "^[a-z]+$", "^x", "x$", "^(ab|cd+)$", "^.*$", "^[\\s\\S]$", "^.?$"]
+
+
+@pytest.mark.parametrize("second", SOME)
+@pytest.mark.parametrize("first", SOME)
+def test_what_is_in_languages_or_in_none_is_endless_where_it_leads_on(
+    first: str, second: str
+) -> None:
+    """As keys are that several patterns tell apart."""
+    one, other = parse(first), parse(second)
+    for language in (
+        intersect(one, other),
+        intersect(one, complement(other)),
+        intersect(complement(one), complement(other)),
+    ):
+        if not language.is_empty():
+            assert endless(language) != runs_out(language)
+
+
+@pytest.mark.parametrize("signs", [*product([True, False], repeat=3)])
+def test_searches_beside_each_other_are_plainly_endless(
+    signs: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What texts must have in them, and must not, leaves some letter to go on with."""
+    monkeypatch.setattr(infinite, "MANY", 0)  # then nothing is looked at
+    monkeypatch.setattr(infinite, "FEW", -1)
+    endless.cache_clear()
+    parts = [parse(p) for p in ("dir_(work|share)", "drv_[a-z]+", "^net_[a-z]+[0-9]+")]
+    language = intersect(*(p if s else complement(p) for p, s in zip(parts, signs, strict=True)))
+    assert endless(language)
+    assert not endless(intersect(language, parse("x$")))  # which is not seen at once
+    endless.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a.*b", "^a", "(?:xa|b)$", "^(?:a.*)?b", "[^a]|b", "a(?:b.*)+", "[^a]|aa", "[^a]|a"]
+)
+@pytest.mark.parametrize("other", ["^a$", "ba", "^[ab]*$", "^b.*a"])
+def test_what_is_called_endless_leads_on(pattern: str, other: str) -> None:
+    """In what one language is not, beside another or what that is not."""
+    for language in (
+        complement(parse(pattern)),
+        intersect(parse(other), complement(parse(pattern))),
+        complement(parse(pattern, anchored=True)),
+        intersect(complement(parse(other)), complement(parse(pattern))),
+    ):
+        if not language.is_empty() and endless(language):
+            assert not runs_out(language)
+
+
+FEW = [
+    "^a$", "^$", "^(a|b|)$", "^[ab]$", "^a{0,2}b?$", "^(a|ab)(b|bb)$", "^(?:a?){3}$", "^[ab]{2}1?$",
+    "^(a[b1]|1)$", "^(?:[ab]|)b{1,2}$",
+]  # fmt: skip
+MORE = ["^[ab1]{4}$", "^a+$", "b", "^ab|b$", "^(?!a)[ab]$", "^[^b]$", "^[ab]{0,200}$"]
+
+
+@pytest.mark.parametrize("most", [1, 4, 30])
+@pytest.mark.parametrize("pattern", FEW + MORE)
+def test_few_words_are_all_words(pattern: str, most: int) -> None:
+    """Where any are told they are those that Python's `re` finds, no more than asked for."""
+    found = few_words(parse(pattern), most)
+    texts = ["".join(x) for n in range(6) for x in product("ab1", repeat=n)]
+    if found is not None:
+        assert found == {text for text in texts if re.search(pattern, text)}
+        assert len(found) <= most
+    assert found is not None or most < 30 or pattern in MORE
+
+
+@pytest.mark.parametrize(
+    ("pattern", "exact"),
+    [
+        ("[ab]{3}-[ab]", True), ("(a|bb)?[ab]{0,2}-{2}", False), ("a?b?", False), ("(a|b|-)", True),
+        ("(ab|b){2}a", False), ("(aa|ab|bb|-a)b?", False), ("", True), ("ab", True), ("a*b", False),
+        ("(ab|ba){2}[ab]", False), ("[ab]?[ab]{2}", False), ("(a|ab)(b|bb)", False),
+    ],
+)  # fmt: skip
+def test_a_language_has_as_many_words_as_it_plainly_has(pattern: str, exact: bool) -> None:
+    """At least; parts whose words have one length cannot be mistaken for what is beside them."""
+    texts = ("".join(letters) for n in range(7) for letters in product("ab-", repeat=n))
+    words = [text for text in texts if re.fullmatch(pattern, text)]
+    count = least_count(parse(f"^({pattern})$"))
+    assert count > 0
+    assert count == len(words) if exact else count <= len(words)
+
+
+def test_languages_that_are_not_plain_have_no_words_plainly() -> None:
+    """Nor has the one without any."""
+    assert least_count(intersect(parse("a"), complement(parse("b")))) == 0
+    assert least_count(alt()) == 0
+
+
+def test_nobody_counts_more_words_than_anybody_asks_for() -> None:
+    """However deep counts are nested: numbers with millions of digits would take minutes."""
+    language = parse("[ab]")
+    for _ in range(40):
+        language = repeat(language, 5, 6)
+    assert least_count(language) == ENOUGH

@@ -1,0 +1,185 @@
+"""In: names in many scripts. Out: proof that the format `idn-hostname` is that of RFC 5890 to 5893.
+
+The oracle is the `idna` package; its `check_bidi` is applied to whole names as RFC 5893 wants it.
+"""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structgen.regular.regex import EMPTY, Regex, matches, shortest
+from structgen.schema.formats.formats import format_built
+from structgen.schema.formats.idna_classes import LATIN, classes
+from structgen.schema.formats.idna_labels import label_direction, punycode
+from structgen.schema.formats.idna_sizes import LIMITS, Size
+
+idna = pytest.importorskip("idna")
+
+LETTERS = (
+    "abl01-xnXAßéŋäç·ل٠۰اب\u200c\u200d\u0301\u0323\u0308אב׳͵βαаяйक्ष"
+    "ক\u09be\u09c7あか\u3099ア・中〇한ﬀⅷ"
+)
+DOTS = ".\u3002\uff0e\uff61"
+
+
+def fits(text: str) -> bool:
+    """Does a text have the format?"""
+    return matches(format_built("idn-hostname"), text)
+
+
+def ascii_label(label: str) -> str | None:
+    """What `idna` makes of a label, None if it is not allowed."""
+    lower = label.lower()
+    try:
+        if lower.isascii() and not lower.startswith("xn--"):
+            plain = lower.replace("-", "a").isalnum() and lower == lower.strip("-")
+            return lower if plain and lower[2:4] != "--" and len(lower) <= 63 else None
+        unicode = idna.ulabel(lower) if lower.isascii() else label
+        if unicode.isascii():
+            return None
+        code = str(idna.alabel(unicode).decode())
+    except (idna.IDNAError, UnicodeError, ValueError):
+        return None
+    return code if not lower.isascii() or code == lower else None
+
+
+def valid(text: str) -> bool:
+    """Is a text an internationalised host name, as far as the package can say?"""
+    for dot in DOTS[1:]:
+        text = text.replace(dot, ".")
+    labels = [ascii_label(label) for label in text.split(".")]
+    known = [label for label in labels if label is not None]
+    if len(known) < len(labels) or len(".".join(known)) > 253:
+        return False
+    unicode = [idna.ulabel(label) for label in known]
+    if not any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for u in unicode for c in u):
+        return True
+    try:
+        return all(idna.check_bidi(label, check_ltr=True) for label in unicode)
+    except idna.IDNABidiError:
+        return False
+
+
+LABELS = st.text(LETTERS, min_size=1, max_size=6)
+
+
+@given(st.lists(LABELS, min_size=1, max_size=3), st.sampled_from(DOTS))
+def test_names_of_many_scripts_are_judged_as_the_idna_package_does(
+    labels: list[str], dot: str
+) -> None:
+    """Letters, contexts, normal form, direction of labels and of whole names."""
+    text = dot.join(labels)
+    if any(unicodedata.combining(c) or c == "\u09be" for c in text):
+        assert valid(text) or not fits(text), ascii(text)  # a few with marks are left out
+    else:
+        assert fits(text) == valid(text), ascii(text)
+
+
+@given(st.lists(LABELS, min_size=1, max_size=2))
+def test_a_labels_are_judged_by_what_they_spell(labels: list[str]) -> None:
+    """The Punycode of a label, right or wrong, in the place of the label."""
+    coded = ["xn--" + punycode(label) if not label.isascii() else label for label in labels]
+    text = ".".join(coded)
+    if "\u0301" in text or any(unicodedata.combining(c) for label in labels for c in label):
+        assert valid(text) or not fits(text), ascii(text)  # a few with marks are left out
+    else:
+        assert fits(text) == valid(text), ascii(text)
+
+
+SCRIPTS = [
+    "abcdefghij-",
+    "äöüßéñ",
+    "αβγδεζηθάέώ",
+    "абвгдежзийя",
+    "中文字体国家",
+    "한국어말글",
+    "あいうえおアイ",
+    "ابتثجح",
+]
+
+
+@given(st.sampled_from(SCRIPTS), st.sampled_from(SCRIPTS), st.data())
+def test_long_labels_never_pass_the_limit(one: str, other: str, data: st.DataObject) -> None:
+    """Every label that fits has an A-label of at most 63 characters; short ones do fit."""
+    text = data.draw(st.text(one + other, min_size=8, max_size=60))
+    allowed = valid(text)
+    assert allowed or not fits(text), text
+    assert fits(text[:11]) == valid(text[:11]), text
+
+
+def test_labels_of_greek_letters_may_fill_all_of_the_63_characters() -> None:
+    """They are measured letter by letter."""
+    rng = random.Random(1)
+    for size in range(36, 60, 2):
+        text = "".join(rng.choice("αβγδεζηάέώ") for _ in range(size))
+        assert fits(text) == (len(punycode(text)) <= 59), text
+
+
+@pytest.mark.parametrize("window", sorted(LIMITS))
+def test_as_many_letters_as_the_table_says_always_fit(window: int) -> None:
+    """A search for long Punycodes finds none that is too long, and some that are nearly so."""
+    sets = [of for of, letter in classes() if letter.window == window]
+    points = [point for of in sets for low, high in of.ranges for point in range(low, high + 1)]
+    points = points or list(range(0xDF, 0x180 if window == LATIN else 0x2000))
+    rng = random.Random(window)
+    longest = 0
+    for plain in range(0, 50, 7):
+        count = LIMITS[window][plain]
+        for _ in range(40):
+            letters = [chr(rng.choice(points)) for _ in range(count)]
+            order = rng.sample(range(count + plain), count + plain)
+            best = 0
+            for _ in range(60):  # climb: change the label as long as its code gets no shorter
+                changed, moved = [*letters], [*order]
+                changed[rng.randrange(count)] = chr(rng.choice(points))
+                a, b = rng.randrange(len(order)), rng.randrange(len(order))
+                moved[a], moved[b] = moved[b], moved[a]
+                both = changed + ["a"] * plain
+                length = len(punycode("".join(both[at] for at in moved)))
+                if length >= best:
+                    best, letters, order = length, changed, moved
+            assert best <= 59
+            longest = max(longest, best)
+    assert longest > 35
+
+
+def test_sizes_add_up() -> None:
+    """Letters of one window stay in it, and others widen it."""
+    size = Size().with_other(0x3).with_other(0x3).with_ascii()
+    assert (size.ascii, size.others, size.window) == (1, 2, 0x3)
+    wider = size.with_other(0x4)
+    assert wider.window not in {0x3, 0x4}
+    assert Size().with_other(0).with_other(1).window == Size().with_other(2).with_other(1).window
+    assert Size().with_ascii().length == 1
+
+
+def test_walks_end_well_wherever_they_go() -> None:
+    """From every state that a random walk reaches some name can be finished."""
+    rng = random.Random(4)
+    for before in ("", "אב.", "1.", ("c" * 61 + ".") * 3 + "c" * 50 + "."):
+        for _ in range(6):
+            node: Regex = format_built("idn-hostname")
+            for letter in before:
+                node = node.after(ord(letter))
+            text = before
+            for _ in range(rng.randrange(1, 25)):
+                moves = node.moves()
+                if not moves:
+                    break
+                chars, node = rng.choice(moves)
+                text += chr(chars.sample)
+            rest = shortest(node)
+            assert rest is not None
+            assert len(rest) <= 5
+            assert valid(text + rest), ascii(text + rest)
+            assert node is not EMPTY
+
+
+def test_the_direction_of_labels_is_that_of_rfc_5893() -> None:
+    """Right-to-left, left-to-right, and those that it does not know."""
+    assert [label_direction(label) for label in ("אב", "ab1", "1a", "中")] == ["R", "L", "N", "L"]

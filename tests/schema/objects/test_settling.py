@@ -1,0 +1,185 @@
+"""What is plain of objects under clauses: it is never said where the search finds otherwise."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import structgen as sg
+from structgen.errors import BudgetError, UnsatisfiableSchemaError
+from structgen.schema.machine.frames import JsonFrame, next_names
+from structgen.schema.normal_form.costs import Costs
+from structgen.schema.normal_form.expressions import FALSE
+from structgen.schema.normal_form.nodes import Clause, Every, Member, Node
+from structgen.schema.normal_form.progress import Progress
+from structgen.schema.objects.members import MembersPlan
+from structgen.schema.objects.settling import Settling
+from tests.helpers import laws
+from tests.helpers.oracle import json_decider
+from tests.schema.objects.test_obligations import BYTES, SCHEMAS
+
+NAMES = "abcd"
+KINDS: list[Any] = [
+    {"type": "integer"}, {"type": "string"}, {"const": 1}, {"enum": [1, "x"]}, True, {"minimum": 2},
+    {"not": {"const": 1}}, {"type": "array", "items": {"type": "integer"}}, {"required": ["a"]},
+]  # fmt: skip
+
+
+def forms(rng: Random) -> dict[str, Any]:
+    """Exactly one, or none, of several objects."""
+
+    def form() -> dict[str, Any]:
+        names = rng.sample(NAMES, rng.randrange(1, 4))
+        found: dict[str, Any] = {"properties": {name: rng.choice(KINDS) for name in names}}
+        found["required"] = [name for name in NAMES if rng.random() < 0.3]
+        if rng.random() < 0.4:
+            found["additionalProperties"] = rng.choice([False, {"type": "string"}])
+        if rng.random() < 0.2:
+            found["patternProperties"] = {"^[ab]": rng.choice(KINDS)}
+        return found
+
+    asked = {"oneOf": [form() for _ in range(rng.randrange(2, 5))], "type": "object"}
+    return asked if rng.random() < 0.7 else {**asked, "not": form()}
+
+
+class Watch:
+    """Holds what is plain against what a search finds, while constraints are used."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.seen: Counter[str] = Counter()
+        goes_on, settles = Settling.goes_on, MembersPlan.is_plainly_possible
+        plainly, unsettled = Costs._is_plainly_possible, Settling.settles
+
+        def going(of: Settling, at: Progress, key: str) -> bool:
+            found = goes_on(of, at, key)
+            plan = of._plan
+            assert isinstance(plan, MembersPlan)
+            if found:
+                self.seen["goes on"] += 1
+                assert plan._ways(at, key), (at, key)
+            return found
+
+        def settling(of: Settling, at: Progress) -> bool:
+            found = unsettled(of, at)
+            plan = of._plan
+            assert isinstance(plan, MembersPlan)
+            if found and all(map(plan._costs.possible, map(plan.child, plan.missing(at)))):
+                self.seen["settles"] += 1
+                assert plan._finishes(at), at
+            return found
+
+        def possible(plan: MembersPlan) -> bool:
+            found = settles(plan)
+            if found:
+                self.seen["possible"] += 1
+                assert plan.minimum(plan._costs.of) is not None
+            return found
+
+        def looking(costs: Costs, node: Node) -> bool:
+            found = plainly(costs, node)
+            if found:
+                self.seen["node"] += 1
+                assert costs.of_node(node) is not None
+            return found
+
+        def naming(frame: JsonFrame) -> list[str]:
+            found = next_names(frame)
+            each = [n for t in frame.threads for n in t.plan.next_names(t.progress)]
+            self.seen["named"] += len(frame.threads) > 1 and len(each) > len(found)
+            assert sorted(found) == sorted(set(each))
+            return found
+
+        patch.setattr("structgen.schema.machine.machine.next_names", naming)
+        patch.setattr(Settling, "goes_on", going)
+        patch.setattr(Settling, "settles", settling)
+        patch.setattr(MembersPlan, "is_plainly_possible", possible)
+        patch.setattr(Costs, "_is_plainly_possible", looking)
+
+
+def walk(schema: Any, rng: Random, options: dict[str, Any]) -> None:
+    """Go on random walks; whatever is allowed can be finished, and is valid then."""
+    try:
+        c = sg.compile(sg.JsonSchema(schema, **options), BYTES)
+    except (UnsatisfiableSchemaError, BudgetError):
+        return
+    for _ in range(2):
+        visit = laws.walk(c, rng, 30)[-1]
+        laws.completion_is_accepted(c, visit, json_decider(schema))
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_what_is_plain_is_so(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that plainly may come have a way, clauses that plainly settle do, as do nodes.
+
+    And what may come under several alternatives are the names that each of them takes.
+    """
+    rng = Random(11)
+    watch = Watch(monkeypatch)
+    objects = [s for s in SCHEMAS if "Properties" in str(s) or "properties" in str(s)]
+    for schema in [*objects, *(forms(rng) for _ in range(60))]:
+        walk(schema, rng, {"property_order": order, "whitespace": "compact"})
+    kinds = "goes on", "settles", "possible", "node", "named"
+    assert min(watch.seen[kind] for kind in kinds) > 20
+
+
+def test_one_value_settles_several_clauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An optional constant tells an object from all others: that some fit takes no search."""
+    searched: list[Progress] = []
+    finishes = MembersPlan._finishes
+
+    def finishing(of: MembersPlan, at: Progress) -> bool:
+        searched.append(at)
+        return finishes(of, at)
+
+    monkeypatch.setattr(MembersPlan, "_finishes", finishing)
+    kinds = [{"properties": {"kind": {"const": x}, "with": {"type": "object"}}} for x in "wxyz"]
+    schema = {"properties": {"a": {"type": "object", "oneOf": kinds}}, "required": ["a"]}
+    c = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    c.fill_mask(c.advance_bytes(c.start, b'{"a":'), np.zeros(BYTES.words, np.int32))
+    assert all(at.position for at in searched)
+    decide = json_decider(schema)
+    for inner in ('{"kind":"w"}', '{"kind":"v"}', "{}", '{"with":1,"kind":"x"}', '{"with":{}}'):
+        text = f'{{"a":{inner}}}'.encode()
+        state = c.advance_bytes(c.start, text)
+        assert (state != sg.DEAD and c.is_accepting(state)) == decide(text), text
+
+
+def test_what_some_member_must_fit_never_equals_what_all_must() -> None:
+    """Clauses that differ in nothing else are two, also where equal ones are joined."""
+    some, every = Clause((Member("a", FALSE),)), Clause((Every("a", FALSE),))
+    assert len({some, every}) == 2
+    assert Every("a", FALSE) == Every("a", FALSE)
+
+
+@pytest.mark.parametrize(
+    ("letters", "most", "lengths"), [("abcdef", 2, (3,)), ("abcd", 2, (2, 3)), ("abcde", 3, (2,))]
+)
+def test_few_keys_that_must_have_many_letters(
+    letters: str, most: int, lengths: tuple[int, ...]
+) -> None:
+    """Of each letter some key has it, and there are so few keys that each must have several."""
+    low, high = min(lengths), max(lengths)
+    some = [{"not": {"propertyNames": {"not": {"pattern": letter}}}} for letter in letters]
+    schema = {
+        "type": "object",
+        "allOf": some,
+        "propertyNames": {"pattern": f"^.{{{low},{high}}}$"},
+        "maxProperties": most,
+    }
+    c = sg.compile(sg.JsonSchema(schema, property_order="any", whitespace="compact"), BYTES)
+    decide = json_decider(schema)
+    rng = Random(letters)
+    for _ in range(300):
+        texts = ["".join(rng.sample(letters, rng.choice(lengths))) for _ in range(most)]
+        cut = rng.sample(letters, len(letters))
+        if rng.random() < 0.5:
+            texts = ["".join(cut[i * high : (i + 1) * high]) for i in range(most)]
+        value = dict.fromkeys(filter(None, texts), 0)
+        text = json.dumps(value, separators=(",", ":")).encode()
+        state = c.advance_bytes(c.start, text)
+        assert (state != sg.DEAD and c.is_accepting(state)) == decide(text), value

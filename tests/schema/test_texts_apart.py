@@ -1,0 +1,113 @@
+"""In: arrays of strings that must differ. Out: proof that texts are compared as values."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import structgen as sg
+from structgen.automata.pushdown.engine import Engine
+from tests.fuzz.judge import BYTES
+from tests.helpers.oracle import json_decider
+
+WORDS = st.sampled_from(["", "a", "b", "ab", "\u00e9", "\U0001f600", '"', "\\"])
+ITEMS: list[dict[str, Any]] = [
+    {"type": "string"},
+    {"type": "string", "minLength": 1},
+    {"type": "string", "pattern": "^[a-z]+$"},
+    {"type": "string", "maxLength": 2},
+    {"type": ["null", "string"], "minLength": 2, "maxLength": 2},
+    {"type": ["string", "integer"], "minLength": 1, "maxLength": 3},
+    {
+        "type": "string",
+        "pattern": "^[a-z]|[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]|[Cc][Oo][Rr][Ee]$",
+    },
+]
+
+
+def spelled(word: str, how: int) -> str:
+    """A string in JSON, its characters as they are, or escaped."""
+    if how == 0:
+        return json.dumps(word, ensure_ascii=False)
+    return json.dumps(word) if how == 1 else '"' + "".join(map(_unit, word)) + '"'
+
+
+def _unit(letter: str) -> str:
+    units = letter.encode("utf-16-be").hex()
+    return "".join("\\u" + units[i : i + 4] for i in range(0, len(units), 4))
+
+
+@pytest.mark.parametrize("item", ITEMS)
+@given(words=st.lists(st.tuples(WORDS, st.integers(0, 2)), max_size=4))
+def test_items_differ_however_they_are_spelled(
+    item: dict[str, Any], words: list[tuple[str, int]]
+) -> None:
+    """A text is accepted if and only if no value in it comes twice, and each fits."""
+    one = sg.compile(sg.JsonSchema(item), BYTES)
+    array = {"type": "array", "items": item, "uniqueItems": True}
+    constraint = sg.compile(sg.JsonSchema(array), BYTES)
+    texts = [spelled(*word) for word in words]
+    state = constraint.advance_bytes(constraint.start, ("[" + ",".join(texts) + "]").encode())
+    fit = all(one.is_accepting(one.advance_bytes(one.start, text.encode())) for text in texts)
+    values = [word for word, _ in words]
+    assert constraint.is_accepting(state) == (fit and len(set(values)) == len(values))
+
+
+@pytest.mark.parametrize(
+    ("more", "by_text"),
+    [({}, True), ({"minItems": 2}, False), ({"contains": {"minLength": 2}}, False)],
+)
+def test_items_are_told_apart_by_text_where_nothing_else_is_asked(
+    more: dict[str, Any], by_text: bool
+) -> None:
+    """Then an array has few frames, not one for every set of items; completions are right."""
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True} | more
+    engine = sg.JsonSchema(schema, whitespace="compact").automaton()
+    assert isinstance(engine, Engine)
+    frames = []
+    text = b'["",'
+    for letter in b"abcdef":
+        text += b'"%c",' % letter
+        at, read = engine.run(engine.start, text)
+        assert read == len(text)
+        rest = engine.completions().shortest(at)
+        assert len(set(json.loads(text + rest))) == len(json.loads(text + rest))
+        frames.append(engine.size["frames"])
+    assert (frames[1] == frames[-1]) == by_text
+
+
+SHORT: list[dict[str, Any]] = [
+    {"items": {"type": "string", "maxLength": 2}},
+    {"items": {"type": "string", "minLength": 2, "maxLength": 2}, "maxItems": 9},
+    {"items": {"type": ["string", "null"], "maxLength": 2}, "minItems": 1},
+    {"items": {"type": ["string", "null"], "maxLength": 2}, "maxItems": 9},
+    {"items": {"type": ["string", "integer"], "minLength": 1, "maxLength": 2}, "minItems": 3},
+    {"prefixItems": [{"type": "string"}], "items": {"type": "string", "maxLength": 2}},
+    {"prefixItems": [{"type": ["string", "null"], "maxLength": 3}], "items": {"maxLength": 2}},
+]
+TAKEN = st.lists(st.sampled_from(["ab", "aa", "bb", "aé", "a\U0001f600"]), max_size=5, unique=True)
+
+
+@pytest.mark.parametrize("array", SHORT)
+@given(taken=TAKEN, first=st.sampled_from("ab"), how=st.integers(0, 2), more=st.booleans())
+def test_no_text_is_begun_that_all_its_ends_are_taken_of(
+    array: dict[str, Any], taken: list[str], first: str, how: int, more: bool
+) -> None:
+    """Of the last letter there is room for, those are left that make a text of its own."""
+    schema = {"type": "array", "uniqueItems": True, **array}
+    constraint = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    decide = json_decider(schema)
+    read = ["null"] * (more and "null" in str(array)) + [spelled(word, how) for word in taken]
+    before = ("[" + "".join(f"{item}," for item in read)).encode()
+    begun = constraint.advance_bytes(constraint.start, before)
+    for last, spelling in product("abé\U0001f600", range(3)):
+        text = spelled(first + last, spelling)[:-1].encode()
+        at = constraint.advance_bytes(begun, text)
+        assert (at >= 0) == (first + last not in taken)
+        if at >= 0:
+            assert decide(before + text + constraint.shortest_completion(at))
