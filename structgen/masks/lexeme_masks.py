@@ -15,7 +15,6 @@ from structgen.automata.interface import Row
 from structgen.automata.lexer.joints import Either, Fork, Gap
 from structgen.automata.lexer.lexer import LexState, Role, Text
 from structgen.automata.pushdown.engine import Engine
-from structgen.automata.pushdown.tables import with_room
 from structgen.automata.spelling import expressions
 from structgen.kernels.build.loader import kernels
 from structgen.masks.bitmask import forbid
@@ -23,6 +22,7 @@ from structgen.masks.shared import Characters, Inside, common_of
 from structgen.regular.byte_groups import quoted
 from structgen.regular.regex import ANY, EMPTY
 from structgen.schema.machine.lexemes import Scalar
+from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import DEAD, Row
-from structgen.automata.pushdown.tables import STATES, Written, hash_table, with_room
+from structgen.automata.pushdown.tables import STATES, Written, hash_table
 from structgen.kernels.build.loader import kernels
+from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:
     from structgen.masks.shared import Inside

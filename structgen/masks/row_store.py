@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import Row
-from structgen.automata.pushdown.tables import with_room
 from structgen.kernels.build.loader import kernels
 from structgen.masks import thread_pool
 from structgen.masks.bitmask import row_id
 from structgen.masks.saved_rows import Kept
-from structgen.util.paged import paged
+from structgen.util.arrays import paged, with_room
 
 AT_FIRST = 1 << 27  # bytes that a pool has room for at first: that not used is no memory
 LEAST = 32  # rows that every store has room for

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.pushdown.machine import Checklist
-from structgen.automata.pushdown.tables import with_room
 from structgen.kernels.build.loader import kernels
+from structgen.util.arrays import with_room
 
 
 def positions(sets: npt.NDArray[np.int64], at: int) -> list[int]:

@@ -13,7 +13,7 @@ from structgen.automata.lexer.lexicon import Lexicon
 from structgen.automata.pushdown.machine import Machine
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
-from structgen.util.paged import HUGE, paged
+from structgen.util.arrays import HUGE, paged, with_room
 
 Int64s = npt.NDArray[np.int64]
 
@@ -161,25 +161,6 @@ def largest(sets: Int64s, checklists: npt.NDArray[np.int32]) -> int:
     k = kernels("tables")
     empty = checklists[checklists[:, k.NOTHING] >= 0, k.NOTHING]
     return int((sets[empty[empty < len(sets)]] & 0xFFFF).max(initial=0))
-
-
-def with_room(
-    array: npt.NDArray[Any], count: int, fill: Any = 0, used: int | None = None
-) -> npt.NDArray[Any]:
-    """The array, or a copy with at least twice the room, so that it has `count` entries.
-
-    fill: what the new entries are, None when they are written before they are read. used: how many
-    of those that are there matter, all if None.
-    """
-    if count <= len(array):
-        return array
-    room = np.zeros if fill == 0 else np.empty  # zeros take no time before somebody reads them
-    larger = room((max(count, 2 * len(array)), *array.shape[1:]), array.dtype)
-    used = len(array) if used is None else used
-    larger[:used] = array[:used]
-    if fill is not None and fill != 0:
-        larger[len(array) :] = fill
-    return larger
 
 
 def foreign() -> ArtifactError:

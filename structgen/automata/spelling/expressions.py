@@ -22,7 +22,7 @@ from structgen.automata.lexer.lexer import (
     only_place,
 )
 from structgen.automata.pushdown.provenance import BEFORE, FREE, UNBOUNDED
-from structgen.automata.pushdown.tables import foreign, with_room
+from structgen.automata.pushdown.tables import foreign
 from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
 from structgen.regular.expressions.nodes import Chars, Literal, Words, is_lasting
@@ -38,6 +38,7 @@ from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton
 from structgen.regular.regex import EMPTY, EPSILON, Regex
 from structgen.schema.machine.lexemes import Key, Scalar
+from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from structgen.automata.lexer.lexer import End, LexState, Role, Text, Vector
 from structgen.automata.pushdown.provenance import NAMED, REST
-from structgen.automata.pushdown.tables import with_room
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import texts_of
 from structgen.regular.regex import ANY, EMPTY, EPSILON
 from structgen.regular.words import WordRange, is_spellable
 from structgen.schema.machine.lexemes import Key, KeyStart
+from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:
     from structgen.automata.pushdown.numbering import Numbering

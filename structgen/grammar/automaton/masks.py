@@ -16,7 +16,7 @@ from structgen.grammar.automaton.rehearsal import positions
 from structgen.kernels.build.loader import kernels
 from structgen.masks.shared import common_of
 from structgen.regular.byte_groups import groups
-from structgen.util.paged import paged
+from structgen.util.arrays import paged
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton.automaton import GrammarAutomaton

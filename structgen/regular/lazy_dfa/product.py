@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.pushdown.tables import with_room
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import ALL
 from structgen.regular.expressions.base import Regex
@@ -23,6 +22,7 @@ from structgen.regular.lazy_dfa.positions import TooLargeError
 from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton
 from structgen.regular.lazy_dfa.sub_automata.blocks import Block, BlockAutomaton, BlockStates
 from structgen.regular.numbers.language import alternatives
+from structgen.util.arrays import with_room
 
 MAX_SIDE = 300_000  # states that there is room for besides those that have a number
 WORTH = 100  # see `TableAutomaton`: each state may take a search

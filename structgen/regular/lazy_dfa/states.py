@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.pushdown.tables import with_room
 from structgen.kernels.build.loader import kernels
 from structgen.regular.lazy_dfa.positions import PositionClasses, TooLargeError
+from structgen.util.arrays import with_room
 from structgen.util.cached import found_once
 
 if TYPE_CHECKING:

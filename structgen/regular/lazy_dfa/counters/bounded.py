@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.pushdown.tables import with_room
 from structgen.errors import BudgetError
 from structgen.kernels.build.loader import kernels
 from structgen.regular.lazy_dfa.positions import TooLargeError
 from structgen.regular.lazy_dfa.states import AT_ONCE, Array, TableAutomaton, within
+from structgen.util.arrays import with_room
 
 MAX_NEAR = 5000  # states of the automaton that are looked at to see how soon a text can end
 

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.pushdown.tables import with_room
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
@@ -26,6 +25,7 @@ from structgen.regular.lazy_dfa.positions import (
     classes_of,
 )
 from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton, anything, unread
+from structgen.util.arrays import with_room
 from structgen.util.cached import found_once
 
 NARROW = 4  # states of blocks that there is room for in one state, at first

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.pushdown.tables import with_room
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
@@ -28,6 +27,7 @@ from structgen.regular.lazy_dfa.positions import (
 )
 from structgen.regular.lazy_dfa.states import TableAutomaton
 from structgen.regular.lazy_dfa.sub_automata.blocks import NARROW, NO_BLOCKS, explore_sets, sets_of
+from structgen.util.arrays import with_room
 
 NEAR = 2  # digits: what leads on from parts so near is found together
 MANY = 16  # parts of one state, of which more is found out only where it is asked for

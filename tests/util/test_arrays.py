@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structgen.util.paged import HUGE, KEPT, SPARE, Pages, paged
+from structgen.util.arrays import HUGE, KEPT, SPARE, Pages, paged
 
 PER_HUGE_PAGE = (2 << 20) // 4  # integers
 

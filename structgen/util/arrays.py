@@ -1,4 +1,4 @@
-"""In: a shape. Out: an array whose memory is taken page by page, where it is written to."""
+"""Arrays that grow, and arrays whose memory is taken page by page where it is written to."""
 
 from __future__ import annotations
 
@@ -74,3 +74,22 @@ def paged(*shape: int) -> npt.NDArray[np.int32]:
     if 4 * count < HUGE or not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(shape, np.int32)
     return _pages.take(4 * count)[:count].reshape(shape)
+
+
+def with_room(
+    array: npt.NDArray[Any], count: int, fill: Any = 0, used: int | None = None
+) -> npt.NDArray[Any]:
+    """The array, or a copy with at least twice the room, so that it has `count` entries.
+
+    fill: what the new entries are, None when they are written before they are read. used: how many
+    of those that are there matter, all if None.
+    """
+    if count <= len(array):
+        return array
+    room = np.zeros if fill == 0 else np.empty  # zeros take no time before somebody reads them
+    larger = room((max(count, 2 * len(array)), *array.shape[1:]), array.dtype)
+    used = len(array) if used is None else used
+    larger[:used] = array[:used]
+    if fill is not None and fill != 0:
+        larger[len(array) :] = fill
+    return larger
