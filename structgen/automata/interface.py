@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from structgen.vocabulary.vocabulary import Vocabulary
+    pass
 
 _POSITION_BYTES, _STEP_BYTES = 400, 100  # of Python objects, about
 
@@ -80,6 +80,9 @@ class Automaton(ABC):
     No position is a dead end: from each of them some text leads to one that accepts.
     """
 
+    #: "module:Class" of what computes its token masks; see `structgen.masks.registry`
+    MASKS: ClassVar[str]
+
     start: int
 
     @abstractmethod
@@ -132,10 +135,6 @@ class Automaton(ABC):
     @abstractmethod
     def expected(self, at: int) -> str:
         """What may come next, in words."""
-
-    @abstractmethod
-    def masks(self, vocabulary: Vocabulary) -> Masks:
-        """The masks over a vocabulary."""
 
     @abstractmethod
     def completions(self, alphabet: Bytes = range(256)) -> Completes:

@@ -20,6 +20,7 @@ from structgen.automata.interface import DEAD, Automaton, Completes, Masks, Row
 from structgen.constraint.precompute import explore
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.masks.bitmask import allow, forbid, unpack
+from structgen.masks.registry import masks_of
 from structgen.masks.row_store import MaskRows, States
 from structgen.masks.saved_rows import Saved, pack
 from structgen.masks.shared import common_of
@@ -108,7 +109,7 @@ class Constraint:
 
     @cached_property
     def _masks(self) -> Masks:
-        return self.automaton.masks(self.vocabulary)
+        return masks_of(self.automaton, self.vocabulary)
 
     @cached_property
     def _most(self) -> int:  # bytes that the tables may take, those that were saved in any case

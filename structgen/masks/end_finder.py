@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structgen.automata.interface import Automaton
+from structgen.masks.registry import masks_of
 from structgen.masks.trie_walk import ByteSet, Ints, TrieWalk
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class EndFinder:
         if self.pays and len(self._nodes):
             vocabulary = self._candidates.vocabulary
             self._tokens = vocabulary.trie.token
-            self._masks = automaton.masks(vocabulary)
+            self._masks = masks_of(automaton, vocabulary)
             self._row = np.zeros(vocabulary.words, np.int32)
 
     def ends(self, at: int) -> Ints:

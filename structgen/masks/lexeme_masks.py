@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import Row
-from structgen.automata.lexer.joints import Either, Fork, Gap
+from structgen.automata.lexer.json_lexemes import Scalar
 from structgen.automata.lexer.lexer import LexState, Role, Text
+from structgen.automata.lexer.separators import Either, Fork, Gap
 from structgen.automata.pushdown.engine import Engine
 from structgen.automata.spelling import expressions
 from structgen.kernels.build.loader import kernels
@@ -21,7 +22,6 @@ from structgen.masks.bitmask import forbid
 from structgen.masks.shared import Characters, Inside, common_of
 from structgen.regular.byte_groups import quoted
 from structgen.regular.regex import ANY, EMPTY
-from structgen.schema.machine.lexemes import Scalar
 from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:

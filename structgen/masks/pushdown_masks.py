@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import DEAD, Masks, Row
-from structgen.automata.lexer.joints import Fork
+from structgen.automata.lexer.separators import Fork
 from structgen.automata.pushdown.engine import Engine
 from structgen.kernels.build.loader import kernels
 from structgen.masks.lexeme_masks import Insides

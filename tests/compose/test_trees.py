@@ -18,6 +18,7 @@ from structgen.compose.sequences import FreeText, any_of, sequence
 from structgen.compose.tags import Tag, Tags
 from structgen.errors import SpecError
 from structgen.masks.bitmask import unpack
+from structgen.masks.registry import masks_of
 from tests.compose import reference as ref
 from tests.compose.test_tags import LETTERS, PATTERNS, short, vocabulary
 from tests.helpers import laws
@@ -90,7 +91,7 @@ def test_masks_of_trees_are_exact(tree: Tree, seed: int) -> None:
 
 def below_is_exact(automaton: Automaton, vocab: sg.Vocabulary, rng: Random) -> None:
     """`Masks.below`: the tokens below a node that can be read on, and the nodes of ends."""
-    masks, trie = automaton.masks(vocab), vocab.trie
+    masks, trie = masks_of(automaton, vocab), vocab.trie
     paths: list[bytes] = []
     for depth, byte in zip(trie.depth.tolist(), trie.byte.tolist(), strict=True):
         above = next((p for p in reversed(paths) if len(p) == depth - 1), b"")

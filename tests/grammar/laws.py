@@ -10,6 +10,7 @@ import numpy as np
 from structgen import Vocabulary
 from structgen.automata.interface import Automaton
 from structgen.masks.bitmask import unpack
+from structgen.masks.registry import masks_of
 
 
 def reads(automaton: Automaton, text: str) -> bool:
@@ -21,7 +22,7 @@ def reads(automaton: Automaton, text: str) -> bool:
 def check_masks(automaton: Automaton, tokens: Sequence[bytes], seed: int) -> None:
     """A token is in the row of a position iff its bytes can be read from there."""
     vocabulary = Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)], special_ids=[len(tokens)])
-    masks, draw, at = automaton.masks(vocabulary), random.Random(seed), automaton.start
+    masks, draw, at = masks_of(automaton, vocabulary), random.Random(seed), automaton.start
     for _ in range(4):
         row = unpack(masks.row(at), vocabulary.size)
         after = [automaton.run(at, token)[0] for token in tokens]

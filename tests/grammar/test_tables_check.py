@@ -16,6 +16,7 @@ from structgen.automata.interface import Stored
 from structgen.errors import ArtifactError, BudgetError
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.ir import Indentation
+from structgen.masks.registry import masks_of
 from tests.grammar.test_automaton import TOKENS, grammar
 
 TEXTS = (b"a", b"ab", b"(a b)", b"((a)b)b", b"a\n b\n", b"", b"1..2")
@@ -52,7 +53,7 @@ def saved(name: str) -> Stored:
 def use(automaton: GrammarAutomaton) -> None:
     """Ask for all that can be asked for."""
     vocabulary = Vocabulary([*TOKENS, b"(", b" b)"])
-    masks, completions = automaton.masks(vocabulary), automaton.completions()
+    masks, completions = masks_of(automaton, vocabulary), automaton.completions()
     for text in TEXTS:
         for end in range(len(text) + 1):
             at, _ = automaton.run(automaton.start, text[:end])

@@ -14,27 +14,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structgen.automata.interface import Automaton, Bytes, Masks, Stored
-from structgen.automata.lexer.spelled_keys import TakenKeys
+from structgen.automata.interface import Automaton, Bytes, Stored
 from structgen.automata.pushdown import storage
 from structgen.automata.pushdown.actions import code_of
-from structgen.automata.pushdown.captures import KeptValues
+from structgen.automata.pushdown.captures import KeptValues, TakenKeys
 from structgen.automata.pushdown.completion import Completions
-from structgen.automata.pushdown.key_sets import (
-    keep_checklist,
-    positions,
-    with_checklist,
-    with_sets,
-)
 from structgen.automata.pushdown.machine import Frame, Goto, Machine, Stack
 from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import OPEN, TEXT
-from structgen.automata.pushdown.tables import foreign, rehashed, with_contexts
+from structgen.automata.pushdown.tables import (
+    foreign,
+    keep_checklist,
+    positions,
+    rehashed,
+    with_checklist,
+    with_contexts,
+    with_sets,
+)
 from structgen.errors import BudgetError
 from structgen.util.byte_words import in_words
 
 if TYPE_CHECKING:
-    from structgen.vocabulary.vocabulary import Vocabulary
+    pass
 
 
 WORD = 7  # bytes of a text that an integer of the kernels holds, beside their number
@@ -44,6 +45,8 @@ _FRAME = struct.Struct("=9i")  # a row of `kernels.tables.Tables.frames`
 
 class Engine(Numbering, Automaton):
     """The pushdown automaton of one machine."""
+
+    MASKS = "structgen.masks.pushdown_masks:Walker"
 
     def __init__(
         self, make_machine: Callable[[], Machine[Any]], saved: storage.Saved | None = None
@@ -321,12 +324,6 @@ class Engine(Numbering, Automaton):
             ) from error
 
     # -- the rest of the interface --------------------------------------------------------------
-
-    def masks(self, vocabulary: Vocabulary) -> Masks:
-        """See `Automaton.masks`."""
-        from structgen.masks.pushdown_masks import Walker
-
-        return Walker(self, vocabulary)
 
     def completions(self, alphabet: Bytes = range(256)) -> Completions:
         """See `Automaton.completions`."""

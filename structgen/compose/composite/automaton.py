@@ -19,7 +19,6 @@ from structgen.automata.interface import (
     Automaton,
     Bytes,
     Completes,
-    Masks,
     Stored,
     size_of_parts,
 )
@@ -29,7 +28,6 @@ from structgen.errors import ArtifactError, BudgetError
 
 if TYPE_CHECKING:
     from structgen.compose.base import Laid
-    from structgen.vocabulary.vocabulary import Vocabulary
 
 MAX_THREADS = 4096  # read side by side at one position
 MAX_STEPS = 1 << 18  # steps remembered
@@ -40,6 +38,8 @@ Threads = tuple[Thread, ...]
 
 class Composite(Automaton):
     """The automaton of a layout; positions number (may the text end, threads)."""
+
+    MASKS = "structgen.compose.composite.masks:CompositeMasks"
 
     def __init__(self, spec: Laid, saved: Stored | None = None) -> None:
         self.layout = Layout(saved=_saved_parts(saved))
@@ -189,12 +189,6 @@ class Composite(Automaton):
         return ", or ".join(dict.fromkeys(words))
 
     # -- masks, completions, files ----------------------------------------------------------------
-
-    def masks(self, vocabulary: Vocabulary) -> Masks:
-        """See `Automaton.masks`."""
-        from structgen.compose.composite.masks import CompositeMasks
-
-        return CompositeMasks(self, vocabulary)
 
     def completions(self, alphabet: Bytes = range(256)) -> Completes:
         """See `Automaton.completions`."""

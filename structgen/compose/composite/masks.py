@@ -17,6 +17,7 @@ from structgen.compose.composite.automaton import Thread
 from structgen.compose.composite.layout import QUIET, WHOLE, Hub, Part
 from structgen.compose.composite.scan import ScanMasks
 from structgen.masks.end_finder import ANY_BYTE, EndFinder
+from structgen.masks.registry import masks_of
 from structgen.masks.trie_walk import trie_walk
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class CompositeMasks(Masks):
         """Or into `row` what a part reads below `top`; the hubs behind it, with the nodes."""
         masks = self._of_source.get(part.source)
         if masks is None:
-            masks = self._of_source[part.source] = part.automaton.masks(self._vocabulary)
+            masks = self._of_source[part.source] = masks_of(part.automaton, self._vocabulary)
         if isinstance(masks, ScanMasks):
             for label, nodes in masks.exits(at, top, row).items():
                 if label in part.exits:

@@ -23,6 +23,8 @@ MAX_WALKS = 256  # walks from the root that are kept, a row each
 class Scan(Automaton):
     """A scan; its positions are the states of the table."""
 
+    MASKS = "structgen.compose.composite.scan:ScanMasks"
+
     start = 0
 
     def __init__(self, table: ScanTable, words: str) -> None:
@@ -72,10 +74,6 @@ class Scan(Automaton):
         if at == 0 or len(following) > 128:
             return self._words
         return f"{in_words(following)} (within {self._words})"
-
-    def masks(self, vocabulary: Vocabulary) -> ScanMasks:
-        """See `Automaton.masks`."""
-        return ScanMasks(self.table, vocabulary)
 
     def completions(self, alphabet: Bytes = range(256)) -> Completes:
         """See `Automaton.completions`."""
@@ -135,8 +133,8 @@ class _Shortest:
 class ScanMasks(Masks):
     """The masks of a scan over one vocabulary."""
 
-    def __init__(self, table: ScanTable, vocabulary: Vocabulary) -> None:
-        self._table = table
+    def __init__(self, scan: Scan, vocabulary: Vocabulary) -> None:
+        self._table = table = scan.table
         self._walk = trie_walk(vocabulary)
         self._filled = np.ones(len(table.rows), np.uint8)
         self._found = np.array([bool(labels) for labels in table.labels])

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structgen.automata.interface import DEAD, Automaton, Bytes, Completes, Masks, Stored
+from structgen.automata.interface import DEAD, Automaton, Bytes, Completes, Stored
 from structgen.compose.product.viability import Pair, Pairs
 from structgen.errors import UnsatisfiableSchemaError
 
 if TYPE_CHECKING:
-    from structgen.vocabulary.vocabulary import Vocabulary
+    pass
 
 _SPECIAL = 256  # stands for a special token where bytes stand
 _PAIR_BYTES = 400  # of a position: a pair, its number, where it was met
@@ -25,6 +25,8 @@ _PAIR_BYTES = 400  # of a position: a pair, its number, where it was met
 
 class Product(Automaton):
     """The automaton of two others. Position 0 is the start."""
+
+    MASKS = "structgen.compose.product.masks:PairMasks"
 
     start = 0
 
@@ -127,12 +129,6 @@ class Product(Automaton):
         return f"{words}; also {self.pairs.right.automaton.expected(right)}"
 
     # -- masks, completions, files ----------------------------------------------------------------
-
-    def masks(self, vocabulary: Vocabulary) -> Masks:
-        """See `Automaton.masks`."""
-        from structgen.compose.product.masks import PairMasks
-
-        return PairMasks(self, vocabulary)
 
     def completions(self, alphabet: Bytes = range(256)) -> Completes:
         """See `Automaton.completions`."""

@@ -33,6 +33,8 @@ MAX_SEARCHED = 5_000  # positions looked at for one answer
 class Counted(Automaton):
     """A product whose positions know how many tokens have been read; bytes count for nothing."""
 
+    MASKS = "structgen.compose.product.counted:CountedMasks"
+
     def __init__(self, inner: Product, at_least: int, at_most: int | None) -> None:
         self.inner, self._least, self._most = inner, at_least, at_most
         self._found: list[tuple[int, int]] = []
@@ -92,10 +94,6 @@ class Counted(Automaton):
         """See `Automaton.expected`."""
         inner, count = self._found[at]
         return f"{self.inner.expected(inner)}, after {count} tokens"
-
-    def masks(self, vocabulary: Vocabulary) -> Masks:
-        """See `Automaton.masks`."""
-        return CountedMasks(self, vocabulary)
 
     def completions(self, alphabet: Bytes = range(256)) -> Completes:
         """Completions of the text; how many tokens they are is left open."""

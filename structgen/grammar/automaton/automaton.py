@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.interface import DEAD, Automaton, Bytes, Masks, Stored
+from structgen.automata.interface import DEAD, Automaton, Bytes, Stored
 from structgen.automata.pushdown.tables import Written
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.analysis.adjacency import Adjacency
@@ -39,7 +39,6 @@ from structgen.kernels.build.loader import kernels
 if TYPE_CHECKING:
     from structgen.grammar.automaton.completions import Completions
     from structgen.grammar.embedded.reading import NestedReading
-    from structgen.vocabulary.vocabulary import Vocabulary
 
 
 class GrammarAutomaton(Automaton):
@@ -50,6 +49,8 @@ class GrammarAutomaton(Automaton):
     before_inside: bytes with which terminals may end that stand in front of a spec inside.
     guard: the first state of the watch on whole texts, if there is one (see `guards`).
     """
+
+    MASKS = "structgen.grammar.automaton.masks:GrammarMasks"
 
     follow: npt.NDArray[np.uint8]
     tied: npt.NDArray[np.uint8]
@@ -366,12 +367,6 @@ class GrammarAutomaton(Automaton):
         return [self._rules[rule] for rule in self._owners[rest].tolist() if rule >= 0]
 
     # -- what is made of it ---------------------------------------------------------------------
-
-    def masks(self, vocabulary: Vocabulary) -> Masks:
-        """See `Automaton.masks`."""
-        from structgen.grammar.automaton.masks import GrammarMasks
-
-        return GrammarMasks(self, vocabulary)
 
     def completions(self, alphabet: Bytes = range(256)) -> Completions:
         """See `Automaton.completions`."""

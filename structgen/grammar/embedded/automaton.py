@@ -22,7 +22,6 @@ from structgen.automata.interface import (
     Automaton,
     Bytes,
     Completes,
-    Masks,
     Stored,
     size_of_parts,
 )
@@ -36,7 +35,7 @@ from structgen.grammar.ir import Grammar
 from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
-    from structgen.vocabulary.vocabulary import Vocabulary
+    pass
 
 MAX_INLETS = 4096  # read side by side at one position
 MAX_STEPS = 1 << 18  # steps remembered
@@ -50,6 +49,8 @@ class NestingAutomaton(Automaton):
 
     outer: the automaton of the grammar, in which the specs have no texts; inners: the specs.
     """
+
+    MASKS = "structgen.grammar.embedded.masks:NestingMasks"
 
     def __init__(self, grammar: Grammar) -> None:
         """Raises what compiling the grammar and its specs raises; see `GrammarAutomaton`."""
@@ -257,12 +258,6 @@ class NestingAutomaton(Automaton):
         return ", or ".join(dict.fromkeys(words))
 
     # -- masks, completions, files ----------------------------------------------------------------
-
-    def masks(self, vocabulary: Vocabulary) -> Masks:
-        """See `Automaton.masks`."""
-        from structgen.grammar.embedded.masks import NestingMasks
-
-        return NestingMasks(self, vocabulary)
 
     def completions(self, alphabet: Bytes = range(256)) -> Completes:
         """See `Automaton.completions`."""

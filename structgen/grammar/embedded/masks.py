@@ -14,6 +14,7 @@ import numpy as np
 from structgen.automata.interface import Masks, Row
 from structgen.kernels.build.loader import kernels
 from structgen.masks.end_finder import ANY_BYTE, EndFinder
+from structgen.masks.registry import masks_of
 from structgen.masks.shared import common_of
 from structgen.masks.trie_walk import Ints, trie_walk
 
@@ -36,8 +37,8 @@ class NestingMasks(Masks):
         self._automaton = automaton
         self._vocabulary = vocabulary
         self._walk = trie_walk(vocabulary)
-        self._outer = automaton.outer.masks(vocabulary)
-        self._inner = [inner.automaton.masks(vocabulary) for inner in automaton.inners]
+        self._outer = masks_of(automaton.outer, vocabulary)
+        self._inner = [masks_of(inner.automaton, vocabulary) for inner in automaton.inners]
         self._firsts: dict[int, frozenset[int]] = {}
         self._finders: dict[tuple[int, frozenset[int]], EndFinder] = {}
         self._find = _EntranceFinder(automaton, vocabulary)
