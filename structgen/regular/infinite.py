@@ -9,10 +9,10 @@ from functools import lru_cache
 from structgen.errors import BudgetError
 from structgen.regular.charset import ALL, CharSet, union_all
 from structgen.regular.expressions.build import text_of
-from structgen.regular.expressions.letters import letters, sequence
 from structgen.regular.expressions.nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
+from structgen.regular.expressions.required_characters import letters, sequence
 from structgen.regular.lazy_dfa.automaton import table_of
-from structgen.regular.lazy_dfa.positions import TooLargeError
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.regex import (
     ANY,
     ANY_CHAR,

@@ -20,7 +20,7 @@ from structgen.automata.pushdown.tables import ROWS, with_states
 from structgen.errors import BudgetError
 from structgen.kernels.build.decorators import interpreted
 from structgen.regular import regex
-from structgen.schema.objects.plans import ObjectPlan
+from structgen.schema.objects.matcher import ObjectMatcher
 from tests.helpers.oracle import json_decider, texts_over
 
 SCHEMA: Any = {
@@ -272,9 +272,9 @@ def test_keys_told_apart_by_their_kind_alone_change_nothing(
                     break
         return seen
 
-    by_kind = found()
-    monkeypatch.setattr(ObjectPlan, "is_by_cell", lambda *_, **__: False)
-    assert by_kind == found()
+    by_pattern = found()
+    monkeypatch.setattr(ObjectMatcher, "is_by_cell", lambda *_, **__: False)
+    assert by_pattern == found()
 
 
 def _drawn(members: list[str], count: int, times: int) -> list[list[str]]:

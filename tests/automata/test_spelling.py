@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
+from structgen.automata.lexer.json_lexemes import Scalar
 from structgen.automata.lexer.lexer import End, LexState, Text
 from structgen.automata.pushdown import tables
 from structgen.automata.pushdown.engine import Engine
 from structgen.regular.regex import EMPTY, words
-from structgen.schema.machine.lexemes import Scalar
 
 pytestmark = pytest.mark.nojit
 MOST = 400  # pairs of states compared for a schema

@@ -37,7 +37,7 @@ from structgen.regular.numbers.language import (
     to_fraction,
 )
 from structgen.regular.numbers.range import Range
-from structgen.regular.numbers.sets import (
+from structgen.regular.numbers.set_operations import (
     is_endless,
     multiples,
     number_complement,

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.lexer.joints import Either, Fork
+from structgen.automata.lexer.json_lexemes import KeyStart
 from structgen.automata.lexer.lexer import Digits, End, LexState, Row, Text
 from structgen.automata.lexer.lexicon import Lexicon
+from structgen.automata.lexer.separators import Either, Fork
 from structgen.automata.pushdown.machine import Checklist, Frame, Machine
 from structgen.automata.pushdown.provenance import BEFORE, FRAME, LABEL, LAST, STATE, Origins
 from structgen.automata.pushdown.tables import (
@@ -27,7 +28,6 @@ from structgen.automata.pushdown.tables import (
 )
 from structgen.automata.spelling import expressions, texts, word_lists
 from structgen.kernels.build.loader import kernels
-from structgen.schema.machine.lexemes import KeyStart
 from structgen.util.cached import found_once
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structgen.automata.lexer.json_lexemes import Key, Scalar
 from structgen.automata.lexer.lexer import (
     QUOTE,
     End,
@@ -32,12 +33,10 @@ from structgen.regular.lazy_dfa.automaton import (
     is_held,
     vector_automaton,
 )
-from structgen.regular.lazy_dfa.counters.far import uncounted
-from structgen.regular.lazy_dfa.counters.lengths import LengthAutomaton
+from structgen.regular.lazy_dfa.counters import LengthAutomaton, uncounted
 from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton
 from structgen.regular.regex import EMPTY, EPSILON, Regex
-from structgen.schema.machine.lexemes import Key, Scalar
 from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structgen.automata.lexer.json_lexemes import Key, KeyStart
 from structgen.automata.lexer.lexer import End, LexState, Role, Text, Vector
 from structgen.automata.pushdown.provenance import NAMED, REST
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import texts_of
 from structgen.regular.regex import ANY, EMPTY, EPSILON
 from structgen.regular.words import WordRange, is_spellable
-from structgen.schema.machine.lexemes import Key, KeyStart
 from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:

@@ -88,7 +88,7 @@ def has_member(root: Regex) -> bool:
 
 
 def _lacks(node: Regex) -> bool:
-    from structgen.regular.expressions.letters import lacks
+    from structgen.regular.expressions.required_characters import lacks
 
     return lacks(node)
 

@@ -20,126 +20,42 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from structgen.errors import BudgetError
-from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.build import counted
-from structgen.regular.expressions.letters import without_lacking
 from structgen.regular.expressions.nodes import Chars, Leaf, Not, Repeat, is_listed, is_span
-from structgen.regular.lazy_dfa.counters.bounded import CappedAutomaton
-from structgen.regular.lazy_dfa.counters.far import (
+from structgen.regular.expressions.required_characters import without_lacking
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
+from structgen.regular.lazy_dfa.counters import (
     FAR,
-    Uncounted,
+    CappedAutomaton,
+    CountedAutomaton,
+    LengthAutomaton,
+    apart,
     boundless,
     longest_wait,
+    loose,
     may_fail,
     uncounted,
     without_far,
 )
-from structgen.regular.lazy_dfa.counters.lengths import LengthAutomaton, apart, loose
+from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton
-from structgen.regular.lazy_dfa.positions import TooLargeError
 from structgen.regular.lazy_dfa.product import FormulaAutomaton, is_formula
-from structgen.regular.lazy_dfa.sets import PositionAutomaton
-from structgen.regular.lazy_dfa.states import (
-    Array,
-    Numbers,
-    RegexAutomaton,
-    TableAutomaton,
-    Unbounded,
-    within,
+from structgen.regular.lazy_dfa.shared_leaves import LeavesAutomaton
+from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, Uncounted
+from structgen.regular.lazy_dfa.stepped import (
+    DerivedAutomaton,
+    ForeignAutomaton,
+    UnionAutomaton,
+    Within,
 )
-from structgen.regular.lazy_dfa.stepped import SteppedAutomaton, Told
-from structgen.regular.lazy_dfa.sub_automata.blocks import Block, BlockAutomaton
-from structgen.regular.lazy_dfa.sub_automata.foreign import ForeignAutomaton, Within
-from structgen.regular.lazy_dfa.sub_automata.leaves import LeavesAutomaton
-from structgen.regular.lazy_dfa.sub_automata.listed import listed
-from structgen.regular.lazy_dfa.union import UnionAutomaton
+from structgen.regular.lazy_dfa.sub_automata import Block, BlockAutomaton, listed
 from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 from structgen.regular.regex import ANY, INFINITE, Regex, repeat
 
 MAX_STATES = 10_000  # of one automaton: what lies behind begins another
 MAX_KEPT = 100_000  # states kept in a process
 COUNTED, DROPPED = 8, 4  # automata that are looked at, and let go at most, when one becomes known
-MAX_COUNTED = 1500  # states of an expression whose texts' lengths are bounded
-MAX_LENGTHS = 3_000_000  # moves looked at to find out which lengths its texts have
-MAX_FAR = 500_000  # the same where there is only a bound above, and that is far
-
-
-class CountedAutomaton(TableAutomaton):
-    """States as those of another expression, with the number of characters that were read."""
-
-    def __init__(self, base: TableAutomaton, low: int, high: int, *, ends: bool) -> None:
-        """Texts of `base` with `low` to `high` characters. Raises TooLargeError."""
-        most = high if high < INFINITE else -1
-        moves = MAX_LENGTHS if low or most < FAR else MAX_FAR  # else there are other ways
-        count = moves // (max(low, most + 1, 1) * len(base.classes.letters))
-        base.explore_all(min(count, MAX_COUNTED))
-        longest = (low + base.made if most < 0 else most) + 1
-        if longest * base.made * len(base.classes.letters) > moves:
-            raise TooLargeError
-        super().__init__(np.zeros(2, np.int32), base.classes, ends=ends)
-        self._base = base
-        self._bounds = np.array([low, most], np.int64)
-        self._longer = np.zeros((longest, base.made), np.int32)
-        kernels("regular.glushkov").lengths(base.search.moves, base.ends, self._longer, base.made)
-        sizes = self._longer[: low + 1]
-        wait = int((sizes - np.arange(low + 1)[:, None]).max())  # what is wanted at most to end
-        self._free = -1 if most < 0 or low + wait > most else most - wait
-
-    def unbounded(self, state: int) -> Unbounded | None:
-        """See `RegexAutomaton.unbounded`."""
-        at, size = self.states[state].tolist()
-        low, most = self._bounds.tolist()
-        if size < low or 0 <= self._free < size or (most >= 0 and self._free < 0):
-            return None
-        free, left = (INFINITE, INFINITE) if most < 0 else (self._free - size, most - size)
-        return Unbounded(self._base, at, free, left, self._longer[0])
-
-    def _find(self, state: int, count: int) -> None:
-        kernels("regular.glushkov").explore_counted(
-            self._base.search.moves,
-            self._longer,
-            self._bounds,
-            self.states,
-            self.search,
-            state,
-            count,
-        )
-
-    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
-        state, size = self.states[begin:end].T
-        found: npt.NDArray[np.bool_] = (self._base.ends[state] != 0) & (size >= self._bounds[0])
-        return found
-
-    def ahead(self, begin: int, end: int) -> Any:
-        """See `TableAutomaton.ahead`: as without the bounds, and what these leave."""
-        at, size = self.states[begin:end].T
-        base = self._base.ahead(0, self._base.made)
-        low, most = self._bounds.tolist()
-        return within(base, at, low - size, most - size if most >= 0 else base.most[at])
-
-    def _knows_loops(self, order: Array) -> bool:
-        """As without the bounds, as long as some text can end between them from anywhere."""
-        if self._free < 0:
-            return False
-        kernels("regular.bounded_length").bound_loops(
-            self.states, order, self._base.explored(), self._free, self.loops, self.often
-        )
-        return True
-
-
-class DerivedAutomaton(SteppedAutomaton):
-    """States as expressions, each the derivative of another."""
-
-    def _spans(self, state: int) -> Numbers:
-        node: Any = self._nodes[state]
-        return self._moved(state, node.moves())
-
-    def _told(self, node: Regex) -> Told:
-        return node.nullable, node is ANY, 0, 0
 
 
 class Kept:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
-from structgen.regular.lazy_dfa.positions import TooLargeError, classes_of
+from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_of
 from structgen.regular.lazy_dfa.states import Array, TableAutomaton
 from structgen.regular.numbers.digits import READS
 from structgen.regular.numbers.exponents import (

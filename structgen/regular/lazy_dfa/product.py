@@ -18,9 +18,9 @@ from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.logic import alt
 from structgen.regular.expressions.nodes import Alt, And, Not, Words
 from structgen.regular.expressions.search import too_costly
-from structgen.regular.lazy_dfa.positions import TooLargeError
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton
-from structgen.regular.lazy_dfa.sub_automata.blocks import Block, BlockAutomaton, BlockStates
+from structgen.regular.lazy_dfa.sub_automata import Block, BlockAutomaton, BlockStates
 from structgen.regular.numbers.language import alternatives
 from structgen.util.arrays import with_room
 

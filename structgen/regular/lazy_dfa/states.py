@@ -5,18 +5,15 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
-from structgen.regular.lazy_dfa.positions import PositionClasses, TooLargeError
+from structgen.regular.lazy_dfa.character_classes import PositionClasses, TooLargeError
 from structgen.util.arrays import with_room
 from structgen.util.cached import found_once
-
-if TYPE_CHECKING:
-    from structgen.regular.lazy_dfa.counters.far import Uncounted
 
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 256
@@ -311,3 +308,32 @@ def unread(count: int) -> Any:
     k = kernels("regular.required_ahead")
     none = np.zeros(count, np.uint64)
     return k.Ahead(none, ~none, np.full(count, k.ENDLESS), np.full(count, k.ENDLESS))
+
+
+class Uncounted:
+    """An automaton beside one that counts more: the states of its own that the same texts lead to.
+
+    free: characters in which texts of the two do not differ, nor whether they can end.
+    """
+
+    def __init__(self, automaton: RegexAutomaton, free: int) -> None:
+        self.automaton = automaton
+        self.free = free
+        self._known = {0: (0, 0)}
+
+    def of(self, state: int, came: Array) -> tuple[int, int]:
+        """The state of `automaton` that one of the other is, and how many characters lead there.
+
+        -1 where these are more than `free`. came: see `RegexAutomaton`, of the other one. Hold the
+        locks of both.
+        """
+        way = []
+        while state not in self._known:
+            way.append(state)
+            state = int(came[state, 0])
+        at, depth = self._known[state]
+        for after in reversed(way):
+            depth += 1
+            at = self.automaton.after(at, chr(came[after, 1])) if depth <= self.free else -1
+            self._known[after] = at, depth
+        return at, depth

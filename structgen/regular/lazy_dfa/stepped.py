@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
-from structgen.regular.lazy_dfa.states import Array, Numbers, RegexAutomaton
+from structgen.regular.expressions.base import INFINITE, Regex
+from structgen.regular.expressions.build import leaf, repeat
+from structgen.regular.expressions.logic import alt, intersect
+from structgen.regular.expressions.nodes import (
+    ANY,
+    ANY_CHAR,
+    Alt,
+    LeafState,
+)
+from structgen.regular.expressions.search import live
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
+from structgen.regular.lazy_dfa.states import Array, Numbers, RegexAutomaton, Unbounded, Uncounted
 
 Told = tuple[bool, bool, int, int]  # `ends`, `endless`, `loops` and `often`
 FEW_RANGES = 500  # of code points, which are sorted faster as they are
+MOST_REPEATS = 254  # characters of which it matters how many may follow
+States = tuple[int, ...]  # of each automaton; -1 where none of its texts fits any more
+Span = tuple[int, int, int]
 
 
 class SteppedAutomaton(RegexAutomaton):
@@ -111,3 +127,157 @@ class SteppedAutomaton(RegexAutomaton):
 @lru_cache(maxsize=4096)
 def _ranges_of(chars: CharSet) -> Array:
     return np.array(chars.ranges, np.int32).reshape(-1, 2)
+
+
+class DerivedAutomaton(SteppedAutomaton):
+    """States as expressions, each the derivative of another."""
+
+    def _spans(self, state: int) -> Numbers:
+        node: Any = self._nodes[state]
+        return self._moved(state, node.moves())
+
+    def _told(self, node: Regex) -> Told:
+        return node.nullable, node is ANY, 0, 0
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A state of a foreign automaton of whose texts at most `most` characters may follow."""
+
+    state: Any
+    most: int
+    live: ClassVar[bool] = True  # no others are led to
+
+    @property
+    def nullable(self) -> bool:
+        """As the state itself."""
+        return bool(self.state.nullable)
+
+    @property
+    def again(self) -> tuple[CharSet, int] | None:
+        """As the state itself, while so many may follow, if a text may end behind each of them."""
+        found = self.state.again if getattr(self.state, "may_end", False) else None
+        return None if found is None else (found[0], min(found[1], self.most))
+
+    def moves(self) -> list[tuple[CharSet, Within]]:
+        """Those of the state that lead to a text that is short enough."""
+        if not self.most:
+            return []
+        most = self.most - 1
+        found = [(chars, after) for chars, after in self.state.moves() if _ends_within(after, most)]
+        return [(chars, Within(after, most)) for chars, after in found]
+
+
+def _ends_within(state: LeafState, most: int) -> bool:
+    """Whether a text of at most `most` characters follows a state."""
+    known = getattr(state, "live", False)
+    if state.nullable or (known and getattr(state, "witness", INFINITE) <= most):
+        return True
+    return live(intersect(leaf(state), repeat(ANY_CHAR, 0, most)))
+
+
+class ForeignAutomaton(SteppedAutomaton):
+    """States that `LeafState` describes. Hold `lock` while looking at them."""
+
+    def __init__(self, start: Any, uncounted: Uncounted | None = None) -> None:
+        """`start`: a `LeafState`. uncounted: the same without bounds of length."""
+        super().__init__(start)
+        self._uncounted = uncounted
+
+    def unbounded(self, state: int) -> Unbounded | None:
+        """See `RegexAutomaton.unbounded`."""
+        found, node = self._uncounted, cast(Any, self._nodes[state])
+        if found is None or (free := node.boundless[1]) <= 0:
+            return None
+        with found.automaton.lock:
+            return Unbounded(found.automaton, found.of(state, self.came)[0], int(free))
+
+    def _told(self, node: LeafState) -> Told:
+        again = getattr(node, "again", None)
+        if again is None:
+            return node.nullable, False, 0, 0
+        chars, often = again
+        loops = byte_groups.whole(chars.ranges) if often else 0
+        return node.nullable, False, loops, often if often <= MOST_REPEATS else 255
+
+    def _spans(self, state: int) -> Numbers:
+        node: Any = self._nodes[state]
+        base = self._numbers.get(getattr(node, "base", None))
+        if base is None:
+            return self._moved(state, [move for move in node.moves() if _is_live(move[1])])
+        steps = [(*pair, after) for chars, after in node.own() for pair in chars.ranges]
+        own = self._numbered(state, (step for step in steps if step[2] is not None))
+        own += [(low, high, -1) for low, high, after in steps if after is None]
+        spans, over = self.spans_from(base), np.array(sorted(own), np.int32).reshape(-1, 3)
+        found = np.empty((len(spans) + 2 * len(over), 3), np.int32)
+        return found[: kernels("regular.state_spans").lay_over(spans, over, found)]
+
+
+def _is_live(state: LeafState) -> bool:
+    """Whether a state accepts something."""
+    return getattr(state, "live", False) or live(leaf(state))
+
+
+class UnionAutomaton(SteppedAutomaton):
+    """States as those of the alternatives' automata, which share them with other specs."""
+
+    def __init__(
+        self, regex: Regex, automaton_of: Callable[[Regex], RegexAutomaton | None]
+    ) -> None:
+        """Raises TooLargeError where there is nothing to unite."""
+        if not isinstance(regex, Alt) or regex.plain:
+            raise TooLargeError
+        plain = alt(*(part for part in regex.parts if part.plain))
+        parts = map(automaton_of, (plain, *(part for part in regex.parts if not part.plain)))
+        self._parts = [part for part in parts if part is not None]
+        super().__init__((0,) * len(self._parts))
+
+    def _spans(self, state: int) -> Numbers:
+        node: Any = self._nodes[state]
+        return self._numbered(state, self._steps(node))
+
+    def _steps(self, node: States) -> list[tuple[int, int, States]]:
+        """Ranges of code points, ascending, with the states behind them."""
+        dead = (-1,) * len(node)
+        each = [(at, self._spans_of(at, state)) for at, state in enumerate(node) if state >= 0]
+        if len(each) == 1:
+            ((at, spans),) = each
+            head, tail = dead[:at], dead[at + 1 :]
+            return [(low, high, (*head, target, *tail)) for low, high, target in spans]
+        return [*_together(each, dead)]
+
+    def _spans_of(self, at: int, state: int) -> list[Span]:
+        part = self._parts[at]
+        with part.lock:
+            spans: list[Span] = part.spans_from(state).tolist()
+        return spans
+
+    def _told(self, node: States) -> Told:
+        met = [(part, state) for part, state in zip(self._parts, node, strict=True) if state >= 0]
+        ends, endless = any(p.ends[s] for p, s in met), any(p.endless[s] for p, s in met)
+        if len(met) > 1:
+            return ends, endless, 0, 0
+        ((part, alone),) = met
+        with part.lock:  # the two belong together
+            return ends, endless, int(part.loops[alone]), int(part.often[alone])
+
+    def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
+        node: Any = self._nodes[state]
+        *_, loops, often = self._told(node)  # more, where a part has been looked at since
+        return (loops, often) if often else super()._again(state, spans)
+
+
+def _together(
+    each: list[tuple[int, list[Span]]], dead: States
+) -> Iterator[tuple[int, int, States]]:
+    """Spans of several automata at once."""
+    cuts = sorted({x for _, spans in each for low, high, _ in spans for x in (low, high + 1)})
+    numbers = {cut: i for i, cut in enumerate(cuts)}
+    found = [[*dead] for _ in cuts]
+    for at, spans in each:
+        for low, high, target in spans:
+            for i in range(numbers[low], numbers[high + 1]):
+                found[i][at] = target
+    for i, states in enumerate(found[:-1]):
+        if max(states) >= 0:
+            yield cuts[i], cuts[i + 1] - 1, tuple(states)

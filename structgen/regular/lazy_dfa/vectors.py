@@ -27,8 +27,8 @@ from structgen.regular.expressions.nodes import (
     matches,
     texts_of,
 )
-from structgen.regular.lazy_dfa.positions import Positions, TooLargeError
-from structgen.regular.lazy_dfa.sets import PositionAutomaton
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
+from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 from structgen.regular.lazy_dfa.states import Array
 from structgen.regular.regex import ANY, EMPTY, INFINITE, Regex
 

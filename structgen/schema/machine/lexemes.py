@@ -10,96 +10,26 @@ END_OF_TEXT and SKIP are the engine's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from structgen.automata.lexer.joints import Either, Fork, gap
-from structgen.automata.lexer.lexer import End, Fixed, LexState, Target, Text, Vector
+from structgen.automata.lexer.json_lexemes import (
+    Key,
+    KeyStart,
+    Layout,
+    Scalar,
+    bits,
+    or_end,
+    unnamed_start,
+)
+from structgen.automata.lexer.lexer import End, Fixed, LexState, Text, Vector
+from structgen.automata.lexer.separators import Either, Fork, gap
 from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP
 from structgen.regular.numbers.language import spellings
-from structgen.regular.numbers.sets import number_intersection
+from structgen.regular.numbers.set_operations import number_intersection
 from structgen.regular.regex import ANY, EMPTY, EPSILON, Regex
 from structgen.regular.words import WordRange
-from structgen.schema.normal_form.nodes import Node
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Where white space may stand: languages of the gaps of a JSON text. Compared by identity.
-
-    natural: keys have no escapes but those that they need. surrogates: unpaired ones may be escaped
-    in values that are strings.
-    inner: after `{ [ , :` and before `} ]`; comma, colon: before those; head, tail: around all.
-    """
-
-    inner: Regex = EPSILON
-    comma: Regex = EPSILON
-    colon: Regex = EPSILON
-    head: Regex = EPSILON
-    tail: Regex = EPSILON
-    natural: bool = False
-    surrogates: bool = False
-
-
-class Scalar(NamedTuple):
-    """The role of strings and numbers: they end with the bits of the languages they are in."""
-
-    quoted: bool
-    kind: str = "value"  # of the label with which they end
-    escapes: bool = True
-    surrogates: bool = False
-
-    @property
-    def recorded(self) -> bool:
-        """See `Role.recorded`."""
-        return self.kind != "value"
-
-    def end(self, vector: Vector) -> Target:
-        """See `Role.end`."""
-        mask = _mask([language.nullable for language in vector])
-        return End((self.kind, mask)) if mask else None
-
-
-class Key(NamedTuple):
-    """The role of keys: names of a table (the only `WordRange`), and other languages.
-
-    So are strings of a list told apart, which have escapes as any value may.
-    """
-
-    recorded: bool
-    escapes: bool
-    layout: Layout
-    takes: bool = False  # whether what is not named may be any key that was not taken before
-
-    @property
-    def quoted(self) -> bool:
-        """See `Role.quoted`."""
-        return True
-
-    @property
-    def surrogates(self) -> bool:
-        """See `Role.surrogates`."""
-        return False
-
-    def end(self, vector: Vector) -> Target:
-        """See `Role.end`."""
-        mask = _mask([language.nullable for language in vector])
-        if not mask:
-            return None
-        names = vector[0]
-        named = isinstance(names, WordRange) and names.nullable
-        if named:
-            return End(("key", names.word))  # type: ignore[attr-defined]
-        return End(("free" if self.takes else "other", mask))
-
-
-def _mask(flags: Sequence[bool]) -> int:
-    mask = 0
-    for i, flag in enumerate(flags):
-        mask |= flag << i
-    return mask
+from structgen.schema.normal_form.forms import NormalForm
 
 
 class Wanted(NamedTuple):
@@ -112,10 +42,10 @@ class Wanted(NamedTuple):
     number: Regex
 
 
-def wanted(node: Node) -> Wanted:
+def wanted(form: NormalForm) -> Wanted:
     """The scalars of a node."""
-    string = EMPTY if node.string.is_empty() else node.string
-    return Wanted(node.null, node.true, node.false, string, node.number)
+    string = EMPTY if form.string.is_empty() else form.string
+    return Wanted(form.null, form.true, form.false, string, form.number)
 
 
 @lru_cache(maxsize=4096)
@@ -134,17 +64,17 @@ def value_start(
     watched, recorded = kind != "value", kinds != ("value", "value")
     punctuation: list[tuple[int, LexState | End]] = []
     for text in ("null", "true", "false"):
-        mask = _mask([getattr(node, text) for node in vector])
+        mask = bits([getattr(form, text) for form in vector])
         if mask:
             then = Fixed(text[1:].encode(), End((kind, mask)), watched)
             punctuation.append((ord(text[0]), then))
-    strings = tuple(node.string for node in vector)
+    strings = tuple(form.string for form in vector)
     if any(s is not EMPTY for s in strings):
         role = Scalar(True, texts, surrogates=surrogates and texts == "value")
         punctuation.append((ord('"'), Text(strings, role)))
     punctuation += [(ord(char), End(char)) for char in brackets]
     fork = Fork(tuple(punctuation), recorded=recorded)
-    found = [comparable(node.number) if watched else node.number for node in vector]
+    found = [comparable(form.number) if watched else form.number for form in vector]
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
@@ -158,34 +88,9 @@ def comparable(number: Regex) -> Regex:
 
 
 @lru_cache(maxsize=4096)
-def scalar_start(node: Node, surrogates: bool) -> LexState:
+def scalar_start(form: NormalForm, surrogates: bool) -> LexState:
     """`value_start` of a node that has scalars only. Nodes are compared by identity."""
-    return value_start((wanted(node),), "", surrogates=surrogates)
-
-
-class KeyStart(Fork):
-    """Where one of the names of a table may begin. One object for each way (see `key_start`)."""
-
-    __slots__ = ()
-    __eq__ = object.__eq__  # what it has takes long to hash
-    __hash__ = object.__hash__
-
-    @property
-    def vector(self) -> Vector:
-        """What is read behind the quote: the names, and other languages."""
-        vector: Vector = self._key.vector
-        return vector
-
-    @property
-    def rest(self) -> LexState | None:
-        """What reads any other key, whatever the names are; None if there is no other."""
-        others, role = self.vector[1:], self._key.role
-        closing = len(self.targets) > 1
-        return _unnamed_start(others, role.layout, closing, role.takes) if others else None
-
-    @property
-    def _key(self) -> Any:
-        return self.targets[0][1]
+    return value_start((wanted(form),), "", surrogates=surrogates)
 
 
 def key_start(
@@ -197,7 +102,7 @@ def key_start(
     may have the names too.
     """
     if names is None:
-        return _unnamed_start(others, layout, closing, takes)
+        return unnamed_start(others, layout, closing, takes)
     role = Key(bool(others), not layout.natural, layout, takes)
     return _start(names, others, role, "}" * closing)
 
@@ -214,21 +119,8 @@ def _start(names: WordRange, others: Vector, role: Key, bracket: str) -> KeyStar
         key = made.get(way)  # one object, with a bracket and without
         if key is None:
             key = made[way] = Text((names, *others), role)
-        found = made[way, bracket] = KeyStart(_or_end(key, bracket))
+        found = made[way, bracket] = KeyStart(or_end(key, bracket))
     return found
-
-
-@lru_cache(maxsize=1024)
-def _unnamed_start(others: Vector, layout: Layout, closing: bool, takes: bool) -> LexState:
-    role = Key(True, not layout.natural, layout, takes)
-    key = Text((EMPTY, *others), role) if others else None
-    return Fork(_or_end(key, "}" * closing))
-
-
-def _or_end(key: Text | None, bracket: str) -> tuple[tuple[int, LexState | End], ...]:
-    """The quote of a key, if there is one, and a closing bracket."""
-    begin: list[tuple[int, LexState | End]] = [] if key is None else [(ord('"'), key)]
-    return (*begin, *((ord(char), End(char)) for char in bracket))
 
 
 @lru_cache(maxsize=256)

@@ -8,16 +8,16 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
+from structgen.automata.lexer.json_lexemes import Layout
 from structgen.automata.lexer.lexer import LexState, Text
 from structgen.automata.lexer.lexicon import Lexicon, Preset, lexicon_of
 from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP
 from structgen.regular.numbers.language import Spelling, number_language
-from structgen.regular.numbers.sets import number_complement
+from structgen.regular.numbers.set_operations import number_complement
 from structgen.regular.regex import ANY, EMPTY, Regex
 from structgen.schema.formats.formats import prepare_formats
 from structgen.schema.machine.any_value import free_machine
 from structgen.schema.machine.lexemes import (
-    Layout,
     Wanted,
     after_member,
     before_lexeme,

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 
-from structgen.automata.lexer.joints import Fork
+from structgen.automata.lexer.json_lexemes import Layout
 from structgen.automata.lexer.lexer import LexState
 from structgen.automata.lexer.lexicon import Lexicon
+from structgen.automata.lexer.separators import Fork
 from structgen.automata.pushdown.machine import (
     COMPARED,
     KEPT,
@@ -29,14 +30,14 @@ from structgen.automata.pushdown.machine import (
     Stack,
     goto,
 )
-from structgen.schema.machine.begun_items import AT_ONCE, beginning
+from structgen.schema.machine.unique_item_start import AT_ONCE, beginning
 from structgen.schema.machine.frames import (
     JsonFrame,
     Thread,
     is_apart,
     least_behind,
     next_names,
-    next_others,
+    next_unnamed,
     remaining,
     settled,
     told_apart,
@@ -45,7 +46,6 @@ from structgen.schema.machine.frames import (
 )
 from structgen.schema.machine.key_sets import Checklists, ticked
 from structgen.schema.machine.lexemes import (
-    Layout,
     after_member,
     before_lexeme,
     before_member,
@@ -58,9 +58,9 @@ from structgen.schema.machine.lexemes import (
 from structgen.schema.machine.names import NameLists
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import Expr
-from structgen.schema.normal_form.nodes import Node
-from structgen.schema.normal_form.progress import Take
-from structgen.schema.objects.key_classes import spelled
+from structgen.schema.normal_form.forms import NormalForm
+from structgen.schema.normal_form.progress import Transition
+from structgen.schema.objects.key_classes import written_key
 from structgen.schema.values import Value, scalar
 
 # by kind of label
@@ -72,29 +72,29 @@ class JsonMachine(Machine[JsonFrame]):
     """Reads JSON texts whose value fits the root node."""
 
     _frames: dict[Hashable, JsonFrame]
-    _starts: dict[tuple[Node, ...], tuple[LexState, bool]]  # of plain values
+    _starts: dict[tuple[NormalForm, ...], tuple[LexState, bool]]  # of plain values
     _checklists: Checklists
 
     def __init__(
         self,
-        root: Node,
-        node_of: Callable[[Expr], Node],
+        root: NormalForm,
+        normal_form_of: Callable[[Expr], NormalForm],
         costs: Costs,
         layout: Layout,
-        describe: Callable[[Iterable[Node]], str] | None = None,
+        describe: Callable[[Iterable[NormalForm]], str] | None = None,
         lexicon: Lexicon | None = None,
         free: JsonMachine | None = None,
     ) -> None:
         """free: the machine of any value in the same layout, whose frames are taken over."""
         self._lexicon = lexicon
         self._describe = describe  # says in words what some node accepts
-        self._node_of = node_of
+        self._normal_form_of = normal_form_of
         self._costs = costs
         self._layout = layout
         self._frames = {} if free is None else free._frames.copy()
         self._starts = {} if free is None else free._starts.copy()
         made = None if free is None else free._checklists
-        self._checklists = Checklists(layout, node_of, self._begin, made)
+        self._checklists = Checklists(layout, normal_form_of, self._begin, made)
         self._names = NameLists()
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())
@@ -145,15 +145,15 @@ class JsonMachine(Machine[JsonFrame]):
         vector = self._pending(frame).vector
         if label != "{" or frame.watched or len(vector) != 1:
             return None
-        plans = self._costs.objects(vector[0])
-        return before_lexeme(self._layout.inner) if any(p.has_members for p in plans) else None
+        matchers = self._costs.objects(vector[0])
+        return before_lexeme(self._layout.inner) if any(p.has_members for p in matchers) else None
 
     def recalled(self, frame: JsonFrame, _label: Hashable, kept: list[Kept]) -> JsonFrame | None:
         """See `Machine.recalled`."""
         if frame.stage == "next":
             return self._item(frame, [read.value for read in kept])
         value = kept[-1].value
-        threads = (t._replace(progress=t.plan.noted(t.progress, value)) for t in frame.threads)
+        threads = (t._replace(progress=t.matcher.noted(t.progress, value)) for t in frame.threads)
         return self._frame("array", "after", tuple(dict.fromkeys(threads)), kept=frame.kept)
 
     def value(self, text: bytes) -> Value:
@@ -167,12 +167,12 @@ class JsonMachine(Machine[JsonFrame]):
     # -- transitions ----------------------------------------------------------------------------
 
     def _open(self, frame: JsonFrame, kind: str) -> Push:
-        plans = self._costs.objects if kind == "object" else self._costs.arrays
+        matchers = self._costs.objects if kind == "object" else self._costs.arrays
         threads = tuple(
             [
-                Thread(owner, plan, plan.start)
-                for owner, node in enumerate(frame.vector)
-                for plan in plans(node)
+                Thread(owner, matcher, matcher.start)
+                for owner, form in enumerate(frame.vector)
+                for matcher in matchers(form)
             ]
         )
         opened = None
@@ -192,57 +192,57 @@ class JsonMachine(Machine[JsonFrame]):
         )
         if not threads:
             return None
-        if frame.kind == "array" and not once and any(t.plan.notes(t.progress) for t in threads):
+        if frame.kind == "array" and not once and any(t.matcher.notes(t.progress) for t in threads):
             return Recall(self._frame("array", "read", threads, kept=frame.kept))
         after = self._frame(frame.kind, "after", threads, kept=frame.kept)
         return Once(after, frame.watched) if once else Goto(after, frame.watched)
 
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
-        if frame.kind == "array" and not any(t.plan.recalls(t.progress) for t in frame.threads):
+        if frame.kind == "array" and not any(t.matcher.recalls(t.progress) for t in frame.threads):
             return self._item(frame)
-        threads = tuple(t for t in frame.threads if t.plan.may_go_on(t.progress))
+        threads = tuple(t for t in frame.threads if t.matcher.may_go_on(t.progress))
         stage = "next" if frame.kind == "array" else "key"
         return self._frame(frame.kind, stage, threads, kept=frame.kept) if threads else None
 
     def _item(self, frame: JsonFrame, values: Iterable[Value] = ()) -> JsonFrame | None:
         """The frame in which the next item of an array is pending, after these values."""
-        ready = ((t, t.plan.recalled(t.progress, values)) for t in frame.threads)
-        return self._want(frame, [(t, take) for t, at in ready for take in t.plan.takes(at)])
+        ready = ((t, t.matcher.recalled(t.progress, values)) for t in frame.threads)
+        return self._want(frame, [(t, take) for t, at in ready for take in t.matcher.takes(at)])
 
     def _any_key(self, frame: JsonFrame, mask: int) -> Once | None:
         """The frame after some key without a name, which is in the languages of `mask`."""
         taken = [
             (t, take)
             for t in frame.threads
-            for cell, left in t.plan.next_cells(t.progress)
-            if mask >> (frame.others.index(cell.loose) + 1) & 1  # the first is that of the names
-            for take in t.plan.takes_of(t.progress, cell, left)
+            for key_class, left in t.matcher.next_key_classes(t.progress)
+            if mask >> (frame.others.index(key_class.language) + 1) & 1  # the first is that of the names
+            for take in t.matcher.transitions_by_class(t.progress, key_class, left)
         ]
         after = self._want(frame, taken)
         return None if after is None else Once(after)
 
     def _key(self, frame: JsonFrame, key: str) -> JsonFrame | None:
-        taken = [(t, take) for t in frame.threads for take in t.plan.takes(t.progress, key)]
+        taken = [(t, take) for t in frame.threads for take in t.matcher.takes(t.progress, key)]
         return self._want(frame, taken, key if frame.kept else None)
 
     def _want(
-        self, frame: JsonFrame, taken: list[tuple[Thread, Take]], key: str | None = None
+        self, frame: JsonFrame, taken: list[tuple[Thread, Transition]], key: str | None = None
     ) -> JsonFrame | None:
         """The frame in which each thread wants its child and will then have its new progress."""
         if not taken:
             return None
-        nodes: dict[Node, int] = {}
+        forms: dict[NormalForm, int] = {}
 
         def index(child: Expr) -> int:
-            return nodes.setdefault(self._node_of(child), len(nodes))
+            return forms.setdefault(self._normal_form_of(child), len(forms))
 
         threads = tuple(
             dict.fromkeys(
-                Thread(t.owner, t.plan, take.after, index(take.child), (*map(index, take.asked),))
+                Thread(t.owner, t.matcher, take.after, index(take.child), (*map(index, take.observed),))
                 for t, take in taken
             )
         )
-        return self._frame(frame.kind, "value", threads, tuple(nodes), frame.kept, key)
+        return self._frame(frame.kind, "value", threads, tuple(forms), frame.kept, key)
 
     def _pending(self, frame: JsonFrame) -> JsonFrame:
         """The frame that waits for a value: of a fresh array, the one for its first item."""
@@ -252,7 +252,7 @@ class JsonMachine(Machine[JsonFrame]):
         """The bits of the owners for which the value would be complete here."""
         owners = 0
         for t in frame.threads:
-            if t.plan.may_end(t.progress):
+            if t.matcher.may_end(t.progress):
                 owners |= 1 << t.owner
         return owners
 
@@ -267,7 +267,7 @@ class JsonMachine(Machine[JsonFrame]):
         kind: str,
         stage: str,
         threads: tuple[Thread, ...],
-        vector: tuple[Node, ...] = (),
+        vector: tuple[NormalForm, ...] = (),
         kept: bool = False,
         key: str | None = None,
     ) -> JsonFrame:
@@ -278,7 +278,7 @@ class JsonMachine(Machine[JsonFrame]):
             frame.threads, frame.vector, frame.key = threads, vector, key
             frame.kept = frame.watched = kept
             if kind == "array":
-                frame.watched = kept or any(t.plan.watches(t.progress) for t in threads)
+                frame.watched = kept or any(t.matcher.watches(t.progress) for t in threads)
                 frame.apart = any(map(is_apart, threads))
             self._begin(frame)
             self._frames[known] = frame
@@ -304,7 +304,7 @@ class JsonMachine(Machine[JsonFrame]):
         elif frame.stage == "read":
             frame.lexeme = _NOWHERE
         elif frame.stage == "after":
-            more = any(t.plan.may_go_on(t.progress) for t in frame.threads)
+            more = any(t.matcher.may_go_on(t.progress) for t in frame.threads)
             bracket = "}" if frame.kind == "object" else "]"
             frame.lexeme = after_member(more, bracket if self._accepting(frame) else None, layout)
         else:
@@ -323,19 +323,19 @@ class JsonMachine(Machine[JsonFrame]):
         frame says which it allows.
         """
         threads, alone = frame.threads, len(frame.threads) == 1
-        plan, progress = threads[0].plan, threads[0].progress
-        takes = all(t.plan.is_by_cell(t.progress, alone=alone) for t in threads)
-        cells = [cell for t in threads for cell in t.plan.open_cells(t.progress)] if takes else []
-        if alone and plan.spans and (takes or not plan.next_others(progress)):
+        matcher, progress = threads[0].matcher, threads[0].progress
+        takes = all(t.matcher.depends_on_class_only(t.progress, alone=alone) for t in threads)
+        key_classes = [key_class for t in threads for key_class in t.matcher.open_key_classes(t.progress)] if takes else []
+        if alone and matcher.spans and (takes or not matcher.next_unnamed(progress)):
             takes = True
-            frame.low, frame.high = plan.span(progress)
-            names = plan.named if cells or frame.low < frame.high else None
+            frame.low, frame.high = matcher.span(progress)
+            names = matcher.named if key_classes or frame.low < frame.high else None
         else:
             if not takes:
-                frame.others = next_others(frame)
-            names = self._names.of(frame, next_names(frame), cells)
+                frame.others = next_unnamed(frame)
+            names = self._names.of(frame, next_names(frame), key_classes)
         if takes:
-            frame.others = tuple(dict.fromkeys(cell.loose for cell in cells))
+            frame.others = tuple(dict.fromkeys(key_class.language for key_class in key_classes))
         frame.lexeme = key_start(names, frame.others, self._layout, closing, takes)
 
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
@@ -348,11 +348,11 @@ class JsonMachine(Machine[JsonFrame]):
             lexeme, frame.is_scalar = self._starts[vector]
             return lexeme
         arrays, objects = False, False
-        for node in vector:
-            arrays = arrays or bool(node.arrays and self._costs.arrays(node))
-            objects = objects or bool(node.objects and self._costs.objects(node))
+        for form in vector:
+            arrays = arrays or bool(form.arrays and self._costs.arrays(form))
+            objects = objects or bool(form.objects and self._costs.objects(form))
         brackets = "[" * arrays + "{" * objects + "]" * closing
-        scalars = tuple([wanted(node) for node in vector])
+        scalars = tuple([wanted(form) for form in vector])
         frame.is_scalar = not brackets
         kind = "item" if frame.watched else "value"
         kinds = "once" if frame.apart else kind, kind
@@ -373,9 +373,9 @@ class JsonMachine(Machine[JsonFrame]):
         """See `Machine.words`: where one of some names must come."""
         if frame.kind != "object" or frame.stage not in ("open", "key") or frame.kept:
             return None
-        if next_others(frame) or (frame.stage == "open" and self._accepting(frame)):
+        if next_unnamed(frame) or (frame.stage == "open" and self._accepting(frame)):
             return None
-        return [(("key", name), spelled(name)) for name in next_names(frame)]
+        return [(("key", name), written_key(name)) for name in next_names(frame)]
 
     def missing(self, frame: JsonFrame) -> str:
         """See `Machine.missing`."""

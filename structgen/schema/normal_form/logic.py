@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations, islice
 from typing import Any
 
-from structgen.regular.numbers.sets import number_complement, number_intersection
+from structgen.regular.numbers.set_operations import number_complement, number_intersection
 from structgen.regular.regex import (
     ANY,
     EMPTY,
@@ -31,19 +31,19 @@ from structgen.schema.normal_form.expressions import (
     conjoin,
     contradictory,
 )
-from structgen.schema.normal_form.nodes import (
+from structgen.schema.normal_form.forms import (
     ANYTHING,
     NOTHING,
     ArrayAlt,
     Clause,
-    Counted,
-    Every,
-    Group,
+    Contains,
+    ForAll,
+    PropertyGroup,
     Literal,
-    Member,
-    Node,
+    Exists,
+    NormalForm,
     ObjectAlt,
-    both,
+    conjunction,
     simplified,
 )
 
@@ -51,27 +51,27 @@ Negate = Callable[[Expr], Expr]
 MAX_DEPTH = 4  # levels of children that are looked at to tell alternatives apart
 
 
-def negated(node: Node, negate: Negate, location: str = "") -> Node:
-    """Values that do not fit `node`; `negate` gives the expression of the opposite of a child."""
-    if node is ANYTHING:
+def negated(form: NormalForm, negate: Negate, location: str = "") -> NormalForm:
+    """Values that do not fit `form`; `negate` gives the expression of the negation of a child."""
+    if form is ANYTHING:
         return NOTHING
-    if node is NOTHING:
+    if form is NOTHING:
         return ANYTHING
-    result = Node(
-        not node.null,
-        not node.true,
-        not node.false,
-        number_complement(node.number),
-        complement(node.string),
+    result = NormalForm(
+        not form.null,
+        not form.true,
+        not form.false,
+        number_complement(form.number),
+        complement(form.string),
         ANYTHING.arrays,
         ANYTHING.objects,
     )
-    for array in node.arrays:
+    for array in form.arrays:
         parts = tuple(_not_array(array, negate))
-        result = both(result, replace(ANYTHING, arrays=parts), location)
-    for object_ in node.objects:
+        result = conjunction(result, replace(ANYTHING, arrays=parts), location)
+    for object_ in form.objects:
         cases = tuple(_not_object(object_, negate))
-        result = both(result, replace(ANYTHING, objects=cases), location)
+        result = conjunction(result, replace(ANYTHING, objects=cases), location)
     return result
 
 
@@ -88,23 +88,23 @@ def _not_array(a: ArrayAlt, negate: Negate) -> Iterator[ArrayAlt]:
         if tail == FALSE:
             yield ArrayAlt(least=len(prefix) + 1)
         elif tail != TRUE:
-            yield counted(Counted(negate(tail), len(prefix)), negate)
-    for c in a.counted:
+            yield array_containing(Contains(negate(tail), len(prefix)), negate)
+    for c in a.contains:
         if c.least:
-            yield counted(c._replace(least=0, most=c.least - 1), negate)
+            yield array_containing(c._replace(least=0, most=c.least - 1), negate)
         if c.most is not None:
-            yield counted(c._replace(least=c.most + 1, most=None), negate)
+            yield array_containing(c._replace(least=c.most + 1, most=None), negate)
     if a.unique:
         yield ArrayAlt(repeated=True, least=2)
     if a.repeated:
         yield ArrayAlt(unique=True)
 
 
-def counted(c: Counted, negate: Negate) -> ArrayAlt:
+def array_containing(c: Contains, negate: Negate) -> ArrayAlt:
     """The arrays in which so many items fit."""
     if c.most == 0:
         return ArrayAlt((((TRUE,) * c.start, negate(c.child)),))
-    return ArrayAlt(counted=(c,), least=c.start + c.least if c.least else 0)
+    return ArrayAlt(contains=(c,), least=c.start + c.least if c.least else 0)
 
 
 def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
@@ -113,7 +113,7 @@ def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
         yield ObjectAlt(most=o.least - 1)
     if o.most is not None:
         yield ObjectAlt(least=o.most + 1)
-    broken: list[Literal] = [Every(key, FALSE) for key in o.required]
+    broken: list[Literal] = [ForAll(key, FALSE) for key in o.required]
     for group in o.groups:
         broken += _not_group(group, negate)
     duals: list[tuple[Clause, ...]] = [
@@ -129,58 +129,58 @@ def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
 
 def _duals(clause: Clause, negate: Negate) -> Iterator[Literal]:
     for literal in clause:
-        opposite = Every if isinstance(literal, Member) else Member
-        yield opposite(literal.keys, negate(literal.child))
+        dual = ForAll if isinstance(literal, Exists) else Exists
+        yield dual(literal.keys, negate(literal.child))
 
 
-def _not_group(group: Group, negate: Negate) -> Iterator[Literal]:
+def _not_group(group: PropertyGroup, negate: Negate) -> Iterator[Literal]:
     """A member that `group` refuses."""
-    yield from (Member(k, negate(child)) for k, child in group.named.items() if child != TRUE)
-    yield from (Member(keys, negate(child)) for keys, child in group.patterns if child != TRUE)
+    yield from (Exists(k, negate(child)) for k, child in group.named.items() if child != TRUE)
+    yield from (Exists(keys, negate(child)) for keys, child in group.patterns if child != TRUE)
     if group.rest != TRUE:
         listed = alt(words(group.named), *(keys for keys, _ in group.patterns))
-        yield Member(complement(listed), negate(group.rest))
+        yield Exists(complement(listed), negate(group.rest))
     if group.keys is not ANY:
-        yield Member(complement(group.keys), TRUE)
+        yield Exists(complement(group.keys), TRUE)
 
 
 # -- plain exclusion ----------------------------------------------------------------------------
 
-Peek = Callable[[Expr], Node | None]  # the node of an expression, None while it is being made
+Peek = Callable[[Expr], NormalForm | None]  # the node of an expression, None while it is being made
 
 
-def overlapping(nodes: Sequence[Node], peek: Peek) -> list[list[int]]:
+def overlapping(forms: Sequence[NormalForm], peek: Peek) -> list[list[int]]:
     """For each of some nodes, the places of the others that it may have a value in common with."""
-    found: list[list[int]] = [[] for _ in nodes]
-    if _are_tagged(nodes):
+    found: list[list[int]] = [[] for _ in forms]
+    if _are_tagged(forms):
         return found
-    for i, j in combinations(range(len(nodes)), 2):
-        if nodes[i] is nodes[j] or not disjoint(nodes[i], nodes[j], peek):
+    for i, j in combinations(range(len(forms)), 2):
+        if forms[i] is forms[j] or not disjoint(forms[i], forms[j], peek):
             found[i].append(j)
             found[j].append(i)
     return found
 
 
-def _are_tagged(nodes: Sequence[Node]) -> bool:
+def _are_tagged(forms: Sequence[NormalForm]) -> bool:
     """Whether some key that objects of each node must have has constants of its own in each."""
-    objects = [node.objects[0] for node in nodes if len(node.objects) == 1]
-    if len(objects) < max(2, len(nodes)) or any(map(_has_more, nodes)):
+    objects = [form.objects[0] for form in forms if len(form.objects) == 1]
+    if len(objects) < max(2, len(forms)) or any(map(_has_more, forms)):
         return False
     for key in objects[0].required:
         tags: list[Any] = [allowed(object_child(o, key)) for o in objects if key in o.required]
-        whole = len(tags) == len(nodes) and None not in tags
+        whole = len(tags) == len(forms) and None not in tags
         if whole and sum(map(len, tags)) == len(frozenset().union(*tags)):
             return True
     return False
 
 
-def _has_more(node: Node) -> bool:
+def _has_more(form: NormalForm) -> bool:
     """Whether anything but an object may fit."""
-    scalars = node.number is not EMPTY or node.string is not EMPTY
-    return bool(node.null or node.true or node.false or scalars or node.arrays)
+    scalars = form.number is not EMPTY or form.string is not EMPTY
+    return bool(form.null or form.true or form.false or scalars or form.arrays)
 
 
-def disjoint(a: Node, b: Node, peek: Peek, depth: int = MAX_DEPTH) -> bool:
+def disjoint(a: NormalForm, b: NormalForm, peek: Peek, depth: int = MAX_DEPTH) -> bool:
     """Whether no value fits both, as far as a look at required children tells."""
     if (a.null and b.null) or (a.true and b.true) or (a.false and b.false):
         return False
@@ -227,7 +227,7 @@ def object_child(o: ObjectAlt, key: str) -> Expr:
     return conjoin(*(group_child(group, key) for group in o.groups))
 
 
-def group_child(group: Group, key: str) -> Expr:
+def group_child(group: PropertyGroup, key: str) -> Expr:
     """What the value of `key` must fit, as far as one group says."""
     if group.is_by_name:
         return group.named.get(key, group.rest)

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.automata.pushdown.engine import Engine
-from structgen.automata.pushdown.key_sets import (
+from structgen.automata.pushdown.machine import Checklist
+from structgen.automata.pushdown.tables import (
     keep_checklist,
     positions,
     with_checklist,
     with_sets,
 )
-from structgen.automata.pushdown.machine import Checklist
 from structgen.kernels.build.loader import kernels
-from structgen.schema.specs import JsonSchema
+from structgen.schema.json_schema import JsonSchema
 from tests.helpers.naive import random_machine
 from tests.kernels.served import Served, opened
 

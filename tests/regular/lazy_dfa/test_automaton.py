@@ -20,9 +20,9 @@ from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import ANY_CHAR, Chars
 from structgen.regular.lazy_dfa import automaton as regex_automaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.counters.bounded import CappedAutomaton
-from structgen.regular.lazy_dfa.positions import TooLargeError
-from structgen.regular.lazy_dfa.sets import PositionAutomaton
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
+from structgen.regular.lazy_dfa.counters import CappedAutomaton
+from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
 from structgen.regular.lazy_dfa.states import RegexAutomaton
 from structgen.regular.regex import (
     ANY,

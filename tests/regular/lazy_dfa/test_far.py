@@ -15,10 +15,9 @@ import structgen as sg
 from structgen.errors import BudgetError
 from structgen.regular.expressions.nodes import Repeat
 from structgen.regular.lazy_dfa import automaton as regex_automaton
+from structgen.regular.lazy_dfa import counters
 from structgen.regular.lazy_dfa.automaton import _begun, automaton_of
-from structgen.regular.lazy_dfa.counters import far as regex_far
-from structgen.regular.lazy_dfa.counters.far import FAR, uncounted
-from structgen.regular.lazy_dfa.counters.lengths import loose
+from structgen.regular.lazy_dfa.counters import FAR, loose, uncounted
 from structgen.regular.lazy_dfa.states import RegexAutomaton
 from structgen.regular.regex import INFINITE, Regex, matches, repeat
 from structgen.regular.syntax.ecma import parse
@@ -54,7 +53,7 @@ def test_texts_are_the_same_as_far_as_is_said(
 ) -> None:
     """As set arithmetic has them, whatever counts as far."""
     for bound in ("FAR", "NEAR"):
-        monkeypatch.setattr(regex_far, bound, far)
+        monkeypatch.setattr(counters, bound, far)
     rest, reach = uncounted(pair.regex) or (pair.regex, 0)
     if reach:  # else more is said by the automaton
         short = {text for text in TEXTS if len(text) <= reach}
@@ -68,7 +67,7 @@ def test_states_go_on_alike_as_far_as_is_said(
 ) -> None:
     """The same characters, to states where texts end alike."""
     for bound in ("FAR", "NEAR"):
-        monkeypatch.setattr(regex_far, bound, far)
+        monkeypatch.setattr(counters, bound, far)
     if pair.regex.longest == 0:
         return
     automaton, rnd = _begun(pair.regex), random.Random(seed)

@@ -12,7 +12,7 @@ from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import Leaf
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.sub_automata.foreign import MOST, ForeignAutomaton, Within
+from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, ForeignAutomaton, Within
 from structgen.regular.regex import ANY_CHAR, intersect, matches, repeat
 from structgen.schema.formats.formats import format_built
 
@@ -103,7 +103,7 @@ def test_what_may_follow_again_is_known_before_a_state_is_looked_at(name: str) -
     for number, node in enumerate(automaton._nodes):
         again: Any = getattr(node, "again", None)
         if again is not None and again[1]:
-            assert told[number] == (again[1] if again[1] <= MOST else 255)
+            assert told[number] == (again[1] if again[1] <= MOST_REPEATS else 255)
             assert automaton.loops[number] == byte_groups.whole(again[0].ranges)
     for state in range(20, 30):
         automaton.explore(state)

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.regular.expressions.nodes import Repeat
-from structgen.regular.lazy_dfa.automaton import CountedAutomaton, _begun, automaton_of
-from structgen.regular.lazy_dfa.counters.bounded import CappedAutomaton
-from structgen.regular.lazy_dfa.counters.lengths import apart, loose
+from structgen.regular.lazy_dfa.automaton import _begun, automaton_of
+from structgen.regular.lazy_dfa.counters import CappedAutomaton, CountedAutomaton, apart, loose
 from structgen.regular.lazy_dfa.states import TableAutomaton
 from structgen.regular.regex import ANY_CHAR, INFINITE, Regex, intersect, matches, repeat
 from structgen.regular.syntax.ecma import parse

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton
-from structgen.regular.lazy_dfa.positions import TooLargeError
+from structgen.regular.lazy_dfa.shared_leaves import LeavesAutomaton
 from structgen.regular.lazy_dfa.states import TableAutomaton
-from structgen.regular.lazy_dfa.sub_automata.leaves import LeavesAutomaton
 from structgen.regular.numbers.language import number_language
 from structgen.regular.regex import EMPTY, Regex
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from structgen.errors import BudgetError
 from structgen.regular.lazy_dfa import product
 from structgen.regular.lazy_dfa.automaton import _begun, table_of
-from structgen.regular.lazy_dfa.positions import TooLargeError
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.product import FormulaAutomaton, is_formula
 from structgen.regular.numbers.language import JSON_NUMBER, alternatives, number_language, spellings
-from structgen.regular.numbers.sets import number_complement, number_intersection
+from structgen.regular.numbers.set_operations import number_complement, number_intersection
 from structgen.regular.regex import Regex, alt, complement, intersect, matches
 from structgen.regular.syntax.ecma import parse
 from tests.regular.lazy_dfa.test_automaton import PATTERNS, TEXTS, accepts, as_re

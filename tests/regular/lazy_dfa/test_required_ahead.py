@@ -11,10 +11,10 @@ from structgen.regular.expressions import search
 from structgen.regular.expressions.logic import complement
 from structgen.regular.expressions.search import live
 from structgen.regular.lazy_dfa.automaton import _begun, table_of
+from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
 from structgen.regular.lazy_dfa.product import FormulaAutomaton
-from structgen.regular.lazy_dfa.sets import PositionAutomaton
 from structgen.regular.lazy_dfa.states import TableAutomaton
-from structgen.regular.lazy_dfa.sub_automata.blocks import BlockAutomaton
+from structgen.regular.lazy_dfa.sub_automata import BlockAutomaton
 from structgen.regular.regex import ANY_CHAR, Regex, concat, intersect, matches, repeat
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.regular.lazy_dfa.automaton import DerivedAutomaton, _begun
+from structgen.regular.lazy_dfa.automaton import _begun
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton
+from structgen.regular.lazy_dfa.shared_leaves import LeavesAutomaton
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton
-from structgen.regular.lazy_dfa.sub_automata.blocks import BlockAutomaton
-from structgen.regular.lazy_dfa.sub_automata.leaves import LeavesAutomaton
+from structgen.regular.lazy_dfa.stepped import DerivedAutomaton
+from structgen.regular.lazy_dfa.sub_automata import BlockAutomaton
 from structgen.regular.numbers.language import number_language
 from structgen.regular.regex import (
     Regex,

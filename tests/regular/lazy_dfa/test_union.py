@@ -7,9 +7,9 @@ import random
 import pytest
 
 from structgen.regular.expressions.nodes import Alt
-from structgen.regular.lazy_dfa.automaton import DerivedAutomaton, _begun
-from structgen.regular.lazy_dfa.positions import TooLargeError
-from structgen.regular.lazy_dfa.union import UnionAutomaton
+from structgen.regular.lazy_dfa.automaton import _begun
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
+from structgen.regular.lazy_dfa.stepped import DerivedAutomaton, UnionAutomaton
 from structgen.regular.regex import Regex, alt, matches
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built

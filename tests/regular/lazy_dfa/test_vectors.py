@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
+from structgen.automata.lexer.json_lexemes import Key, Layout, Scalar
 from structgen.automata.lexer.lexer import Text, vector_moves
 from structgen.automata.pushdown.engine import Engine
 from structgen.automata.spelling import expressions
 from structgen.regular.expressions.logic import alt, intersect
 from structgen.regular.lazy_dfa.automaton import vector_automaton
-from structgen.regular.lazy_dfa.positions import TooLargeError
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.vectors import VectorAutomaton
 from structgen.regular.regex import ANY, EMPTY, EPSILON, Regex, complement, matches, words
 from structgen.regular.syntax.ecma import parse
-from structgen.schema.machine.lexemes import Key, Layout, Scalar
 from tests.automata.test_spelling import compare
 from tests.regular.test_regex import PAIRS
 

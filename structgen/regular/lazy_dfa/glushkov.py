@@ -7,25 +7,21 @@ and next is read off the expression once (Glushkov 1961), with counted repetitio
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from structgen.regular import byte_groups
+from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import ALL, CharSet
 from structgen.regular.expressions.base import EPSILON, INFINITE, Regex
 from structgen.regular.expressions.nodes import ANY, Alt, Chars, Concat, Literal, Repeat, Words
+from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_of
+from structgen.regular.lazy_dfa.states import Array, TableAutomaton, anything, unread
+from structgen.util.cached import found_once
 
 MAX_POSITIONS = 2000
 MAX_DEPTH = 100  # of nested expressions
 MAX_LINKS = 20_000  # pairs of a position and a set of those that may follow it
-MAX_CLASSES = 62  # of characters that some position tells apart
-
-
-class TooLargeError(Exception):
-    """The expression has too many positions, or what is no union, sequence or repetition."""
 
 
 class Part(NamedTuple):
@@ -252,65 +248,81 @@ def _either(parts: list[Part]) -> Part:
     return Part(first, last, any(part.empty for part in parts))
 
 
-class PositionClasses(NamedTuple):
-    """Characters that no position tells apart.
-
-    low, high, group: int32[k], the code points that some position reads, in order, with their
-    classes. letters: int32[classes], one of each. reads: uint64[n + 1], bits of the classes that
-    each position reads. needs: those that the characters of each group of bytes are in
-    (`byte_groups`).
-    total: whether each character is in a class.
-    """
-
-    low: npt.NDArray[np.int32]
-    high: npt.NDArray[np.int32]
-    group: npt.NDArray[np.int32]
-    letters: npt.NDArray[np.int32]
-    reads: npt.NDArray[np.uint64]
-    needs: npt.NDArray[np.uint64]
-    total: bool
+FEW_POSITIONS = 1000  # of listed words: up to so many, all their states are found at once
 
 
-def classes_of(sets: list[CharSet | None]) -> PositionClasses:
-    """The classes of what positions read. Raises TooLargeError when there are too many."""
-    numbers: dict[CharSet, int] = {}
-    for chars in sets:
-        if chars is not None:
-            numbers.setdefault(chars, len(numbers))
-    toggles = {0: 0, 0xD800: 0, 0xE000: 0, 0x110000: 0}
-    for chars, number in numbers.items():
-        bit = 1 << number
-        for first, last in chars.ranges:
-            toggles[first] = toggles.get(first, 0) ^ bit
-            toggles[last + 1] = toggles.get(last + 1, 0) ^ bit
-    known: dict[int, int] = {}
-    spans: list[tuple[int, int, int]] = []
-    active = 0
-    for first, after in pairwise(sorted(toggles)):
-        active ^= toggles[first]
-        if first != 0xD800:
-            group = known.setdefault(active, len(known)) if active else -1
-            spans.append((first, after - 1, group))
-    if len(known) > MAX_CLASSES:
-        raise TooLargeError
-    letters = [0] * len(known)
-    for first, _, group in reversed(spans):
-        if group >= 0:
-            letters[group] = first
-    reads = [0] * len(numbers)
-    for active, group in known.items():
-        while active:
-            lowest = active & -active
-            reads[lowest.bit_length() - 1] |= 1 << group
-            active ^= lowest
-    low, high, groups = np.array(spans, np.int32).T.copy()
-    read = groups >= 0
-    return PositionClasses(
-        low[read],
-        high[read],
-        groups[read],
-        np.array(letters, np.int32),
-        np.array([0 if s is None else reads[numbers[s]] for s in sets], np.uint64),
-        byte_groups.needed(low, high, groups),
-        bool(read.all()),
-    )
+class PositionAutomaton(TableAutomaton):
+    """States as sets of positions."""
+
+    is_quick = True
+
+    def __init__(self, regex: Regex) -> None:
+        """Raises TooLargeError."""
+        self._open = isinstance(regex, Concat) and regex.head is ANY  # then nothing is ever fatal
+        self._listed = isinstance(regex, Words)  # then nothing is read again and again
+        self._number(Positions(regex), few=self._listed, ends=regex.nullable)
+
+    def _number(self, positions: Positions, *, few: bool, ends: bool) -> None:
+        """Begin with the start. few: whether there are not many more states than positions."""
+        classes = classes_of(positions.sets)
+        width = len(positions.follow) // 64 + 1
+        bits = [*positions.follow, positions.start, *positions.universal]
+        data = b"".join(part.to_bytes(8 * width, "little") for part in bits)
+        rows = np.frombuffer(data, np.uint64).reshape(-1, width).copy()
+        count = len(positions.follow)
+        super().__init__(rows[count], classes, ends=ends)
+        self._follow, self._universal = rows[:count], rows[count + 1 :]
+        pieces = [piece for run in positions.runs for piece in run.pieces()]
+        self._runs = np.array(pieces, np.uint64).reshape(-1, 4)
+        self._scratch = np.zeros((len(classes.letters), width), np.uint64)
+        self._few = few and count <= FEW_POSITIONS
+
+    def find(self, state: int, count: int) -> None:
+        """See `TableAutomaton.find`: all states of a few words, as each look has its cost."""
+        if self._few and not self.found:
+            self.explore_near(2 * FEW_POSITIONS)
+        else:
+            super().find(state, count)
+
+    def _find(self, state: int, count: int) -> None:
+        known, now, end = -1, self.found, self.found + count
+        while known < now < end:
+            known = now
+            kernels("regular.glushkov").explore(
+                self._follow,
+                self.classes.reads,
+                self._universal,
+                self._runs,
+                self.states,
+                self.search,
+                self._scratch,
+                state,
+                end - now,
+            )
+            made, now, _ = self.search.sizes.tolist()
+            if now == made:
+                return
+            state = self._next()  # walks along words turn to the next word soon
+
+    def _endings(self, begin: int, end: int) -> Array:
+        found: Array = (self.states[begin:end, 0] & np.uint64(1)).astype(np.bool_)
+        return found
+
+    def ahead(self, begin: int, end: int) -> Any:
+        """See `TableAutomaton.ahead`."""
+        found = anything(end - begin)
+        states = np.ascontiguousarray(self.states[begin:end])
+        kernels("regular.required_ahead").look_from(states, self.classes.reads, self._behind, found)
+        return found
+
+    @found_once
+    def _behind(self) -> Any:
+        """What texts read behind each position."""
+        found = unread(len(self._follow))
+        kernels("regular.required_ahead").look_behind(self._follow, self.classes.reads, found)
+        return found
+
+    def _knows_loops(self, order: Array) -> bool:
+        if self._open:
+            self.loops[order], self.often[order] = -1, 255
+        return self._open or self._listed

@@ -7,8 +7,13 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.regular.expressions.letters import lacks, letters, needed, without_lacking
 from structgen.regular.expressions.nodes import And
+from structgen.regular.expressions.required_characters import (
+    lacks,
+    letters,
+    needed,
+    without_lacking,
+)
 from structgen.regular.expressions.search import live
 from structgen.regular.regex import alt, complement, concat, intersect, literal, matches
 from structgen.regular.syntax.ecma import parse

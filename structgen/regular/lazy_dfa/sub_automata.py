@@ -7,8 +7,10 @@ the blocks may be in: what Glushkov (1961) does with characters, done with autom
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +18,24 @@ import numpy.typing as npt
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
-from structgen.regular.expressions.nodes import Alt, Concat, Lazy, Leaf, Repeat, is_listed
-from structgen.regular.lazy_dfa.positions import (
-    Part,
+from structgen.regular.expressions.nodes import (
+    Alt,
+    Concat,
+    Lazy,
+    Leaf,
+    Repeat,
+    StateTable,
+    is_listed,
+)
+from structgen.regular.lazy_dfa.character_classes import (
     PositionClasses,
-    Positions,
     TooLargeError,
     classes_of,
+    places_in,
+    sets_of,
 )
-from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton, anything, unread
+from structgen.regular.lazy_dfa.glushkov import Part, Positions
+from structgen.regular.lazy_dfa.states import AT_ONCE, Array, TableAutomaton, anything, unread
 from structgen.util.arrays import with_room
 from structgen.util.cached import found_once
 
@@ -265,23 +276,50 @@ def explore_sets(automaton: TableAutomaton, nodes: Any, after: Ints, state: int,
     return -1
 
 
-def sets_of(classes: PositionClasses) -> list[CharSet]:
-    """The characters of each class."""
-    ranges: list[list[tuple[int, int]]] = [[] for _ in classes.letters]
-    for low, high, group in zip(classes.low, classes.high, classes.group, strict=True):
-        ranges[group].append((int(low), int(high)))
-    return [CharSet.of(part) for part in ranges]
-
-
-def places_in(classes: PositionClasses, letters: Ints) -> Ints:
-    """int32[k]: the classes that code points are in, -1 for none."""
-    if not len(classes.low):
-        return np.full(len(letters), -1, np.int32)
-    at = np.maximum(np.searchsorted(classes.low, letters, "right") - 1, 0)
-    inside = (letters >= classes.low[at]) & (letters <= classes.high[at])
-    return np.where(inside, classes.group[at], np.int32(-1))
-
-
 def _members(bits: int) -> list[int]:
     """The blocks of positions whose bits are set, from 0."""
     return [place - 1 for place in range(1, bits.bit_length()) if bits >> place & 1]
+
+
+class Listed:
+    """All states of a foreign automaton, found as they are listed. See `regex_blocks.Block`."""
+
+    is_quick = True
+
+    def __init__(self, moves: Array, ends: Array, classes: PositionClasses) -> None:
+        """moves: int32[S, C], by class of characters; ends: uint8[S]."""
+        count = len(ends)
+        self.lock = threading.Lock()
+        self.classes, self.ends = classes, ends
+        self.search = kernels("regular.glushkov").Search(
+            moves=moves,
+            came=np.zeros((count, 2), np.int32),
+            table=np.zeros(0, np.int32),
+            order=np.arange(count, dtype=np.int32),
+            queue=np.ones(count, np.uint8),
+            sizes=np.full(3, count, np.int64),
+        )
+
+    def find(self, state: int, count: int) -> None:
+        """See `Block`: all are found."""
+
+    def ahead(self, begin: int, end: int) -> Any:
+        """See `Block`."""
+        return anything(end - begin)
+
+
+@lru_cache(maxsize=16)
+def listed(leaf: Regex) -> Listed:
+    """The states of a leaf for which `is_listed` holds."""
+    state = cast(Any, leaf).state
+    table: StateTable = state.table()
+    start, order = int(state.number), np.arange(len(table.ends), dtype=np.int32)
+    order[[0, start]] = start, 0  # the start is the first one
+    classes = classes_of([None, *state.reads])
+    moves = np.full((len(order), len(classes.letters)), -1, np.int32)
+    for place, letter in enumerate(classes.letters.tolist()):
+        for column, chars in enumerate(state.reads):
+            if letter in chars:
+                to = table.moves[order, column]
+                moves[:, place] = np.where(to < 0, to, order[to])
+    return Listed(moves, table.ends[order], classes)

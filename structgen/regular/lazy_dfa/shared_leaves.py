@@ -19,14 +19,15 @@ from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, Concat, Leaf, Repeat, is_listed
-from structgen.regular.lazy_dfa.positions import (
+from structgen.regular.lazy_dfa.character_classes import (
     PositionClasses,
-    Positions,
     TooLargeError,
     classes_of,
+    sets_of,
 )
+from structgen.regular.lazy_dfa.glushkov import Positions
 from structgen.regular.lazy_dfa.states import TableAutomaton
-from structgen.regular.lazy_dfa.sub_automata.blocks import NARROW, NO_BLOCKS, explore_sets, sets_of
+from structgen.regular.lazy_dfa.sub_automata import NARROW, NO_BLOCKS, explore_sets
 from structgen.util.arrays import with_room
 
 NEAR = 2  # digits: what leads on from parts so near is found together

@@ -1,1 +1,0 @@
-"""Automata that count: bounds on length, and repetitions beyond the longest token."""

@@ -1,1 +1,0 @@
-"""Automata embedded in an expression as one of its parts."""
