@@ -23,13 +23,13 @@ _HOMES = {
     "Cache": "structgen.constraint.cache",
     "DEAD": "structgen.automata.interface",
     "FINAL": "structgen.constraint.constraint",
-    "JsonSchema": "structgen.schema.specs",
-    "Regex": "structgen.schema.specs",
-    "Choice": "structgen.schema.specs",
+    "JsonSchema": "structgen.schema.json_schema",
+    "Regex": "structgen.spec.regular",
+    "Choice": "structgen.spec.regular",
     "Lark": "structgen.grammar.specs",
     "Gbnf": "structgen.grammar.specs",
     "Ebnf": "structgen.grammar.specs",
-    "Grammar": "structgen.grammar.specs",
+    "Grammar": "structgen.grammar.combinators",
     "Indentation": "structgen.grammar.ir",
     "shipped": "structgen.grammar.shipped",
     "alt": "structgen.grammar.combinators",
@@ -128,6 +128,7 @@ if TYPE_CHECKING:
     from structgen.generation import speculation as speculation
     from structgen.generation.generator import Generator as Generator
     from structgen.generation.generator import generate as generate
+    from structgen.grammar.combinators import Grammar as Grammar
     from structgen.grammar.combinators import alt as alt
     from structgen.grammar.combinators import json_schema as json_schema
     from structgen.grammar.combinators import literal as literal
@@ -143,13 +144,12 @@ if TYPE_CHECKING:
     from structgen.grammar.shipped import shipped as shipped
     from structgen.grammar.specs import Ebnf as Ebnf
     from structgen.grammar.specs import Gbnf as Gbnf
-    from structgen.grammar.specs import Grammar as Grammar
     from structgen.grammar.specs import Lark as Lark
     from structgen.schema.export.export import export_schema as export_schema
+    from structgen.schema.json_schema import JsonSchema as JsonSchema
     from structgen.schema.report.support import support as support
-    from structgen.schema.specs import Choice as Choice
-    from structgen.schema.specs import JsonSchema as JsonSchema
-    from structgen.schema.specs import Regex as Regex
+    from structgen.spec.regular import Choice as Choice
+    from structgen.spec.regular import Regex as Regex
     from structgen.vocabulary.vocabulary import Vocabulary as Vocabulary
 
 

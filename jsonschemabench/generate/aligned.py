@@ -24,7 +24,7 @@ from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.samplers.smc import Smc
 from structgen.generation.sampling.search.beam import Beam
 from structgen.masks import bitmask
-from structgen.schema.specs import Regex
+from structgen.spec.regular import Regex
 from structgen.vocabulary.vocabulary import Vocabulary
 
 PARTICLES = 4  # and hypotheses of the beam

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from structgen.automata.interface import Automaton, Stored
 from structgen.automata.pushdown.machine import Machine, TextMachine
 from structgen.compose.base import as_spec, from_json, to_json
-from structgen.compose.languages import language_of, regular_language_of
 from structgen.compose.token_rules import TokenRule
-from structgen.constraint.constraint import Constraint
+from structgen.constraint.constraint import Constraint, constraint_of
 from structgen.errors import SpecError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.grammar.specs import GrammarSpec
 from structgen.regular.regex import Regex as Language
 from structgen.regular.regex import intersect
-from structgen.schema.partial_json import PartialValue
-from structgen.schema.specs import MachineSpec, Spec
-
-if TYPE_CHECKING:
-    from structgen.vocabulary.vocabulary import Vocabulary
+from structgen.spec.base import MachineSpec, Spec
+from structgen.spec.partial_json import PartialValue
+from structgen.vocabulary.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -58,12 +55,12 @@ class AllOf(Spec):
     def _parts(self) -> tuple[list[Spec], Language | None]:
         """The specs that are not known to be regular, and the intersection of the others."""
         texts = [spec for spec in self.specs if not isinstance(spec, TokenRule)]
-        found = [(spec, language_of(spec)) for spec in texts]
+        found = [(spec, spec.language()) for spec in texts]
         languages = [language for _, language in found if language is not None]
         others = [spec for spec, language in found if language is None]
         endless = [spec for spec in others if not _finite(spec)]
         if len(endless) > 1:
-            told = {id(spec): regular_language_of(spec) for spec in endless}
+            told = {id(spec): spec.regular_language() for spec in endless}
             languages += [language for language in told.values() if language is not None]
             others = [spec for spec in others if told.get(id(spec)) is None]
         return others, intersect(*languages) if languages else None
@@ -76,11 +73,7 @@ class AllOf(Spec):
     def _token_rules(self) -> list[TokenRule]:
         return [spec for spec in self.specs if isinstance(spec, TokenRule)]
 
-    def constraint(self, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
-        """See `Spec.constraint`."""
-        return self.constraint_of(self, vocabulary, max_bytes)
-
-    def constraint_of(self, spec: Spec, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
+    def constraint_for(self, spec: Spec, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
         """The constraint of `spec`, which means the same; rules about tokens apply here."""
         rules = self._token_rules()
         vocabulary = self.narrowed(vocabulary)
@@ -201,7 +194,7 @@ def all_of(*specs: Any) -> Spec:
 
 def _finite(spec: Spec) -> bool:
     """Whether the automaton of a spec has finitely many positions for certain."""
-    if language_of(spec) is not None:
+    if spec.language() is not None:
         return True
     from structgen.compose.sequences import AnyOf, FreeText, InOrder
     from structgen.compose.tags import Tag, Tags
@@ -213,3 +206,13 @@ def _finite(spec: Spec) -> bool:
     if isinstance(spec, Tag):
         return spec.content is None or _finite(spec.content)
     return isinstance(spec, FreeText)
+
+
+@constraint_of.register
+def _of_all(spec: AllOf, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
+    return spec.constraint_for(spec, vocabulary, max_bytes)
+
+
+@constraint_of.register
+def _of_rule(rule: TokenRule, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
+    return AllOf((rule.of_text(), rule)).constraint_for(rule, vocabulary, max_bytes)

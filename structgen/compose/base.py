@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automata.interface import Automaton, Stored
 from structgen.regular.regex import Regex, literal
-from structgen.schema.specs import Spec, coerce, spec_of
+from structgen.schema.coerce import coerce
+from structgen.spec.base import Spec
+from structgen.spec.registry import spec_of
 
 if TYPE_CHECKING:
     from structgen.compose.composite.layout import Hub, Layout

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, NoReturn
 
 from structgen.automata.pushdown.machine import Machine, TextMachine
 from structgen.compose.base import as_spec, from_json, to_json
-from structgen.compose.languages import regular_language_of
 from structgen.compose.token_rules import TokenRule
 from structgen.errors import SpecError, UnsatisfiableSchemaError
 from structgen.regular.charset import ALL, CharSet, union_all
@@ -34,7 +33,7 @@ from structgen.regular.regex import (
     words,
 )
 from structgen.regular.syntax.unicode import property_set
-from structgen.schema.specs import MachineSpec, Spec
+from structgen.spec.base import MachineSpec, Spec
 
 UNITS = ("characters", "words", "tokens")
 
@@ -54,7 +53,7 @@ class Filter(MachineSpec):
     def language(self) -> Regex:
         """The texts as a regular language."""
         if self.spec is not None:
-            return _OF_SPECS[self.rule](regular_language_of(self.spec))
+            return _OF_SPECS[self.rule](self.spec.regular_language())
         return _RULES[self.rule](**dict(self.options))
 
     def machine(self) -> Machine[Any]:
@@ -289,7 +288,7 @@ def _phrases(values: tuple[Any, ...]) -> tuple[str, ...]:
 
 def _regular(spec: Any) -> Spec:
     found = as_spec(spec)
-    if regular_language_of(found) is None:
+    if found.regular_language() is None:
         _broken("spec", spec, "a pattern, a choice, a filter or a grammar without recursion")
     return found
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from structgen.compose.base import Laid, as_spec, from_json, to_json
 from structgen.compose.composite.layout import QUIET, Hub
 from structgen.compose.composite.scan_table import search_table
-from structgen.compose.languages import language_of
 from structgen.errors import SpecError, UnsatisfiableSchemaError
 from structgen.regular.regex import Regex, alt, concat
-from structgen.schema.partial_json import PartialValue
-from structgen.schema.specs import Spec
+from structgen.spec.base import Spec
+from structgen.spec.partial_json import PartialValue
 
 if TYPE_CHECKING:
     from structgen.compose.composite.layout import Layout
@@ -62,7 +61,7 @@ class InOrder(Laid):
 
     def language(self) -> Regex | None:
         """The texts as a regular language, if each item is one."""
-        found = [language_of(spec) for spec in self.specs]
+        found = [spec.language() for spec in self.specs]
         known = [language for language in found if language is not None]
         return concat(*known) if len(known) == len(found) else None
 
@@ -119,7 +118,7 @@ class AnyOf(Laid):
 
     def language(self) -> Regex | None:
         """The texts as a regular language, if each alternative is one."""
-        found = [language_of(spec) for spec in self.specs]
+        found = [spec.language() for spec in self.specs]
         known = [language for language in found if language is not None]
         return alt(*known) if len(known) == len(found) else None
 

@@ -16,7 +16,7 @@ from structgen.compose.composite.layout import QUIET, Hub
 from structgen.compose.composite.scan_table import choice_table, demanding, search_table
 from structgen.compose.sequences import texts
 from structgen.errors import BudgetError, SpecError
-from structgen.schema.partial_json import PartialValue
+from structgen.spec.partial_json import PartialValue
 from structgen.util.beginnings import held
 
 if TYPE_CHECKING:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from structgen.automata.interface import Automaton, Stored
 from structgen.compose.base import from_json, to_json
-from structgen.compose.languages import language_of
 from structgen.errors import UnsupportedSchemaError
 from structgen.regular.regex import matches
-from structgen.schema.specs import Spec
+from structgen.spec.base import Spec
 from structgen.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from structgen.constraint.constraint import Constraint
+    pass
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,6 @@ class TokenRule(Spec):
             hint="compile it with a vocabulary: alone, or in all_of with one other spec or more",
         )
 
-    def constraint(self, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
-        """See `Spec.constraint`."""
-        from structgen.compose.all_of import AllOf
-
-        return AllOf((self.of_text(), self)).constraint_of(self, vocabulary, max_bytes)
-
     def of_text(self) -> Spec:
         """See `Spec.of_text`."""
         from structgen.compose.sequences import FreeText
@@ -54,7 +47,7 @@ class TokenRule(Spec):
 
     def narrowed(self, vocabulary: Vocabulary) -> Vocabulary:
         """The vocabulary without the tokens that break the rule, or are not whole characters."""
-        language = None if self.each is None else language_of(self.each)
+        language = None if self.each is None else self.each.language()
         if language is None:
             return vocabulary
         tokens = list(vocabulary.tokens)

@@ -24,7 +24,8 @@ from structgen.constraint.constraint import MAX_BYTES, Constraint
 from structgen.constraint.precompute import Explored
 from structgen.errors import ArtifactError, StructgenError
 from structgen.masks.saved_rows import NAMES, Saved, SavedRows
-from structgen.schema.specs import Spec, class_of, spec_of
+from structgen.spec.base import Spec
+from structgen.spec.registry import class_of, spec_of
 from structgen.util import container
 
 if TYPE_CHECKING:

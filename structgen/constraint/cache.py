@@ -22,7 +22,8 @@ from structgen.constraint.precompute import Explored, explore
 from structgen.errors import ArtifactError
 from structgen.masks.shared import common_of
 from structgen.masks.shared_file import SavedParts, digest_of, save
-from structgen.schema.specs import Spec, coerce
+from structgen.schema.coerce import coerce
+from structgen.spec.base import Spec
 from structgen.util.container import remove_leftovers
 
 if TYPE_CHECKING:

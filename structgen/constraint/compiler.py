@@ -9,15 +9,14 @@ states    interned positions with their masks                         structgen.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from structgen.constraint.constraint import MAX_BYTES, Constraint
+from structgen.constraint.constraint import MAX_BYTES, Constraint, constraint_of
 from structgen.errors import ValidationError
-from structgen.schema.specs import JsonSchema, coerce
+from structgen.schema.coerce import coerce
+from structgen.schema.json_schema import JsonSchema
 from structgen.util.json_pointer import json_pointer
-
-if TYPE_CHECKING:
-    from structgen.vocabulary.vocabulary import Vocabulary
+from structgen.vocabulary.vocabulary import Vocabulary
 
 
 def compile(  # noqa: A001  the contract's name
@@ -31,8 +30,7 @@ def compile(  # noqa: A001  the contract's name
     (legal, not enforced yet), UnsatisfiableSchemaError (no text fits) or BudgetError, each with the
     place of the culprit.
     """
-    wanted = coerce(spec)
-    return wanted.constraint(vocabulary, max_bytes)
+    return constraint_of(coerce(spec), vocabulary, max_bytes)
 
 
 def load(

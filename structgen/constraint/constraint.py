@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, singledispatch
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,8 @@ from structgen.masks.row_store import MaskRows, States
 from structgen.masks.saved_rows import Saved, pack
 from structgen.masks.shared import common_of
 from structgen.masks.spellable import Spellable
-
-if TYPE_CHECKING:
-    from structgen.schema.specs import Spec
-    from structgen.vocabulary.vocabulary import Vocabulary
+from structgen.spec.base import Spec
+from structgen.vocabulary.vocabulary import Vocabulary
 
 FINAL = -2  #: the state after an end-of-text token; nothing can follow
 MAX_BYTES = 256 << 20  # of memory for what one constraint has made
@@ -398,3 +396,9 @@ class Constraint:
             return "nothing"
         with self.lock:
             return self.automaton.expected(self._pair(state))
+
+
+@singledispatch
+def constraint_of(spec: Spec, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
+    """The constraint of a spec over a vocabulary; specs that need another kind register theirs."""
+    return Constraint(spec, vocabulary, spec.automaton(), max_bytes=max_bytes)

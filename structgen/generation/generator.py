@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import Any, Unpack, overload
 
 from structgen.constraint.constraint import MAX_BYTES
 from structgen.errors import GenerationError, ModelError
+from structgen.generation.checks import check_chat, check_count
 from structgen.generation.closing import Speller
 from structgen.generation.compiled import CompiledSpecs
 from structgen.generation.distribution import row_rng
@@ -23,14 +24,14 @@ from structgen.generation.models.loading import load_target, vocabulary_of
 from structgen.generation.prompts import Chat, Prompt, encode_prompt
 from structgen.generation.result import GenerationResult
 from structgen.generation.row import Request, Row
-from structgen.generation.settings import Options, Settings, check_chat, check_count
-from structgen.generation.speculation.names import Speculations
+from structgen.generation.sampling.api import sample
+from structgen.generation.sampling.results import Samples
+from structgen.generation.sampling.samplers.interfaces import Family
+from structgen.generation.settings import Options, Settings
+from structgen.generation.speculation.loop import decode as decode_with_drafts
+from structgen.generation.speculation.speculation import Speculations
+from structgen.spec.partial_json import PartialValue
 from structgen.vocabulary.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from structgen.generation.sampling.interfaces import Family
-    from structgen.generation.sampling.results import Samples
-    from structgen.schema.partial_json import PartialValue
 
 
 class Generator:
@@ -108,8 +109,6 @@ class Generator:
         `sampler` is a name of `sg.sample.FAMILIES` or an object with options of its own.
         GenerationError for an option that makes no sense, TruncatedError when too few texts fit.
         """
-        from structgen.generation.sampling.api import sample
-
         return sample(self, prompt, spec, sampler=sampler, n=n, potentials=potentials, **options)
 
     @overload
@@ -155,9 +154,7 @@ class Generator:
     def _decode(self, rows: list[Row], settings: Settings) -> Iterator[tuple[int, str]]:
         if settings.speculate is None:
             return decode(self.target, rows)
-        from structgen.generation.speculation.loop import decode as decode_with_drafts
-
-        speculation = self.speculations.of(settings.speculate, self)
+        speculation = self.speculations.of(settings.speculate, self.target)
         return decode_with_drafts(self.target, rows, speculation)
 
     def _rows(self, prompts: Sequence[Prompt], specs: Any, n: int, settings: Settings) -> list[Row]:

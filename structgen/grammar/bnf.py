@@ -1,8 +1,8 @@
-"""In: names with expressions. Out: the rules and terminals of a grammar, repetitions spelled out.
+"""From expressions to plain rules: spells out repetitions, names the terminals (BNF).
 
-A repetition becomes left-recursive rules, which cost an Earley parser the same at every place. A
-count becomes rules that double: x{1000} needs ten, not a thousand, and x{0,1000} takes from each
-power of two one or none, so that there is one way for every number.
+A repetition becomes left-recursive rules, which cost the parser the same at every place. A count
+becomes rules that double: x{1000} needs ten rules, not a thousand, and x{0,1000} takes from each
+power of two one or none, so that every number has exactly one derivation.
 """
 
 from __future__ import annotations
@@ -23,20 +23,29 @@ from structgen.grammar.expressions import (
     Text,
     without_empty,
 )
-from structgen.grammar.ir import Alternative, Grammar, Indentation, Lexing, Place, Rule, Terminal
+from structgen.grammar.ir import (
+    Alternative,
+    Grammar,
+    HasRules,
+    Indentation,
+    Lexing,
+    Place,
+    Rule,
+    Terminal,
+)
 from structgen.regular.regex import EMPTY, EPSILON, Regex
 
 if TYPE_CHECKING:
-    from structgen.schema.specs import Spec
+    from structgen.spec.base import Spec
 
 MAX_COUNT = 1_000_000  # the greatest count of a repetition
 MAX_RULES = 200_000  # rules of one grammar, helpers included
 
 
 class Bnf:
-    """A grammar in the making.
+    """A builder of grammars.
 
-    inlines: whether grammars inside it become rules of its own where that means the same.
+    inlines: whether the rules of nested grammars are taken over where that means the same.
     """
 
     def __init__(self, *, inlines: bool = False) -> None:
@@ -52,7 +61,7 @@ class Bnf:
         self._count = 0
 
     def add(self, name: str, expression: Expression, place: Place | None = None) -> None:
-        """Define a rule. Raises SpecError if there is one of that name, BudgetError if too big."""
+        """Define a rule. Raises SpecError if one of that name exists, BudgetError if too large."""
         if name in self.rules or name in self.terminals:
             raise SpecError(
                 f"the rule {name!r} is defined twice",
@@ -94,7 +103,7 @@ class Bnf:
         return tuple(found)
 
     def _sequences(self, expression: Expression) -> list[Alternative]:
-        """An alternative, as two where it is regular and may be empty."""
+        """The alternatives of one part: two if it is regular and may be empty."""
         if isinstance(expression, Text):
             return self._text(expression)
         if isinstance(expression, Choice):
@@ -105,7 +114,7 @@ class Bnf:
         return [tuple(self._symbol(part) for part in parts)]
 
     def _text(self, text: Text) -> list[Alternative]:
-        """A regular piece: the terminal of its non-empty texts, and nothing if it may be empty."""
+        """The terminal for the non-empty texts of a regular part, and () if it may be empty."""
         found: list[Alternative] = [()] if text.language.nullable else []
         language = without_empty(text.language)
         if text.language is EPSILON:
@@ -118,7 +127,7 @@ class Bnf:
         return [(name,), *found]
 
     def _symbol(self, expression: Expression) -> str:
-        """The one symbol for a part of a sequence."""
+        """The one name (rule or terminal) that stands for a part of a sequence."""
         if isinstance(expression, Name):
             self._used.setdefault(expression.name, (self._written, expression.place))
             return expression.name
@@ -137,12 +146,12 @@ class Bnf:
         return self._helper(("is", alternatives), alternatives)
 
     def _nested_symbol(self, nested: Nested) -> str:
-        """The symbol for a text of another spec."""
+        """The name for a text of another spec."""
         spec = nested.spec
         known = self._nested.get(id(spec))
         if known is None:
             name = f"{self._written}/{spec.kind}{len(self._nested)}"
-            rules = spec.as_rules() if self._inlines else None
+            rules = spec.as_rules() if self._inlines and isinstance(spec, HasRules) else None
             if rules is None:
                 shown = f"{spec.kind} text"
                 self.terminals[name] = Terminal(
@@ -154,12 +163,12 @@ class Bnf:
         return known[1]
 
     def _inline(self, grammar: Grammar, prefix: str) -> str:
-        """Take over a grammar's rules and terminals under other names; the name of its start."""
+        """Take over a grammar's rules and terminals, names prefixed: the name of its start."""
         for rule in grammar.rules.values():
             alternatives = tuple(tuple(prefix + name for name in a) for a in rule.alternatives)
-            written = rule.written or rule.name
+            source_rule = rule.source_rule or rule.name
             name = prefix + rule.name
-            self.rules[name] = Rule(name, alternatives, written, rule.place)
+            self.rules[name] = Rule(name, alternatives, source_rule, rule.place)
         for terminal in grammar.terminals.values():
             self.terminals[prefix + terminal.name] = replace(
                 terminal, name=prefix + terminal.name, shown=str(terminal)
@@ -167,11 +176,11 @@ class Bnf:
         return prefix + grammar.start
 
     def _helper(self, key: Hashable, alternatives: tuple[Alternative, ...]) -> str:
-        """The rule with these alternatives, new or as made before."""
+        """The helper rule with these alternatives, made once for each key."""
         name = self._helpers.get(key)
         if name is None:
             name = self._new_name(key)
-            self.rules[name] = Rule(name, alternatives, written=self._written)
+            self.rules[name] = Rule(name, alternatives, source_rule=self._written)
         return name
 
     def _new_name(self, key: Hashable) -> str:
@@ -208,29 +217,30 @@ class Bnf:
         return [exact] if low == high else [(*exact, *self._up_to(body, high - low))]
 
     def _many(self, body: str, at_least: int) -> str:
+        """The left-recursive rule for a body any number of times, or once at least."""
         key = ("many", body, at_least)
         name = self._helpers.get(key)
         if name is None:
             name = self._new_name(key)
             first: Alternative = (body,) if at_least else ()
-            self.rules[name] = Rule(name, (first, (name, body)), written=self._written)
+            self.rules[name] = Rule(name, (first, (name, body)), source_rule=self._written)
         return name
 
     def _times(self, body: str, count: int) -> Alternative:
-        """Exactly `count` times."""
+        """A body exactly `count` times, as powers of two."""
         if count <= 3:
             return (body,) * count
         bits = [bit for bit in range(count.bit_length()) if count >> bit & 1]
         return tuple(self._power(body, bit) for bit in reversed(bits))
 
     def _power(self, body: str, exponent: int) -> str:
-        """The rule for 2**exponent times."""
+        """The rule for a body 2**exponent times."""
         for step in range(exponent):
             body = self._helper(("power", body, step), ((body, body),))
         return body
 
     def _up_to(self, body: str, count: int) -> Alternative:
-        """0 to `count` times: less than its highest power of two, or that power and the rest."""
+        """A body 0 to `count` times: less than the highest power of two, or that and the rest."""
         if count == 0:
             return ()
         exponent = count.bit_length() - 1
@@ -246,7 +256,7 @@ class Bnf:
 
 
 def _non_empty(words: str) -> str:
-    """The words for a piece that may be empty, for where it is not."""
+    """The words of a part that may be empty, for where it is not."""
     if words.endswith("*"):
         return f"{words[:-1]}+"
     return words.removesuffix("?")

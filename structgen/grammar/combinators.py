@@ -1,16 +1,18 @@
-"""In: Python calls. Out: pieces of grammar, from which `spec.grammar_specs.Grammar` makes a spec.
+"""Grammars as Python expressions: `seq`, `alt`, `many`, `rule`, ... build pieces of a grammar.
 
     number = regex("[0-9]+")
     value = rule("value", lambda value: alt(number, seq("(", separated(value, ","), ")")))
 
-A string stands for itself, and a spec for any of its texts. A grammar is about characters only: its
-texts are those that can be cut into pieces in some way, wherever each piece ends.
+A `str` stands for itself, and a spec for any of its texts; `specs.Grammar` makes a spec of a piece.
+Such a grammar is about characters only: it has the texts that can be cut into pieces in some way,
+wherever each piece ends. There is no lexer that prefers the longest match.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from structgen.errors import BudgetError, SpecError
 from structgen.grammar.bnf import Bnf
@@ -24,20 +26,25 @@ from structgen.grammar.expressions import (
     repeated,
     sequence,
 )
-from structgen.grammar.ir import Grammar
-from structgen.grammar.transforms.folding import folded, regular_language, unfolded
+from structgen.grammar.ir import Grammar as GrammarRules
+from structgen.grammar.specs import GrammarSpec
+from structgen.grammar.transforms.inlining import with_inlining, regular_language, without_inlining
 from structgen.regular.regex import Regex as Language
 from structgen.regular.regex import literal as literal_language
 from structgen.regular.regex import words
 from structgen.regular.syntax.ecma import parse
-from structgen.schema.specs import Choice, JsonSchema, Regex, Spec, coerce, spec_of
+from structgen.schema.coerce import coerce
+from structgen.schema.json_schema import JsonSchema
+from structgen.spec.base import Spec
+from structgen.spec.registry import spec_of
+from structgen.spec.regular import Choice, Regex
 
-_LARGEST = 1_000_000  # pieces of a grammar with those used twice counted twice
+_LARGEST = 1_000_000  # pieces of a grammar, each counted as often as it is used
 START = "start"  #: the rule that stands for the whole text
 
 
 class Piece:
-    """A piece of grammar; made by the functions of this module.
+    """A piece of grammar: a node of the tree that the functions of this module build.
 
     kind: "literal" (value: its text), "regex" (value: its pattern), "spec" (value: a `Spec`),
     "seq", "alt", "many" (value: low and high) or "rule" (value: its name; `define` gives the part).
@@ -51,10 +58,14 @@ class Piece:
         self.value = value
 
     def define(self, piece: Piece | Spec | str) -> None:
-        """Say what a rule is that was made without. Raises SpecError when it has been said."""
+        """Give the body of a rule that was made without one. Raises SpecError if it has one."""
         if self.kind != "rule" or self.parts:
             raise SpecError(f"{self!r} has been defined", hint="make another rule for it")
         self.parts = (as_piece(piece),)
+
+    def as_spec(self) -> Grammar:
+        """The spec of the texts that fit this piece."""
+        return Grammar(self)
 
     def __repr__(self) -> str:
         shown = "" if self.value is None else f" {self.value!r}"
@@ -145,15 +156,15 @@ def as_piece(piece: Any) -> Piece:
     return literal(piece) if isinstance(piece, str) else ref(piece)
 
 
-def grammar_of(piece: Piece, *, folds: bool = True) -> Grammar:
-    """The grammar whose start is a piece. folds: whether small regular rules are written out.
+def grammar_of(piece: Piece, *, inlines_rules: bool = True) -> GrammarRules:
+    """The grammar that starts with a piece. folds: whether small regular rules are inlined.
 
-    Raises SpecError for rules that are not defined or two of one name, BudgetError when too large.
+    Raises SpecError for rules without a body or two of one name, BudgetError when it is too large.
     """
     try:
         expressions, name = _expressions(piece)
         bnf = Bnf(inlines=True)
-        fold = folded if folds else unfolded
+        fold = with_inlining if inlines_rules else without_inlining
         for rule_name, expression in fold(expressions).items():
             bnf.add(rule_name, expression)
     except RecursionError as error:
@@ -162,7 +173,7 @@ def grammar_of(piece: Piece, *, folds: bool = True) -> Grammar:
 
 
 def language_of(piece: Piece) -> Language | None:
-    """The texts of a piece without recursion as a regular language, None of others."""
+    """The texts of a piece as a regular language, None if a rule is recursive."""
     try:
         return regular_language(*_expressions(piece))
     except RecursionError as error:
@@ -170,7 +181,7 @@ def language_of(piece: Piece) -> Language | None:
 
 
 def _expressions(piece: Piece) -> tuple[dict[str, Expression], str]:
-    """All rules, and the one to start from."""
+    """The expression of every rule by its name, and the name of the rule to start from."""
     named = _rules(piece)
     _check_size([piece, *named.values()])
     expressions = {name: _expression(body) for name, body in named.items()}
@@ -181,13 +192,14 @@ def _expressions(piece: Piece) -> tuple[dict[str, Expression], str]:
 
 
 def _free(name: str, taken: dict[str, Expression]) -> str:
+    """A name that is not taken yet."""
     while name in taken:
         name += "'"
     return name
 
 
 def _pieces(root: Piece) -> Iterator[Piece]:
-    """A piece and all inside it, each once."""
+    """A piece and all pieces inside it, each once."""
     seen = {id(root)}
     stack = [root]
     while stack:
@@ -200,7 +212,7 @@ def _pieces(root: Piece) -> Iterator[Piece]:
 
 
 def _rules(root: Piece) -> dict[str, Piece]:
-    """What each rule inside a piece is."""
+    """The body of each rule inside a piece."""
     rules: dict[str, Piece] = {}
     for piece in _pieces(root):
         if piece.kind != "rule":
@@ -216,7 +228,7 @@ def _rules(root: Piece) -> dict[str, Piece]:
 
 
 def _check_size(roots: list[Piece]) -> None:
-    """Raise BudgetError when writing out what is used twice would be too much."""
+    """Raise BudgetError when writing out pieces that are used twice would be too much."""
     sizes: dict[int, int] = {}
     stack = list(roots)
     while stack:
@@ -233,6 +245,7 @@ def _check_size(roots: list[Piece]) -> None:
 
 
 def _expression(piece: Piece) -> Expression:
+    """The expression tree of a piece."""
     match piece.kind:
         case "literal":
             text = piece.value
@@ -252,6 +265,7 @@ def _expression(piece: Piece) -> Expression:
 
 
 def _of_spec(spec: Spec) -> Expression:
+    """The expression of a spec; regular ones need no automaton of their own."""
     if isinstance(spec, Regex):
         return Text(parse(spec.pattern, anchored=True), f"/{spec.pattern}/")
     if isinstance(spec, Choice):
@@ -295,3 +309,44 @@ def _piece(data: list[Any], rules: dict[str, Piece]) -> Piece:
     if kind in ("seq", "alt"):
         return Piece(kind, tuple(_piece(part, rules) for part in rest))
     return Piece(kind, value=rest[0])
+
+
+@dataclass(frozen=True)
+class Grammar(GrammarSpec):
+    """The texts of a piece of grammar, made by the combinators (`seq`, `alt`, `many`, ...).
+
+    Equal when written the same way.
+    """
+
+    piece: Piece
+    kind: ClassVar[str] = "grammar"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "piece", as_piece(self.piece))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grammar) and to_json(self.piece) == to_json(other.piece)
+
+    def __hash__(self) -> int:
+        return hash((self.piece.kind, len(self.piece.parts)))
+
+    def rules(self) -> GrammarRules:
+        """See `GrammarSpec.rules`."""
+        return grammar_of(self.piece)
+
+    def rules_as_written(self) -> GrammarRules:
+        """See `GrammarSpec.rules_as_written`."""
+        return grammar_of(self.piece, inlines_rules=False)
+
+    def regular_language(self) -> Language | None:
+        """See `GrammarSpec.regular_language`."""
+        return language_of(self.piece)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        return to_json(self.piece)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Grammar:
+        """The spec that `to_json` described."""
+        return cls(from_json(data))

@@ -1,42 +1,44 @@
-"""In: what the readers of Lark, GBNF, EBNF and combinators found. Out: one grammar for them all.
+"""The representation of grammars that all readers produce: rules, terminals, how to lex.
 
 A grammar has rules (names with alternatives, each a sequence of names; repetitions are spelled out
 as rules of their own) and terminals, each a regular language over code points or a nested spec.
 A name is a rule or a terminal, never both.
 
-How texts are cut into terminals is the same idea for every language: a terminal that starts at some
-place may end at another iff the text between is in its `language` and no longer text from that
-start is in its `longer`. For Lark both are what `re` matches there; where any end will do (GBNF,
-EBNF, combinators) `longer` is empty. `lexing` says what else decides: with "free" nothing (Lark's
-Earley parser with its dynamic lexer); with "longest" the first terminal, in Lark's order, of those
-in the row of its LALR parser's state (its contextual lexer); with "viable" the first of those that
-the grammar allows there, which are fewer where a state stands for several places, or a conflict
-makes that parser err.
+How a text is cut into lexemes is the same idea for every language: a lexeme of a terminal that
+starts at some place may end at another iff the text between is in the terminal's `language` and no
+longer text from that start is in its `longer`. For Lark both are what `re` matches there; where any
+end will do (GBNF, EBNF, combinators) `longer` is empty. `lexing` says what else decides:
+
+- "free": nothing (Lark's Earley parser with its dynamic lexer);
+- "longest": the first terminal, in Lark's order, of those in the row of its LALR parser's state
+  (Lark's contextual lexer);
+- "viable": the first of those that the grammar allows at this point. These are fewer where an LALR
+  state stands for several places in the grammar, or where a conflict makes that parser fail.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from structgen.errors import SpecError
 from structgen.regular.regex import EMPTY, INFINITE, Regex
 
 if TYPE_CHECKING:
-    from structgen.grammar.terminals.preferred import Preferred
+    from structgen.grammar.terminals.leftmost_first import MatchState
     from structgen.grammar.terminals.python_regex import Node
-    from structgen.schema.specs import Spec
+    from structgen.spec.base import Spec
 
 Lexing = Literal["free", "longest", "viable"]
 Alternative = tuple[str, ...]
-IGNORED = "%ignore"  # the written name of rules for what is ignored
+IGNORED = "%ignore"  # the `source_rule` of rules for what is ignored
 LEXINGS: tuple[Lexing, ...] = ("free", "longest", "viable")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is written: line and column count from 1; `source` is a file, "" the text."""
+    """A place in a source: line and column count from 1; `source` is a file, "" the text."""
 
     line: int
     column: int
@@ -49,26 +51,29 @@ class Place:
 
 @dataclass(frozen=True)
 class Terminal:
-    """A piece of text that has no structure for the grammar.
+    """A kind of lexeme: a piece of text that has no structure for the grammar.
 
-    language: the texts it may be (code points), never the empty one; `EMPTY` with `nested`. longer:
-    a text of `language` is the terminal only where no longer text from the same start is in this
-    language; `EMPTY` when that does not matter. origin: "", or the terminal of which this is what
-    it is behind some texts; its `language` is `EMPTY` where it is looked for there and matches
-    nothing, `longer` then the literals that are not read beside it. ahead: where what follows
-    matters in other ways, too, the start of matching, from which it is known (see `preferred`).
-    behind: the pattern where it looks at the text before the terminal; `language` has what it may
-    be behind any text (see `history_product`). nested: a spec whose texts the terminal may be, each
-    wherever it ends, instead of `language`. text: the literal as written, None for a pattern.
-    flags: of the literal, as in Lark ("i"). priority, max_width and pattern_length decide Lark's
-    order: a higher priority, a greater width (characters), a longer pattern, then the name. shown:
-    how messages name it. place: where it is defined or first used.
+    language: the texts it may be (over code points), never the empty one; `EMPTY` with `nested`.
+    longer: a text of `language` is a lexeme only where no longer text from the same start is in
+    this language; `EMPTY` when that does not matter.
+    origin: "", or the terminal that was split by the text before it (see
+    `lookaround.split_terminals`) of which this is one part. `language` is `EMPTY` where the lexer
+    looks for that part but it matches nothing; `longer` then holds the literals that must not be
+    read beside it. ahead: where what follows matters in other ways, too (a lookahead), the start
+    state of the matcher that knows it (see `terminals.leftmost_first`), else None.
+    behind: the pattern where it looks at the text before the match (a lookbehind), else None;
+    `language` then has what it may match behind any text.
+    nested: a spec whose texts the terminal may be, each wherever it ends, instead of `language`.
+    text: the literal as written, None for a pattern. flags: of the literal, as in Lark ("i").
+    priority, max_width, pattern_length: decide Lark's order: a higher priority first, then a
+    greater width (characters), a longer pattern, the name. shown: how messages name it. place:
+    where it is defined or first used.
     """
 
     name: str
     language: Regex
     longer: Regex = EMPTY
-    ahead: Preferred | None = None
+    ahead: MatchState | None = None
     behind: Node | None = None
     origin: str = ""
     nested: Spec | None = None
@@ -88,13 +93,13 @@ class Terminal:
 class Rule:
     """A name for any of several sequences of names; the empty sequence is the empty text.
 
-    written: the rule of the user's in which a repetition, option or group became this rule; "" when
-    this is a rule of the user's itself.
+    source_rule: the user's rule in which a repetition, option or group became this rule; "" when
+    this is itself a rule of the user's.
     """
 
     name: str
     alternatives: tuple[Alternative, ...]
-    written: str = ""
+    source_rule: str = ""
     place: Place | None = None
 
 
@@ -104,8 +109,8 @@ class Indentation:
 
     newline: reads a line break, blank lines and the white space of the next line; what follows its
     last line feed is the indentation there, a tab counting for `tab` columns. indent, dedent: made
-    up, with no text, where it grows or falls back to an earlier width. Between opens and closes
-    `newline` is left out.
+    up by the lexer, with no text, where the indentation grows or falls back to an earlier width.
+    Between opens and closes (brackets) `newline` is left out.
     """
 
     newline: str
@@ -120,52 +125,57 @@ class Indentation:
 class Lalr:
     """The tables of an LALR parser, as Lark has them.
 
-    steps: for each state what it does with a terminal, END or a rule's name: the state that comes
-    next, or -1 - the rule to reduce first; state 0 is the first one. rules: names and lengths.
-    last: the state in which the text may end. chooses: whether there were conflicts, in which one
-    of two ways to read a text was chosen. errs: whether a text may be left then that nothing
-    finishes. useless: whether some of it leads to no text.
+    actions: for each state what it does with a terminal, END or a rule's name: the state to go to
+    (shift, goto), or -1 - the number of the rule to reduce first; state 0 is the start. rules: name
+    and length of each rule. end_state: the state in which the text may end. has_conflicts: whether
+    a shift/reduce conflict was settled, so that one of two parses of a text was dropped.
+    may_get_stuck: whether because of that a text may be left that nothing finishes. has_dead_ends:
+    whether some alternatives that the tables know lead to no text.
     """
 
     END: ClassVar[str] = "$END"
 
-    steps: tuple[Mapping[str, int], ...]
+    actions: tuple[Mapping[str, int], ...]
     rules: tuple[tuple[str, int], ...]
-    last: int
-    chooses: bool
-    errs: bool
-    useless: bool = False
+    end_state: int
+    has_conflicts: bool
+    may_get_stuck: bool
+    has_dead_ends: bool = False
 
     @property
     def terminals(self) -> set[str]:
-        """The names that are read, that of the end among them."""
-        return {name for step in self.steps for name in step} - {name for name, _ in self.rules}
+        """The names that are read, that of the end of the text among them."""
+        return {name for step in self.actions for name in step} - {name for name, _ in self.rules}
 
 
 @dataclass(frozen=True)
 class Variants:
-    """What became of the terminals of a grammar that looks behind (see `history_product`).
+    """What became of the terminals of a grammar with lookbehinds (see `lookaround.split_rules`).
 
-    ways: for each of them, and for IGNORED, by the kind of text before it: the terminals that it is
-    there, each with the kind of text that it leaves. alike: for each rule one of those that differ
-    from it only in the kind of text before. reads: pairs of a pattern and a literal, by their names
-    before, of which the pattern matches the literal where nothing stands before it. held: the kinds
-    of text behind which the pattern does not, so that the literal is not read; apart: what the
-    pattern is there, with the literal, if it is never that. stuck: whether it may be that some of
-    what is read leads to where nothing can stand.
+    Each terminal is split by the *prefix state*, the state of a DFA over the text before it that
+    knows which lookbehinds hold there (see `lookaround.prefix_dfa`).
+
+    by_state: for each terminal of the user's, and for IGNORED, by the prefix state before it: the
+    terminals that it is there, each with the prefix state behind it.
+    representative: for each rule one of those that differ from it only in the prefix state before.
+    reads: pairs (pattern, literal), by their names before the split, where the pattern matches the
+    literal at the start of a text.
+    held: the prefix states behind which such a pattern does not match, so that the literal is not
+    read. apart: pairs (what the pattern is there, the literal) where the former is never the
+    latter. may_get_stuck: whether some of what is read may lead to where nothing can follow.
     """
 
-    ways: Mapping[str, Mapping[int, tuple[tuple[str, int], ...]]]
-    alike: Mapping[str, str]
+    by_state: Mapping[str, Mapping[int, tuple[tuple[str, int], ...]]]
+    representative: Mapping[str, str]
     reads: frozenset[tuple[str, str]] = frozenset()
     held: frozenset[int] = frozenset()
     apart: frozenset[tuple[str, str]] = frozenset()
-    stuck: bool = False
+    may_get_stuck: bool = False
 
     @property
     def skipped(self) -> set[str]:
-        """The terminals that are ignored where they stand in rules for that."""
-        return {name for found in self.ways[IGNORED].values() for name, _ in found}
+        """The terminals that are ignored, in a grammar that has rules for what is ignored."""
+        return {name for found in self.by_state[IGNORED].values() for name, _ in found}
 
 
 @dataclass(frozen=True)
@@ -173,9 +183,10 @@ class Grammar:
     """A context-free grammar over terminals.
 
     start: a rule. ignore: terminals that may stand before, between and after all others, any number
-    of times. layout: None, or how indentation makes terminals. lalr: None, or the parser that says
-    what the lexer looks for. variants: None, or how terminals are told apart by the text before.
-    final: "", or a terminal that the end of the text stands for, where it is missing.
+    of times. layout: None, or how indentation makes terminals. lalr: None, or the LALR parser whose
+    state says which terminals the lexer looks for. variants: None, or how terminals were split by
+    the text before them. final: "", or a terminal that the end of the text stands for where it is
+    missing.
     """
 
     start: str
@@ -198,7 +209,15 @@ class Grammar:
                 hint="add it, or name another start",
             )
 
-    def written(self, name: str) -> str:
+    def source_rule(self, name: str) -> str:
         """The rule of the user's to which a rule belongs."""
         rule = self.rules.get(name)
-        return rule.written or name if rule is not None else name
+        return rule.source_rule or name if rule is not None else name
+
+
+@runtime_checkable
+class HasRules(Protocol):
+    """A spec that is a grammar, which another grammar can take in as rules of its own."""
+
+    def as_rules(self) -> Grammar | None:
+        """The rules; None where its lexing is not that of the other."""

@@ -1,7 +1,6 @@
-"""In: grammars as text or as Python expressions. Out: specs of the texts that they describe.
+"""The specs of grammars: `Lark`, `Gbnf`, `Ebnf` (text) and `Grammar` (combinators).
 
-`Lark`, `Gbnf` and `Ebnf` take grammar text; `Grammar` is what the combinators of
-`structgen.grammar.combinators` make. Each becomes one `ir.Grammar`, which one automaton reads.
+Each reads its text into one `ir.Grammar`, which one automaton reads.
 """
 
 from __future__ import annotations
@@ -15,17 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from structgen.automata.interface import Automaton, Stored
 from structgen.errors import BudgetError, SpecError
-from structgen.grammar.combinators import (
-    Piece,
-    as_piece,
-    from_json,
-    grammar_of,
-    language_of,
-    to_json,
-)
 from structgen.grammar.ir import Grammar as GrammarRules
 from structgen.grammar.ir import Indentation, Lexing
-from structgen.schema.specs import Spec, coerce, spec_of
+from structgen.schema.coerce import coerce
+from structgen.spec.base import Spec
+from structgen.spec.registry import spec_of
 
 if TYPE_CHECKING:
     from structgen.grammar.readers.ebnf import Style
@@ -36,20 +29,20 @@ if TYPE_CHECKING:
 class GrammarSpec(Spec):
     """The texts of a context-free grammar.
 
-    plain: whether it is about characters only, so that its terminals may end anywhere.
+    plain: whether terminals may end wherever they match (no lexer), so that only characters count.
     """
 
     plain: ClassVar[bool] = True
 
     @abstractmethod
     def rules(self) -> GrammarRules:
-        """The grammar as it is written, with what is useless in it.
+        """The grammar as written, with rules and terminals that no text uses still in it.
 
         Raises GrammarError (line, column, rule), UnsupportedSchemaError or BudgetError.
         """
 
     def rules_as_written(self) -> GrammarRules:
-        """The same grammar with no rule written out in another, for messages."""
+        """The same grammar with no rule inlined in another, for messages."""
         return self.rules()
 
     def regular_language(self) -> Regex | None:
@@ -66,7 +59,7 @@ class GrammarSpec(Spec):
         return findings(self.rules())
 
     def as_rules(self) -> GrammarRules | None:
-        """See `Spec.as_rules`."""
+        """The rules by which another grammar can take these texts in; None if it cannot."""
         return self.rules() if self.plain else None
 
     def automaton(self, saved: Stored | None = None) -> Automaton:
@@ -81,7 +74,7 @@ class GrammarSpec(Spec):
         return _automaton_of(self.rules())
 
     def expected(self, automaton: Automaton, at: int, read: bytes) -> str:
-        """See `Spec.expected`. Regular rules that the automaton has as one are told apart here."""
+        """See `Spec.expected`; regular rules that are one terminal are named one by one."""
         if self.plain:
             with suppress(BudgetError):
                 automaton = _automaton_of(self.rules_as_written())
@@ -91,21 +84,23 @@ class GrammarSpec(Spec):
 
 @dataclass(frozen=True)
 class Lark(GrammarSpec):
-    """The texts of a grammar in the language of Lark (lark-parser.readthedocs.io).
+    r"""The texts of a grammar in the language of Lark (lark-parser.readthedocs.io).
 
     grammar: its text; `%json {...}` in a rule stands for a JSON text of that schema. start: the
-    rule to start from. lexing: "free", as Lark's Earley parser with its dynamic lexer: each
-    terminal is matched by itself wherever the grammar allows it; "longest", as its LALR parser with
-    the contextual lexer: of the terminals in the row of the parser's state, the first in Lark's
-    order of priority and length; or "viable", of those that can come next. The tables of an LALR
-    parser may name more after a rule that is used in several places, and where Lark then reads one
-    of these, it fails. Where Lark makes no tables, and with specs inside, "longest" is "viable".
-    With any of them, a text of a spec inside may end wherever the spec's texts may, and the lexer
-    takes no notice of it: both are read side by side. Terminals may look at the text before them
-    (`\\b`, `^`, a lookbehind), which is what the grammar has read. import_paths: folders for
-    `%import`. path: the file that the text is from, for `%import .name`. layout: how indentation
-    makes terminals. final: a terminal that the end of the text stands for where it is missing, as a
-    line break may be behind the last line. refs: what terminals under `%declare` are.
+    rule to start from.
+    lexing: which terminals the lexer looks for at each point. "free": as Lark's Earley parser with
+    its dynamic lexer, each terminal is matched by itself wherever the grammar allows it. "longest":
+    as Lark's LALR parser with the contextual lexer, of the terminals in the row of the parser's
+    state the first in Lark's order of priority and length. "viable": of those that can come next.
+    An LALR state may allow more terminals than can come next where a rule is used in several
+    places; where Lark then reads one of these, it fails. Where Lark makes no tables, and with specs
+    inside, "longest" is "viable". With any of them, a text of a spec inside may end wherever the
+    spec's texts may, and the lexer takes no notice of it: both are read side by side. Terminals may
+    look at the text before them (`\\b`, `^`, a lookbehind), which is what the grammar has read.
+    import_paths: folders for `%import`. path: the file that the text is from, for `%import .name`.
+    layout: how indentation makes terminals. final: a terminal that the end of the text stands for
+    where it is missing, as a line break may be behind the last line. refs: what terminals under
+    `%declare` are.
     """
 
     grammar: str
@@ -134,7 +129,7 @@ class Lark(GrammarSpec):
         return self._read()[0]
 
     def _read(self) -> tuple[GrammarRules, dict[str, str]]:
-        """The grammar, and the texts that it imports by name."""
+        """The grammar, and the texts of the grammars that it imports, by name."""
         from structgen.grammar.readers.lark import read
         from structgen.grammar.readers.lark_files import Files
         from structgen.grammar.readers.lark_text import LarkText
@@ -206,7 +201,7 @@ class Gbnf(GrammarSpec):
         """See `GrammarSpec.rules_as_written`."""
         from structgen.grammar.readers.gbnf import read
 
-        return read(self.grammar, self.root, folds=False)
+        return read(self.grammar, self.root, inlines_rules=False)
 
     def regular_language(self) -> Regex | None:
         """See `GrammarSpec.regular_language`."""
@@ -229,7 +224,7 @@ class Ebnf(GrammarSpec):
     """The texts of a grammar in EBNF.
 
     grammar: its text. start: the rule to start from, by default the first. style: "iso" (ISO
-    14977: `a = "x", {b} ;`, and what manuals make of it: module `grammar.iso_ebnf`), "w3c"
+    14977: `a = "x", {b} ;`, and what manuals make of it: module `grammar.readers.iso_ebnf`), "w3c"
     (`a ::= "x" [a-z]*`), or "auto": "w3c" if there is a `::=` and no brace.
     """
 
@@ -256,7 +251,7 @@ class Ebnf(GrammarSpec):
         """See `GrammarSpec.rules_as_written`."""
         from structgen.grammar.readers.ebnf import read
 
-        return read(self.grammar, self.start, self.style, folds=False)
+        return read(self.grammar, self.start, self.style, inlines_rules=False)
 
     def regular_language(self) -> Regex | None:
         """See `GrammarSpec.regular_language`."""
@@ -274,55 +269,14 @@ class Ebnf(GrammarSpec):
         return cls(**data)
 
 
-@dataclass(frozen=True)
-class Grammar(GrammarSpec):
-    """The texts of a piece of grammar, made by the combinators (`seq`, `alt`, `many`, ...).
-
-    Equal when written the same way.
-    """
-
-    piece: Piece
-    kind: ClassVar[str] = "grammar"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "piece", as_piece(self.piece))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Grammar) and to_json(self.piece) == to_json(other.piece)
-
-    def __hash__(self) -> int:
-        return hash((self.piece.kind, len(self.piece.parts)))
-
-    def rules(self) -> GrammarRules:
-        """See `GrammarSpec.rules`."""
-        return grammar_of(self.piece)
-
-    def rules_as_written(self) -> GrammarRules:
-        """See `GrammarSpec.rules_as_written`."""
-        return grammar_of(self.piece, folds=False)
-
-    def regular_language(self) -> Regex | None:
-        """See `GrammarSpec.regular_language`."""
-        return language_of(self.piece)
-
-    def to_json(self) -> dict[str, Any]:
-        """See `Spec.to_json`."""
-        return to_json(self.piece)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Grammar:
-        """The spec that `to_json` described."""
-        return cls(from_json(data))
-
-
 def _automaton_of(rules: GrammarRules) -> Automaton:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
     from structgen.grammar.embedded.automaton import NestingAutomaton
-    from structgen.grammar.embedded.specs import has_specs
-    from structgen.grammar.lookaround.history_rules import without_lookbehinds
+    from structgen.grammar.embedded.specs import has_embedded_specs
+    from structgen.grammar.lookaround.without_lookbehinds import without_lookbehinds
 
     grammar = without_lookbehinds(rules)
-    return NestingAutomaton(grammar) if has_specs(grammar) else GrammarAutomaton(grammar)
+    return NestingAutomaton(grammar) if has_embedded_specs(grammar) else GrammarAutomaton(grammar)
 
 
 def _check_text(grammar: object, instead: str) -> None:

@@ -7,33 +7,11 @@ the automaton walks that instead of the whole trie.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from structgen.automata.interface import Automaton
 from structgen.masks.registry import masks_of
 from structgen.masks.trie_walk import ByteSet, Ints, TrieWalk
-
-if TYPE_CHECKING:
-    from structgen.schema.specs import Spec
-
-ANY_BYTE: ByteSet = frozenset(range(256))
-_SPACE = frozenset(b" \t\n\r")
-
-
-def last_bytes(spec: Spec) -> ByteSet:
-    """Bytes among which is the last byte of every text of a spec (all 256 where nobody knows)."""
-    from structgen.schema.specs import JsonSchema
-
-    portable = spec.portable()
-    if isinstance(portable, JsonSchema) and isinstance(portable.schema, dict):
-        closing = {"object": b"}", "array": b"]", "string": b'"'}.get(
-            str(portable.schema.get("type")), b""
-        )
-        if closing:
-            return _SPACE | frozenset(closing)
-    return ANY_BYTE
 
 
 class EndFinder:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.compose import filters
 from structgen.compose.all_of import all_of
-from structgen.compose.languages import language_of
 from structgen.errors import SpecError, UnsatisfiableSchemaError
 from tests.helpers import laws, oracle
 
@@ -129,7 +128,7 @@ def test_a_filter_survives_as_json() -> None:
     for spec, _ in RULES:
         again = type(spec).from_json(spec.to_json())
         assert again == spec
-        assert language_of(again) is language_of(spec)
+        assert again.language() is spec.language()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from structgen.automata.interface import Automaton
 from structgen.compose import filters
 from structgen.compose.sequences import FreeText
 from structgen.errors import UnsatisfiableSchemaError, ValidationError
-from structgen.schema.specs import Spec
+from structgen.spec.base import Spec
 from tests.grammar.laws import check_masks
 from tests.grammar.reference import accepts
 from tests.helpers import laws

@@ -15,7 +15,7 @@ from structgen.compose.base import as_spec
 from structgen.compose.tags import Tagged
 from structgen.compose.tools.call_formats import FORMATS, CallFormat
 from structgen.compose.tools.tools import tools
-from structgen.schema.specs import Spec
+from structgen.spec.base import Spec
 from tests.compose.test_tools import ALL, vocabulary, written
 
 values = st.recursive(

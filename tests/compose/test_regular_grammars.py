@@ -11,7 +11,7 @@ import pytest
 import structgen as sg
 from structgen.compose import filters
 from structgen.errors import SpecError, UnsupportedSchemaError
-from structgen.schema.specs import Spec
+from structgen.spec.base import Spec
 
 SAME = sg.Gbnf('root ::= "a" root "b" | ""')  # as many b as a
 ARRAY = sg.JsonSchema({"type": "array", "items": {"enum": [1, 2]}}, whitespace="compact")

@@ -18,7 +18,7 @@ import structgen as sg
 from structgen.constraint import artifact
 from structgen.constraint.precompute import explore
 from structgen.errors import ArtifactError, StructgenError
-from structgen.schema.specs import Spec
+from structgen.spec.base import Spec
 from structgen.util import container
 from tests.helpers import laws
 from tests.helpers.schemas import schemas

@@ -16,9 +16,10 @@ from lark.exceptions import UnexpectedInput
 
 from structgen.automata.interface import Automaton
 from structgen.grammar.ir import Grammar, Terminal
-from structgen.grammar.terminals.preferred import Preferred
+from structgen.grammar.terminals.leftmost_first import MatchState
 from structgen.regular.regex import matches
-from structgen.schema.specs import Spec, spec_of
+from structgen.spec.base import Spec
+from structgen.spec.registry import spec_of
 
 
 def accepts(grammar: Grammar, text: str) -> bool:
@@ -75,13 +76,13 @@ def ends_of(terminal: Terminal, text: str, start: int) -> list[int]:
     return [end for end in inside if end >= last]
 
 
-def ends_ahead(state: Preferred, text: str, start: int) -> list[int]:
+def ends_ahead(state: MatchState, text: str, start: int) -> list[int]:
     """Where matching may end that begins in a state, by what it says may follow there."""
     found = []
     for end in range(start, len(text) + 1):
-        if matches(state.rests(), text[end:]):
+        if matches(state.items(), text[end:]):
             found.append(end)
-        following = [to for of, to in state.known_moves() if end < len(text) and text[end] in of]
+        following = [to for of, to in state.cached_moves() if end < len(text) and text[end] in of]
         if not following:
             break
         [state] = following
@@ -96,8 +97,8 @@ def fits(spec: Spec, text: str) -> bool:
 
 
 @cache
-def _automaton(kind: str, written: str) -> Automaton:
-    return spec_of({"kind": kind, **json.loads(written)}).automaton()
+def _automaton(kind: str, source_rule: str) -> Automaton:
+    return spec_of({"kind": kind, **json.loads(source_rule)}).automaton()
 
 
 class _TooLongError(Exception):

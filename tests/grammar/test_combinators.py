@@ -25,7 +25,9 @@ from structgen.grammar.combinators import (
     some,
 )
 from structgen.grammar.specs import Ebnf, Gbnf, Grammar, Lark
-from structgen.schema.specs import Choice, Regex, coerce, spec_of
+from structgen.schema.coerce import coerce
+from structgen.spec.registry import spec_of
+from structgen.spec.regular import Choice, Regex
 from tests.grammar.reference import accepts
 
 VALUE = rule(

@@ -13,7 +13,7 @@ import structgen as sg
 from structgen.errors import SpecError, UnsupportedSchemaError
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar, Indentation
-from structgen.schema.specs import spec_of
+from structgen.spec.registry import spec_of
 from tests.grammar.laws import check_completions, check_masks, reads
 from tests.grammar.test_automaton import PATTERNS, automaton_of, grammar
 

@@ -239,7 +239,7 @@ def test_states_are_numbered_the_same_every_time() -> None:
     assert grammars[0].lalr == grammars[1].lalr
     numbers = {name: i for i, name in enumerate(grammars[0].terminals)}
     guide = Guide(grammars[0], grammars[0].lalr, numbers)
-    assert len(guide.rows) == len(grammars[0].lalr.steps)
+    assert len(guide.rows) == len(grammars[0].lalr.actions)
 
 
 @cache

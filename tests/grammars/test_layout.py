@@ -17,9 +17,9 @@ from dataclasses import replace
 import pytest
 
 from structgen.grammar.analysis.adjacency import Adjacency
-from structgen.grammar.analysis.contexts import EMPTY, Contexts, Rests
 from structgen.grammar.analysis.follow_sets import follow_sets, members
 from structgen.grammar.analysis.relations import Relations
+from structgen.grammar.analysis.terminal_sets import EMPTY, Contexts, Rests
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.ir import Grammar, Indentation
@@ -158,7 +158,7 @@ def test_all_places_lead_on(laid_out: tuple[Grammar, Indentation]) -> None:
     parts = [
         n for n, i in numbers.items() if n.startswith("F_") or str(terminals[i]) in PUNCTUATION
     ]
-    rests = told_apart(automaton.rests, sum(1 << numbers[name] for name in parts))
+    rests = told_apart(automaton.items, sum(1 << numbers[name] for name in parts))
     contexts = Contexts(rests).all_contexts()
     assert len(contexts) > 1
     laid = replace(plain, layout=layout)

@@ -22,7 +22,7 @@ import structgen
 from structgen.automata.interface import DEAD, Automaton
 from structgen.errors import SpecError
 from structgen.grammar.shipped import NAMES, examples, shipped
-from structgen.schema.specs import spec_of
+from structgen.spec.registry import spec_of
 from structgen.vocabulary.vocabulary import Vocabulary
 from tests.grammars.oracles import ORACLES
 from tests.grammars.walks import accepts, cut, mutants, pieces_of, walks

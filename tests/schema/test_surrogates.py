@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.errors import SpecError, UnsatisfiableSchemaError
-from structgen.schema.specs import JsonSchema
+from structgen.schema.json_schema import JsonSchema
 
 VOCABULARY = sg.Vocabulary([b"<end>", *(bytes((byte,)) for byte in range(256))], eos_ids=[0])
 UNIT = st.one_of(

@@ -21,7 +21,7 @@ from structgen.errors import ArtifactError
 
 if TYPE_CHECKING:
     from structgen.constraint.precompute import Explored
-    from structgen.schema.specs import Spec
+    from structgen.spec.base import Spec
     from structgen.vocabulary.vocabulary import Vocabulary
 
 

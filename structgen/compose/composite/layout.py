@@ -14,10 +14,10 @@ from structgen.automata.interface import Automaton, Stored
 from structgen.compose.composite.scan import Scan
 from structgen.compose.composite.scan_table import ScanTable, choice_table
 from structgen.errors import BudgetError, StructgenError
-from structgen.masks.end_finder import ANY_BYTE, last_bytes
+from structgen.spec.base import ANY_BYTE
 
 if TYPE_CHECKING:
-    from structgen.schema.specs import Spec
+    from structgen.spec.base import Spec
 
 WHOLE, QUIET = 0, -1  #: how a part ends: at the end of one of its texts; a search, empty-handed
 MAX_PARTS = 1 << 16
@@ -116,7 +116,7 @@ class Layout:
                 error.location = f"{place}: {error.location}" if error.location else place
             raise
         hub = self._part(known[0], {WHOLE: after})
-        self.parts[-1].lasts = last_bytes(spec)
+        self.parts[-1].lasts = spec.portable().last_bytes()
         return hub
 
     def text(self, text: str, after: Hub) -> Hub:

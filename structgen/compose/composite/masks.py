@@ -16,9 +16,10 @@ from structgen.automata.interface import Masks, Row
 from structgen.compose.composite.automaton import Thread
 from structgen.compose.composite.layout import QUIET, WHOLE, Hub, Part
 from structgen.compose.composite.scan import ScanMasks
-from structgen.masks.end_finder import ANY_BYTE, EndFinder
+from structgen.masks.end_finder import EndFinder
 from structgen.masks.registry import masks_of
 from structgen.masks.trie_walk import trie_walk
+from structgen.spec.base import ANY_BYTE
 
 if TYPE_CHECKING:
     from structgen.compose.composite.automaton import Composite

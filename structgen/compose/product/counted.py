@@ -24,7 +24,7 @@ from structgen.masks.bitmask import allow
 from structgen.masks.trie_walk import Ints, trie_walk
 
 if TYPE_CHECKING:
-    from structgen.schema.specs import Spec
+    from structgen.spec.base import Spec
     from structgen.vocabulary.vocabulary import Vocabulary
 
 MAX_SEARCHED = 5_000  # positions looked at for one answer

@@ -24,11 +24,11 @@ def guarded(grammar: GrammarSpec, rules: Automaton) -> GrammarAutomaton | None:
     special tokens. Raises UnsatisfiableSchemaError where no text fits both.
     """
     from structgen.grammar.automaton.automaton import GrammarAutomaton
-    from structgen.grammar.embedded.specs import has_specs
-    from structgen.grammar.lookaround.history_rules import without_lookbehinds
+    from structgen.grammar.embedded.specs import has_embedded_specs
+    from structgen.grammar.lookaround.without_lookbehinds import without_lookbehinds
 
     used = without_lookbehinds(grammar.rules())
-    if has_specs(used):
+    if has_embedded_specs(used):
         return None
     guard = _guard_of(rules)
     return None if guard is None else GrammarAutomaton(used, guard=watching(guard))

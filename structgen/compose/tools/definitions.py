@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from structgen.compose.tools.docstrings import about_parameters, summary
 from structgen.errors import SpecError
+from structgen.schema.json_schema import JsonSchema
 from structgen.schema.python.types import PythonType
-from structgen.schema.specs import JsonSchema, Spec
+from structgen.spec.base import Spec
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")  # no format needs to escape any of it
 SCHEMAS = ("parameters", "input_schema", "inputSchema")

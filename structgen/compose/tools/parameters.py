@@ -12,7 +12,8 @@ from structgen.compose.base import Laid, from_json, to_json
 from structgen.compose.composite.layout import Hub
 from structgen.compose.tags import Tag
 from structgen.errors import SpecError, UnsupportedSchemaError
-from structgen.schema.specs import Choice, JsonSchema
+from structgen.schema.json_schema import JsonSchema
+from structgen.spec.regular import Choice
 
 if TYPE_CHECKING:
     from structgen.compose.composite.layout import Layout

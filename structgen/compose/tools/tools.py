@@ -16,8 +16,9 @@ from structgen.compose.tools.call_formats import CallFormat, call_format
 from structgen.compose.tools.definitions import Tool, read_tools
 from structgen.compose.tools.parameters import parameters
 from structgen.errors import SpecError
-from structgen.schema.partial_json import PartialValue
-from structgen.schema.specs import Regex, Spec
+from structgen.spec.base import Spec
+from structgen.spec.partial_json import PartialValue
+from structgen.spec.regular import Regex
 
 if TYPE_CHECKING:
     from structgen.compose.composite.layout import Hub, Layout

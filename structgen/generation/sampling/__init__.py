@@ -49,8 +49,8 @@ _HOMES = {
     "OnText": "structgen.generation.sampling.potentials.predicates",
     "OnTokens": "structgen.generation.sampling.potentials.predicates",
     "OnValue": "structgen.generation.sampling.potentials.predicates",
-    "PartialValue": "structgen.schema.partial_json",
-    "read_partial": "structgen.schema.partial_json",
+    "PartialValue": "structgen.spec.partial_json",
+    "read_partial": "structgen.spec.partial_json",
     "SecondModel": "structgen.generation.sampling.potentials.second_model",
     "Monitor": "structgen.generation.sampling.potentials.monitors",
     "Monitored": "structgen.generation.sampling.potentials.monitors",
@@ -137,8 +137,8 @@ if TYPE_CHECKING:
     from structgen.generation.sampling.search.search import BestFirst as BestFirst
     from structgen.generation.sampling.search.search import MonteCarlo as MonteCarlo
     from structgen.generation.sampling.table import TableModel as TableModel
-    from structgen.schema.partial_json import PartialValue as PartialValue
-    from structgen.schema.partial_json import read_partial as read_partial
+    from structgen.spec.partial_json import PartialValue as PartialValue
+    from structgen.spec.partial_json import read_partial as read_partial
 
 
 __getattr__ = importing(__name__, _HOMES)

@@ -26,11 +26,12 @@ import numpy as np
 from structgen.errors import TruncatedError, ValidationError
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.sampling.families import draw
-from structgen.generation.sampling.interfaces import Doubles, Family, Place, Tokens
+from structgen.generation.sampling.interfaces import Doubles, Place, Tokens
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Estimate, Samples, effective_size
 from structgen.generation.sampling.samplers.cars import Cars
-from structgen.schema.partial_json import read_partial
+from structgen.generation.sampling.samplers.interfaces import Family
+from structgen.spec.partial_json import read_partial
 
 ATTEMPTS = 20  #: per aligned text, before an exact sampler is given up
 SHOWN_PLACES = 12  #: the most distorted ones

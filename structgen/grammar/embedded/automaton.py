@@ -29,7 +29,7 @@ from structgen.errors import ArtifactError, BudgetError
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.automaton.tables_check import are_positions
-from structgen.grammar.embedded.reading import Inlet, NestedReading
+from structgen.grammar.embedded.reader import Inlet, NestedReading
 from structgen.grammar.embedded.specs import restored, taken_apart
 from structgen.grammar.ir import Grammar
 from structgen.kernels.build.loader import kernels

@@ -21,7 +21,7 @@ from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
     from structgen.grammar.embedded.automaton import NestingAutomaton
-    from structgen.grammar.embedded.reading import Inlet
+    from structgen.grammar.embedded.reader import Inlet
 
 
 class NestingEnds:

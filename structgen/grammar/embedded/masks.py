@@ -13,14 +13,15 @@ import numpy as np
 
 from structgen.automata.interface import Masks, Row
 from structgen.kernels.build.loader import kernels
-from structgen.masks.end_finder import ANY_BYTE, EndFinder
+from structgen.masks.end_finder import EndFinder
 from structgen.masks.registry import masks_of
 from structgen.masks.shared import common_of
 from structgen.masks.trie_walk import Ints, trie_walk
+from structgen.spec.base import ANY_BYTE
 
 if TYPE_CHECKING:
     from structgen.grammar.embedded.automaton import NestingAutomaton
-    from structgen.grammar.embedded.reading import Inlet
+    from structgen.grammar.embedded.reader import Inlet
     from structgen.vocabulary.vocabulary import Vocabulary
 
 ROOT = -1

@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from structgen.automata.interface import Automaton, Stored
-from structgen.compose.languages import language_of
 from structgen.errors import BudgetError, StructgenError, UnsatisfiableSchemaError
 from structgen.grammar.expressions import without_empty
 from structgen.grammar.ir import Alternative, Grammar, Rule, Terminal
 from structgen.grammar.terminals.automata import automata_of
 from structgen.grammar.transforms.useless import trimmed
-from structgen.masks.end_finder import last_bytes
 from structgen.regular.regex import EMPTY
-from structgen.schema.specs import Spec
+from structgen.spec.base import Spec
 
 MOST_SAMPLES = 64
 
@@ -56,7 +54,7 @@ class Inner:
         return found
 
 
-def has_specs(grammar: Grammar) -> bool:
+def has_embedded_specs(grammar: Grammar) -> bool:
     """Whether a grammar has specs inside."""
     return any(terminal.nested is not None for terminal in grammar.terminals.values())
 
@@ -93,12 +91,12 @@ def restored(grammar: Grammar, name: str, source: str, saved: Stored) -> Inner:
     spec = grammar.terminals[source].nested
     if spec is None:
         raise KeyError(source)
-    return Inner(name, source, spec.automaton(saved), last_bytes(spec))
+    return Inner(name, source, spec.automaton(saved), spec.portable().last_bytes())
 
 
 def _made(terminal: Terminal, spec: Spec, *, free: bool) -> tuple[Terminal | Inner | None, bool]:
     """What reads the texts of a spec, None if there are none; and whether the empty one is one."""
-    language = language_of(spec) if free else None
+    language = spec.language() if free else None
     if language is not None:
         texts = without_empty(language)
         with contextlib.suppress(BudgetError):
@@ -110,7 +108,7 @@ def _made(terminal: Terminal, spec: Spec, *, free: bool) -> tuple[Terminal | Inn
     except UnsatisfiableSchemaError:
         return None, False
     may_be_empty = automaton.is_accepting(automaton.start)
-    inner = Inner(f"{terminal.name}/text", terminal.name, automaton, last_bytes(spec))
+    inner = Inner(f"{terminal.name}/text", terminal.name, automaton, spec.portable().last_bytes())
     return inner if inner.firsts else None, may_be_empty
 
 

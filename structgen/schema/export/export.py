@@ -24,7 +24,7 @@ from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS, TYPES
 from structgen.schema.normal_form.cases import Case, Cases, Effect, Members, pointer_of
 from structgen.schema.normal_form.expressions import Atom, Expr
-from structgen.schema.normal_form.nodes import both
+from structgen.schema.normal_form.forms import conjunction
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.advice import TYPE_OF
 from structgen.schema.report.inspection import COMPANIONS, Inspection
@@ -59,7 +59,8 @@ def export_schema(
     Raises UnsupportedSchemaError for what a dialect has no way to come near to: recursion where it
     has none, sizes beyond its limits.
     """
-    from structgen.schema.specs import JsonSchema, coerce
+    from structgen.schema.coerce import coerce
+    from structgen.schema.json_schema import JsonSchema
 
     if isinstance(schema, str | bytes | dict | bool):
         schema = JsonSchema(schema, **options)
@@ -292,7 +293,7 @@ class Exporter:
         """Whether a value may fit all subschemas of a case; certain unless something is refused."""
         try:
             exact = constants(self.schemas, [value], lambda: "#")
-            return self.schemas.costs.of_node(both(exact, self.schemas.node(case))) is not None
+            return self.schemas.costs.of_form(conjunction(exact, self.schemas.normal_form(case))) is not None
         except StructgenError:
             atom = case[0]
             self.lose(atom, next(iter(atom.value)), "looser", "values could not be checked")

@@ -16,8 +16,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.errors import GenerationError, SpecError, UnsupportedSchemaError
-from structgen.schema.partial_json import PartialValue, read_partial
-from structgen.schema.specs import JsonSchema, MachineSpec
+from structgen.schema.json_schema import JsonSchema
+from structgen.spec.base import MachineSpec
+from structgen.spec.partial_json import PartialValue, read_partial
 from structgen.util.json_pointer import pointer_to
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ from structgen.schema.keywords.keywords import KEYWORDS, LAST, Keyword
 from structgen.schema.keywords.schemas import Schemas
 from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.normal_form.expressions import Atom
-from structgen.schema.normal_form.nodes import Node
+from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.references import metaschemas
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.references.vocabularies import DEFAULT_DRAFT
 from structgen.util.json_pointer import pointer_to
 
 if TYPE_CHECKING:
-    from structgen.schema.specs import JsonSchema
+    from structgen.schema.json_schema import JsonSchema
 
 MAX_STATES = 512  # counted per language
 MAX_STEPS = 20_000  # derivatives taken for one report
@@ -166,7 +166,7 @@ class Inspection:
             if function and first <= visit.draft <= last and keyword not in visit.ignored:
                 functions.setdefault(function, []).append(keyword)
         for function, keywords in functions.items():
-            before = list(subschema.nodes)
+            before = list(subschema.conjuncts)
             try:
                 function(subschema)
             except StructgenError as error:
@@ -178,7 +178,7 @@ class Inspection:
                 culprit = keyword if owner is visit and keyword in visit.schema else keywords[0]
                 visit.problems.setdefault(culprit, Problem(error))
             else:
-                if subschema.nodes != before:
+                if subschema.conjuncts != before:
                     visit.enforced.update(
                         k for k in keywords if not self.is_foreign(k, visit.draft)
                     )
@@ -262,17 +262,17 @@ class Inspection:
 
     # -- nodes ----------------------------------------------------------------------------------
 
-    def node(self, visit: Visit) -> Node | None:
+    def normal_form(self, visit: Visit) -> NormalForm | None:
         """The compiled node of a subschema, None where something in it is refused."""
         try:
-            return self.schemas.node((visit.atom,))
+            return self.schemas.normal_form((visit.atom,))
         except StructgenError:
             return None
 
-    def never(self, node: Node) -> bool:
+    def never(self, form: NormalForm) -> bool:
         """Whether it is certain that no value fits."""
         try:
-            return self.schemas.costs.of_node(node) is None
+            return self.schemas.costs.of_form(form) is None
         except StructgenError:
             return False
 
@@ -284,11 +284,11 @@ class Inspection:
         except StructgenError:
             return False
 
-    def count_states(self, node: Node) -> tuple[int, bool]:
+    def count_states(self, form: NormalForm) -> tuple[int, bool]:
         """States of the automata of a node's strings, numbers and keys; and are there more?"""
-        groups = [group for alternative in node.objects for group in alternative.groups]
+        groups = [group for alternative in form.objects for group in alternative.groups]
         names = sorted({name for group in groups for name in group.named})
-        languages = {node.string, node.number, words(names)} | {
+        languages = {form.string, form.number, words(names)} | {
             language for group in groups for language, _ in group.patterns
         }
         counts = [self._count(language) for language in languages - {EMPTY}]

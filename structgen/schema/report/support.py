@@ -105,7 +105,7 @@ class SupportReport:
             "draft": self.draft,
             "compiles": problem is None,
             "problem": None if problem is None else {"kind": problem.kind, "text": str(problem)},
-            "nodes": [asdict(node) for node in self.nodes],
+            "nodes": [asdict(form) for form in self.nodes],
             "advice": [asdict(advice) for advice in self.advice],
         }
 
@@ -117,8 +117,9 @@ def support(schema: Any, **options: Any) -> SupportReport:
     Python type. options: those of `JsonSchema`, where `schema` is none yet. Broken and refused
     schemas are reported, too; SpecError is raised only for what is no schema at all.
     """
+    from structgen.schema.coerce import coerce
+    from structgen.schema.json_schema import JsonSchema
     from structgen.schema.report.advice import advise
-    from structgen.schema.specs import JsonSchema, coerce
 
     if isinstance(schema, str | bytes | dict | bool):
         schema = JsonSchema(schema, **options)
@@ -168,12 +169,12 @@ def _why_not(inspection: Inspection, keyword: str, draft: int) -> str:
 
 
 def _cost(inspection: Inspection, visit: Visit) -> Cost | None:
-    node = inspection.node(visit)
-    if node is None:
+    form = inspection.normal_form(visit)
+    if form is None:
         return None
     try:
-        shortest = inspection.schemas.costs.of_node(node)
+        shortest = inspection.schemas.costs.of_form(form)
     except StructgenError:  # something that it needs is refused
         return None
-    states, capped = inspection.count_states(node)
-    return Cost(max(1, len(node.arrays), len(node.objects)), states, capped, shortest)
+    states, capped = inspection.count_states(form)
+    return Cost(max(1, len(form.arrays), len(form.objects)), states, capped, shortest)

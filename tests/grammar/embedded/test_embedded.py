@@ -25,7 +25,7 @@ from structgen.grammar.embedded.automaton import NestingAutomaton
 from structgen.grammar.ir import Grammar, Lexing, Terminal
 from structgen.masks.bitmask import unpack
 from structgen.regular.regex import EMPTY
-from structgen.schema.specs import Spec
+from structgen.spec.base import Spec
 from tests.grammar.laws import check_completions, check_masks, reads
 from tests.grammar.reference import accepts, fits, lark_accepts
 from tests.grammar.test_automaton import PATTERNS, TEXTS, TOKENS, grammar

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lark import Lark
 
 import structgen as sg
-from structgen.grammar.lookaround.lookahead import automata_ahead
+from structgen.grammar.lookaround.lookahead import lookahead_automata
 from structgen.grammar.terminals.automata import BROKEN
 from structgen.grammar.terminals.patterns import matches_of
 from tests.grammar.laws import check_completions, check_masks, reads
@@ -40,7 +40,7 @@ def automata_of(pattern: str, *, ordered: bool) -> Any:
     """The automata of a pattern that looks ahead."""
     ahead = matches_of(pattern).ahead
     assert ahead is not None
-    return automata_ahead(ahead, matches_of(pattern).language, ordered)
+    return lookahead_automata(ahead, matches_of(pattern).language, ordered)
 
 
 def check(pattern: str, text: str) -> None:

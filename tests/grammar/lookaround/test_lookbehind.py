@@ -21,7 +21,7 @@ from structgen.errors import (
     UnsupportedSchemaError,
     ValidationError,
 )
-from structgen.grammar.lookaround.histories import History
+from structgen.grammar.lookaround.prefix_dfa import History
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import ANY, ANY_CHAR, chars, concat
 from tests.grammar.laws import check_masks, reads

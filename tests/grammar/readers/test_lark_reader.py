@@ -25,7 +25,7 @@ from structgen.errors import (
 )
 from structgen.grammar.ir import Grammar, Indentation, Place
 from structgen.grammar.specs import Gbnf, Lark
-from structgen.schema.specs import spec_of
+from structgen.spec.registry import spec_of
 from tests.grammar.reference import accepts, lark_accepts
 
 SYMBOLS = st.sampled_from(

@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
-from structgen.grammar.terminals.one_way import reads_one_way
+from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.patterns import Matches, matches_behind, matches_of
 from structgen.grammar.terminals.python_chars import class_set, literal_set, word_characters
 from structgen.grammar.terminals.python_language import before
-from structgen.grammar.terminals.python_regex import Node, parse, reaching
+from structgen.grammar.terminals.python_regex import Node, parse, outside_lookbehinds
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, matches
 from tests.grammar.reference import ends_ahead
@@ -48,7 +48,7 @@ def ours(found: Matches, text: str, at: int = 0) -> int | None:
 def behind(pattern: Node, text: str) -> Matches:
     """The languages of a pattern behind a text."""
     history = {}
-    for wanted in map(before, reaching(pattern)):
+    for wanted in map(before, outside_lookbehinds(pattern)):
         rest = wanted
         for char in text:
             rest = rest.after(ord(char))
@@ -160,7 +160,7 @@ GREEDY = st.recursive(
 @given(GREEDY, st.lists(st.text("abcd", max_size=7), min_size=6, max_size=12))
 def test_what_reads_one_way_prefers_the_longest(pattern: str, texts: list[str]) -> None:
     """The longest beginning of a text that `re` matches whole."""
-    if reads_one_way(parse(pattern)):
+    if is_one_unambiguous(parse(pattern)):
         for text in texts:
             whole = [end for end in range(len(text) + 1) if re.fullmatch(pattern, text[:end])]
             assert max(whole, default=None) == length(pattern, text)
@@ -183,7 +183,7 @@ def test_what_reads_one_way_prefers_the_longest(pattern: str, texts: list[str]) 
 )
 def test_which_patterns_read_one_way(pattern: str, told: bool) -> None:
     """No two places that may come next share a character; what may end goes on first."""
-    assert reads_one_way(parse(pattern)) == told
+    assert is_one_unambiguous(parse(pattern)) == told
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from structgen.grammar.expressions import (
     without_empty,
 )
 from structgen.grammar.ir import Grammar
-from structgen.grammar.transforms.folding import folded
+from structgen.grammar.transforms.inlining import with_inlining
 from structgen.regular.regex import literal, matches
 from structgen.regular.syntax.ecma import parse
 from tests.grammar.reference import accepts
@@ -59,7 +59,7 @@ EXPRESSIONS = st.recursive(
 )
 def test_folding_changes_no_text(rules: dict[str, Expression], texts: list[str]) -> None:
     """Regular rules written out, with recursion left alone."""
-    plain, short = grammar(rules), grammar(folded(rules))
+    plain, short = grammar(rules), grammar(with_inlining(rules))
     assert [accepts(short, letters) for letters in texts] == [accepts(plain, t) for t in texts]
 
 
@@ -87,7 +87,7 @@ def test_equal_helpers_are_made_once() -> None:
 
 def test_regular_neighbours_become_one_terminal() -> None:
     """Of `start` nothing is left but its text, and messages can still name it."""
-    rules = folded({"start": Sequence((Name("x"), Name("y"))), "x": text("a+"), "y": text("b?")})
+    rules = with_inlining({"start": Sequence((Name("x"), Name("y"))), "x": text("a+"), "y": text("b?")})
     made = grammar(rules)
     assert made.rules["start"].alternatives == (("start/0",),)
     assert matches(made.terminals["start/0"].language, "aab")
@@ -111,12 +111,12 @@ def test_differences_are_taken_of_regular_rules() -> None:
         "start": Difference(Name("x"), Text(literal("ab"))),
         "x": text("[ab]+"),
     }
-    made = grammar(folded(rules))
+    made = grammar(with_inlining(rules))
     assert accepts(made, "aba")
     assert not accepts(made, "ab")
     rules["x"] = Choice((text("a"), Sequence((text("a"), Name("x")))))
     with pytest.raises(UnsupportedSchemaError, match="difference"):
-        grammar(folded(rules))
+        grammar(with_inlining(rules))
 
 
 def test_wrong_rules_are_refused() -> None:

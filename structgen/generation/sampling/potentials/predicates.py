@@ -17,7 +17,7 @@ from structgen.errors import GenerationError, ValidationError
 from structgen.generation.sampling.context import Context
 from structgen.generation.sampling.interfaces import Tokens
 from structgen.generation.sampling.potentials.potentials import REFUSED, TextCritic
-from structgen.schema.partial_json import PartialValue, read_partial
+from structgen.spec.partial_json import PartialValue, read_partial
 
 SoFar = TypeVar("SoFar")
 Whole = TypeVar("Whole")

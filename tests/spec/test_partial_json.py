@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.errors import ValidationError
-from structgen.schema.partial_json import read_partial
+from structgen.spec.partial_json import read_partial
 
 pytestmark = pytest.mark.nojit
 

@@ -13,7 +13,7 @@ import pytest
 
 import structgen as sg
 from structgen.errors import StructgenError
-from structgen.schema.keywords import plain
+from structgen.schema.keywords import simple
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.keywords.schemas import Schemas
 from structgen.schema.references.vocabularies import Dialect
@@ -55,10 +55,10 @@ def test_plain_schemas_raise_what_expanding_all_raises(
             keyword = rng.choice([*part, *KEYWORDS])
             part[keyword] = rng.choice(JUNK)
         cases.append((schema, _error(schema)))
-    monkeypatch.setattr(plain, "exits", _never)
-    monkeypatch.setattr(plain, "is_reference", _never)
-    monkeypatch.setattr(plain, "scalar_key", _never)
-    monkeypatch.setattr(plain, "is_possible", _never)
+    monkeypatch.setattr(simple, "exits", _never)
+    monkeypatch.setattr(simple, "is_reference", _never)
+    monkeypatch.setattr(simple, "scalar_key", _never)
+    monkeypatch.setattr(simple, "surely_satisfiable", _never)
     for schema, error in cases:
         assert _error(schema) == error, schema
         found.add(error and error[0])
@@ -75,11 +75,11 @@ def test_most_of_a_usual_schema_is_plain() -> None:
         "required": ["a"],
         "additionalProperties": False,
     }
-    assert plain.children(inner, Dialect(2020)) == [(("items",), inner["items"])]
-    left = plain.exits(schema, Dialect(2020), set())
+    assert simple.children(inner, Dialect(2020)) == [(("items",), inner["items"])]
+    left = simple.exits(schema, Dialect(2020), set())
     assert left == [(("properties", "b"), {"$ref": "#"}), (("properties", "c"), {"pattern": "^x"})]
-    assert plain.children({"anyOf": [schema]}, Dialect(2020)) is None
-    assert plain.children(schema, Dialect(2020, asserts_formats=True)) is None
+    assert simple.children({"anyOf": [schema]}, Dialect(2020)) is None
+    assert simple.children(schema, Dialect(2020, asserts_formats=True)) is None
 
 
 def test_what_names_must_fit_is_not_taken_for_what_values_must() -> None:
@@ -130,7 +130,7 @@ def test_whether_required_members_can_be_there_is_seen_rightly(
             if outer:
                 schema = {"type": "object", "properties": {"o": schema}, "required": ["o"]}
             cases.append(({**schema, "$defs": defs}, _texts_fit({**schema, "$defs": defs})))
-    monkeypatch.setattr(plain, "is_possible", _never)
+    monkeypatch.setattr(simple, "surely_satisfiable", _never)
     for schema, fits in cases:
         assert _texts_fit(schema) == fits, schema
     assert 10 < sum(fits for _, fits in cases) < len(cases) - 10
@@ -142,9 +142,9 @@ def test_what_plainly_fits_something() -> None:
     deep: dict[str, Any] = text
     for _ in range(2000):
         deep = {"properties": {"a": deep, "b": deep}, "required": ["a", "b"]}
-    assert plain.is_possible(deep, dialect)
-    assert plain.is_possible({"enum": [1, "a"]}, dialect)
-    assert plain.is_possible({"required": ["a"], "additionalProperties": text}, dialect)
+    assert simple.surely_satisfiable(deep, dialect)
+    assert simple.surely_satisfiable({"enum": [1, "a"]}, dialect)
+    assert simple.surely_satisfiable({"required": ["a"], "additionalProperties": text}, dialect)
     for doubtful in (
         {"properties": {"a": False}, "required": ["a"]},
         {"properties": {"a": text}, "required": ["b"], "additionalProperties": False},
@@ -152,7 +152,7 @@ def test_what_plainly_fits_something() -> None:
         {"enum": ["\u20ac"]},
         {"required": [["a"]]},
     ):
-        assert not plain.is_possible(doubtful, dialect)
+        assert not simple.surely_satisfiable(doubtful, dialect)
 
 
 def test_whether_a_value_fits_is_known_without_its_cost() -> None:
@@ -167,10 +167,10 @@ def test_whether_a_value_fits_is_known_without_its_cost() -> None:
     found = set()
     for member in MEMBERS + more:
         schemas = [_schemas({"properties": {"a": member}, "$defs": defs}) for _ in range(2)]
-        plans = [s.costs.objects(s.node(s.root))[0] for s in schemas]
-        fits = schemas[0].costs.possible(plans[0].child("a"))
-        assert fits == (schemas[1].costs.of(plans[1].child("a")) is not None), member
-        assert plans[0].possible_names == (fits,)
+        matchers = [s.costs.objects(s.normal_form(s.root))[0] for s in schemas]
+        fits = schemas[0].costs.satisfiable(matchers[0].child("a"))
+        assert fits == (schemas[1].costs.of(matchers[1].child("a")) is not None), member
+        assert matchers[0].possible_names == (fits,)
         found.add(fits)
     assert found == {True, False}
 

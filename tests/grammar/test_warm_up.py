@@ -6,7 +6,7 @@ import pytest
 
 import structgen as sg
 from structgen.grammar.automaton.automaton import GrammarAutomaton
-from structgen.grammar.automaton.rehearsal import positions
+from structgen.grammar.automaton.warm_up import positions
 
 
 def lexemes(automaton: GrammarAutomaton, at: int) -> set[str]:

@@ -15,9 +15,9 @@ from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.schema.machine.frames import JsonFrame, next_names
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import FALSE
-from structgen.schema.normal_form.nodes import Clause, Every, Member, Node
+from structgen.schema.normal_form.forms import Clause, Exists, ForAll, NormalForm
 from structgen.schema.normal_form.progress import Progress
-from structgen.schema.objects.members import MembersPlan
+from structgen.schema.objects.clause_matcher import ClauseMatcher
 from structgen.schema.objects.settling import Settling
 from tests.helpers import laws
 from tests.helpers.oracle import json_decider
@@ -52,44 +52,44 @@ class Watch:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.seen: Counter[str] = Counter()
-        goes_on, settles = Settling.goes_on, MembersPlan.is_plainly_possible
-        plainly, unsettled = Costs._is_plainly_possible, Settling.settles
+        goes_on, settles = Settling.goes_on, ClauseMatcher.surely_satisfiable
+        plainly, unsettled = Costs._surely_satisfiable, Settling.settles
 
         def going(of: Settling, at: Progress, key: str) -> bool:
             found = goes_on(of, at, key)
-            plan = of._plan
-            assert isinstance(plan, MembersPlan)
+            matcher = of._matcher
+            assert isinstance(matcher, ClauseMatcher)
             if found:
                 self.seen["goes on"] += 1
-                assert plan._ways(at, key), (at, key)
+                assert matcher._ways(at, key), (at, key)
             return found
 
         def settling(of: Settling, at: Progress) -> bool:
             found = unsettled(of, at)
-            plan = of._plan
-            assert isinstance(plan, MembersPlan)
-            if found and all(map(plan._costs.possible, map(plan.child, plan.missing(at)))):
+            matcher = of._matcher
+            assert isinstance(matcher, ClauseMatcher)
+            if found and all(map(matcher._costs.satisfiable, map(matcher.child, matcher.missing(at)))):
                 self.seen["settles"] += 1
-                assert plan._finishes(at), at
+                assert matcher._finishes(at), at
             return found
 
-        def possible(plan: MembersPlan) -> bool:
-            found = settles(plan)
+        def possible(matcher: ClauseMatcher) -> bool:
+            found = settles(matcher)
             if found:
                 self.seen["possible"] += 1
-                assert plan.minimum(plan._costs.of) is not None
+                assert matcher.minimum(matcher._costs.of) is not None
             return found
 
-        def looking(costs: Costs, node: Node) -> bool:
+        def looking(costs: Costs, node: NormalForm) -> bool:
             found = plainly(costs, node)
             if found:
                 self.seen["node"] += 1
-                assert costs.of_node(node) is not None
+                assert costs.of_form(node) is not None
             return found
 
         def naming(frame: JsonFrame) -> list[str]:
             found = next_names(frame)
-            each = [n for t in frame.threads for n in t.plan.next_names(t.progress)]
+            each = [n for t in frame.threads for n in t.matcher.next_names(t.progress)]
             self.seen["named"] += len(frame.threads) > 1 and len(each) > len(found)
             assert sorted(found) == sorted(set(each))
             return found
@@ -97,7 +97,7 @@ class Watch:
         patch.setattr("structgen.schema.machine.machine.next_names", naming)
         patch.setattr(Settling, "goes_on", going)
         patch.setattr(Settling, "settles", settling)
-        patch.setattr(MembersPlan, "is_plainly_possible", possible)
+        patch.setattr(ClauseMatcher, "is_plainly_possible", possible)
         patch.setattr(Costs, "_is_plainly_possible", looking)
 
 
@@ -130,13 +130,13 @@ def test_what_is_plain_is_so(order: str, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_one_value_settles_several_clauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """An optional constant tells an object from all others: that some fit takes no search."""
     searched: list[Progress] = []
-    finishes = MembersPlan._finishes
+    finishes = ClauseMatcher._finishes
 
-    def finishing(of: MembersPlan, at: Progress) -> bool:
+    def finishing(of: ClauseMatcher, at: Progress) -> bool:
         searched.append(at)
         return finishes(of, at)
 
-    monkeypatch.setattr(MembersPlan, "_finishes", finishing)
+    monkeypatch.setattr(ClauseMatcher, "_finishes", finishing)
     kinds = [{"properties": {"kind": {"const": x}, "with": {"type": "object"}}} for x in "wxyz"]
     schema = {"properties": {"a": {"type": "object", "oneOf": kinds}}, "required": ["a"]}
     c = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
@@ -151,9 +151,9 @@ def test_one_value_settles_several_clauses(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_some_member_must_fit_never_equals_what_all_must() -> None:
     """Clauses that differ in nothing else are two, also where equal ones are joined."""
-    some, every = Clause((Member("a", FALSE),)), Clause((Every("a", FALSE),))
+    some, every = Clause((Exists("a", FALSE),)), Clause((ForAll("a", FALSE),))
     assert len({some, every}) == 2
-    assert Every("a", FALSE) == Every("a", FALSE)
+    assert ForAll("a", FALSE) == ForAll("a", FALSE)
 
 
 @pytest.mark.parametrize(

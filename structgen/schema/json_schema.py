@@ -1,0 +1,177 @@
+"""The spec of JSON texts whose value is valid against a JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from structgen.automata.pushdown.machine import Machine
+from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
+from structgen.spec.base import ANY_BYTE, MachineSpec
+from structgen.spec.partial_json import PartialValue, read_partial
+
+if TYPE_CHECKING:
+    from referencing import Registry
+
+
+ORDERS = ("declared", "any")
+FORMATS = ("assert", "annotate")
+SPELLINGS = ("auto", "natural", "any")
+SURROGATES = ("refuse", "allow")
+_SPACE = frozenset(b" \t\n\r")
+_CLOSING = {"object": b"}", "array": b"]", "string": b'"'}  # last bytes of values of a type
+
+
+@dataclass(frozen=True)
+class JsonSchema(MachineSpec):
+    """The JSON texts whose value is valid against a schema.
+
+    schema: an object, a boolean, or JSON text. property_order: "declared" writes the keys of
+    `properties` as they appear, then other required keys, then any others; "any" leaves the order
+    free. whitespace: "bounded" (an optional space, or line break with indentation, between
+    lexemes), "compact" (none), "any" (all that JSON allows), or a pattern for the gaps. formats:
+    "assert" the formats of the specifications, or "annotate" all. registry: further documents that
+    references may lead to; nothing is ever fetched. spelling: "natural" writes integers in digits
+    (never 1.0 or 1e2) and keys without needless escapes, "any" allows every spelling; "auto" is
+    "any" where order and white space are both "any", else "natural". surrogates: "refuse" unpaired
+    surrogates such as \\ud800, or "allow" their escapes in values that are strings, where each is
+    one character that patterns see as U+FFFD.
+
+    With property_order="any" and whitespace="any" the language is exactly the set of JSON texts
+    (RFC 8259, without duplicate keys and unpaired surrogates) whose value is valid; of numbers with
+    an exponent, under constraints, those whose point is near the first digit (see
+    `automaton.numbers`).
+    """
+
+    schema: Any
+    property_order: str = "declared"
+    whitespace: str = "bounded"
+    formats: str = "assert"
+    spelling: str = "auto"
+    registry: Registry[Any] | None = field(default=None, compare=False)
+    surrogates: str = "refuse"
+    kind: ClassVar[str] = "json_schema"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.schema, str | bytes):
+            object.__setattr__(self, "schema", load_json(self.schema))
+        if self.property_order not in ORDERS:
+            raise SpecError(
+                f"property_order is {self.property_order!r}", expected=" or ".join(ORDERS)
+            )
+        if self.formats not in FORMATS:
+            raise SpecError(f"formats is {self.formats!r}", expected=" or ".join(FORMATS))
+        if self.spelling not in SPELLINGS:
+            raise SpecError(f"spelling is {self.spelling!r}", expected=" or ".join(SPELLINGS))
+        if self.surrogates not in SURROGATES:
+            raise SpecError(f"surrogates is {self.surrogates!r}", expected=" or ".join(SURROGATES))
+
+    @property
+    def natural(self) -> bool:
+        """Whether values are spelled the usual way only."""
+        free = self.property_order == self.whitespace == "any"
+        return self.spelling == "natural" or (self.spelling == "auto" and not free)
+
+    def machine(self) -> Machine[Any]:
+        """See `MachineSpec.machine`."""
+        from structgen.schema.keywords.schemas import Schemas
+        from structgen.schema.machine.any_value import free_machine
+        from structgen.schema.machine.lexicon import json_lexicon
+        from structgen.schema.machine.machine import JsonMachine
+        from structgen.schema.machine.whitespace import layout_of
+
+        layout, gap = layout_of(self.whitespace, self.natural, self.surrogates == "allow")
+        declared = self.property_order == "declared"
+        schemas = Schemas(
+            self.schema,
+            assert_formats=self.formats == "assert",
+            declared=declared,
+            gap=gap,
+            natural=self.natural,
+            registry=self.registry,
+        )
+        try:
+            schemas.complete()
+            root = schemas.normal_form(schemas.root)
+            possible = schemas.costs.satisfiable(schemas.root)
+        except RecursionError as error:
+            raise BudgetError(
+                "the schema is nested too deeply", hint="nest subschemas less deeply"
+            ) from error
+        if not possible:
+            raise UnsatisfiableSchemaError(
+                "no JSON value fits the schema",
+                location="#",
+                expected="at least one value",
+                hint="look for constraints that exclude each other",
+            )
+
+        def describe(forms: Iterable[NormalForm]) -> str:
+            from structgen.schema.report.words import Words
+
+            return Words(schemas).values(forms)
+
+        lexicon = json_lexicon(layout, "natural" if self.natural else "any", declared, gap)
+        free = free_machine(layout, declared, gap)
+        return JsonMachine(root, schemas.normal_form, schemas.costs, layout, describe, lexicon, free)
+
+    def parse(self, text: str) -> Any:
+        """The JSON value."""
+        return json.loads(text)
+
+    def partial(self, text: str) -> PartialValue:
+        """The JSON value so far."""
+        return read_partial(text)
+
+    def last_bytes(self) -> frozenset[int]:
+        """See `Spec.last_bytes`."""
+        kind = str(self.schema.get("type")) if isinstance(self.schema, dict) else ""
+        return _SPACE | frozenset(_CLOSING[kind]) if kind in _CLOSING else ANY_BYTE
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Spec.to_json`."""
+        documents = {}
+        if self.registry is not None:
+            from structgen.schema.references.documents import stated
+
+            documents = {uri: stated(self.registry[uri]) for uri in self.registry}
+        return {
+            "schema": self.schema,
+            "property_order": self.property_order,
+            "whitespace": self.whitespace,
+            "formats": self.formats,
+            "spelling": self.spelling,
+            "surrogates": self.surrogates,
+            "documents": documents,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> JsonSchema:
+        """The spec that `to_json` described."""
+        documents = data.pop("documents", {})
+        registry = None
+        if documents:
+            from referencing import Registry, Specification
+
+            registry = Registry[Any]().with_contents(
+                documents.items(), default_specification=Specification.OPAQUE
+            )
+        return cls(**data, registry=registry)
+
+
+def load_json(text: str | bytes) -> Any:
+    """Parse JSON; SpecError with line and column when it is not."""
+    try:
+        return json.loads(text)
+    except UnicodeDecodeError as error:
+        raise SpecError("the schema is not UTF-8", location=f"byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        raise SpecError(
+            f"the schema is not JSON: {error.msg}",
+            location=f"line {error.lineno} column {error.colno}",
+            expected="JSON text",
+        ) from error
+    except RecursionError as error:
+        raise SpecError("the schema is nested too deeply to be read") from error
