@@ -28,7 +28,7 @@ from structgen.grammar.expressions import (
 )
 from structgen.grammar.ir import Grammar as GrammarRules
 from structgen.grammar.specs import GrammarSpec
-from structgen.grammar.transforms.inlining import with_inlining, regular_language, without_inlining
+from structgen.grammar.transforms.inlining import regular_language, with_inlining, without_inlining
 from structgen.regular.regex import Regex as Language
 from structgen.regular.regex import literal as literal_language
 from structgen.regular.regex import words

@@ -1,7 +1,8 @@
-"""In: the right-hand sides of rules as people write them. Out: expressions, small trees of them.
+"""Expression trees: the right-hand sides of rules as people write them.
 
-The readers and the combinators make them; `bnf` turns them into rules. What is regular and may end
-anywhere is joined while it is made, so that `[a-z] [a-z0-9]*` is one terminal, not two rules.
+The readers and the combinators build them; `bnf` turns them into rules. Neighbouring regular parts
+that may end anywhere are joined while the tree is built, so that `[a-z] [a-z0-9]*` becomes one
+terminal, not two rules.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from structgen.regular.regex import ANY, ANY_CHAR, EMPTY, EPSILON, Regex, alt, c
 from structgen.regular.regex import intersect as both
 
 if TYPE_CHECKING:
-    from structgen.schema.specs import Spec
+    from structgen.spec.base import Spec
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,7 +32,7 @@ class Name:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Text:
-    """A regular piece that may end wherever it matches. words: how messages name it."""
+    """A regular part whose text may end wherever it matches. words: how messages name it."""
 
     language: Regex
     words: str = ""
@@ -39,7 +40,7 @@ class Text:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Nested:
-    """A text of another spec."""
+    """A text of another spec (a JSON Schema, a grammar, ...)."""
 
     spec: Spec
     place: Place | None = None
@@ -47,21 +48,21 @@ class Nested:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sequence:
-    """Parts one after the other."""
+    """Concatenation: parts one after the other."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Choice:
-    """One of several parts."""
+    """Alternation: one of several parts."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Repeat:
-    """Between `low` and `high` times a body; None is no upper bound."""
+    """Repetition: a body `low` to `high` times; None is no upper bound."""
 
     body: Expression
     low: int
@@ -70,7 +71,7 @@ class Repeat:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Difference:
-    """A text of `most` that is none of `less`; both have to be regular."""
+    """The texts of `most` that are not texts of `less`; both have to be regular."""
 
     most: Expression
     less: Expression
@@ -79,12 +80,12 @@ class Difference:
 
 Expression = Name | Text | Nested | Sequence | Choice | Repeat | Difference
 NOTHING = Sequence(())
-_LONGEST = 60  # characters of the words for one piece
+_LONGEST = 60  # characters of the words for one part
 _COUNTS = {(0, 1): "?", (0, None): "*", (1, None): "+", (1, 1): ""}
 
 
 def sequence(*parts: Expression) -> Expression:
-    """The parts in a row; neighbours that are regular become one."""
+    """The concatenation of parts; neighbours that are regular become one `Text`."""
     joined: list[Expression] = []
     for part in parts:
         inner = part.parts if isinstance(part, Sequence) else (part,)
@@ -98,7 +99,7 @@ def sequence(*parts: Expression) -> Expression:
 
 
 def choice(*parts: Expression) -> Expression:
-    """One of the parts; those that are regular become one."""
+    """The alternation of parts; those that are regular become one `Text`."""
     flat = [one for p in parts for one in (p.parts if isinstance(p, Choice) else (p,))]
     regular = [part for part in flat if isinstance(part, Text)]
     if len(regular) > 1:
@@ -117,7 +118,7 @@ def repeated(body: Expression, low: int, high: int | None) -> Expression:
 
 
 def _in_a_row(first: Text, second: Text) -> str:
-    """How messages name two pieces one after the other: by both, or the first if that is long."""
+    """How messages name two parts in a row: by both, or by the first if that gets too long."""
     if not first.words or first.words.endswith("..."):
         return first.words
     words = f"{first.words} {second.words}"
@@ -125,11 +126,13 @@ def _in_a_row(first: Text, second: Text) -> str:
 
 
 def _either(parts: list[Text]) -> str:
+    """How messages name an alternation; "" if that gets too long."""
     words = " | ".join(part.words for part in parts)
     return f"({words})" if len(words) <= _LONGEST and all(part.words for part in parts) else ""
 
 
 def _times(body: Text, low: int, high: int | None) -> str:
+    """How messages name a repetition, in the notation of regular expressions."""
     if not body.words:
         return ""
     counts = _COUNTS.get((low, high), f"{{{low}}}" if low == high else f"{{{low},{high or ''}}}")
@@ -138,7 +141,7 @@ def _times(body: Text, low: int, high: int | None) -> str:
 
 
 def without_empty(language: Regex) -> Regex:
-    """The language less the empty text."""
+    """The language without the empty text."""
     if not language.nullable:
         return language
     if language is EPSILON:

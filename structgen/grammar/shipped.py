@@ -1,4 +1,4 @@
-"""In: the name of a shipped grammar. Out: its spec, and the examples that are written beside it.
+"""The grammars that are shipped with the package, and the examples beside them.
 
 The files are data, `structgen.grammars`; `grammars/README.md` says what each covers.
 """
@@ -47,7 +47,7 @@ _CRLF = ", lines end in CRLF"
 
 
 class Examples(NamedTuple):
-    """Texts by what they show: those of a grammar, and those that only look like it."""
+    """Texts by what they show: `accept` are texts of a grammar, `reject` only look like them."""
 
     accept: dict[str, str]
     reject: dict[str, str]

@@ -71,16 +71,16 @@ def ends_of(terminal: Terminal, text: str, start: int) -> list[int]:
     if terminal.ahead is not None:
         return ends_ahead(terminal.ahead, text, start)
     pieces = {end: text[start:end] for end in range(start + 1, len(text) + 1)}
-    inside = [end for end, piece in pieces.items() if matches(terminal.language, piece)]
+    embedded = [end for end, piece in pieces.items() if matches(terminal.language, piece)]
     last = max((end for end, piece in pieces.items() if matches(terminal.longer, piece)), default=0)
-    return [end for end in inside if end >= last]
+    return [end for end in embedded if end >= last]
 
 
 def ends_ahead(state: MatchState, text: str, start: int) -> list[int]:
     """Where matching may end that begins in a state, by what it says may follow there."""
     found = []
     for end in range(start, len(text) + 1):
-        if matches(state.items(), text[end:]):
+        if matches(state.allowed_after(), text[end:]):
             found.append(end)
         following = [to for of, to in state.cached_moves() if end < len(text) and text[end] in of]
         if not following:

@@ -19,7 +19,7 @@ import pytest
 from structgen.grammar.analysis.adjacency import Adjacency
 from structgen.grammar.analysis.follow_sets import follow_sets, members
 from structgen.grammar.analysis.relations import Relations
-from structgen.grammar.analysis.terminal_sets import EMPTY, Contexts, Rests
+from structgen.grammar.analysis.terminal_sets import EMPTY, Items, StackTops
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.ir import Grammar, Indentation
@@ -51,40 +51,40 @@ def within(grammar: Grammar, wanted: Iterable[str]) -> set[str]:
     return found
 
 
-def told_apart(of: Rests, terminals: int) -> Rests:
-    """The rests, each as often as there are sets of `terminals` that may come up where it ends.
+def told_apart(of: Items, terminals: int) -> Items:
+    """The items, each as often as there are sets of `terminals` that may come up where it ends.
 
     As a canonical LR parser does (D. Knuth, "On the translation of languages from left to right",
     1965), so that an f-string in one kind of quotes is not ended by the other.
     """
-    closures = [of.closure(rest) for rest in range(len(of.first))]
-    found = Rests([-1, -1], [-1, -1], [[], []], [], of.terminals, 0)
+    closures = [of.closure(item) for item in range(len(of.first))]
+    found = Items([-1, -1], [-1, -1], [[], []], [], of.terminals, 0)
     numbers: dict[tuple[int, int], int] = {}
     names: dict[tuple[int, int], int] = {}
     todo: list[tuple[int, int, int]] = []
 
-    def number(rest: int, up: int) -> int:
-        if rest <= 1:
-            return rest
-        place = numbers.setdefault((rest, up), len(found.first))
+    def number(item: int, up: int) -> int:
+        if item <= 1:
+            return item
+        place = numbers.setdefault((item, up), len(found.first))
         if place == len(found.first):
             found.first.append(-1)
             found.after.append(-1)
             found.skips.append([])
-            todo.append((place, rest, up))
+            todo.append((place, item, up))
         return place
 
-    def begins(rest: int) -> int:
-        first = of.first[rest]
+    def begins(item: int) -> int:
+        first = of.first[item]
         if first < of.terminals:
             return 1 << first if first >= 0 else 0
         return sum(1 << t for t in {terminal for terminal, _ in of.entries[first - of.terminals]})
 
-    start = sum(1 << number(rest, 0) for rest in members(of.start))
+    start = sum(1 << number(item, 0) for item in members(of.start))
     while todo:
-        place, rest, up = todo.pop()
-        first, after = of.first[rest], of.after[rest]
-        found.skips[place] = [number(other, up) for other in of.skips[rest]]
+        place, item, up = todo.pop()
+        first, after = of.first[item], of.after[item]
+        found.skips[place] = [number(other, up) for other in of.skips[item]]
         found.after[place] = number(after, up) if after >= 0 else -1
         found.first[place] = first
         if first >= of.terminals:
@@ -158,11 +158,11 @@ def test_all_places_lead_on(laid_out: tuple[Grammar, Indentation]) -> None:
     parts = [
         n for n, i in numbers.items() if n.startswith("F_") or str(terminals[i]) in PUNCTUATION
     ]
-    rests = told_apart(automaton.items, sum(1 << numbers[name] for name in parts))
-    contexts = Contexts(rests).all_contexts()
-    assert len(contexts) > 1
+    items = told_apart(automaton.items, sum(1 << numbers[name] for name in parts))
+    terminal_sets = StackTops(items).all_terminal_sets()
+    assert len(terminal_sets) > 1
     laid = replace(plain, layout=layout)
-    can = Adjacency(laid, terminals, automaton.tables, contexts, {}).can_follow()
+    can = Adjacency(laid, terminals, automaton.tables, terminal_sets, {}).can_follow()
     relations = Relations(plain, numbers, [numbers[name] for name in plain.ignore], can)
     assert relations.every_place_leads_on()
     newline = numbers[layout.newline]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structgen.compose.product.viability import Side
-from structgen.grammar.lookaround.guards import Guard, watching
+from structgen.grammar.lookaround.guards import Guard, guard_automata
 
 if TYPE_CHECKING:
     from structgen.automata.interface import Automaton, Stored
@@ -31,7 +31,7 @@ def guarded(grammar: GrammarSpec, rules: Automaton) -> GrammarAutomaton | None:
     if has_embedded_specs(used):
         return None
     guard = _guard_of(rules)
-    return None if guard is None else GrammarAutomaton(used, guard=watching(guard))
+    return None if guard is None else GrammarAutomaton(used, guard=guard_automata(guard))
 
 
 def restored(saved: Stored) -> GrammarAutomaton | None:

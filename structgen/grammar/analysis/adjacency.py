@@ -20,7 +20,7 @@ import numpy.typing as npt
 from structgen.grammar.analysis.follow_sets import members
 from structgen.grammar.analysis.neighbours import Neighbours
 from structgen.grammar.ir import IGNORED, Variants
-from structgen.grammar.terminals.automata import BROKEN, FINE
+from structgen.grammar.terminals.automata import SATISFIED, VIOLATED
 from structgen.grammar.terminals.short_texts import Texts, candidates
 from structgen.grammar.transforms.left_corner import FAR
 from structgen.kernels.build.loader import kernels
@@ -40,7 +40,7 @@ class Adjacency(Neighbours):
         Shown by texts of the form x s x s ..., x a short text of the terminal that is wanted and s
         ignored white space, if any: each state of a lexeme leads to an end (`_good`) that these
         leave as it is. What has begun while a longer lexeme is still possible is another matter:
-        `Verdicts` looks at it when it is met.
+        `Viability` looks at it when it is met.
         """
         spaces = [s for s in SEPARATORS if self._separates(s)] if self._ignored else []
         self._left = {space: self._left_by(space) for space in spaces}
@@ -61,7 +61,7 @@ class Adjacency(Neighbours):
                 kind: [(numbers[one], last) for one, last in found if one in numbers]
                 for kind, found in by_kind.items()
             }
-            for name, by_kind in variants.ways.items()
+            for name, by_kind in variants.by_state.items()
         }
         skipped = ways.pop(IGNORED)
         texts = [self._texts(i, ()) for i in range(self._count)]
@@ -75,7 +75,7 @@ class Adjacency(Neighbours):
                     any(self._undone(left, x) for i, _ in of.get(kind, ()) for x in texts[i])
                     for of in ways.values()
                 )
-                and not any(self._fails[watch] for watch in left)
+                and not any(self._violated_at_end[lookahead] for lookahead in left)
             )
 
         lasts: dict[int, set[int]] = {}
@@ -96,7 +96,7 @@ class Adjacency(Neighbours):
         """The same for some white space. lasts: the kinds of text that terminals leave."""
         for found in skipped.values():
             left = self._left_spaced(found, space)
-            if not left or not all(follows(watches, last) for watches, last in left):
+            if not left or not all(follows(lookaheads, last) for lookaheads, last in left):
                 return False
         for i, kinds in lasts.items():
             tails = self._tails(i)
@@ -119,15 +119,15 @@ class Adjacency(Neighbours):
         way, or none that is sure.
         """
         read = sorted(pair for pair in found if self._matches(pair[0], space))
-        ways = [({int(self._own[self._state(i, space)])}, last) for i, last in read]
+        ways = [({int(self._no_longer[self._state(i, space)])}, last) for i, last in read]
         if self._ordered and read:
             reader, near = read[0][0], set(members(self._beside[read[0][0]]))
-            earlier = (int(self._match[self._start[j]]) for j in near if j < reader)
+            earlier = (int(self._no_match[self._start[j]]) for j in near if j < reader)
             ways = ways[:1]
-            ways[0][0].update(self._after(watch, space) for watch in earlier)
-            if BROKEN in ways[0][0] or near & {*self._within[reader]}:
+            ways[0][0].update(self._after(lookahead, space) for lookahead in earlier)
+            if VIOLATED in ways[0][0] or near & {*self._within[reader]}:
                 return []
-        return [(frozenset(left - {FINE}), last) for left, last in ways]
+        return [(frozenset(left - {SATISFIED}), last) for left, last in ways]
 
     def can_follow(self) -> npt.NDArray[np.bool_]:
         """bool[n + 1, n + 1]: whether j (n: the end) can follow i (n: the start) whatever was read.
@@ -162,7 +162,7 @@ class Adjacency(Neighbours):
 
     def _near(self, terminal: int) -> Container[int]:
         """The terminals that the lexer may look for just behind a terminal."""
-        return _ALL if self.thieves else {*members(self._follow[terminal]), *self._ignored}
+        return _ALL if self.spurious else {*members(self._follow[terminal]), *self._ignored}
 
     def _spaces(self, terminal: int) -> list[bytes]:
         """What is read as ignored, or ends the text, behind a terminal."""
@@ -175,44 +175,44 @@ class Adjacency(Neighbours):
         Of all that may have begun beside it, and in whatever state.
         """
         rivals = [i for i in members(self._beside[terminal]) if i != terminal and self._ordered]
-        pending = np.unique(self._match[np.isin(self._terminal, rivals)])
-        pending = pending[(pending != FINE) & (pending != BROKEN)]
+        pending = np.unique(self._no_match[np.isin(self._terminal, rivals)])
+        pending = pending[(pending != SATISFIED) & (pending != VIOLATED)]
         mine = np.flatnonzero(self._terminal == terminal)
         found: set[tuple[int, frozenset[int]]] = set()
         for after, left in self._by_equal_bytes:
             reached, lefts = after[mine], left[pending]
             ended = (reached >= 0) & (self._ends[reached] > 0)
-            rid = ~(lefts == BROKEN).any(axis=0)
+            rid = ~(lefts == VIOLATED).any(axis=0)
             known: dict[bytes, set[int]] = {}
             for kind in np.flatnonzero(rid & ended.any(axis=0)).tolist():
                 key = lefts[:, kind].tobytes()
                 if key not in known:
                     known[key] = set(lefts[:, kind].tolist())
                 states = mine[ended[:, kind]]
-                own = self._own[reached[ended[:, kind], kind]]
-                for state, watch in zip(states.tolist(), own.tolist(), strict=True):
-                    found.add((state, frozenset({watch, *known[key]} - {FINE})))
+                own = self._no_longer[reached[ended[:, kind], kind]]
+                for state, lookahead in zip(states.tolist(), own.tolist(), strict=True):
+                    found.add((state, frozenset({lookahead, *known[key]} - {SATISFIED})))
         return found
 
     @cached_property
     def _by_equal_bytes(self) -> list[tuple[Any, Any]]:
         """The states and watches behind one, two and three bytes of each class."""
-        nexts, watch = self._tables.next, self._tables.watch
+        nexts, lookahead = self._tables.next, self._tables.watch
         kinds = np.arange(nexts.shape[1])
-        found = [(nexts, watch)]
+        found = [(nexts, lookahead)]
         for _ in range(2):
             after, left = found[-1]
-            found.append((np.where(after >= 0, nexts[after, kinds], -1), watch[left, kinds]))
+            found.append((np.where(after >= 0, nexts[after, kinds], -1), lookahead[left, kinds]))
         return found
 
     def _left_by(self, space: bytes, near: Container[int] = _ALL) -> set[int]:
         """The watches that some ignored white space leaves behind, if these may be looked for."""
         reader = next(i for i in self._ignored if self._matches(i, space))
-        left = {int(self._own[self._state(reader, space)])}
+        left = {int(self._no_longer[self._state(reader, space)])}
         if self._ordered:
             earlier = (j for j in range(reader) if j in near)
-            left |= {self._after(int(self._match[self._start[j]]), space) for j in earlier}
-        return left - {FINE}
+            left |= {self._after(int(self._no_match[self._start[j]]), space) for j in earlier}
+        return left - {SATISFIED}
 
     def _ends_well(self, terminal: int, texts: list[Texts]) -> bool:
         """Whether any lexeme of a terminal can end so that all that may follow can."""
@@ -237,7 +237,7 @@ class Adjacency(Neighbours):
         """
         behind = [left for space, left in self._left.items() if self._undone(tail, space)]
         lefts = frozenset((tail, *map(frozenset, behind)))
-        return any(not any(self._fails[w] for w in left) for left in lefts), lefts
+        return any(not any(self._violated_at_end[w] for w in left) for left in lefts), lefts
 
     def _suit(self, lefts: tuple[bool, Lefts], i: int, texts: list[Texts]) -> bool:
         """Whether a terminal, or the end of the text, can follow where one of `lefts` is left."""
@@ -254,7 +254,7 @@ class Adjacency(Neighbours):
 
     def _undone(self, tail: Iterable[int], text: bytes) -> bool:
         """Whether a text leaves all watches fine."""
-        return all(self._after(watch, text) == FINE for watch in tail)
+        return all(self._after(lookahead, text) == SATISFIED for lookahead in tail)
 
     def _always_leads_to(self, terminal: int, good: Collection[int]) -> bool:
         """Whether each state in which a terminal can still end leads to one of the good ones."""
@@ -264,8 +264,8 @@ class Adjacency(Neighbours):
         ends = np.zeros(len(nexts) + 1, np.bool_)  # the last entry is for -1
         ends[[state - first for state in good]] = True
         leads = ends.copy()
-        if self.thieves or {*self._ignored} & {*self._renames[terminal]}:
-            taken, taking = self._thefts(terminal, first)
+        if self.spurious or {*self._ignored} & {*self._renames[terminal]}:
+            taken, taking = self._lost_to_spurious(terminal, first)
             leads[:-1] &= ~taken
             nexts = np.where(taking, -1, nexts)
         while True:
@@ -274,25 +274,25 @@ class Adjacency(Neighbours):
                 return bool(leads[:-1][alive].all())
             leads[:-1] = more
 
-    def _thefts(self, terminal: int, first: int) -> tuple[Any, Any]:
+    def _lost_to_spurious(self, terminal: int, first: int) -> tuple[Any, Any]:
         """The states of a terminal, and the bytes in them, where one in vain may have its text.
 
         bool[states], bool[states, classes]. first: its first state.
         """
         one, two = self._common(terminal)
         readers, other = self._readers(terminal), self._terminal[two]
-        before = sorted({i for i in self.thieves if i < max(readers)} - {*readers})
-        instead = sorted({*self.thieves, *self._ignored} & {*self._renames[terminal]})
+        before = sorted({i for i in self.spurious if i < max(readers)} - {*readers})
+        instead = sorted({*self.spurious, *self._ignored} & {*self._renames[terminal]})
         states = np.searchsorted(self._terminal, terminal + 1) - first
         taken = np.zeros(states, np.bool_)
         taking = np.zeros((states, self._tables.next.shape[1]), np.bool_)
         ends = np.append(self._ends > 0, False)  # the last entry is for -1
-        for thieves, there, then in (
-            (before, self._match == BROKEN, self._tables.watch[self._match] == BROKEN),
+        for spurious, there, then in (
+            (before, self._no_match == VIOLATED, self._tables.watch[self._no_match] == VIOLATED),
             (instead, ends[:-1], ends[self._tables.next]),
         ):
-            is_thief = np.isin(other, thieves)
-            mine, its = one[is_thief] - first, two[is_thief]
+            is_spurious = np.isin(other, spurious)
+            mine, its = one[is_spurious] - first, two[is_spurious]
             taken[mine[there[its]]] = True
             np.logical_or.at(taking, mine, then[its])
         return taken, taking
@@ -302,14 +302,14 @@ class Adjacency(Neighbours):
         for i in self._ignored:
             if self._matches(i, text):
                 earlier = [j for j in range(i) if j in near] if self._ordered else []
-                starts = (int(self._match[self._start[j]]) for j in earlier)
-                return all(self._after(watch, text) != BROKEN for watch in starts)
+                starts = (int(self._no_match[self._start[j]]) for j in earlier)
+                return all(self._after(lookahead, text) != VIOLATED for lookahead in starts)
         return False
 
     def _texts(self, terminal: int, spaces: Sequence[bytes]) -> Texts:
         """`_short_texts`, and for each of them one with something behind it that is ignored."""
-        if terminal in self.inside:
-            return Texts(iter(self.inside[terminal]))
+        if terminal in self.embedded:
+            return Texts(iter(self.embedded[terminal]))
         found = self._short_texts(terminal)
         return Texts(text + space for text in found for space in (b"", *spaces))
 
@@ -326,8 +326,8 @@ class Adjacency(Neighbours):
             self._tables.next, self._ends, int(self._start[terminal]), self._byte_of
         )
         for text in listed:
-            matched = (self._after(int(self._match[self._start[i]]), text) for i in rivals)
-            if any(watch == BROKEN for watch in matched):
+            matched = (self._after(int(self._no_match[self._start[i]]), text) for i in rivals)
+            if any(lookahead == VIOLATED for lookahead in matched):
                 continue
             if not any(self._matches(i, text) for i in self._renames[terminal]):
                 yield text
@@ -340,13 +340,13 @@ class Adjacency(Neighbours):
         one, two = one[ended], two[ended]
         other = self._terminal[two]
         reads = np.isin(other, lexers)
-        left = np.where(reads, self._own[two], self._match[two])
-        left[~reads & (left == BROKEN)] = FINE
+        left = np.where(reads, self._no_longer[two], self._no_match[two])
+        left[~reads & (left == VIOLATED)] = SATISFIED
         counts = reads | (other < max(lexers))
         found: dict[int, set[int]] = {}
-        for state, watch in zip(one[counts].tolist(), left[counts].tolist(), strict=True):
-            found.setdefault(state, set()).add(watch)
-        return {state: tail - {FINE} for state, tail in found.items()}
+        for state, lookahead in zip(one[counts].tolist(), left[counts].tolist(), strict=True):
+            found.setdefault(state, set()).add(lookahead)
+        return {state: tail - {SATISFIED} for state, tail in found.items()}
 
     def _readers(self, terminal: int) -> list[int]:
         """A terminal, and the patterns that may read it in its place."""

@@ -16,7 +16,7 @@ from structgen.grammar.analysis.lexeme_ends import Between, LexemeEnds
 if TYPE_CHECKING:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
 
-EMPTY_REST, END_REST = 0, 1
+EMPTY_ITEM, END_ITEM = 0, 1
 MAX_STEPS = 1 << 19  # places in rules, with what is between lexemes there; past it nothing is sure
 
 
@@ -60,12 +60,12 @@ class Finishing:
         self._todo: list[tuple[_Level, int, Between] | tuple[_Frame, int, Between]] = []
         self._steps = 0
 
-    def can_end(self, stacks: int, watches: int, most: int = MAX_STEPS) -> bool | None:
+    def can_end(self, stacks: int, lookaheads: int, most: int = MAX_STEPS) -> bool | None:
         """Whether some text leads from closed stacks to the end, and breaks no watch.
 
         None where that is not known within `most` steps, or within MAX_STEPS of all questions.
         """
-        level = self._level(stacks, self._lexemes.between(stacks, watches))
+        level = self._level(stacks, self._lexemes.between(stacks, lookaheads))
         last = min(self._steps + most, MAX_STEPS)
         while not level.ends and self._todo:
             if self._steps >= last:
@@ -82,7 +82,7 @@ class Finishing:
         level = self._levels.get((stacks, between))
         if level is None:
             level = self._levels[stacks, between] = _Level()
-            level.ends = self._safe and between.watches == 0
+            level.ends = self._safe and between.lookaheads == 0
             if not level.ends:
                 self._todo.append((level, stacks, between))
         return level
@@ -90,18 +90,18 @@ class Finishing:
     def _open(self, level: _Level, stacks: int, between: Between) -> None:
         """Begin with each rest on top of some stacks."""
         pairs = self._automaton.record(stacks)
-        for items, below in zip(pairs[::2], pairs[1::2], strict=True):
-            for rest in self._automaton.record(items):
-                if rest != END_REST:
-                    self._call(rest, between, level, below)
+        for item_set, below in zip(pairs[::2], pairs[1::2], strict=True):
+            for item in self._automaton.record(item_set):
+                if item != END_ITEM:
+                    self._call(item, between, level, below)
                 elif self._lexemes.may_end(between):
                     self._succeed(level)
 
-    def _call(self, rest: int, between: Between, caller: _Frame | _Level, then: int) -> None:
-        frame = self._frames.get((rest, between))
+    def _call(self, item: int, between: Between, caller: _Frame | _Level, then: int) -> None:
+        frame = self._frames.get((item, between))
         if frame is None:
-            frame = self._frames[rest, between] = _Frame()
-            self._reach(frame, rest, between)
+            frame = self._frames[item, between] = _Frame()
+            self._reach(frame, item, between)
         frame.callers.append((caller, then))
         if frame.ends:
             self._succeed(caller)
@@ -118,25 +118,25 @@ class Finishing:
         if below.ends:
             self._succeed(caller)
 
-    def _reach(self, frame: _Frame, rest: int, between: Between) -> None:
-        if (rest, between) not in frame.reached:
-            frame.reached.add((rest, between))
-            self._todo.append((frame, rest, between))
-            if self._safe and between.watches == 0:
+    def _reach(self, frame: _Frame, item: int, between: Between) -> None:
+        if (item, between) not in frame.reached:
+            frame.reached.add((item, between))
+            self._todo.append((frame, item, between))
+            if self._safe and between.lookaheads == 0:
                 self._succeed(frame)
 
-    def _go_on(self, frame: _Frame, rest: int, between: Between) -> None:
+    def _go_on(self, frame: _Frame, item: int, between: Between) -> None:
         """Take all steps from a rest in a frame."""
-        of = self._lexemes.rests
-        if rest == EMPTY_REST:
+        of = self._lexemes.items
+        if item == EMPTY_ITEM:
             if between not in frame.exits:
                 frame.exits[between] = None
                 for caller, then in list(frame.callers):
                     self._return(caller, then, between)
             return
-        for other in of.skips[rest]:
+        for other in of.skips[item]:
             self._reach(frame, other, between)
-        first, after = of.first[rest], of.after[rest]
+        first, after = of.first[item], of.after[item]
         if first >= of.terminals:
             for terminal, entered in of.entries[first - of.terminals]:
                 for found in self._lexemes.behind(between, terminal):

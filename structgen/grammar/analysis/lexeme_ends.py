@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from structgen.grammar.analysis.contexts import Contexts, Rests
+from structgen.grammar.analysis.terminal_sets import Items, StackTops
 from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
@@ -25,25 +25,25 @@ class Between(NamedTuple):
     """
 
     tops: int
-    watches: int
+    lookaheads: int
 
 
 class LexemeEnds:
     """How lexemes can end.
 
-    Without `contexts` each terminal is read by itself: exact where terminals are cut freely, and
+    Without `stack_tops` each terminal is read by itself: exact where terminals are cut freely, and
     where the first in Lark's order counts no less than what is possible. With them the lexer looks
     for all that may be allowed there, which leaves no more than what is possible.
     """
 
     def __init__(
-        self, automaton: GrammarAutomaton, rests: Rests, contexts: Contexts | None
+        self, automaton: GrammarAutomaton, items: Items, stack_tops: StackTops | None
     ) -> None:
         k = kernels("grammar.tables")
-        self._automaton, self._contexts, self._k = automaton, contexts, k
-        self.rests = rests
-        self._ignored, self._inside = (
-            {i for i in range(self.rests.terminals) if automaton.constant(name, i) == 1}
+        self._automaton, self._stack_tops, self._k = automaton, stack_tops, k
+        self.items = items
+        self._ignored, self._embedded = (
+            {i for i in range(self.items.terminals) if automaton.constant(name, i) == 1}
             for name in (k.T_IGNORED, k.T_INSIDE)
         )
         self._ends: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -52,14 +52,14 @@ class LexemeEnds:
         self._lexers: dict[tuple[int, ...], int] = {}
         self._queue, self._out = np.zeros((64, 2), np.int64), np.zeros((16, 2), np.int64)
 
-    def between(self, stacks: int, watches: int) -> Between:
+    def between(self, stacks: int, lookaheads: int) -> Between:
         """What matters at closed stacks."""
-        return Between(self._automaton.tops(stacks) if self._contexts else 0, watches)
+        return Between(self._automaton.tops(stacks) if self._stack_tops else 0, lookaheads)
 
     def may_end(self, between: Between) -> bool:
         """Whether the text may end here, behind ignored terminals."""
         return any(
-            found.watches == 0 or self._automaton.field(found.watches, 4) == 0
+            found.lookaheads == 0 or self._automaton.field(found.lookaheads, 4) == 0
             for found in self._skipped(between)
         )
 
@@ -71,11 +71,11 @@ class LexemeEnds:
             self._behind[key] = self._least(found)
         return self._behind[key]
 
-    def of(self, lexer: int, watches: int) -> list[tuple[int, int]]:
+    def of(self, lexer: int, lookaheads: int) -> list[tuple[int, int]]:
         """The pairs (record of terminals, watches left) in which a lexeme can end."""
-        key = (lexer, watches)
+        key = (lexer, lookaheads)
         if key not in self._ends:
-            self._run(lexer, watches)
+            self._run(lexer, lookaheads)
         return self._ends[key]
 
     def states_from(self, lexer: int) -> list[int]:
@@ -83,7 +83,7 @@ class LexemeEnds:
         found = self._run(lexer, 0)
         return found if self._automaton.record(lexer)[0] >= 0 else found[1:]
 
-    def _run(self, lexer: int, watches: int) -> list[int]:
+    def _run(self, lexer: int, lookaheads: int) -> list[int]:
         """Note how a lexeme can end; the lexer states on the way, the given one first."""
         kernel = kernels("grammar.viability").lexeme_ends
         full: int = kernels("masks.byte_walk").ENDS_FULL
@@ -91,7 +91,7 @@ class LexemeEnds:
             size = 1 << (4 * (len(self._queue) + len(self._out))).bit_length()
             seen = np.zeros((size, 2), np.int64)
             tables = self._automaton.tables
-            count = int(kernel(tables, lexer, watches, self._queue, seen, self._out))
+            count = int(kernel(tables, lexer, lookaheads, self._queue, seen, self._out))
             if count >= 0:
                 break
             if count == full:
@@ -100,9 +100,9 @@ class LexemeEnds:
             else:
                 self._automaton.serve(count)
         left: dict[int, list[int]] = {}
-        for terminals, watch in self._out[:count].tolist():
-            left.setdefault(terminals, []).append(watch)
-        self._ends[lexer, watches] = [
+        for terminals, lookahead in self._out[:count].tolist():
+            left.setdefault(terminals, []).append(lookahead)
+        self._ends[lexer, lookaheads] = [
             (t, w) for t, all_ in left.items() for w in self._fewest(all_)
         ]
         found: list[int] = self._queue[1 : 1 + int(self._queue[0, 0]), 0].tolist()
@@ -121,19 +121,19 @@ class LexemeEnds:
 
     def _read(self, between: Between, terminal: int, *, skip: bool = False) -> list[Between]:
         """What can be there behind one terminal, which the grammar reads or is to `skip`."""
-        tops, watches = between
-        if terminal in self._inside:
-            after = self._contexts.steps(tops).get(terminal, 0) if self._contexts else 0
-            return [Between(after, left) for left in self._inside_leaves(terminal, watches)]
-        if self._contexts is None:
+        tops, lookaheads = between
+        if terminal in self._embedded:
+            after = self._stack_tops.steps(tops).get(terminal, 0) if self._stack_tops else 0
+            return [Between(after, left) for left in self._left_by_embedded(terminal, lookaheads)]
+        if self._stack_tops is None:
             lexer = self._lexer_of([terminal])
-            return [Between(0, left) for _, left in self.of(lexer, watches)]
-        steps = self._contexts.steps(tops)
+            return [Between(0, left) for _, left in self.of(lexer, lookaheads)]
+        steps = self._stack_tops.steps(tops)
         if not skip and terminal not in steps:
             return []
         allowed = sorted({*steps, *self._ignored})
         found = []
-        for record, left in self.of(self._lexer_of(allowed), watches):
+        for record, left in self.of(self._lexer_of(allowed), lookaheads):
             read = self._automaton.record(record)
             if terminal in read and not self._is_doubtful(terminal, allowed):
                 after = 0
@@ -183,21 +183,25 @@ class LexemeEnds:
             todo += fresh
         return False
 
-    def _inside_leaves(self, terminal: int, watches: int) -> list[int]:
+    def _left_by_embedded(self, terminal: int, lookaheads: int) -> list[int]:
         """The watches that texts of a spec inside can leave."""
-        inside = self._automaton.inside
-        return [] if inside is None else inside.left_by(self._automaton, terminal, watches)
+        embedded = self._automaton.embedded
+        return (
+            []
+            if embedded is None
+            else embedded.lookaheads_left_by(self._automaton, terminal, lookaheads)
+        )
 
     def _least(self, found: Iterable[Between]) -> list[Between]:
         """Those that leave most ways to go on."""
         by_tops: dict[int, list[int]] = {}
-        for tops, watches in found:
-            by_tops.setdefault(tops, []).append(watches)
+        for tops, lookaheads in found:
+            by_tops.setdefault(tops, []).append(lookaheads)
         return [Between(tops, w) for tops, all_ in by_tops.items() for w in self._fewest(all_)]
 
     def _fewest(self, found: list[int]) -> list[int]:
         """Records of watches without those that hold all of another one."""
         if 0 in found:
             return [0]
-        sets = {watches: frozenset(self._automaton.record(watches)) for watches in found}
+        sets = {lookaheads: frozenset(self._automaton.record(lookaheads)) for lookaheads in found}
         return [w for w in sets if not any(sets[o] < sets[w] for o in sets)]

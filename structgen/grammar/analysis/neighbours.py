@@ -24,8 +24,8 @@ class Neighbours:
         grammar: Grammar,
         terminals: list[Terminal],
         tables: Any,
-        contexts: Iterable[int],
-        inside: Mapping[int, list[bytes]],
+        terminal_sets: Iterable[int],
+        embedded: Mapping[int, list[bytes]],
     ) -> None:
         """contexts: sets of terminals that the lexer may look for at once, ignored ones aside.
 
@@ -35,19 +35,19 @@ class Neighbours:
         self._tables = tables
         names = ("CLASS", "T_START", "S_TERMINAL", "S_ENDS", "S_OWN", "S_MATCH", "W_FAILS")
         kept = (self._constant(getattr(k, name)) for name in names)
-        (self._class, self._start, self._terminal, self._ends, self._own, self._match,
-         self._fails) = kept  # fmt: skip
+        (self._class, self._start, self._terminal, self._ends, self._no_longer, self._no_match,
+         self._violated_at_end) = kept  # fmt: skip
         by_rank = sorted(range(255, -1, -1), key=lambda byte: 0x20 < byte < 0x7F)
         self._byte_of = {int(self._class[byte]): bytes((byte,)) for byte in by_rank}
         self._after_texts: dict[tuple[int, bytes], int] = {}
         self._commons: dict[int, tuple[Any, Any]] = {}
         self._ordered = grammar.lexing != "free"
-        self.thieves: set[int] = set()
+        self.spurious: set[int] = set()
         self._count = len(terminals)
         self._renames = self._pairs(k.RENAME_START, k.RENAME)
         self._within = self._pairs(k.WITHIN_START, k.WITHIN)
         numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
-        self.inside = inside
+        self.embedded = embedded
         self._ignored = [numbers[name] for name in grammar.ignore]
         self._follow, first = follow_sets(grammar, numbers)
         if grammar.layout is not None:
@@ -62,9 +62,9 @@ class Neighbours:
         anywhere = ignored
         if grammar.layout is not None and grammar.layout.newline in numbers:
             anywhere |= 1 << numbers[grammar.layout.newline]  # in brackets
-        for context in contexts:
-            for i in members(context | anywhere):
-                self._beside[i] |= context | anywhere
+        for terminal_set in terminal_sets:
+            for i in members(terminal_set | anywhere):
+                self._beside[i] |= terminal_set | anywhere
 
     def _lay_out(self, numbers: dict[str, int], layout: Indentation) -> None:
         """Line breaks may stand anywhere in brackets; what indentation makes has no text."""
@@ -99,7 +99,7 @@ class Neighbours:
                 found |= ((mine >= 0) & (self._ends[mine] > 0)).any(axis=0)
         return frozenset(np.flatnonzero(found[self._class]).tolist())
 
-    def tied(self) -> npt.NDArray[np.uint8]:
+    def competing(self) -> npt.NDArray[np.uint8]:
         """uint8[terminals, terminals]: whether the lexer reads one otherwise beside the other.
 
         Namely where one may end while the other goes on or ends.
@@ -109,8 +109,8 @@ class Neighbours:
             for i in range(self._count):
                 one, two = self._common(i)
                 other = self._terminal[two]
-                tied = ((self._ends[one] > 0) | (self._ends[two] > 0)) & (other != i)
-                found[i, other[tied]] = found[other[tied], i] = 1
+                competing = ((self._ends[one] > 0) | (self._ends[two] > 0)) & (other != i)
+                found[i, other[competing]] = found[other[competing], i] = 1
         return found
 
     def _constant(self, name: int) -> Any:
@@ -121,14 +121,14 @@ class Neighbours:
         bounds, values = self._constant(start).tolist(), self._constant(listed).tolist()
         return [values[bounds[i] : bounds[i + 1]] for i in range(self._count)]
 
-    def _after(self, watch: int, text: bytes) -> int:
+    def _after(self, lookahead: int, text: bytes) -> int:
         """A watch after some bytes."""
-        known = self._after_texts.get((watch, text))
+        known = self._after_texts.get((lookahead, text))
         if known is None:
-            known = watch
+            known = lookahead
             for byte in text:
                 known = int(self._tables.watch[known, self._class[byte]])
-            self._after_texts[watch, text] = known
+            self._after_texts[lookahead, text] = known
         return known
 
     def _state(self, terminal: int, text: bytes) -> int:

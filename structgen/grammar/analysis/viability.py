@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from structgen.automata.interface import DEAD
 from structgen.errors import BudgetError
-from structgen.grammar.analysis.contexts import Contexts
 from structgen.grammar.analysis.finishing import MAX_STEPS, Finishing
 from structgen.grammar.analysis.lexeme_ends import LexemeEnds
+from structgen.grammar.analysis.terminal_sets import StackTops
 from structgen.grammar.automaton.completions import Completions, Way
 from structgen.kernels.build.loader import kernels
 
@@ -35,7 +35,7 @@ SOME_POSITIONS, SOME_STEPS = 300, 1_000  # first, where another automaton has to
 Thread = tuple[int, int, int]
 
 
-class Verdicts:
+class Viability:
     """Decides about threads; what is decided is kept in the tables."""
 
     def __init__(self, automaton: GrammarAutomaton) -> None:
@@ -43,7 +43,7 @@ class Verdicts:
         self._k = kernels("grammar.tables")
         self._ordered = bool(automaton.tables.info[self._k.ORDERED])
         self._guided = automaton.is_guided
-        self._alone = LexemeEnds(automaton, automaton.rests, None)
+        self._alone = LexemeEnds(automaton, automaton.items, None)
         self._laid_out = bool(automaton.tables.info[self._k.NEWLINE] >= 0)
         self._safe = not automaton.is_checked  # all can be finished where no watch is left
         self._perhaps = Finishing(automaton, self._alone, safe=self._safe)
@@ -54,8 +54,8 @@ class Verdicts:
         automaton = self._automaton
         if not self._ordered:
             return self._perhaps
-        contexts = Contexts(automaton.rests)
-        lexemes = LexemeEnds(automaton, automaton.rests, contexts)
+        stack_tops = StackTops(automaton.items)
+        lexemes = LexemeEnds(automaton, automaton.items, stack_tops)
         return Finishing(automaton, lexemes, safe=self._safe)
 
     @cached_property
@@ -73,21 +73,21 @@ class Verdicts:
             return self._decided_guarded(thread, self._automaton.guard)
         known = self._found(thread, FEW_POSITIONS if self._safe else SOME_POSITIONS, self._is_kept)
         if known is None and not self._laid_out:
-            known = self.told(thread)
+            known = self.prove(thread)
         if known is None:
             known = self._found(thread, MAX_POSITIONS, self._is_known)
         return bool(known)
 
     def _decided_guarded(self, thread: Thread, guard: int) -> bool:
         """The same where another automaton has to accept the text, too. Raises BudgetError."""
-        lexer, stacks, watches = thread
-        own = [state for state in self._automaton.record(watches) if state < guard]
-        alone = lexer, stacks, self._automaton.watches_of(own)
+        lexer, stacks, lookaheads = thread
+        own = [state for state in self._automaton.record(lookaheads) if state < guard]
+        alone = lexer, stacks, self._automaton.lookaheads_of(own)
         for positions, steps in ((SOME_POSITIONS, SOME_STEPS), (MAX_POSITIONS, MAX_STEPS)):
             known = self._found(thread, positions, self._is_known)
             if known is None and not self._laid_out:
-                known = self.told(alone, steps) and None
-                known = self.told(thread, steps) if known is None else known
+                known = self.prove(alone, steps) and None
+                known = self.prove(thread, steps) if known is None else known
             if known is not None:
                 return known
         raise BudgetError(
@@ -95,7 +95,7 @@ class Verdicts:
             hint="combine fewer or simpler rules, or make the terminals easier to tell apart",
         )
 
-    def told(self, thread: Thread, most: int = MAX_STEPS) -> bool | None:
+    def prove(self, thread: Thread, most: int = MAX_STEPS) -> bool | None:
         """Whether some text finishes a thread, None where that is not known.
 
         most: steps to take.
@@ -120,10 +120,10 @@ class Verdicts:
 
     def _finishes(self, finishing: Finishing, thread: Thread, most: int = MAX_STEPS) -> bool | None:
         """Whether a thread can be finished as `finishing` sees it, None where it gave up."""
-        lexer, stacks, watches = thread
+        lexer, stacks, lookaheads = thread
         if lexer == self._automaton.field(stacks, 6):
-            return finishing.can_end(self._automaton.bare_stacks(stacks), watches, most)
-        return self._ends_well(finishing, stacks, self._alone.of(lexer, watches), most)
+            return finishing.can_end(self._automaton.bare_stacks(stacks), lookaheads, most)
+        return self._ends_well(finishing, stacks, self._alone.of(lexer, lookaheads), most)
 
     def _ends_well(
         self,
@@ -135,10 +135,10 @@ class Verdicts:
         """Whether one of the ends of a lexeme that began at some stacks can be followed up."""
         scan_any = kernels("grammar.indentation").scan_any
         found: bool | None = False
-        for terminals, watches in ends:
+        for terminals, lookaheads in ends:
             beyond = self._automaton.ask(scan_any, stacks, terminals)
             bare = beyond if beyond == DEAD else self._automaton.bare_stacks(beyond)
-            known = beyond != DEAD and finishing.can_end(bare, watches, most)
+            known = beyond != DEAD and finishing.can_end(bare, lookaheads, most)
             if known:
                 return True
             found = None if known is None else found

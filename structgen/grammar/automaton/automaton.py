@@ -17,9 +17,9 @@ from structgen.automata.interface import DEAD, Automaton, Bytes, Stored
 from structgen.automata.pushdown.tables import Written
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.analysis.adjacency import Adjacency
-from structgen.grammar.analysis.contexts import Contexts, Rests, soon_met
 from structgen.grammar.analysis.relations import Relations
-from structgen.grammar.analysis.viability import Verdicts
+from structgen.grammar.analysis.terminal_sets import Items, StackTops, reached_soon
+from structgen.grammar.analysis.viability import Viability
 from structgen.grammar.automaton.lalr_guided import Guide
 from structgen.grammar.automaton.tables import (
     Arrays,
@@ -38,7 +38,7 @@ from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton.completions import Completions
-    from structgen.grammar.embedded.reading import NestedReading
+    from structgen.grammar.embedded.reader import EmbeddedReader
 
 
 class GrammarAutomaton(Automaton):
@@ -53,60 +53,63 @@ class GrammarAutomaton(Automaton):
     MASKS = "structgen.grammar.automaton.masks:GrammarMasks"
 
     follow: npt.NDArray[np.uint8]
-    tied: npt.NDArray[np.uint8]
-    before_inside: frozenset[int]
+    competing: npt.NDArray[np.uint8]
+    bytes_before_embedded: frozenset[int]
     guard: int | None
 
     def __init__(
-        self, grammar: Grammar, inside: NestedReading | None = None, guard: Automata | None = None
+        self,
+        grammar: Grammar,
+        embedded: EmbeddedReader | None = None,
+        guard: Automata | None = None,
     ) -> None:
         """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large.
 
         inside: the specs inside the grammar. The automaton itself reads nothing where these stand
         (see `nesting`); it only knows that something can be read there. guard: the watch
-        on whole texts (`guards.watching`); the grammar has no specs inside then.
+        on whole texts (`guards.guard_automata`); the grammar has no specs inside then.
         """
         used = trimmed(grammar)
-        self.inside, self.guard = inside, None
-        samples = {} if inside is None else inside.samples()
+        self.embedded, self.guard = embedded, None
+        samples = {} if embedded is None else embedded.samples()
         widths = {t: min(map(len, x)) for t, x in samples.items()}
         tables, syntax = tables_of(used, widths, [] if guard is None else [guard])
         terminals = in_larks_order(used)
-        names = [used.written(name) for name in syntax.names]
+        names = [used.source_rule(name) for name in syntax.names]
         self._begin(tables, syntax.rules, list(map(str, terminals)), names)
         self.start = self.ask(kernels("grammar.start").begin, syntax.start)
         adjacency = self._adjacency(used, terminals, samples, syntax.start)
-        self.before_inside = adjacency.last_bytes(samples)
+        self.bytes_before_embedded = adjacency.last_bytes(samples)
         self.follow = adjacency.follow_classes()
         safe = used.layout is not None or self._is_safe(used, adjacency)
-        verdicts = kernels("grammar.viability")
-        self.tables.info[self._k.CHECKED] = verdicts.DOUBTED if safe else verdicts.ALWAYS
-        if not safe and not self._verdicts.decide(self.threads(self.start)[0]):
+        viability = kernels("grammar.viability")
+        self.tables.info[self._k.CHECKED] = viability.DOUBTED if safe else viability.ALWAYS
+        if not safe and not self._viability.decide(self.threads(self.start)[0]):
             raise UnsatisfiableSchemaError(
                 "no text can be cut into the terminals that the grammar wants",
                 expected="a text in which no terminal reads on into the next",
                 hint="put something between them, or give terminals priorities",
             )
         if guard is not None:
-            self.guard = len(self.tables.watch) - len(guard.watch[2:])
-            self._begin_watched(self.watches_of([self.guard]))
+            self.guard = len(self.tables.watch) - len(guard.lookahead[2:])
+            self._begin_guarded(self.lookaheads_of([self.guard]))
 
-    def _begin_watched(self, watches: int) -> None:
+    def _begin_guarded(self, lookaheads: int) -> None:
         """Watch texts from the start on. Raises UnsatisfiableSchemaError if none turns out well."""
         [(lexer, stacks, _)] = self.threads(self.start)
-        if not self._verdicts.decide((lexer, stacks, watches)):
+        if not self._viability.decide((lexer, stacks, lookaheads)):
             raise UnsatisfiableSchemaError(
                 "no text fits all of the specs",
                 expected=self.expected(self.start),
                 hint="look for rules that exclude each other",
             )
-        self.start = self.ask(kernels("grammar_masks.masks").place_of, lexer, stacks, watches)
+        self.start = self.ask(kernels("grammar_masks.masks").place_of, lexer, stacks, lookaheads)
 
     def _is_safe(self, grammar: Grammar, adjacency: Adjacency) -> bool:
         """Whether it can be shown that lexing, and a parser that guides it, lead to no dead end."""
         k, choice = kernels("grammar.lalr_guided"), self.tables.info[self._k.CHOICE]
         variants = grammar.variants
-        if variants is not None and variants.stuck:
+        if variants is not None and variants.may_get_stuck:
             return False
         if choice != k.ERRS and adjacency.is_safe():
             return True
@@ -120,33 +123,39 @@ class GrammarAutomaton(Automaton):
         return relations.every_place_leads_on()
 
     def _adjacency(
-        self, grammar: Grammar, terminals: list[Terminal], inside: dict[int, list[bytes]], top: int
+        self,
+        grammar: Grammar,
+        terminals: list[Terminal],
+        embedded: dict[int, list[bytes]],
+        top: int,
     ) -> Adjacency:
         """What may stand beside what; notes what is tied, and begins again with a guide if needed.
 
         inside: samples of the texts of specs inside. top: the rest of a rule to begin with.
         """
         guide = None
-        contexts: list[int] = []
+        terminal_sets: list[int] = []
         if grammar.lalr is not None:
             numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
             guide = Guide(grammar, grammar.lalr, numbers)
-            contexts = guide.contexts()
+            terminal_sets = guide.terminal_sets()
         elif grammar.lexing != "free":
-            contexts = Contexts(self.rests).all_contexts()
-        adjacency = Adjacency(grammar, terminals, self.tables, contexts, inside)
-        self.tied = adjacency.tied()
+            terminal_sets = StackTops(self.items).all_terminal_sets()
+        adjacency = Adjacency(grammar, terminals, self.tables, terminal_sets, embedded)
+        self.competing = adjacency.competing()
         if guide is not None:
-            self.tables = guide.guided(self.tables, self.tied)
-            adjacency.thieves = guide.in_vain
+            self.tables = guide.guided(self.tables, self.competing)
+            adjacency.spurious = guide.spurious
             self.start = self.ask(kernels("grammar.start").begin, top)
-        elif grammar.layout is None and contexts and (met := soon_met(self, contexts)):
-            adjacency = Adjacency(grammar, terminals, self.tables, met, inside)
+        elif (
+            grammar.layout is None and terminal_sets and (met := reached_soon(self, terminal_sets))
+        ):
+            adjacency = Adjacency(grammar, terminals, self.tables, met, embedded)
         return adjacency
 
     def _begin(self, tables: Any, owners: Ints, terminals: list[str], rules: list[str]) -> None:
         self._k = kernels("grammar.tables")
-        self._step, self._doors = kernels("grammar.step"), kernels("grammar.entry_points")
+        self._step, self._entry_points = kernels("grammar.step"), kernels("grammar.entry_points")
         self.tables = tables
         self._owners = owners
         self._terminals = terminals
@@ -167,28 +176,28 @@ class GrammarAutomaton(Automaton):
         """The address of the tables, good until they are replaced."""
         if self._written is None:
             self._written = Written(len(self._tables))
-            self._doors.keep_tables(self._tables, self._written.address)
+            self._entry_points.keep_tables(self._tables, self._written.address)
         return self._written.address
 
     @cached_property
-    def _verdicts(self) -> Verdicts:
-        return Verdicts(self)
+    def _viability(self) -> Viability:
+        return Viability(self)
 
     @classmethod
-    def restored(cls, saved: Stored, inside: NestedReading | None = None) -> GrammarAutomaton:
+    def restored(cls, saved: Stored, embedded: EmbeddedReader | None = None) -> GrammarAutomaton:
         """The automaton that `stored` described. Raises ArtifactError."""
         automaton = cls.__new__(cls)
-        automaton.inside = inside
+        automaton.embedded = embedded
         header, arrays = saved.header, dict(saved.arrays)
         try:
             owners = arrays.pop("rules")
-            automaton.follow, automaton.tied = arrays.pop("follow"), arrays.pop("tied")
+            automaton.follow, automaton.competing = arrays.pop("follow"), arrays.pop("tied")
             names = [list(map(str, header[kind])) for kind in ("terminals", "rules")]
             automaton._begin(tables_from(arrays), owners, *names)
             automaton.start = int(header["start"])
             guard = header.get("guard")
             automaton.guard = None if guard is None else int(guard)
-            automaton.before_inside = frozenset(map(int, header["before_inside"]))
+            automaton.bytes_before_embedded = frozenset(map(int, header["before_inside"]))
             automaton._check()
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError("the file holds no automaton of a grammar") from error
@@ -197,11 +206,11 @@ class GrammarAutomaton(Automaton):
     def _check(self) -> None:
         """Raise ValueError unless what is not in the tables fits them."""
         t, terminals = self.tables, int(self.tables.info[self._k.TERMINAL_COUNT])
-        rests = self._k.FIRST, self._k.FIRST + 1
+        items = self._k.FIRST, self._k.FIRST + 1
         shapes = (
             (self.follow, np.uint8, (max(1, terminals), t.next.shape[1])),
-            (self.tied, np.uint8, (max(1, terminals), max(1, terminals))),
-            (self._owners, np.int32, (int(t.offsets[rests[1]] - t.offsets[rests[0]]), 2)),
+            (self.competing, np.uint8, (max(1, terminals), max(1, terminals))),
+            (self._owners, np.int32, (int(t.offsets[items[1]] - t.offsets[items[0]]), 2)),
         )
         for array, dtype, shape in shapes:
             if array.dtype != dtype or array.shape != shape:
@@ -214,8 +223,8 @@ class GrammarAutomaton(Automaton):
     def stored(self) -> Stored:
         """See `Automaton.stored`."""
         header = {"start": self.start, "terminals": self._terminals, "rules": self._rules,
-                  "before_inside": sorted(self.before_inside), "guard": self.guard}  # fmt: skip
-        arrays: Arrays = {"rules": self._owners, "follow": self.follow, "tied": self.tied}
+                  "before_inside": sorted(self.bytes_before_embedded), "guard": self.guard}  # fmt: skip
+        arrays: Arrays = {"rules": self._owners, "follow": self.follow, "tied": self.competing}
         return Stored(header, arrays | arrays_of(self.tables))
 
     # -- reading --------------------------------------------------------------------------------
@@ -234,12 +243,12 @@ class GrammarAutomaton(Automaton):
             self.tables = grown(self.tables, int(self.tables.info[self._k.NEED]))
             return
         need = self._k.NEED
-        lexer, stacks, watches = self.tables.info[need : need + 3].tolist()
+        lexer, stacks, lookaheads = self.tables.info[need : need + 3].tolist()
         if code == self._k.NEED_SURE:
-            sure = self._verdicts.is_sure(lexer, stacks)
+            sure = self._viability.is_sure(lexer, stacks)
             self.ask(kernels("grammar.viability").note_sure, lexer, stacks, int(sure))
         else:
-            self._verdicts.decide((lexer, stacks, watches))
+            self._viability.decide((lexer, stacks, lookaheads))
 
     def make_room(self) -> None:
         """Have room in the tables for as much again and more, so that no mask soon waits for it."""
@@ -254,7 +263,7 @@ class GrammarAutomaton(Automaton):
         data = np.frombuffer(text, np.uint8)
         place = np.zeros(2, np.int64)
         while True:
-            after = self._doors.run(self.tables_at, at, data, place)
+            after = self._entry_points.run(self.tables_at, at, data, place)
             if after >= DEAD:
                 return int(after), int(place[0])
             at = int(place[1])
@@ -262,7 +271,7 @@ class GrammarAutomaton(Automaton):
 
     def is_accepting(self, at: int) -> bool:
         """See `Automaton.is_accepting`."""
-        while (answer := int(self._doors.is_accepting(self.tables_at, at))) < 0:
+        while (answer := int(self._entry_points.is_accepting(self.tables_at, at))) < 0:
             self.serve(answer)
         return answer == 1
 
@@ -310,26 +319,26 @@ class GrammarAutomaton(Automaton):
         flat = self.record(at & self._step.LOW)
         return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
 
-    def watches_of(self, states: list[int]) -> int:
+    def lookaheads_of(self, states: list[int]) -> int:
         """The record of some states of watches (ascending), 0 for none."""
         if not states:
             return 0
         k, base = self._k, self._k.WATCH * int(self.tables.info[self._k.REGION])
         self.tables.work[base : base + len(states)] = states
-        watches = self.ask(k.intern, k.WATCHES, base, len(states))
+        lookaheads = self.ask(k.intern, k.WATCHES, base, len(states))
         fails = max(self.constant(k.W_FAILS, state) for state in states)
-        self.tables.rec[watches, 4] = fails
-        return watches
+        self.tables.rec[lookaheads, 4] = fails
+        return lookaheads
 
     @cached_property
-    def rests(self) -> Rests:
+    def items(self) -> Items:
         """The rests of its rules."""
-        return Rests.of(self.tables, self.tops(self.threads(self.start)[0][1]))
+        return Items.of(self.tables, self.tops(self.threads(self.start)[0][1]))
 
     def tops(self, stacks: int) -> int:
         """The rests of rules that lie on top of some stacks, as a bit mask."""
-        items = self.record(self.bare_stacks(stacks))[::2]
-        return sum(1 << rest for rest in {r for one in items for r in self.record(one)})
+        item_set = self.record(self.bare_stacks(stacks))[::2]
+        return sum(1 << item for item in {r for one in item_set for r in self.record(one)})
 
     def bare_stacks(self, stacks: int) -> int:
         """The stacks of a thread without their layout, and without a parser beside them."""
@@ -362,9 +371,9 @@ class GrammarAutomaton(Automaton):
         """How messages name a terminal."""
         return self._terminals[terminal]
 
-    def rules_of(self, rest: int) -> list[str]:
+    def rules_of_item(self, item: int) -> list[str]:
         """The user's rules that a rest of a rule belongs to, the inner one first."""
-        return [self._rules[rule] for rule in self._owners[rest].tolist() if rule >= 0]
+        return [self._rules[rule] for rule in self._owners[item].tolist() if rule >= 0]
 
     # -- what is made of it ---------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from structgen.automata.interface import Bytes
 from structgen.errors import BudgetError
-from structgen.grammar.lookaround.guards import Outstanding
+from structgen.grammar.lookaround.guards import PendingLookaheads
 from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Completions:
 
     def __init__(self, automaton: GrammarAutomaton, alphabet: Bytes = range(256)) -> None:
         self._automaton = automaton
-        self._outstanding = Outstanding(automaton)
+        self._pending = PendingLookaheads(automaton)
         self._step = kernels("grammar.step")
         self._bytes = bytes_to_try(automaton, alphabet)
         self._after = np.zeros((len(self._bytes), 2), np.int64)
@@ -100,9 +100,9 @@ class Completions:
         automaton.ask(self._step.expand, at, self._bytes, self._after)
         for byte, (after, more) in zip(self._bytes.tolist(), self._after.tolist(), strict=True):
             if after >= 0:
-                yield after, bytes((byte,)), max(more, self._outstanding.bytes(after))
-        if automaton.inside is not None:
-            for after in automaton.inside.hops(automaton, at):
+                yield after, bytes((byte,)), max(more, self._pending.bytes(after))
+        if automaton.embedded is not None:
+            for after in automaton.embedded.positions_behind(automaton, at):
                 yield after, b"", automaton.ask(self._step.bound, after)
 
 

@@ -35,7 +35,7 @@ def expected(automaton: GrammarAutomaton, at: int) -> str:
                 and automaton.constant(k.S_DISTANCE, state) < FAR
             )
             ends = automaton.endings(lexer)
-            for terminals, _watches in ends:
+            for terminals, _lookaheads in ends:
                 beyond = automaton.ask(scan_any, stacks, terminals)
                 if beyond != DEAD:
                     open_sets.append(beyond)
@@ -64,9 +64,9 @@ def _inside(automaton: GrammarAutomaton, sets: list[int]) -> str:
         below: list[int] = []
         for stacks in sets:
             pairs = automaton.record(stacks)
-            for items, under in zip(pairs[::2], pairs[1::2], strict=True):
-                for rest in automaton.record(items):
-                    named = automaton.rules_of(rest)
+            for item_set, under in zip(pairs[::2], pairs[1::2], strict=True):
+                for item in automaton.record(item_set):
+                    named = automaton.rules_of_item(item)
                     rules |= dict.fromkeys(name for name in named if name != IGNORED)
                 if under and under not in seen:
                     seen.add(under)

@@ -36,7 +36,7 @@ class Guide:
             self.symbols.setdefault(name, len(self.symbols))
         self.rows = [
             {self.symbols[name]: to for name, to in step.items() if name in self.symbols}
-            for step in lalr.steps
+            for step in lalr.actions
         ]
         if grammar.layout is not None and grammar.layout.newline in numbers:
             for row in self.rows:  # a line break is looked for everywhere
@@ -45,30 +45,36 @@ class Guide:
                 )
         g = kernels("grammar.lalr_guided")
         used = any(self._ignored & row.keys() for row in self.rows)
-        self.choice = g.ERRS if used or lalr.errs else g.CHOOSES if lalr.chooses else g.READS_ALL
-        self.in_vain: set[int] = set()
+        self.choice = (
+            g.ERRS
+            if used or lalr.may_get_stuck
+            else g.CHOOSES
+            if lalr.has_conflicts
+            else g.READS_ALL
+        )
+        self.spurious: set[int] = set()
 
-    def contexts(self) -> list[int]:
+    def terminal_sets(self) -> list[int]:
         """The sets of terminals that the lexer looks for at once, as bit masks."""
         return list({sum(1 << terminal for terminal in self._looked_for(row)) for row in self.rows})
 
     def _looked_for(self, row: Iterable[int]) -> set[int]:
         return {symbol for symbol in row if symbol < self._terminals} | self._ignored
 
-    def guided(self, tables: Any, tied: npt.NDArray[np.uint8]) -> Any:
+    def guided(self, tables: Any, competing: npt.NDArray[np.uint8]) -> Any:
         """The tables with the parser in them and nothing read yet; the same where it is not needed.
 
         tied: uint8[terminals, terminals], whether the lexer may mix them up.
         """
         for row in self.rows:
             looked_for = self._looked_for(row)
-            beside: Any = tied[:, sorted(looked_for)].any(axis=1)
-            self.in_vain |= {
+            beside: Any = competing[:, sorted(looked_for)].any(axis=1)
+            self.spurious |= {
                 symbol
                 for symbol in looked_for & row.keys()
-                if beside[symbol] and (row[symbol] < 0 or self._lalr.useless)
+                if beside[symbol] and (row[symbol] < 0 or self._lalr.has_dead_ends)
             }
-        if not self.in_vain and self.choice == kernels("grammar.lalr_guided").READS_ALL:
+        if not self.spurious and self.choice == kernels("grammar.lalr_guided").READS_ALL:
             return tables
         k = kernels("grammar.tables")
         constants = {
@@ -76,19 +82,19 @@ class Guide:
             for name in range(k.FIXED_COUNT)
         }
         after = self._with_shadows(constants, tables.next)
-        pairs = zip(*(side.tolist() for side in np.nonzero(tied)), strict=True)
+        pairs = zip(*(side.tolist() for side in np.nonzero(competing)), strict=True)
         constants |= csr(k.TIED_START, k.TIED, pairs, self._terminals) | self._parser()
         info = tables.info.copy()
         info[: k.NEED] = 0
         info[[k.RECORDS, k.HEAP]] = 1
-        info[[k.FIRST_STATE, k.LAST_STATE, k.CHOICE]] = 0, self._lalr.last, self.choice
+        info[[k.FIRST_STATE, k.LAST_STATE, k.CHOICE]] = 0, self._lalr.end_state, self.choice
         return begun(constants, after, tables.watch, info)
 
     def _with_shadows(self, constants: dict[int, Any], nexts: Any) -> Any:
         """The next states with those of shadows between them; what is known of states likewise."""
         k = kernels("grammar.tables")
         terminal = constants[k.S_TERMINAL]
-        copied = np.isin(terminal, sorted(self.in_vain))
+        copied = np.isin(terminal, sorted(self.spurious))
         old = np.concatenate([np.arange(len(nexts)), np.flatnonzero(copied)])
         is_shadow = np.arange(len(old)) >= len(nexts)
         order = np.lexsort((old, is_shadow, terminal[old]))

@@ -1,4 +1,4 @@
-"""In: a grammar's automaton and a vocabulary. Out: mask rows, as `inside | crossing`."""
+"""In: a grammar's automaton and a vocabulary. Out: mask rows, as `embedded | crossing`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from structgen.automata.interface import Masks, Row
 from structgen.automata.pushdown.tables import Written
 from structgen.errors import BudgetError
-from structgen.grammar.automaton.rehearsal import positions
+from structgen.grammar.automaton.warm_up import positions
 from structgen.kernels.build.loader import kernels
 from structgen.masks.shared import common_of
 from structgen.regular.byte_groups import groups
@@ -33,7 +33,7 @@ LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 MOST_MODELS = 32  # states within lexemes whose rows serve others
 MOST_PREPARED = 24
 MOST_OPEN = 64
-MOST_REHEARSED = 256  # rows made ahead
+MAX_WARMED_UP = 256  # rows made ahead
 MOST_BEGUN = 256  # terminals for which it is made ahead what tokens do that begin with them
 
 
@@ -44,7 +44,7 @@ class GrammarMasks(Masks):
         self._automaton = automaton
         self._walk = kernels("grammar_masks.byte_walk")
         self._tries_of = kernels("grammar_masks.tries")
-        self._doors = kernels("grammar.entry_points")
+        self._entry_points = kernels("grammar.entry_points")
         self._spread = kernels("masks.lexeme_walk").spread
         common = common_of(vocabulary)
         self._nodes, self._subtrees = common.nodes, common.subtrees
@@ -53,7 +53,7 @@ class GrammarMasks(Masks):
         self._begin()
         self._prepare()
         if len(self._trie) >= LARGE_TRIE and not automaton.is_checked:
-            self._rehearse()
+            self._warm_up()
 
     @property
     def _parts(self) -> Any:
@@ -63,7 +63,7 @@ class GrammarMasks(Masks):
     @_parts.setter
     def _parts(self, parts: Any) -> None:
         self._kept, self._written = parts, Written(len(parts))
-        self._doors.keep_parts(parts, self._written.address)
+        self._entry_points.keep_parts(parts, self._written.address)
 
     def _begin(self) -> None:
         """Forget all parts."""
@@ -88,7 +88,7 @@ class GrammarMasks(Masks):
             order=self._subtrees.order,
             group=groups(),
             follow=self._automaton.follow,
-            tied=self._automaton.tied,
+            tied=self._automaton.competing,
             sub_byte=paged(room // 4).view(np.uint8),
             sub_depth=paged(room),
             sub_end=paged(room),
@@ -126,15 +126,15 @@ class GrammarMasks(Masks):
             for state in wide:
                 if goes_on[state] and state in starts:
                     self._part(trie, state)
-        alone = ~automaton.tied[: len(starts)].any(axis=1)
+        alone = ~automaton.competing[: len(starts)].any(axis=1)
         within = np.flatnonzero((after >= 0).sum(axis=1) >= OPEN_STATE)
         for state in (*starts[alone][:MOST_BEGUN].tolist(), *within[:MOST_OPEN].tolist()):
             self._part(0, state)
 
-    def _rehearse(self) -> None:
+    def _warm_up(self) -> None:
         """Make rows behind all terminals: their parts serve most other rows, too."""
         with suppress(BudgetError):
-            for at in islice(positions(self._automaton), MOST_REHEARSED):
+            for at in islice(positions(self._automaton), MAX_WARMED_UP):
                 self._made(at)
             self._automaton.make_room()
 
@@ -145,7 +145,7 @@ class GrammarMasks(Masks):
         automaton.tables.work[base] = state
         lexer = automaton.ask(k.intern, k.LEXER, base, 1)
         part = int(kernels("tables").lookup(self._parts.memo, (trie << 31) | lexer))
-        return part if part >= 0 else self._until_done(self._doors.build, trie, lexer)
+        return part if part >= 0 else self._until_done(self._entry_points.build, trie, lexer)
 
     def _tries(self, part: int) -> list[int]:
         """The large tries of what is left of tokens where the lexeme of a part ends."""
@@ -164,7 +164,7 @@ class GrammarMasks(Masks):
     def _made(self, at: int) -> Row:
         """The row of a position, without what further tokens have the same bytes."""
         row = np.zeros(self._words, np.int32)
-        self._until_done(self._doors.mask, at, row)
+        self._until_done(self._entry_points.mask, at, row)
         return row
 
     def _until_done(self, kernel: Any, *arguments: Any) -> int:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from structgen.errors import BudgetError
 from structgen.grammar.automaton import tables_check as checks
 from structgen.grammar.ir import Grammar, Indentation, Terminal
-from structgen.grammar.terminals.automata import BROKEN, Automata, distinct_columns, of_terminal
-from structgen.grammar.terminals.literals import endless, literals_of
+from structgen.grammar.terminals.automata import VIOLATED, Automata, distinct_columns, of_terminal
+from structgen.grammar.terminals.literals import literals_of, never_accepting
 from structgen.grammar.transforms.left_corner import Syntax, syntax_of
 from structgen.kernels.build.loader import kernels
 from structgen.regular.regex import EMPTY
@@ -34,24 +34,26 @@ def in_larks_order(grammar: Grammar) -> list[Terminal]:
 
 
 def tables_of(
-    grammar: Grammar, inside: Mapping[int, int], guards: Sequence[Automata] = ()
+    grammar: Grammar, embedded: Mapping[int, int], guards: Sequence[Automata] = ()
 ) -> tuple[Any, Syntax]:
     """The tables of a trimmed grammar with nothing read yet, and its syntax.
 
     inside: for the terminals of specs inside it, by number, the bytes of their shortest texts.
-    guards: watches on whole texts (`guards.watching`); their states come behind all others.
+    guards: watches on whole texts (`guards.guard_automata`); their states come behind all others.
     """
     k = kernels("grammar.tables")
     ordered = grammar.lexing != "free"
     terminals = in_larks_order(grammar)
     automata = [
-        endless(one.longer) if one.origin and one.language is EMPTY else of_terminal(one, ordered)
+        never_accepting(one.longer)
+        if one.origin and one.language is EMPTY
+        else of_terminal(one, ordered)
         for one in terminals
     ]
-    widths = {i: a.width for i, a in enumerate(automata)} | dict(inside)
+    widths = {i: a.width for i, a in enumerate(automata)} | dict(embedded)
     widths |= {i: 0 for i, t in enumerate(terminals) if _is_made_up(t, grammar)}
     syntax = syntax_of(grammar, [t.name for t in terminals], list(widths.values()))
-    after, watch, classes, states = _joined([*automata, *guards], grammar.layout is not None)
+    after, lookahead, classes, states = _joined([*automata, *guards], grammar.layout is not None)
     renames, withins = literals_of(terminals, automata, grammar) if ordered else ([], [])
     fixed = {
         k.FIRST: syntax.first,
@@ -61,7 +63,7 @@ def tables_of(
         k.SKIP: syntax.skip,
         k.CALL_START: syntax.call_start,
         k.CALL_TERMINAL: syntax.call_terminal,
-        k.CALL_REST: syntax.call_rest,
+        k.CALL_REST: syntax.call_item,
         k.CLASS: classes,
         k.T_START: states["start"][: len(terminals)],
         k.T_IGNORED: _ignored(terminals, grammar),
@@ -69,23 +71,23 @@ def tables_of(
         **csr(k.WITHIN_START, k.WITHIN, withins, len(terminals)),
         k.S_TERMINAL: states["terminal"],
         k.S_ENDS: states["ends"],
-        k.S_OWN: states["own"],
-        k.S_MATCH: states["match"],
+        k.S_OWN: states["no_longer"],
+        k.S_MATCH: states["no_match"],
         k.S_DISTANCE: states["distance"],
-        k.W_FAILS: states["fails"],
+        k.W_FAILS: states["violated_at_end"],
         k.T_BRACKET: np.zeros(len(terminals), np.int32),
         k.C_COLUMNS: states["columns"],
-        k.T_INSIDE: np.array([int(i in inside) for i in range(len(terminals))], np.int32),
+        k.T_INSIDE: np.array([int(i in embedded) for i in range(len(terminals))], np.int32),
         k.S_WIDTH: np.zeros(len(after), np.int32),
         **_unguided(len(terminals)),
     }
     laid_out = [-1] * 3
     if grammar.layout is not None:
         laid_out = _layout(grammar.layout, terminals, fixed)
-        fixed[k.S_WIDTH] = _widths(laid_out[0], fixed, after, watch)
+        fixed[k.S_WIDTH] = _widths(laid_out[0], fixed, after, lookahead)
     final = next((i for i, t in enumerate(terminals) if t.name == grammar.final), -1)
     info = _info(ordered, len(terminals), laid_out, final)
-    return begun(fixed, after, watch, info), syntax
+    return begun(fixed, after, lookahead, info), syntax
 
 
 def _ignored(terminals: list[Terminal], grammar: Grammar) -> Ints:
@@ -98,17 +100,17 @@ def _ignored(terminals: list[Terminal], grammar: Grammar) -> Ints:
     return np.array(found, np.int32)
 
 
-def begun(constants: Mapping[int, Any], after: Ints, watch: Ints, info: Any) -> Any:
+def begun(constants: Mapping[int, Any], after: Ints, lookahead: Ints, info: Any) -> Any:
     """Tables with nothing read yet. constants: what `fixed` is to hold, by name."""
     k = kernels("grammar.tables")
     listed = [constants[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
-    rests, terminals = len(constants[k.FIRST]), len(constants[k.T_START])
-    info[k.REGION] = max(1024, rests, len(after) + 2, terminals + 2)
+    items, terminals = len(constants[k.FIRST]), len(constants[k.T_START])
+    info[k.REGION] = max(1024, items, len(after) + 2, terminals + 2)
     return k.Tables(
         fixed=np.concatenate(listed),
         offsets=np.cumsum([0, *map(len, listed)]).astype(np.int64),
         next=after,
-        watch=watch,
+        watch=lookahead,
         rec=np.zeros((2048, 8), np.int32),
         heap=np.zeros(8192, np.int32),
         rows=np.full((256, after.shape[1]), -2, np.int32),
@@ -116,7 +118,7 @@ def begun(constants: Mapping[int, Any], after: Ints, watch: Ints, info: Any) -> 
         names=_empty(4096),
         info=info,
         work=np.zeros(k.REGIONS * int(info[k.REGION]), np.int32),
-        mark=np.zeros(rests + terminals, np.int32),
+        mark=np.zeros(items + terminals, np.int32),
     )
 
 
@@ -180,7 +182,7 @@ def _layout(layout: Indentation, terminals: list[Terminal], fixed: dict[int, Any
     return [numbers.get(name, -1) for name in (layout.newline, layout.indent, layout.dedent)]
 
 
-def _widths(newline: int, fixed: Mapping[int, Any], after: Ints, watch: Ints) -> Ints:
+def _widths(newline: int, fixed: Mapping[int, Any], after: Ints, lookahead: Ints) -> Ints:
     """For each state what the width of the line is to it (see `kernels.grammar.indentation`).
 
     It is nothing to a line break that only the end of the text can follow: where it has ended, it
@@ -188,7 +190,7 @@ def _widths(newline: int, fixed: Mapping[int, Any], after: Ints, watch: Ints) ->
     """
     k, layout = kernels("grammar.tables"), kernels("grammar.indentation")
     begins = (after[fixed[k.T_START]] >= 0).any(axis=0)
-    last = ~((watch != BROKEN) & begins).any(axis=1)
+    last = ~((lookahead != VIOLATED) & begins).any(axis=1)
     counts = (fixed[k.S_TERMINAL] == newline) & (fixed[k.S_ENDS] > 0) & ~last[fixed[k.S_OWN]]
     on = after[:, fixed[k.C_COLUMNS] >= 0]
     while True:  # back from where a line break may end, but not over the end of a line
@@ -223,9 +225,9 @@ def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[s
     known of states: where terminals start, and terminal, ends, own, match, distance, fails.
     """
     sizes = [len(a.next) for a in automata]
-    watches = [len(a.watch) - 2 for a in automata]
+    lookaheads = [len(a.lookahead) - 2 for a in automata]
     state_at = np.cumsum([0, *sizes])[:-1]
-    watch_at = np.cumsum([0, *watches])[:-1]
+    lookahead_at = np.cumsum([0, *lookaheads])[:-1]
 
     def shifted(values: Any, by: int, first: int) -> Any:
         return np.where(values < first, values, values + by)
@@ -233,26 +235,33 @@ def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[s
     after = [shifted(a.next, at, 0) for a, at in zip(automata, state_at, strict=True)]
     sinks = np.repeat(np.array([[0], [1]]), 256, axis=1)
     none = np.zeros(0, np.int32)
-    watch = [shifted(a.watch[2:], at, 2) for a, at in zip(automata, watch_at, strict=True)]
-    nexts, next_watches = np.concatenate([sinks[:0], *after]), np.concatenate([sinks, *watch])
+    lookahead = [
+        shifted(a.lookahead[2:], at, 2) for a, at in zip(automata, lookahead_at, strict=True)
+    ]
+    nexts, next_lookaheads = (
+        np.concatenate([sinks[:0], *after]),
+        np.concatenate([sinks, *lookahead]),
+    )
     white = np.zeros((1, 256), np.int32)
     if laid:  # what a byte adds to the width of a line; -1 begins a line
         white[0, [ord("\n"), ord(" "), ord("\t")]] = -1, 1, 2
-    columns, classes = distinct_columns(np.concatenate([nexts, next_watches, white]))
-    pairs = list(zip(automata, watch_at, strict=True))
+    columns, classes = distinct_columns(np.concatenate([nexts, next_lookaheads, white]))
+    pairs = list(zip(automata, lookahead_at, strict=True))
     states = {
         "columns": white[0, columns],
         "start": state_at,
         "terminal": np.repeat(np.arange(len(sizes)), sizes),
         "ends": np.concatenate([none, *(a.accepts for a in automata)]),
-        "own": np.concatenate([none, *(shifted(a.own, at, 2) for a, at in pairs)]),
-        "match": np.concatenate([none, *(shifted(a.match, at, 2) for a, at in pairs)]),
+        "no_longer": np.concatenate([none, *(shifted(a.no_longer, at, 2) for a, at in pairs)]),
+        "no_match": np.concatenate([none, *(shifted(a.no_match, at, 2) for a, at in pairs)]),
         "distance": np.concatenate([none, *(a.distance for a in automata)]),
-        "fails": np.concatenate([[False, True], *(a.fails[2:] for a in automata)]),
+        "violated_at_end": np.concatenate(
+            [[False, True], *(a.violated_at_end[2:] for a in automata)]
+        ),
     }
     small = np.ascontiguousarray(nexts[:, columns], np.int32)
-    small_watch = np.ascontiguousarray(next_watches[:, columns], np.int32)
-    return small, small_watch, classes, states
+    small_lookahead = np.ascontiguousarray(next_lookaheads[:, columns], np.int32)
+    return small, small_lookahead, classes, states
 
 
 def grown(tables: Any, what: int) -> Any:

@@ -89,18 +89,18 @@ class _Check:
 
     def _constants(self) -> None:
         t, k, info = self._t, self._k, self._t.info
-        terminals, states, watches = self._terminals, len(t.next), len(t.watch)
-        rests, names = len(self._part(k.FIRST)), len(self._part(k.CALL_START)) - 1
+        terminals, states, lookaheads = self._terminals, len(t.next), len(t.watch)
+        items, names = len(self._part(k.FIRST)), len(self._part(k.CALL_START)) - 1
         of = {
-            k.FIRST: (rests, -1, terminals + names), k.AFTER: (rests, -1, rests),
-            k.COST: (rests, 0, 1 << 30), k.SKIP: (None, 0, rests),
+            k.FIRST: (items, -1, terminals + names), k.AFTER: (items, -1, items),
+            k.COST: (items, 0, 1 << 30), k.SKIP: (None, 0, items),
             k.CALL_TERMINAL: (len(self._part(k.CALL_REST)), 0, terminals),
-            k.CALL_REST: (None, 0, rests), k.CLASS: (256, 0, t.next.shape[1]),
+            k.CALL_REST: (None, 0, items), k.CLASS: (256, 0, t.next.shape[1]),
             k.T_START: (terminals, 0, states), k.T_IGNORED: (terminals, 0, 3),
             k.RENAME: (None, 0, terminals), k.WITHIN: (None, 0, terminals),
             k.S_TERMINAL: (states, 0, terminals), k.S_ENDS: (states, 0, 3),
-            k.S_OWN: (states, 0, watches), k.S_MATCH: (states, 0, watches),
-            k.S_DISTANCE: (states, 0, 1 << 30), k.W_FAILS: (watches, 0, 2),
+            k.S_OWN: (states, 0, lookaheads), k.S_MATCH: (states, 0, lookaheads),
+            k.S_DISTANCE: (states, 0, 1 << 30), k.W_FAILS: (lookaheads, 0, 2),
             k.T_BRACKET: (terminals, -1, 2), k.T_INSIDE: (terminals, 0, 2),
             k.C_COLUMNS: (t.next.shape[1], -1, 1 << 20),
             k.S_WIDTH: (states, 0, 3),
@@ -113,7 +113,7 @@ class _Check:
             _demand(size is None or len(part) == size, "a constant")
             _demand(_within(part, low, high), "a constant")
         bounds = (
-            (k.SKIP_START, k.SKIP, rests),
+            (k.SKIP_START, k.SKIP, items),
             (k.CALL_START, k.CALL_REST, names),
             (k.RENAME_START, k.RENAME, terminals),
             (k.WITHIN_START, k.WITHIN, terminals),
@@ -124,9 +124,9 @@ class _Check:
             part = self._part(start)
             _demand(len(part) == count + 1 and part[0] == 0, "bounds")
             _demand((np.diff(part) >= 0).all() and part[-1] == len(self._part(listed)), "bounds")
-        _demand(rests >= 2 and names >= 0 and watches >= 2 and terminals >= 0, "constants")
-        _demand(_within(t.next, -1, states) and _within(t.watch, 0, watches), "automata")
-        least = max(1024, rests, states + 2, terminals + 2)
+        _demand(items >= 2 and names >= 0 and lookaheads >= 2 and terminals >= 0, "constants")
+        _demand(_within(t.next, -1, states) and _within(t.watch, 0, lookaheads), "automata")
+        least = max(1024, items, states + 2, terminals + 2)
         _demand(least <= info[k.REGION] <= _MOST_INTS // k.REGIONS, "scratch")
         self._parser()
         layout = info[[k.NEWLINE, k.INDENT, k.DEDENT]]
@@ -191,8 +191,8 @@ class _Check:
         return self._t.heap[where], stretch, place
 
     def _contents(self) -> None:
-        k, rests = self._k, len(self._part(self._k.FIRST))
-        limits = ((k.ITEMS, 0, rests), (k.TERMINALS, 0, self._terminals),
+        k, items = self._k, len(self._part(self._k.FIRST))
+        limits = ((k.ITEMS, 0, items), (k.TERMINALS, 0, self._terminals),
                   (k.LEXER, -1, len(self._t.next)), (k.WATCHES, 0, len(self._t.watch)))  # fmt: skip
         for kind, low, high in limits:
             held, stretch, place = self._listed(kind)
@@ -239,9 +239,9 @@ class _Check:
 
     def _fields(self) -> None:
         k, rec = self._k, self._t.rec
-        items = rec[rec[:, 2] == k.ITEMS]
-        _demand(_within(items[:, 3], 0, 2) and self._all(items[:, 4], k.ITEMS, -1), "a set")
-        _demand(self._all(items[:, 5], k.TERMINALS) and (items[:, 6] >= 0).all(), "a set")
+        item_sets = rec[rec[:, 2] == k.ITEMS]
+        _demand(_within(item_sets[:, 3], 0, 2) and self._all(item_sets[:, 4], k.ITEMS, -1), "a set")
+        _demand(self._all(item_sets[:, 5], k.TERMINALS) and (item_sets[:, 6] >= 0).all(), "a set")
         terminals = rec[rec[:, 2] == k.TERMINALS]
         _demand(self._all(terminals[:, 3], k.LEXER, -1), "terminals")
         _demand(_within(terminals[:, 4], -1, 2), "terminals")
@@ -252,8 +252,8 @@ class _Check:
             _demand(self._all(closed[:, 5], k.TERMINALS), "stacks")
         end = self._t.info[[k.END_ITEMS]]
         _demand(self._all(end, k.ITEMS), "the end")
-        watches = rec[rec[:, 2] == k.WATCHES]
-        _demand(_within(watches[:, 4], 0, 2), "watches")
+        lookaheads = rec[rec[:, 2] == k.WATCHES]
+        _demand(_within(lookaheads[:, 4], 0, 2), "watches")
         lexers = rec[rec[:, 2] == k.LEXER]
         _demand(_within(lexers[:, 6], -1, 3), "a lexer state")
         held, place = self._counted(lexers[lexers[:, 4] >= 0, 4], 2, 0)

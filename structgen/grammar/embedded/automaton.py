@@ -29,19 +29,19 @@ from structgen.errors import ArtifactError, BudgetError
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.automaton.tables_check import are_positions
-from structgen.grammar.embedded.reader import Inlet, NestedReading
-from structgen.grammar.embedded.specs import restored, taken_apart
+from structgen.grammar.embedded.reader import EmbeddedReader, OpenText
+from structgen.grammar.embedded.specs import restored, with_automata
 from structgen.grammar.ir import Grammar
 from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
     pass
 
-MAX_INLETS = 4096  # read side by side at one position
+MAX_OPEN_TEXTS = 4096  # read side by side at one position
 MAX_STEPS = 1 << 18  # steps remembered
 
-Inlets = tuple[Inlet, ...]
-Position = tuple[int, Inlets]  # position in the grammar's own automaton or DEAD, inlets
+OpenTexts = tuple[OpenText, ...]
+Position = tuple[int, OpenTexts]  # position in the grammar's own automaton or DEAD, inlets
 
 
 class NestingAutomaton(Automaton):
@@ -54,19 +54,19 @@ class NestingAutomaton(Automaton):
 
     def __init__(self, grammar: Grammar) -> None:
         """Raises what compiling the grammar and its specs raises; see `GrammarAutomaton`."""
-        used, inners = taken_apart(grammar)
+        used, inners = with_automata(grammar)
         names = [terminal.name for terminal in in_larks_order(used)]
         terminals = [names.index(inner.name) for inner in inners]
-        self.reading = NestedReading(inners, terminals)
-        self._begin(GrammarAutomaton(used, self.reading))
+        self.reader = EmbeddedReader(inners, terminals)
+        self._begin(GrammarAutomaton(used, self.reader))
         self.start = self._number((self.outer.start, ()))
 
     def _begin(self, outer: GrammarAutomaton) -> None:
-        self.outer, self.inners = outer, self.reading.inners
+        self.outer, self.inners = outer, self.reader.inners
         self._positions: list[Position] = []
         self._numbers: dict[Position, int] = {}
         self._steps: dict[int, int] = {}
-        self._entries: dict[int, Inlets] = {}
+        self._entries: dict[int, OpenTexts] = {}
 
     @classmethod
     def restored(cls, grammar: Grammar, saved: Stored) -> NestingAutomaton:
@@ -80,32 +80,34 @@ class NestingAutomaton(Automaton):
                 for i, (name, source) in enumerate(names)
             ]
             terminals = [int(t) for t in saved.header["terminals"]]
-            reading = NestedReading(inners, terminals)
-            automaton.reading = reading
-            automaton._begin(GrammarAutomaton.restored(parts["outer"], reading))
+            reader = EmbeddedReader(inners, terminals)
+            automaton.reader = reader
+            automaton._begin(GrammarAutomaton.restored(parts["outer"], reader))
             automaton._restore(saved)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise ArtifactError("the file holds no automaton of a grammar with specs") from error
         return automaton
 
     def _restore(self, saved: Stored) -> None:
-        inlets = [Inlet(*map(int, row)) for row in saved.arrays["inlets"]]
+        open_texts = [OpenText(*map(int, row)) for row in saved.arrays["inlets"]]
         counts, outers = saved.arrays["counts"].tolist(), saved.arrays["outers"].tolist()
         records = self.outer.size["records"]
         if (
             len(counts) != len(outers)
             or min(counts, default=-1) < 0
-            or sum(counts) != len(inlets)
-            or any(not 0 <= i.inner < len(self.inners) for i in inlets)
-            or any(not self.inners[i.inner].automaton.is_position(i.at) for i in set(inlets))
-            or any(not 0 < i.stacks < records or not 0 <= i.watches < records for i in inlets)
+            or sum(counts) != len(open_texts)
+            or any(not 0 <= i.inner < len(self.inners) for i in open_texts)
+            or any(not self.inners[i.inner].automaton.is_position(i.at) for i in set(open_texts))
+            or any(
+                not 0 < i.stacks < records or not 0 <= i.lookaheads < records for i in open_texts
+            )
             or not are_positions(self.outer.tables, np.array([o for o in outers if o != DEAD]))
             or not 0 <= int(saved.header["start"]) < len(outers)
         ):
             raise ArtifactError("the saved positions do not belong to the saved grammar")
         first = 0
         for outer, count in zip(outers, counts, strict=True):
-            self._number((outer, tuple(inlets[first : first + count])))
+            self._number((outer, tuple(open_texts[first : first + count])))
             first += count
         self.start = int(saved.header["start"])
 
@@ -122,21 +124,21 @@ class NestingAutomaton(Automaton):
         """What a position consists of."""
         return self._positions[at]
 
-    def numbered(self, inlet: Inlet) -> int:
+    def numbered(self, open_text: OpenText) -> int:
         """The position of one inlet alone."""
-        return self._number((DEAD, (inlet,)))
+        return self._number((DEAD, (open_text,)))
 
-    def entries(self, outer: int) -> Inlets:
+    def entries(self, outer: int) -> OpenTexts:
         """The inlets that may begin at a position of the grammar's own automaton."""
         found = self._entries.get(outer)
         if found is None:
-            begun = self.reading.entries(self.outer, outer) if outer >= 0 else ()
+            begun = self.reader.entries(self.outer, outer) if outer >= 0 else ()
             found = self._entries[outer] = tuple(begun)
         return found
 
-    def after_inlet(self, inlet: Inlet) -> int:
+    def after_text(self, open_text: OpenText) -> int:
         """The position of the grammar's automaton where an inlet ends."""
-        return self.reading.after(self.outer, inlet)
+        return self.reader.after(self.outer, open_text)
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -155,43 +157,43 @@ class NestingAutomaton(Automaton):
         return at, len(text)
 
     def _step(self, at: int, byte: int) -> int:
-        outer, inlets = self._positions[at]
+        outer, open_texts = self._positions[at]
         data = bytes((byte,))
-        moved: list[Inlet] = []
-        for inlet in (*inlets, *self.entries(outer)):
-            watches = self.reading.watches(self.outer, inlet.watches, byte)
-            if watches >= 0:
-                after, _ = self.inners[inlet.inner].automaton.run(inlet.at, data)
+        moved: list[OpenText] = []
+        for open_text in (*open_texts, *self.entries(outer)):
+            lookaheads = self.reader.lookaheads(self.outer, open_text.lookaheads, byte)
+            if lookaheads >= 0:
+                after, _ = self.inners[open_text.inner].automaton.run(open_text.at, data)
                 if after >= 0:
-                    moved.append(inlet._replace(at=after, watches=watches))
+                    moved.append(open_text._replace(at=after, lookaheads=lookaheads))
         return self._closed(self.outer.run(outer, data)[0] if outer >= 0 else DEAD, moved)
 
-    def _closed(self, outer: int, inlets: Iterable[Inlet]) -> int:
+    def _closed(self, outer: int, open_texts: Iterable[OpenText]) -> int:
         """The position of these, and of what begins where the inlets may end; or DEAD."""
-        kept: dict[tuple[int, int, int, int], Inlet] = {}
+        kept: dict[tuple[int, int, int, int], OpenText] = {}
         ended: list[tuple[int, int, int]] = []
         ordered = bool(self.outer.tables.info[kernels("grammar.tables").ORDERED])
-        for moved in inlets:
+        for moved in open_texts:
             automaton = self.inners[moved.inner].automaton
             if automaton.is_accepting(moved.at):
-                ended.append(self.reading.behind(self.outer, moved))
+                ended.append(self.reader.behind(self.outer, moved))
                 if not automaton.next_bytes(moved.at):
                     continue
-            if not self.reading.can_finish(self.outer, moved):
+            if not self.reader.can_finish(self.outer, moved):
                 continue
-            key = (moved.inner, moved.at, moved.watches, moved.stacks if ordered else 0)
+            key = (moved.inner, moved.at, moved.lookaheads, moved.stacks if ordered else 0)
             if key in kept:
                 either = kernels("grammar.stacks").either
                 stacks = self.outer.ask(either, kept[key].stacks, moved.stacks)
                 kept[key] = moved._replace(stacks=stacks)
             else:
                 kept[key] = moved
-        if len(kept) > MAX_INLETS:
+        if len(kept) > MAX_OPEN_TEXTS:
             raise BudgetError(
-                f"more than {MAX_INLETS} ways to have read the text so far",
+                f"more than {MAX_OPEN_TEXTS} ways to have read the text so far",
                 hint="make the grammar less ambiguous",
             )
-        outer = self.reading.joined(self.outer, outer, ended)
+        outer = self.reader.joined(self.outer, outer, ended)
         if outer < 0 and not kept:
             return DEAD
         return self._number((outer, tuple(sorted(kept.values()))))
@@ -203,30 +205,30 @@ class NestingAutomaton(Automaton):
 
     def next_bytes(self, at: int) -> list[int]:
         """See `Automaton.next_bytes`."""
-        outer, inlets = self._positions[at]
+        outer, open_texts = self._positions[at]
         found = set(self.outer.next_bytes(outer)) if outer >= 0 else set()
-        for inlet in (*inlets, *self.entries(outer)):
-            found.update(self.inners[inlet.inner].automaton.next_bytes(inlet.at))
+        for open_text in (*open_texts, *self.entries(outer)):
+            found.update(self.inners[open_text.inner].automaton.next_bytes(open_text.at))
         doubtful = self.outer.is_checked or any(
-            inlet.watches for inlet in (*inlets, *self.entries(outer))
+            open_text.lookaheads for open_text in (*open_texts, *self.entries(outer))
         )
         return sorted(b for b in found if not doubtful or self.run(at, bytes((b,)))[0] >= 0)
 
     def only_byte(self, at: int) -> int:
         """See `Automaton.only_byte`."""
-        outer, inlets = self._positions[at]
-        if outer < 0 and len(inlets) == 1 and inlets[0].watches == 0:
-            return self.inners[inlets[0].inner].automaton.only_byte(inlets[0].at)
+        outer, open_texts = self._positions[at]
+        if outer < 0 and len(open_texts) == 1 and open_texts[0].lookaheads == 0:
+            return self.inners[open_texts[0].inner].automaton.only_byte(open_texts[0].at)
         return super().only_byte(at)
 
     def specials(self, at: int) -> Mapping[bytes, int]:
         """See `Automaton.specials`: those of the specs inside."""
-        outer, inlets = self._positions[at]
-        found: dict[bytes, list[Inlet]] = {}
-        for inlet in (*inlets, *self.entries(outer)):
-            special = self.inners[inlet.inner].automaton.specials(inlet.at)
+        outer, open_texts = self._positions[at]
+        found: dict[bytes, list[OpenText]] = {}
+        for open_text in (*open_texts, *self.entries(outer)):
+            special = self.inners[open_text.inner].automaton.specials(open_text.at)
             for text in special or ():
-                after = inlet._replace(at=special[text], watches=0)
+                after = open_text._replace(at=special[text], lookaheads=0)
                 found.setdefault(text, []).append(after)
         return {text: self._closed(DEAD, moved) for text, moved in found.items()}
 
@@ -236,24 +238,29 @@ class NestingAutomaton(Automaton):
 
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`: with the cores of the specs inside."""
-        outer, inlets = self._positions[at]
-        cores = [self.inners[inlet.inner].automaton.core(inlet.at) for inlet in inlets]
-        return outer, tuple((*i._replace(at=0), c) for i, c in zip(inlets, cores, strict=True))
+        outer, open_texts = self._positions[at]
+        cores = [
+            self.inners[open_text.inner].automaton.core(open_text.at) for open_text in open_texts
+        ]
+        return outer, tuple((*i._replace(at=0), c) for i, c in zip(open_texts, cores, strict=True))
 
     def remembers(self, at: int) -> Hashable:
         """See `Automaton.remembers`: what the specs inside do, if any does."""
-        _, inlets = self._positions[at]
-        found = [self.inners[inlet.inner].automaton.remembers(inlet.at) for inlet in inlets]
+        _, open_texts = self._positions[at]
+        found = [
+            self.inners[open_text.inner].automaton.remembers(open_text.at)
+            for open_text in open_texts
+        ]
         return None if all(f is None for f in found) else tuple(found)
 
     def expected(self, at: int) -> str:
         """See `Automaton.expected`."""
-        outer, inlets = self._positions[at]
+        outer, open_texts = self._positions[at]
         words = []
-        for inlet in inlets:
-            inner = self.inners[inlet.inner]
-            name = self.outer.shown(self.reading.terminals[inlet.inner])
-            words.append(f"{inner.automaton.expected(inlet.at)} (in {name})")
+        for open_text in open_texts:
+            inner = self.inners[open_text.inner]
+            name = self.outer.shown(self.reader.terminals[open_text.inner])
+            words.append(f"{inner.automaton.expected(open_text.at)} (in {name})")
         words += [self.outer.expected(outer)] if outer >= 0 else []
         return ", or ".join(dict.fromkeys(words))
 
@@ -280,14 +287,14 @@ class NestingAutomaton(Automaton):
             for part, kept in parts.items()
             for name, array in kept.arrays.items()
         }
-        inlets = [inlet for _, found in self._positions for inlet in found]
-        arrays["inlets"] = np.array(inlets, np.int64).reshape(-1, 4)
+        open_texts = [open_text for _, found in self._positions for open_text in found]
+        arrays["inlets"] = np.array(open_texts, np.int64).reshape(-1, 4)
         arrays["counts"] = np.array([len(found) for _, found in self._positions], np.int64)
         arrays["outers"] = np.array([outer for outer, _ in self._positions], np.int64)
         header = {
             "nested": {part: kept.header for part, kept in parts.items()},
             "names": [[inner.name, inner.source] for inner in self.inners],
-            "terminals": self.reading.terminals,
+            "terminals": self.reader.terminals,
             "start": self.start,
         }
         return Stored(header, arrays)

@@ -21,7 +21,7 @@ from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
     from structgen.grammar.embedded.automaton import NestingAutomaton
-    from structgen.grammar.embedded.reader import Inlet
+    from structgen.grammar.embedded.reader import OpenText
 
 
 class NestingEnds:
@@ -38,23 +38,23 @@ class NestingEnds:
     def shortest(self, at: int) -> bytes:
         """See `Completes.shortest`."""
         automaton, ties = self._automaton, itertools.count()
-        outer, inlets = automaton.position(at)
-        queue: list[tuple[int, int, bytes, int, Inlet | None]] = []
-        shortest: dict[tuple[int, Inlet | None], int] = {}
+        outer, open_texts = automaton.position(at)
+        queue: list[tuple[int, int, bytes, int, OpenText | None]] = []
+        shortest: dict[tuple[int, OpenText | None], int] = {}
 
-        def add(text: bytes, more: int, outer: int, inlet: Inlet | None) -> None:
-            if len(text) < shortest.get((outer, inlet), len(text) + 1):
-                shortest[outer, inlet] = len(text)
-                heappush(queue, (len(text) + more, next(ties), text, outer, inlet))
+        def add(text: bytes, more: int, outer: int, open_text: OpenText | None) -> None:
+            if len(text) < shortest.get((outer, open_text), len(text) + 1):
+                shortest[outer, open_text] = len(text)
+                heappush(queue, (len(text) + more, next(ties), text, outer, open_text))
 
-        for open_inlet in inlets:
-            add(b"", 1, DEAD, open_inlet)
+        for open_one in open_texts:
+            add(b"", 1, DEAD, open_one)
         if outer >= 0:
             add(b"", 0, outer, None)
         while queue:
-            _, _, text, outer, inlet = heappop(queue)
-            if inlet is not None:
-                self._end(text, inlet, add)
+            _, _, text, outer, open_text = heappop(queue)
+            if open_text is not None:
+                self._end(text, open_text, add)
                 continue
             if len(text) > shortest[outer, None]:
                 continue
@@ -70,35 +70,35 @@ class NestingEnds:
                     add(text + bytes((byte,)), more, after, None)
         raise BudgetError("no completion was found that the alphabet can write")
 
-    def _end(self, text: bytes, inlet: Inlet, add: Callable[..., None]) -> None:
+    def _end(self, text: bytes, open_text: OpenText, add: Callable[..., None]) -> None:
         """Add where a text of a spec leads; byte by byte while lexemes before it matter."""
         automaton = self._automaton
-        if inlet.watches == 0:
-            rest = self._rest(inlet)
+        if open_text.lookaheads == 0:
+            rest = self._rest(open_text)
             if rest is not None:
-                add(text + rest, 0, automaton.after_inlet(inlet), None)
+                add(text + rest, 0, automaton.after_text(open_text), None)
             return
-        here = automaton.numbered(inlet)
+        here = automaton.numbered(open_text)
         for byte in automaton.next_bytes(here):
             if byte in self._alphabet:
                 longer = text + bytes((byte,))
-                outer, inlets = automaton.position(automaton.run(here, longer[-1:])[0])
-                for after in inlets:
+                outer, open_texts = automaton.position(automaton.run(here, longer[-1:])[0])
+                for after in open_texts:
                     add(longer, 1, DEAD, after)
                 if outer >= 0:
                     add(longer, 0, outer, None)
 
-    def _rest(self, inlet: Inlet) -> bytes | None:
+    def _rest(self, open_text: OpenText) -> bytes | None:
         """A shortest text that ends a text of a spec, with one byte at least; None without any."""
-        inner = self._automaton.inners[inlet.inner].automaton
-        completions = self._inner.get(inlet.inner)
+        inner = self._automaton.inners[open_text.inner].automaton
+        completions = self._inner.get(open_text.inner)
         if completions is None:
-            completions = self._inner[inlet.inner] = inner.completions(self._alphabet)
-        begun = [(inlet.at, b"")]
-        if inner.is_accepting(inlet.at):
+            completions = self._inner[open_text.inner] = inner.completions(self._alphabet)
+        begun = [(open_text.at, b"")]
+        if inner.is_accepting(open_text.at):
             begun = [
-                (inner.run(inlet.at, bytes((byte,)))[0], bytes((byte,)))
-                for byte in inner.next_bytes(inlet.at)
+                (inner.run(open_text.at, bytes((byte,)))[0], bytes((byte,)))
+                for byte in inner.next_bytes(open_text.at)
                 if byte in self._alphabet
             ]
         found = []

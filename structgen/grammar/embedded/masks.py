@@ -21,13 +21,13 @@ from structgen.spec.base import ANY_BYTE
 
 if TYPE_CHECKING:
     from structgen.grammar.embedded.automaton import NestingAutomaton
-    from structgen.grammar.embedded.reader import Inlet
+    from structgen.grammar.embedded.reader import OpenText
     from structgen.vocabulary.vocabulary import Vocabulary
 
 ROOT = -1
 MANY = 32  # nodes from which it pays to look which of them matter
 
-Reader = tuple[int, "Inlet | None"]  # a position of the grammar's own automaton, or an inlet
+Reader = tuple[int, "OpenText | None"]  # a position of the grammar's own automaton, or a text
 Ends = list[tuple[int, int]]  # node, position of the grammar's own automaton behind it
 
 
@@ -62,19 +62,19 @@ class NestingMasks(Masks):
 
         final: gets the nodes at which the whole text may end, if anybody wants to know.
         """
-        outer, inlets = self._automaton.position(at)
-        todo: list[tuple[Reader, int]] = [((outer, inlet), top) for inlet in inlets]
+        outer, open_texts = self._automaton.position(at)
+        todo: list[tuple[Reader, int]] = [((outer, open_text), top) for open_text in open_texts]
         todo += [((outer, None), top)] if outer >= 0 else []
         seen = set(todo)
         while todo:
-            (outer, inlet), node = todo.pop()
+            (outer, open_text), node = todo.pop()
             following: list[tuple[Reader, int]] = []
-            if inlet is None:
+            if open_text is None:
                 begun = [(node, outer), *self._entrances(outer, node, row, final)]
                 for end, behind in begun:
                     following += [((0, e), end) for e in self._automaton.entries(behind)]
             else:
-                following = [((o, None), end) for end, o in self._ends(inlet, node, row, final)]
+                following = [((o, None), end) for end, o in self._ends(open_text, node, row, final)]
             fresh = [one for one in following if one not in seen]
             seen.update(fresh)
             todo += fresh
@@ -89,20 +89,20 @@ class NestingMasks(Masks):
                 final.update(ends.tolist())
         return self._find.below(outer, node)
 
-    def _ends(self, inlet: Inlet, node: int, row: Row, final: set[int] | None) -> Ends:
+    def _ends(self, open_text: OpenText, node: int, row: Row, final: set[int] | None) -> Ends:
         """Or into `row` what an inlet reads; where it may end."""
-        if inlet.watches:
-            self._walked(self._automaton.numbered(inlet), node, row, final)
+        if open_text.lookaheads:
+            self._walked(self._automaton.numbered(open_text), node, row, final)
             return []
-        masks, outer = self._inner[inlet.inner], self._automaton.after_inlet(inlet)
+        masks, outer = self._inner[open_text.inner], self._automaton.after_text(open_text)
         nodes = None
         if node == ROOT and final is None:
-            finder = self._finder(inlet.inner, outer)
+            finder = self._finder(open_text.inner, outer)
             if finder.pays:
-                row |= masks.row(inlet.at)
-                nodes = finder.ends(inlet.at)
+                row |= masks.row(open_text.at)
+                nodes = finder.ends(open_text.at)
         if nodes is None:
-            nodes = masks.below(inlet.at, node, row)
+            nodes = masks.below(open_text.at, node, row)
         if final is not None and self._automaton.outer.is_accepting(outer):
             final.update(nodes.tolist())
         return [(end, outer) for end in self._going_on(nodes, outer)]
@@ -120,8 +120,8 @@ class NestingMasks(Masks):
         found = self._firsts.get(outer)
         if found is None:
             firsts = set(self._automaton.outer.next_bytes(outer))
-            for inlet in self._automaton.entries(outer):
-                firsts.update(self._automaton.inners[inlet.inner].firsts)
+            for open_text in self._automaton.entries(outer):
+                firsts.update(self._automaton.inners[open_text.inner].firsts)
             found = self._firsts[outer] = frozenset(firsts)
         return found
 
@@ -168,7 +168,7 @@ class _EntranceFinder:
         self._kernel = kernels("grammar.embedded").walk_entrances
         self._walk = trie_walk(vocabulary)
         firsts = frozenset(b for inner in automaton.inners for b in inner.firsts)
-        self._some = self._walk.candidates(automaton.outer.before_inside, firsts)
+        self._some = self._walk.candidates(automaton.outer.bytes_before_embedded, firsts)
 
     def below(self, outer: int, node: int) -> Ends:
         """The nodes below a node at which some text may begin, and the positions there."""

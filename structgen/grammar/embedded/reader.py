@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from structgen.automata.interface import DEAD
-from structgen.grammar.embedded.specs import Inner
+from structgen.grammar.embedded.specs import EmbeddedSpec
 from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MAX_PAIRS = 10_000  # looked at to tell what a text does to watches
 Thread = tuple[int, int, int]  # of the grammar's own automaton: lexer state, stacks, watches
 
 
-class Inlet(NamedTuple):
+class OpenText(NamedTuple):
     """A text of a spec that is being read, or may begin.
 
     inner: number of the spec; at: position in its automaton; stacks: those of the grammar in front
@@ -34,13 +34,13 @@ class Inlet(NamedTuple):
     inner: int
     at: int
     stacks: int
-    watches: int
+    lookaheads: int
 
 
-class NestedReading:
+class EmbeddedReader:
     """The specs inside one grammar. terminals: the number of each one's terminal."""
 
-    def __init__(self, inners: Sequence[Inner], terminals: Sequence[int]) -> None:
+    def __init__(self, inners: Sequence[EmbeddedSpec], terminals: Sequence[int]) -> None:
         self.inners, self.terminals = list(inners), list(terminals)
         self._places = np.zeros(32, np.int64)
         self._left: dict[tuple[int, int, int], list[int]] = {}
@@ -50,16 +50,16 @@ class NestedReading:
         pairs = zip(self.terminals, self.inners, strict=True)
         return {terminal: inner.samples() for terminal, inner in pairs}
 
-    def entries(self, outer: GrammarAutomaton, at: int) -> list[Inlet]:
+    def entries(self, outer: GrammarAutomaton, at: int) -> list[OpenText]:
         """The texts that may begin at a position of the grammar's own automaton."""
         kernel = kernels("grammar.embedded").entrances
         while (count := self._ask(outer, kernel, at, self._places)) < 0:
             self._places = np.zeros(2 * len(self._places), np.int64)
         found = []
-        for stacks, watches in self._places[: 2 * count].reshape(-1, 2).tolist():
+        for stacks, lookaheads in self._places[: 2 * count].reshape(-1, 2).tolist():
             wanted = outer.record(outer.field(stacks, 5))
             found += [
-                Inlet(number, self.inners[number].automaton.start, stacks, watches)
+                OpenText(number, self.inners[number].automaton.start, stacks, lookaheads)
                 for number, terminal in enumerate(self.terminals)
                 if terminal in wanted
             ]
@@ -74,11 +74,11 @@ class NestedReading:
                 return answer
             outer.serve(answer)
 
-    def behind(self, outer: GrammarAutomaton, inlet: Inlet) -> Thread:
+    def behind(self, outer: GrammarAutomaton, open_text: OpenText) -> Thread:
         """The thread that begins where a text ends."""
         scan = kernels("grammar.indentation").scan_laid
-        stacks = outer.ask(scan, inlet.stacks, self.terminals[inlet.inner])
-        return (outer.field(stacks, 6), stacks, inlet.watches)
+        stacks = outer.ask(scan, open_text.stacks, self.terminals[open_text.inner])
+        return (outer.field(stacks, 6), stacks, open_text.lookaheads)
 
     def joined(self, outer: GrammarAutomaton, at: int, threads: Sequence[Thread]) -> int:
         """A position (or DEAD) with further threads, as far as these can be finished; or DEAD."""
@@ -87,62 +87,64 @@ class NestedReading:
         more = np.array(threads, np.int64).reshape(-1)
         return outer.ask(kernels("grammar.embedded").with_threads, at, more)
 
-    def after(self, outer: GrammarAutomaton, inlet: Inlet) -> int:
+    def after(self, outer: GrammarAutomaton, open_text: OpenText) -> int:
         """The position where a text that may end has just ended, DEAD if nothing can follow."""
-        return self.joined(outer, DEAD, [self.behind(outer, inlet)])
+        return self.joined(outer, DEAD, [self.behind(outer, open_text)])
 
-    def can_finish(self, outer: GrammarAutomaton, inlet: Inlet) -> bool:
+    def can_finish(self, outer: GrammarAutomaton, open_text: OpenText) -> bool:
         """Whether a text that has begun can go on to an end behind which the grammar can."""
-        if inlet.watches == 0 and not outer.is_checked:
+        if open_text.lookaheads == 0 and not outer.is_checked:
             return True
-        return any(self.after(outer, end) >= 0 for end in self.ends(outer, inlet))
+        return any(self.after(outer, end) >= 0 for end in self.ends(outer, open_text))
 
-    def hops(self, outer: GrammarAutomaton, at: int) -> list[int]:
+    def positions_behind(self, outer: GrammarAutomaton, at: int) -> list[int]:
         """The positions behind texts that may begin at a position, whether they can finish or not.
 
         One for each way in which the text can leave the watches.
         """
         found = []
-        for inlet in self.entries(outer, at):
-            for end in self.ends(outer, inlet):
+        for open_text in self.entries(outer, at):
+            for end in self.ends(outer, open_text):
                 thread = self.behind(outer, end)
                 found.append(outer.ask(kernels("grammar_masks.masks").place_of, *thread))
         return found
 
-    def ends(self, outer: GrammarAutomaton, inlet: Inlet) -> list[Inlet]:
+    def ends(self, outer: GrammarAutomaton, open_text: OpenText) -> list[OpenText]:
         """An inlet as it may be where its text ends, with the watches that are left then."""
-        if inlet.watches == 0:
-            return [inlet]
-        key = (inlet.inner, inlet.at, inlet.watches)
+        if open_text.lookaheads == 0:
+            return [open_text]
+        key = (open_text.inner, open_text.at, open_text.lookaheads)
         if key not in self._left:
-            self._left[key] = self._search(outer, inlet)
-        return [inlet._replace(watches=watches) for watches in self._left[key]]
+            self._left[key] = self._search(outer, open_text)
+        return [open_text._replace(lookaheads=lookaheads) for lookaheads in self._left[key]]
 
-    def left_by(self, outer: GrammarAutomaton, terminal: int, watches: int) -> list[int]:
+    def lookaheads_left_by(
+        self, outer: GrammarAutomaton, terminal: int, lookaheads: int
+    ) -> list[int]:
         """The watches that texts of a spec, given by its terminal, can leave."""
         inner = self.terminals.index(terminal)
-        begun = Inlet(inner, self.inners[inner].automaton.start, 0, watches)
-        return [end.watches for end in self.ends(outer, begun)]
+        begun = OpenText(inner, self.inners[inner].automaton.start, 0, lookaheads)
+        return [end.lookaheads for end in self.ends(outer, begun)]
 
-    def watches(self, outer: GrammarAutomaton, watches: int, byte: int) -> int:
+    def lookaheads(self, outer: GrammarAutomaton, lookaheads: int, byte: int) -> int:
         """Watches after a byte, 0 when all have ended well, DEAD when one is broken."""
-        if watches == 0:
+        if lookaheads == 0:
             return 0
         kind = int(outer.byte_classes[byte])
-        return outer.ask(kernels("grammar.lexer").next_watches, watches, kind)
+        return outer.ask(kernels("grammar.lexer").next_watches, lookaheads, kind)
 
-    def _search(self, outer: GrammarAutomaton, inlet: Inlet) -> list[int]:
+    def _search(self, outer: GrammarAutomaton, open_text: OpenText) -> list[int]:
         """The watches that texts can leave; just 0 if some text leaves none, which is best.
 
         Past MAX_PAIRS only those that have been found.
         """
-        automaton = self.inners[inlet.inner].automaton
-        queue = [(inlet.at, inlet.watches)]
+        automaton = self.inners[open_text.inner].automaton
+        queue = [(open_text.at, open_text.lookaheads)]
         seen = set()
         left: dict[int, None] = {}
-        for at, watches in queue:
+        for at, lookaheads in queue:
             for byte in automaton.next_bytes(at):
-                beyond = self.watches(outer, watches, byte)
+                beyond = self.lookaheads(outer, lookaheads, byte)
                 if beyond == 0:
                     return [0]
                 after, _ = automaton.run(at, bytes((byte,)))

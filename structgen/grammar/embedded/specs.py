@@ -23,7 +23,7 @@ MOST_SAMPLES = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Inner:
+class EmbeddedSpec:
     """A spec inside a grammar.
 
     name: its terminal; source: that in the grammar as it is written. automaton: reads its texts, of
@@ -59,14 +59,14 @@ def has_embedded_specs(grammar: Grammar) -> bool:
     return any(terminal.nested is not None for terminal in grammar.terminals.values())
 
 
-def taken_apart(grammar: Grammar) -> tuple[Grammar, list[Inner]]:
+def with_automata(grammar: Grammar) -> tuple[Grammar, list[EmbeddedSpec]]:
     """The trimmed grammar in which only specs with an automaton of their own are left, and these.
 
     Raises what compiling the specs raises, with the place in the grammar; UnsatisfiableSchemaError
     when no text fits the start.
     """
     rules, terminals = dict(grammar.rules), dict(grammar.terminals)
-    inners: list[Inner] = []
+    inners: list[EmbeddedSpec] = []
     for terminal in trimmed(grammar).terminals.values():
         if terminal.nested is None:
             continue
@@ -77,7 +77,7 @@ def taken_apart(grammar: Grammar) -> tuple[Grammar, list[Inner]]:
         if made is not None:
             name = f"{terminal.name}/text"
             alternatives.append((name,))
-            if isinstance(made, Inner):
+            if isinstance(made, EmbeddedSpec):
                 inners.append(made)
                 made = terminal
             terminals[name] = replace(made, name=name)
@@ -86,15 +86,17 @@ def taken_apart(grammar: Grammar) -> tuple[Grammar, list[Inner]]:
     return used, [inner for inner in inners if inner.name in used.terminals]
 
 
-def restored(grammar: Grammar, name: str, source: str, saved: Stored) -> Inner:
+def restored(grammar: Grammar, name: str, source: str, saved: Stored) -> EmbeddedSpec:
     """The spec of a terminal, whose automaton was stored. Raises KeyError."""
     spec = grammar.terminals[source].nested
     if spec is None:
         raise KeyError(source)
-    return Inner(name, source, spec.automaton(saved), spec.portable().last_bytes())
+    return EmbeddedSpec(name, source, spec.automaton(saved), spec.portable().last_bytes())
 
 
-def _made(terminal: Terminal, spec: Spec, *, free: bool) -> tuple[Terminal | Inner | None, bool]:
+def _made(
+    terminal: Terminal, spec: Spec, *, free: bool
+) -> tuple[Terminal | EmbeddedSpec | None, bool]:
     """What reads the texts of a spec, None if there are none; and whether the empty one is one."""
     language = spec.language() if free else None
     if language is not None:
@@ -108,7 +110,9 @@ def _made(terminal: Terminal, spec: Spec, *, free: bool) -> tuple[Terminal | Inn
     except UnsatisfiableSchemaError:
         return None, False
     may_be_empty = automaton.is_accepting(automaton.start)
-    inner = Inner(f"{terminal.name}/text", terminal.name, automaton, spec.portable().last_bytes())
+    inner = EmbeddedSpec(
+        f"{terminal.name}/text", terminal.name, automaton, spec.portable().last_bytes()
+    )
     return inner if inner.firsts else None, may_be_empty
 
 

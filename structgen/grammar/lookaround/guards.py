@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.grammar.terminals.automata import (
-    BROKEN,
-    FINE,
+    SATISFIED,
+    VIOLATED,
     Automata,
     automata_of,
     distances,
@@ -41,28 +41,28 @@ class Guard(NamedTuple):
     accepts: npt.NDArray[np.bool_]
 
 
-def watching(guard: Guard) -> Automata:
+def guard_automata(guard: Guard) -> Automata:
     """The automata of no terminal at all, with a guard, made least, as their only watch.
 
     It is fine, and forgotten, where all characters may follow without end.
     """
-    watch, fails, _ = as_watches(guard.next, guard.accepts)
+    lookahead, violated_at_end, _ = as_lookaheads(guard.next, guard.accepts)
     none = np.zeros(0, np.int32)
     return Automata(
         next=np.zeros((0, 256), np.int32),
         accepts=none.astype(np.bool_),
-        own=none,
-        match=none,
-        watch=watch,
-        fails=fails,
+        no_longer=none,
+        no_match=none,
+        lookahead=lookahead,
+        violated_at_end=violated_at_end,
         distance=none,
     )
 
 
-def as_watches(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, Any, Ints]:
+def as_lookaheads(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, Any, Ints]:
     """Watches (see `lexemes.Automata`) that turn out well where a byte automaton accepts.
 
-    table: int32[n, 256], -1 dead; accepts: bool[n]. Returns `watch`, `fails` and the watch of each
+    table: int32[n, 256], -1 dead; accepts: bool[n]. Returns `lookahead`, `violated_at_end` and the watch of each
     state; the first one, as far as it is not fine or broken, is the first behind these.
     """
     free = automata_of(ANY, EMPTY, ordered=False)
@@ -75,19 +75,21 @@ def as_watches(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, Any, 
     open_ = np.zeros(len(least) + 1, np.bool_)
     open_[number[last:]] = True
     beyond = least[:count]
-    watch = np.where(beyond < 0, BROKEN, np.where(open_[beyond], FINE, beyond + 2))
-    sinks = np.repeat(np.array([[FINE], [BROKEN]]), 256, axis=1)
-    fails = np.ones(count, np.bool_)
-    fails[number[:last]] = ~accepts
-    own = np.where(hopeless[:last], BROKEN, np.where(open_[number[:last]], FINE, number[:last] + 2))
+    lookahead = np.where(beyond < 0, VIOLATED, np.where(open_[beyond], SATISFIED, beyond + 2))
+    sinks = np.repeat(np.array([[SATISFIED], [VIOLATED]]), 256, axis=1)
+    violated_at_end = np.ones(count, np.bool_)
+    violated_at_end[number[:last]] = ~accepts
+    no_longer = np.where(
+        hopeless[:last], VIOLATED, np.where(open_[number[:last]], SATISFIED, number[:last] + 2)
+    )
     return (
-        np.concatenate([sinks, watch]).astype(np.int32),
-        np.concatenate([[False, True], fails]),
-        own.astype(np.int32),
+        np.concatenate([sinks, lookahead]).astype(np.int32),
+        np.concatenate([[False, True], violated_at_end]),
+        no_longer.astype(np.int32),
     )
 
 
-class Outstanding:
+class PendingLookaheads:
     """How many bytes the watches of positions want at least before the text may end."""
 
     def __init__(self, automaton: GrammarAutomaton) -> None:
@@ -99,18 +101,18 @@ class Outstanding:
         """A lower bound on the bytes from a position to the end of a text, by watches alone."""
         if at < self._several:
             return 0
-        return min(self._of(watches) for _, _, watches in self._automaton.threads(at))
+        return min(self._of(lookaheads) for _, _, lookaheads in self._automaton.threads(at))
 
-    def _of(self, watches: int) -> int:
-        found = self._known.get(watches)
+    def _of(self, lookaheads: int) -> int:
+        found = self._known.get(lookaheads)
         if found is None:
-            states = self._automaton.record(watches)
-            found = self._known[watches] = int(self._by_state[states].max())
+            states = self._automaton.record(lookaheads)
+            found = self._known[lookaheads] = int(self._by_state[states].max())
         return found
 
     @cached_property
     def _by_state(self) -> Ints:
         """For each state of watches the fewest bytes to where it has turned out well."""
-        tables, fails = self._automaton.tables, kernels("grammar.tables").W_FAILS
-        low, high = tables.offsets[fails : fails + 2].tolist()
+        tables, violated_at_end = self._automaton.tables, kernels("grammar.tables").W_FAILS
+        low, high = tables.offsets[violated_at_end : violated_at_end + 2].tolist()
         return distances(tables.watch, tables.fixed[low:high] == 0)

@@ -1,7 +1,7 @@
 """In: a pattern whose match depends on what follows in any regular way. Out: its automata.
 
 `\\d+(?!\\.)` matches the 1 of "12." and all of "12": at each end of the text there is a language of
-what may follow (`Preferred.rests`), which is watched. Whether the pattern matches at all, so that
+what may follow (`MatchState.allowed_after`), which is watched. Whether the pattern matches at all, so that
 those behind it in Lark's order do not count, is a language, too: that of the texts which begin with
 a match, in whatever order the ways to match are tried.
 """
@@ -15,30 +15,30 @@ import numpy as np
 
 from structgen.automata.lexer.lexer import LexState, Text
 from structgen.errors import BudgetError
-from structgen.grammar.lookaround.guards import as_watches
+from structgen.grammar.lookaround.guards import as_lookaheads
 from structgen.grammar.terminals.automata import (
-    FINE,
+    SATISFIED,
     Automata,
     Ints,
     assembled,
     distances,
     explored,
 )
-from structgen.grammar.terminals.preferred import Begun, Ending, Preferred
+from structgen.grammar.terminals.leftmost_first import BeginsWithMatch, MatchState, PossibleMatch
 from structgen.grammar.terminals.python_language import language_of
-from structgen.grammar.terminals.python_regex import Loop, One, Sequence
+from structgen.grammar.terminals.python_regex import Loop, OneChar, Sequence
 from structgen.regular.charset import ALL
-from structgen.regular.expressions.nodes import Leaf
-from structgen.regular.regex import EMPTY, INFINITE, Regex, complement, leaf
+from structgen.regular.expressions.nodes import SubAutomaton
+from structgen.regular.regex import EMPTY, INFINITE, Regex, complement, sub_automaton
 
 MAX_STATES = 4_000  # byte states of a pattern, and of what may follow its ends
 
 
 @lru_cache(maxsize=4096)
-def automata_ahead(
-    start: Preferred, language: Regex, ordered: bool, *, some: bool = False
+def lookahead_automata(
+    start: MatchState, language: Regex, ordered: bool, *, some: bool = False
 ) -> Automata:
-    """The automata of a pattern, from the start of matching. ordered: whether `match` is needed.
+    """The automata of a pattern, from the start of matching. ordered: whether `no_match` is needed.
 
     language: of the texts that end well where the right ones follow, those that may be the match.
     some: whether these may not be all that it matches, or the pattern looks at the text before.
@@ -46,36 +46,38 @@ def automata_ahead(
     """
     matched = EMPTY
     if ordered and some:
-        matched = leaf(Begun.at(start, language, EMPTY))
+        matched = sub_automaton(BeginsWithMatch.at(start, language, EMPTY))
     elif ordered:
         matched = language_of(
-            Sequence((start.program.root, Loop(One(ALL), 0, INFINITE, lazy=False)))
+            Sequence((start.program.root, Loop(OneChar(ALL), 0, INFINITE, lazy=False)))
         )
-    told = dict.fromkeys((leaf(Ending(start)), language, *((matched,) if ordered else ())))
+    told = dict.fromkeys((sub_automaton(PossibleMatch(start)), language, *((matched,) if ordered else ())))
     table, ends, states = explored(tuple(told), MAX_STATES)
     place = list(told).index(language)
     rests = [_rest_of(s) if held[place] else None for s, held in zip(states, ends, strict=True)]
     accepts = np.array([rest is not None for rest in rests])
     wanted = dict.fromkeys([complement(matched), *(rest for rest in rests if rest is not None)])
-    watch, fails, first = _watches(list(wanted))
-    own = np.array([FINE if rest is None else first[rest] for rest in rests], np.int32)
-    match = np.zeros(len(table), np.int32)
+    lookahead, violated_at_end, first = _lookaheads(list(wanted))
+    no_longer = np.array([SATISFIED if rest is None else first[rest] for rest in rests], np.int32)
+    no_match = np.zeros(len(table), np.int32)
     if ordered:
-        match[0] = first[complement(matched)]
+        no_match[0] = first[complement(matched)]
         for state, row in enumerate(table):  # each state is found before what it leads to
-            match[row[row >= 0]] = watch[match[state], np.flatnonzero(row >= 0)]
-    return assembled(table, (accepts, own, match), watch, fails, distances(table, accepts))
+            no_match[row[row >= 0]] = lookahead[no_match[state], np.flatnonzero(row >= 0)]
+    return assembled(
+        table, (accepts, no_longer, no_match), lookahead, violated_at_end, distances(table, accepts)
+    )
 
 
 def _rest_of(state: LexState) -> Regex | None:
     """What may follow where a text has been read, None where it is no match whatever follows."""
     language = state.vector[0] if isinstance(state, Text) else None
-    ending = language.state if isinstance(language, Leaf) else None
-    rest = ending.state.rests() if isinstance(ending, Ending) else EMPTY
+    ending = language.state if isinstance(language, SubAutomaton) else None
+    rest = ending.state.allowed_after() if isinstance(ending, PossibleMatch) else EMPTY
     return None if rest.is_empty() else rest
 
 
-def _watches(languages: list[Regex]) -> tuple[Ints, Any, dict[Regex, int]]:
+def _lookaheads(languages: list[Regex]) -> tuple[Ints, Any, dict[Regex, int]]:
     """One automaton of watches for some languages, and the watch that each of them begins with."""
     tables, accepts, starts, count = [], [], [], 0
     for language in languages:
@@ -89,5 +91,7 @@ def _watches(languages: list[Regex]) -> tuple[Ints, Any, dict[Regex, int]]:
                 f"what may follow a terminal has more than {MAX_STATES} byte states",
                 hint="let the rules say what follows, not a lookahead",
             )
-    watch, fails, number = as_watches(np.concatenate(tables), np.concatenate(accepts))
-    return watch, fails, dict(zip(languages, number[starts].tolist(), strict=True))
+    lookahead, violated_at_end, number = as_lookaheads(
+        np.concatenate(tables), np.concatenate(accepts)
+    )
+    return lookahead, violated_at_end, dict(zip(languages, number[starts].tolist(), strict=True))

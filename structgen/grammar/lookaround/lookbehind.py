@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from structgen.grammar.terminals.python_language import before
+from structgen.grammar.terminals.python_language import lookbehind_language
 from structgen.grammar.terminals.python_regex import (
     EMPTY_TEXT,
     Branch,
     Look,
     Loop,
     Node,
-    One,
+    OneChar,
     Sequence,
     width,
 )
@@ -25,10 +25,10 @@ from structgen.regular.regex import INFINITE, Regex
 _FAILURE = Branch(())
 
 
-def settled(node: Node, history: Mapping[Regex, Regex]) -> Node:
-    """The pattern behind a text, of which `history` says what it leaves of what is looked for.
+def resolved(node: Node, residuals: Mapping[Regex, Regex]) -> Node:
+    """The pattern behind a text, of which `residuals` says what it leaves of what is looked for.
 
-    That is, for the texts behind which a lookbehind finds something (`python_language.before`)
+    That is, for the texts behind which a lookbehind finds something (`python_language.lookbehind_language`)
     their rests behind this text.
     """
     match node:
@@ -36,20 +36,20 @@ def settled(node: Node, history: Mapping[Regex, Regex]) -> Node:
             parts: list[Node] = []
             at_start = True
             for part in node.parts:
-                parts.append(settled(part, history) if at_start else part)
+                parts.append(resolved(part, residuals) if at_start else part)
                 at_start = at_start and width(part).most == 0
             return _in_a_row(parts)
         case Branch():
-            ways = [settled(part, history) for part in node.parts]
+            ways = [resolved(part, residuals) for part in node.parts]
             kept = tuple(way for way in ways if not _fails(way))
             return kept[0] if len(kept) == 1 else Branch(kept)
         case Look(behind=True):
-            rest = history.get(before(node))
+            rest = residuals.get(lookbehind_language(node))
             if rest is None:
                 return node
             return _FAILURE if rest.nullable == node.negative else EMPTY_TEXT
         case Look():
-            body = settled(node.body, history)
+            body = resolved(node.body, residuals)
             if _fails(body):
                 return EMPTY_TEXT if node.negative else _FAILURE
             return node if body is node.body else Look(body, behind=False, negative=node.negative)
@@ -70,7 +70,7 @@ def _in_a_row(parts: Iterable[Node]) -> Node:
         return _FAILURE
     for i in range(len(flat) - 2, -1, -1):
         look = flat[i]
-        if isinstance(look, Look) and not look.behind and isinstance(look.body, One):
+        if isinstance(look, Look) and not look.behind and isinstance(look.body, OneChar):
             wanted = ~look.body.chars if look.negative else look.body.chars
             rest = [j for j in range(i + 1, len(flat)) if not isinstance(flat[j], Look)]
             begun = _begun(flat[rest[0]], wanted) if rest else None
@@ -84,9 +84,9 @@ def _in_a_row(parts: Iterable[Node]) -> Node:
 def _begun(node: Node, wanted: CharSet) -> Node | None:
     """A pattern where it begins with one of some characters; None where that is not plain."""
     match node:
-        case One():
+        case OneChar():
             chars = node.chars & wanted
-            return One(chars) if chars else _FAILURE
+            return OneChar(chars) if chars else _FAILURE
         case Sequence() if node.parts:
             first = _begun(node.parts[0], wanted)
             return None if first is None else _in_a_row((first, *node.parts[1:]))

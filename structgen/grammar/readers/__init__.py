@@ -1,1 +1,1 @@
-"""Readers of the languages that people write grammars in: Lark, GBNF, EBNF."""
+"""Readers of the notations for grammars: Lark, GBNF, EBNF (ISO 14977 and the W3C's)."""

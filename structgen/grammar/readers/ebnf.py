@@ -1,9 +1,9 @@
-r"""In: a grammar in EBNF, of ISO 14977 or of the W3C. Out: its rules and terminals.
+"""Reads grammars in EBNF, in the notation of ISO 14977 or of the W3C.
 
 W3C (the XML recommendation, section 6): `rule ::= "a" [b-z#xE9]* (c | d)? - 'x'`, `#xN` for a
 character, `/* comments */`, rules that may be numbered (`[12] rule ::=`) and followed by
 constraints (`[vc: ...]`), both of which say nothing about texts. Names may be in angle brackets, as
-in BNF. ISO 14977 and what is written like it: module `iso_ebnf`.
+in BNF. For ISO 14977 and what is written like it see module `iso_ebnf`.
 
 In both, `a - b` is a text of `a` that is none of `b`; neither may be recursive, except in `{a}-` of
 ISO 14977, which is `a` once or more.
@@ -36,19 +36,19 @@ _CODE = re.compile(r"#x([0-9A-Fa-f]{1,6})")
 
 
 def read(
-    text: str, start: str | None = None, style: Style = "auto", *, folds: bool = True
+    text: str, start: str | None = None, style: Style = "auto", *, inlines_rules: bool = True
 ) -> Grammar:
-    """The grammar that a text says. start: the rule to start from, by default the first.
+    """The grammar of a text. start: the rule to start from, by default the first.
 
-    folds: whether small regular rules are written out where they are used.
+    folds: whether small regular rules are inlined where they are used.
 
     Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
     """
-    return _reader(text, style).grammar(start, folds=folds)
+    return _reader(text, style).grammar(start, inlines_rules=inlines_rules)
 
 
 def regular_language(text: str, start: str | None = None, style: Style = "auto") -> Regex | None:
-    """The texts of a grammar without recursion as a regular language, None of others."""
+    """The texts of a grammar as a regular language, None if a rule is recursive."""
     return _reader(text, style).language(start)
 
 
@@ -60,13 +60,13 @@ def _reader(text: str, style: Style) -> EbnfReader:
 
 
 def _is_w3c(text: str) -> bool:
-    """Whether there is a `::=`, and no brace, which the W3C's notation has no use for."""
+    """Whether there is a `::=` and no brace, for which the W3C's notation has no use."""
     signs = {sign[0] for sign in _SIGNS.finditer(text)}
     return "::=" in signs and "{" not in signs
 
 
 class _W3c(EbnfReader, ClassReader):
-    """The EBNF of the W3C's recommendations."""
+    """Recursive descent over the EBNF of the W3C's recommendations."""
 
     def space(self) -> None:
         found = _W3C_SPACE.match(self.text, self.at)
@@ -90,7 +90,7 @@ class _W3c(EbnfReader, ClassReader):
         return choice(*parts) if len(parts) > 1 else parts[0]
 
     def items(self) -> Expression:
-        """Pieces in a row."""
+        """Concatenation: pieces in a row, up to where the sequence or the rule ends."""
         parts: list[Expression] = []
         while True:
             self.space()
@@ -110,7 +110,7 @@ class _W3c(EbnfReader, ClassReader):
             parts.append(piece)
 
     def piece(self) -> Expression | None:
-        """A string, class, character, name or group with its quantifiers; None at the end."""
+        """A string, class, character, name or group with its quantifiers; None if none is here."""
         start = self.at
         letter = self.peek()
         found: Expression

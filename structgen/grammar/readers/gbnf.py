@@ -1,10 +1,10 @@
-r"""In: a grammar in GBNF. Out: its rules and terminals.
+"""Reads grammars in GBNF, the notation of llama.cpp's grammar files.
 
-GBNF is the language of llama.cpp's grammar files, read here as its parser reads it: a rule ends
-with its line, except within parentheses and after `|` and `::=`; names have letters, digits and
-hyphens; of two rules of one name the later counts; `[]` matches nothing. What it refuses to enforce
-(left recursion, counts from 2,000 on) works. Tokens by name or number (`<think>`, `<[1000]>`) are
-refused: they belong to one vocabulary, and a grammar is about texts.
+It is read as llama.cpp's parser reads it: a rule ends with its line, except within parentheses and
+after `|` and `::=`; names have letters, digits and hyphens; of two rules of one name the later
+counts; `[]` matches nothing. What llama.cpp refuses to enforce (left recursion, counts from 2,000
+on) works. Tokens by name or number (`<think>`, `<[1000]>`) are refused: they belong to one
+vocabulary, and a grammar is about texts.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ NAMES = "names have letters, digits and '-'"
 _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
 
 
-def read(text: str, root: str = "root", *, folds: bool = True) -> Grammar:
-    """The grammar that a text says, starting from the rule `root`.
+def read(text: str, root: str = "root", *, inlines_rules: bool = True) -> Grammar:
+    """The grammar of a text, starting from the rule `root`.
 
-    folds: whether small regular rules are written out where they are used.
+    folds: whether small regular rules are inlined where they are used.
 
     Raises GrammarError (with line, column, rule), UnsupportedSchemaError for tokens, BudgetError.
     """
-    return _Reader(text).grammar(root, folds=folds)
+    return _Reader(text).grammar(root, inlines_rules=inlines_rules)
 
 
 def regular_language(text: str, root: str = "root") -> Regex | None:
-    """The texts of a grammar without recursion as a regular language, None of others."""
+    """The texts of a grammar as a regular language, None if a rule is recursive."""
     return _Reader(text).language(root)
 
 
 class _Reader(ClassReader):
-    """Recursive descent over one text."""
+    """Recursive descent over a GBNF text."""
 
     lenient = True
 
@@ -90,7 +90,7 @@ class _Reader(ClassReader):
         return choice(*parts) if len(parts) > 1 else parts[0]
 
     def sequence(self, *, nested: bool) -> Expression:
-        """Pieces with their quantifiers."""
+        """Concatenation: pieces with their quantifiers."""
         parts: list[Expression] = []
         last: Expression | None = None  # what a quantifier would apply to
         while True:
@@ -141,7 +141,7 @@ class _Reader(ClassReader):
         return None
 
     def counts(self, *, nested: bool) -> tuple[int, int | None] | None:
-        """A quantifier, if there is one here."""
+        """A quantifier as (low, high), None if there is none here."""
         found = QUANTIFIERS.get(self.peek())
         start = self.at
         if found is not None:

@@ -1,4 +1,4 @@
-r"""In: a grammar in the EBNF of ISO 14977, or one like it. Out: its rules and terminals.
+"""Reads grammars in the EBNF of ISO 14977, and in the notations like it that manuals use.
 
 ISO 14977: `rule = "a", [option], {repeated}, 3 * group - "x" | 'b' ;` with `(* comments *)`, which
 may hold comments, also with its other signs (`/ !` for `|`, `(/ /)` for `[ ]`, `(: :)` for `{ }`,
@@ -10,6 +10,9 @@ unnecessary diversity of notation for syntactic definitions?", 1977, and manuals
 row need no `,`; `::=` or `:=` stands for `=`; a rule ends without a sign where a line begins with
 the next one; names have hyphens where they are defined so, or are in angle brackets; `*`, `+` and
 `?` right behind a piece repeat it; `"a" … "z"` or `"a".."z"` is any character between two.
+
+Where rules begin is found first, in one pass over the text: without a `;` only that tells whether a
+name belongs to the alternative before it or starts the next rule.
 """
 
 from __future__ import annotations
@@ -49,9 +52,10 @@ _PIECE = re.compile(
 
 
 class IsoReader(EbnfReader):
-    """ISO 14977 and its relatives.
+    """Recursive descent over ISO 14977 and its relatives.
 
-    heads: where rules begin, in order, and their names. signed: whether every rule has its end.
+    heads: the offset of every rule's definition, in order, with the rule's name. signed: whether
+    every rule so far ended with `;` or `.`; then all have to.
     """
 
     def __init__(self, text: str) -> None:
@@ -133,20 +137,20 @@ class IsoReader(EbnfReader):
         return " ".join(found[0][: ends[-1]].split())
 
     def alternatives(self) -> Expression:
-        """Terms in a row, with `|` between rows."""
+        """Alternation: sequences with `|` between them."""
         parts = [self.concatenation()]
         while self.take_separator():
             parts.append(self.concatenation())
         return choice(*parts) if len(parts) > 1 else parts[0]
 
     def take_separator(self) -> bool:
-        """Read `|`, or one of its other signs unless it is the beginning of a bracket's end."""
+        """Read `|`, or one of its other signs unless it begins a closing bracket."""
         if self.text.startswith("/)", self.at):
             return False
         return self.take("|") or self.take("/") or self.take("!")
 
     def concatenation(self) -> Expression:
-        """Terms in a row, with or without `,` between them."""
+        """Concatenation: terms in a row, with or without `,` between them."""
         parts = [self.term()]
         while True:
             start = self.at
@@ -158,7 +162,7 @@ class IsoReader(EbnfReader):
                 return sequence(*parts)
 
     def term(self) -> Expression:
-        """A factor, perhaps with an exception."""
+        """A factor, perhaps with an exception (`a - b`)."""
         self.space()
         found = self.factor()
         self.space()
@@ -205,7 +209,7 @@ class IsoReader(EbnfReader):
         return NOTHING
 
     def string(self) -> Expression:
-        """A string, or the characters between two."""
+        """A string, or the range of characters between two strings of one character."""
         start = self.at
         first = self.quoted()
         between = _RANGE.match(self.text, self.at)
@@ -222,7 +226,7 @@ class IsoReader(EbnfReader):
         return Text(language, self.text[start : self.at])
 
     def special(self) -> Expression:
-        """What is between question marks."""
+        """A special sequence: what is between question marks."""
         start = self.at
         found = _PATTERN.match(self.text, start)
         if found is None:

@@ -1,8 +1,8 @@
-"""In: a grammar in Lark's language. Out: its rules and terminals.
+"""Reads grammars in Lark's language, with Lark's own loader.
 
-Lark's own classes read the text, resolve imports, `%extend`, `%override` and templates, and name
-the anonymous terminals; its patterns become languages in `terminal_patterns`. Only the expansion of
-repetitions and options is not Lark's, which writes out every combination of them.
+Lark's classes read the text, resolve imports, `%extend`, `%override` and templates, and name the
+anonymous terminals; its patterns become regular languages in `terminals.patterns`. Only the
+expansion of repetitions and options is not Lark's, which writes out every combination of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from structgen.grammar.readers.lark_lalr import lalr_of
 from structgen.grammar.readers.lark_text import LarkText
 from structgen.grammar.terminals.patterns import Matches, matches_of
 from structgen.regular.regex import EMPTY, Regex, literal
-from structgen.schema.specs import JsonSchema, Spec
+from structgen.schema.json_schema import JsonSchema
+from structgen.spec.base import Spec
 
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 _IGNORED = re.compile(r"__IGNORE_(\d+)")  # as Lark names what `%ignore` has no name for
@@ -46,7 +47,7 @@ def read(
     final: str = "",
     refs: Mapping[str, Spec] | None = None,
 ) -> Grammar:
-    """The grammar that a text says. final: see `Grammar`. refs: what declared terminals are.
+    """The grammar of a text. final: see `ir.Grammar`. refs: what declared terminals are.
 
     Raises GrammarError (with line, column, rule) for a broken text, UnsupportedSchemaError for what
     is not regular or has no meaning here, BudgetError for what is too large.
@@ -77,7 +78,7 @@ def read(
 
 
 def _imported_at(path: str, text: LarkText, files: Files) -> str:
-    """Where a file is imported: in the grammar, or in the one read last."""
+    """Where a file is imported: in the grammar, or in the one that was read last."""
     read_last = LarkText(files.texts.get(files.last, ""), files.last)
     name = re.split(r"[./\\]", path.removesuffix(".lark"))[-1]
     return str(read_last.used(name) or text.used(name) or "")
@@ -85,7 +86,7 @@ def _imported_at(path: str, text: LarkText, files: Files) -> str:
 
 @contextmanager
 def _translated(text: LarkText, files: Files) -> Iterator[None]:
-    """Lark's errors as structgen's."""
+    """Raise Lark's errors as structgen's."""
     try:
         yield
     except (LarkGrammarError, UnexpectedInput) as error:
@@ -100,7 +101,7 @@ def _translated(text: LarkText, files: Files) -> Iterator[None]:
 
 
 class _Reader:
-    """Turns what Lark has read into rules and terminals."""
+    """Turns Lark's parse trees into rules and terminals."""
 
     def __init__(
         self,
@@ -128,7 +129,7 @@ class _Reader:
         self.terminals = self._patterns(built.term_defs)
 
     def _patterns(self, definitions: list[Any]) -> list[TerminalDef]:
-        """Every defined terminal as one pattern."""
+        """Each defined terminal as one pattern."""
         found: list[TerminalDef] = []
         to_pattern = _LARK.PrepareLiterals() * _LARK.TerminalTreeToPattern()
         for name, (tree, priority) in definitions:
@@ -142,7 +143,7 @@ class _Reader:
         return found
 
     def grammar(self, start: str, lexing: Lexing) -> Grammar:
-        """The grammar with all rules, of the terminals those in use."""
+        """The grammar with all rules, and the terminals that they use."""
         anonymous = _LARK.PrepareAnonTerminals(self.terminals)
         steps = (
             _LARK.PrepareLiterals()
@@ -176,7 +177,7 @@ class _Reader:
         return replace(grammar, lalr=lalr_of(self.built, start, self.expressions))
 
     def _expression(self, tree: Any) -> Expression:
-        """The right-hand side of a rule, or a part of it."""
+        """The expression of a right-hand side of a rule, or of a part of it."""
         if isinstance(tree, Symbol):
             return self._name(tree)
         parts = tree.children
@@ -293,7 +294,7 @@ class _Reader:
         )
 
     def _shown(self, definition: TerminalDef) -> str:
-        """How messages name a terminal: one without a name of its own as it is written."""
+        """How messages name a terminal; an anonymous one as it is written."""
         name, pattern = str(definition.name), definition.pattern
         ignored = _IGNORED.fullmatch(name)
         if ignored is not None and int(ignored[1]) < len(self.text.ignored):
@@ -324,7 +325,7 @@ class _Reader:
 
 
 def _matches(pattern: Pattern) -> Matches:
-    """When a terminal matches."""
+    """The match condition of a terminal: for a literal its text, for a pattern see `matches_of`."""
     if isinstance(pattern, PatternStr) and not pattern.flags:
         return Matches(literal(pattern.value), EMPTY)
     found = matches_of(pattern.to_regexp())

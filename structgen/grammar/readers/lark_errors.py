@@ -1,4 +1,4 @@
-"""In: an error that Lark raised over a grammar. Out: a `GrammarError` that says where and what.
+"""Turns errors that Lark raises over a grammar into a `GrammarError` that says where and what.
 
 Lark gives line and column of what its parser stumbles over; its other complaints only name rules,
 which are looked up in the text.
@@ -75,7 +75,7 @@ def _syntax(message: str, stumbled: UnexpectedInput, where: LarkText) -> Grammar
 
 
 def _told(message: str, text: LarkText) -> tuple[str, Place | None, str]:
-    """What is wrong, where it is and in which rule, in the words of grammars."""
+    """What is wrong, where it is and in which rule, from a message of Lark's."""
     inside, ignored = _INSIDE.search(message), _IGNORED.search(message)
     if inside is not None and inside["rule"].startswith("__IGNORE"):
         name = inside["name"]

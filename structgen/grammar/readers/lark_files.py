@@ -1,4 +1,4 @@
-"""In: what a Lark grammar imports. Out: the texts of those grammars, kept so that a copy has them.
+"""Finds the files that a Lark grammar imports, and keeps their texts so that a copy needs no files.
 
 Lark asks for files by the folder of the importing grammar and a path. The folders it sees here are
 names, not places on this machine: "" is the folder of the grammar itself, so a grammar that was
@@ -19,10 +19,11 @@ _PATH = "import path "
 
 
 class Files:
-    """Finds imported grammars, in import paths, beside the importing file, in Lark's library.
+    """Finds imported grammars: in import paths, beside the importing file, in Lark's library.
 
     folder: of the grammar itself, None when it comes from no file. stored: texts by name, if they
     were kept from an earlier time; nothing else is read then. texts: what has been read, by name.
+    last: the name of the one that was read last.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Files:
         )
 
     def _names(self, base: str | None, path: str) -> list[str]:
+        """The names under which a path is looked for, in order."""
         folders = list(self._folders)
         if self._stored is not None:
             roots = {name.partition("/")[0] for name in self._stored}

@@ -1,8 +1,8 @@
-"""In: a grammar that Lark has read. Out: the tables of Lark's LALR parser for it, states numbered.
+"""The tables of Lark's LALR parser for a grammar, with its states numbered.
 
 Lark's own analysis makes them (F. DeRemer and T. Pennello, "Efficient computation of LALR(1)
-look-ahead sets", 1982). What it writes out, each combination of options and short repetitions, is
-counted first.
+look-ahead sets", 1982). It writes out each combination of options and short repetitions, so their
+number is counted first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MANY_TIMES = 50  # from here on Lark makes rules for counts
 
 
 def lalr_of(built: Any, start: str, expressions: Iterable[Expression]) -> Lalr | None:
-    """The tables, None where Lark makes none: it refuses two rules to reduce at the same place.
+    """The tables, None where Lark makes none: it refuses reduce/reduce conflicts.
 
     built: Lark's grammar; expressions: the right-hand sides of its rules. None also where there are
     too many alternatives to write out.
@@ -50,7 +50,7 @@ def lalr_of(built: Any, start: str, expressions: Iterable[Expression]) -> Lalr |
 
 
 def _shortest(rules: Iterable[Any]) -> dict[Any, list[Any]]:
-    """A shortest row of terminals for each rule's name that has one."""
+    """For each rule's name that has one, a shortest sequence of terminals that it derives."""
     found: dict[Any, list[Any]] = {}
     grown = True
     while grown:
@@ -65,15 +65,16 @@ def _shortest(rules: Iterable[Any]) -> dict[Any, list[Any]]:
 
 
 def _text(symbols: Iterable[Any], texts: dict[Any, list[Any]]) -> list[Any]:
+    """The terminals of a sequence of symbols, rules replaced by their shortest texts."""
     return [t for symbol in symbols for t in ([symbol] if symbol.is_term else texts[symbol])]
 
 
 def _can_be_made_up_for(conflict: Any, states: Any, texts: dict[Any, list[Any]]) -> bool:
-    """Whether a rule that is not reduced in a conflict can be, behind more text.
+    """Whether a reduction that lost a shift/reduce conflict can be done later, behind more text.
 
-    As with a dangling else: behind `if e s` comes `else`, which is read as its own; when that has
-    been read to its end, the whole is reduced on the next `else`. So wherever the grammar goes on,
-    the parser can, too. conflict: state, terminal, the rules to reduce.
+    As with a dangling else: behind `if e s` comes `else`, which is shifted; when its statement has
+    been read, the whole is reduced on the next `else`. So wherever the grammar goes on, the parser
+    can, too. conflict: state (its items), terminal, the rules to reduce.
     """
     state, symbol, reduced = conflict
     if len(reduced) > 1:
@@ -92,9 +93,9 @@ def _can_be_made_up_for(conflict: Any, states: Any, texts: dict[Any, list[Any]])
 
 
 def _reduces(text: list[Any], rule: Any, state: Any, states: Any) -> bool:
-    """Whether a text, read from a state on, leads to where a rule that began before is reduced.
+    """Whether a text, read from a state on, leads to the reduction of a rule that began before it.
 
-    With its last terminal, which is not read.
+    The last terminal of the text is the lookahead of that reduction and is not read.
     """
     stack = [state]
     for place, symbol in enumerate(text, 1):
@@ -113,7 +114,7 @@ def _reduces(text: list[Any], rule: Any, state: Any, states: Any) -> bool:
 
 
 def _written_out(expression: Expression) -> int:
-    """How many alternatives Lark makes of an expression, those of its parts' own rules included."""
+    """How many alternatives Lark makes of an expression, those of its helper rules included."""
     inside = 0  # rules of their own
 
     def alternatives(part: Expression) -> int:
@@ -141,7 +142,7 @@ def _written_out(expression: Expression) -> int:
     return alternatives(expression) + inside
 
 
-def _numbered(table: Any, start: str, chooses: bool, errs: bool) -> Lalr:
+def _numbered(table: Any, start: str, has_conflicts: bool, may_get_stuck: bool) -> Lalr:
     """Lark's tables with states and rules in an order that is the same every time."""
     number = {table.start_states[start]: 0}
     listed = list(number)
@@ -153,7 +154,7 @@ def _numbered(table: Any, start: str, chooses: bool, errs: bool) -> Lalr:
                if action is not Shift}  # fmt: skip
     rules = sorted(reduced, key=lambda r: (r.origin.name, [str(s.name) for s in r.expansion]))
     rule_number = {rule: i for i, rule in enumerate(rules)}
-    steps = tuple(
+    actions = tuple(
         {
             str(name): number[to] if action is Shift else -1 - rule_number[to]
             for name, (action, to) in table.states[state].items()
@@ -161,4 +162,4 @@ def _numbered(table: Any, start: str, chooses: bool, errs: bool) -> Lalr:
         for state in listed
     )
     shapes = tuple((str(rule.origin.name), len(rule.expansion)) for rule in rules)
-    return Lalr(steps, shapes, number[table.end_states[start]], chooses, errs)
+    return Lalr(actions, shapes, number[table.end_states[start]], has_conflicts, may_get_stuck)

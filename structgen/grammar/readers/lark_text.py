@@ -1,8 +1,7 @@
-"""In: the text of a Lark grammar. Out: what Lark's parser cannot tell: nested JSON Schemas, places.
+"""The text of a Lark grammar, with what Lark does not know: nested JSON Schemas, places of names.
 
-`%json {...}` stands for a JSON text of a schema. Lark does not know it, so each is replaced by the
-name of a declared terminal and its further lines by continuations, so that all else stays in its
-line and column.
+`%json {...}` stands for a JSON text of a schema. Each is replaced by the name of a declared
+terminal and its further lines by continuations, so that all else stays in its line and column.
 """
 
 from __future__ import annotations
@@ -38,9 +37,10 @@ _TERMINAL_SIZE = 20_000  # terminals inside one another that may be written out
 
 
 class LarkText(Source):
-    """A Lark grammar with what it nests. lark: the text for Lark. schemas: by terminal.
+    """A Lark grammar and where in it things are.
 
-    places: where these stand.
+    lark: the text for Lark, without nested schemas. schemas: these, by the terminal in their place.
+    places: where they stand.
     """
 
     def __init__(self, text: str, name: str = "") -> None:
@@ -66,18 +66,18 @@ class LarkText(Source):
         return min(self._starts[line - 1] + max(column - 1, 0), len(self.text))
 
     def defined(self, name: str, time: int = 0) -> Place | None:
-        """Where a rule or terminal is defined; `time` 1 is for the second time."""
+        """Where a rule or terminal is defined for the first time; with `time` 1 the second."""
         starts = self._starts_of.get(name.split("{", maxsplit=1)[0], ())
         return self.place(starts[time]) if time < len(starts) else None
 
     def used(self, text: str, within: str = "") -> Place | None:
-        """Where a name, string or pattern is written, if given within a definition, or anywhere."""
+        """Where a name, string or pattern is first written; within a definition if given."""
         start = self._uses.get((within.split("{", maxsplit=1)[0], text), self._uses.get(("", text)))
         return None if start is None else self.place(start)
 
     @cached_property
     def ignored(self) -> list[str]:
-        """What each `%ignore` names, as it is written."""
+        """What each `%ignore` names, as written."""
         found = []
         for line in _IGNORED.finditer(self.text):
             words = _TOKEN.finditer(self.text, line.start(1), line.end(1))
@@ -95,6 +95,7 @@ class LarkText(Source):
 
     @cached_property
     def _starts_of(self) -> dict[str, list[int]]:
+        """The offsets of the definitions of each name."""
         found: dict[str, list[int]] = {}
         for start, name in self._definitions:
             found.setdefault(name, []).append(start)
@@ -115,7 +116,7 @@ class LarkText(Source):
     def check_sizes(self) -> None:
         """Raise BudgetError if some terminal is too large once those it names are written out.
 
-        Lark writes them out without looking, and would take forever.
+        Lark writes them out without counting, and would take forever.
         """
         inside: dict[str, list[str]] = {name: [] for _, name in self._definitions}
         heads = {start for start, _ in self._definitions}

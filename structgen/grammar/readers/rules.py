@@ -1,4 +1,4 @@
-"""In: the text of a grammar in some EBNF. Out: its rules; what the readers of all of them share."""
+"""What the readers of GBNF and EBNF share: recursive descent over rules `name ::= expression`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from structgen.grammar.bnf import Bnf
 from structgen.grammar.expressions import NOTHING, Expression, Name, Text
 from structgen.grammar.ir import Grammar, Place
 from structgen.grammar.readers.sources import Scanner
-from structgen.grammar.transforms.folding import folded, regular_language, unfolded
+from structgen.grammar.transforms.inlining import regular_language, with_inlining, without_inlining
 from structgen.regular.charset import ALL, MAX_CODE_POINT, CharSet, union_all
 from structgen.regular.regex import Regex, chars, literal
 
@@ -22,7 +22,11 @@ QUOTED = "|".join(f"{opened}[^{closed}]*{closed}" for opened, closed in QUOTES.i
 
 
 class RuleReader(Scanner, ABC):
-    """Recursive descent over one text. rules, places: what has been read, and where."""
+    """Recursive descent over a grammar text.
+
+    rules: the expression of each rule that has been read; places: where it is defined; uses: for
+    each name that is used the first place and the rule there.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -32,34 +36,34 @@ class RuleReader(Scanner, ABC):
 
     @abstractmethod
     def definition(self) -> None:
-        """Read one rule."""
+        """Read one rule and note it with `defined`."""
 
     @abstractmethod
     def skip(self) -> None:
         """Skip what may stand between rules."""
 
-    def grammar(self, start: str | None = None, *, folds: bool = True) -> Grammar:
-        """The grammar that the text says. start: the rule to start from, by default the first.
+    def grammar(self, start: str | None = None, *, inlines_rules: bool = True) -> Grammar:
+        """The grammar of the text. start: the rule to start from, by default the first.
 
-        folds: whether small regular rules are written out where they are used.
+        folds: whether small regular rules are inlined where they are used.
 
         Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
         """
         with _depth_bounded():
             start = self.read_from(start)
-            rules = folded(self.rules) if folds else unfolded(self.rules)
+            rules = with_inlining(self.rules) if inlines_rules else without_inlining(self.rules)
         bnf = Bnf()
         for name, expression in rules.items():
             bnf.add(name, expression, self.places[name])
         return bnf.grammar(start)
 
     def language(self, start: str | None = None) -> Regex | None:
-        """The texts as a regular language, None of recursive rules. Raises as `grammar` does."""
+        """The texts as a regular language, None if a rule is recursive. Raises as `grammar`."""
         with _depth_bounded():
             return regular_language(self.rules, self.read_from(start))
 
     def read_from(self, start: str | None) -> str:
-        """Read all rules: the one to start from."""
+        """Read all rules: the name of the one to start from."""
         self.skip()
         while self.at < len(self.text):
             self.definition()
@@ -80,12 +84,12 @@ class RuleReader(Scanner, ABC):
         return start
 
     def defined(self, name: str, place: Place, expression: Expression) -> None:
-        """Add a rule; of two of one name the later counts."""
+        """Note a rule; of two of one name the later counts."""
         self.rules[name] = expression
         self.places[name] = place
 
     def coded(self, digits: str, start: int) -> int:
-        """The code point of hexadecimal digits that belong to what begins at `start`."""
+        """The code point of hexadecimal digits, for an escape that begins at offset `start`."""
         code = int(digits, 16)
         if code > MAX_CODE_POINT:
             raise self.error(
@@ -97,7 +101,7 @@ class RuleReader(Scanner, ABC):
         return code
 
     def used(self, name: str, place: Place) -> Name:
-        """A rule by its name."""
+        """Note the use of a rule: its name as an expression."""
         self.uses.setdefault(name, (place, self.rule))
         return Name(name, place)
 
@@ -113,11 +117,11 @@ def _depth_bounded() -> Iterator[None]:
 
 
 class EbnfReader(RuleReader):
-    """What the styles of EBNF have in common."""
+    """What the notations of EBNF have in common."""
 
     @abstractmethod
     def alternatives(self) -> Expression:
-        """What may stand on the right of a rule or in brackets."""
+        """Read what may stand on the right of a rule or in brackets."""
 
     @abstractmethod
     def space(self) -> None:
@@ -128,13 +132,13 @@ class EbnfReader(RuleReader):
         self.space()
 
     def defined(self, name: str, place: Place, expression: Expression) -> None:
-        """Add a rule; there must not be two of one name."""
+        """Note a rule; there must not be two of one name."""
         if name in self.rules:
             raise self.error(f"the rule {name!r} is defined twice", place, rule=name)
         super().defined(name, place, expression)
 
     def quoted(self) -> Expression:
-        """A string in quotes of any kind; there are no escapes."""
+        """Read a string in quotes of any kind; there are no escapes."""
         start = self.at
         end = self.text.find(QUOTES[self.peek()], start + 1)
         if end < 0:
@@ -144,7 +148,7 @@ class EbnfReader(RuleReader):
         return Text(literal(inner), self.text[start : self.at]) if inner else NOTHING
 
     def bracketed(self, start: int, close: tuple[str, ...]) -> Expression:
-        """The inside of the brackets that opened at `start`, and their closing one."""
+        """Read the inside of the brackets that opened at `start`, and their closing one."""
         inner = self.alternatives()
         if any(self.take(sign) for sign in close):
             return inner
@@ -154,7 +158,7 @@ class EbnfReader(RuleReader):
 
 
 class ClassReader(RuleReader):
-    """A reader of languages with classes of characters in square brackets.
+    """A reader of notations with character classes in square brackets.
 
     lenient: whether a class without members stands for the empty text, and a range out of order for
     no character, as in llama.cpp.
@@ -164,10 +168,10 @@ class ClassReader(RuleReader):
 
     @abstractmethod
     def character(self, start: int) -> int:
-        """One character of the class (or string) that begins at `start`, as its code point."""
+        """Read one character of the class (or string) that begins at `start`: its code point."""
 
     def char_class(self) -> Expression:
-        """A class in square brackets."""
+        """Read a character class."""
         start = self.at
         self.at += 1
         negated = self.take("^")

@@ -1,4 +1,4 @@
-"""In: the text of a grammar and an offset or line into it. Out: places, and errors showing them."""
+"""Grammar texts with line numbers: from offsets to places, and errors that show the line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _AROUND = 70  # characters of a line shown before and after the place
 
 
 class Source:
-    """One grammar text. name: of the file, "" for the text itself."""
+    """A grammar text. name: of its file, "" for the text itself."""
 
     def __init__(self, text: str, name: str = "") -> None:
         self.text = text
@@ -55,7 +55,7 @@ class Source:
 class Scanner(Source):
     """A text that is read from left to right.
 
-    at: the offset of the next character. rule: the rule that is being read.
+    at: the offset of the next character. rule: the name of the rule that is being read.
     """
 
     def __init__(self, text: str) -> None:

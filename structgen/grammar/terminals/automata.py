@@ -23,7 +23,7 @@ MAX_STATES = 20_000  # byte states of one terminal
 MANY_CHARACTERS = 128  # at one place of a text
 
 Ints = npt.NDArray[np.int32]
-FINE, BROKEN = 0, 1  # watches that have ended
+SATISFIED, VIOLATED = 0, 1  # watches that have ended
 
 
 class _Reading:
@@ -49,10 +49,10 @@ class Automata(NamedTuple):
 
     next: Ints
     accepts: npt.NDArray[np.bool_]
-    own: Ints
-    match: Ints
-    watch: Ints
-    fails: npt.NDArray[np.bool_]
+    no_longer: Ints
+    no_match: Ints
+    lookahead: Ints
+    violated_at_end: npt.NDArray[np.bool_]
     distance: Ints
 
     @property
@@ -63,7 +63,7 @@ class Automata(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
-    """The automata of a terminal. ordered: whether `match` is needed.
+    """The automata of a terminal. ordered: whether `no_match` is needed.
 
     Raises BudgetError past MAX_STATES states.
     """
@@ -71,27 +71,29 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
     n = len(table)
     reach = distances(table, ends)
     if ordered:
-        watch, fails = _watches(table, ends, longers)
+        lookahead, violated_at_end = _lookaheads(table, ends, longers)
         pairs, origin, matched = _with_matches(table, ends, longers)
-        own, match = watch[1][origin], watch[1][n + 2 * origin + matched]
+        no_longer, no_match = lookahead[1][origin], lookahead[1][n + 2 * origin + matched]
     else:
-        watch, fails = _watches(table, ends, longers, matches=False)
+        lookahead, violated_at_end = _lookaheads(table, ends, longers, matches=False)
         pairs, origin = table, np.arange(n)
-        own = watch[1][origin]
-        match = np.zeros(n, np.int32)
-    return assembled(pairs, (ends[origin], own, match), watch[0], fails, reach[origin])
+        no_longer = lookahead[1][origin]
+        no_match = np.zeros(n, np.int32)
+    return assembled(
+        pairs, (ends[origin], no_longer, no_match), lookahead[0], violated_at_end, reach[origin]
+    )
 
 
 def assembled(
-    table: Ints, of: tuple[Any, Any, Any], watch: Ints, fails: Any, reach: Ints
+    table: Ints, of: tuple[Any, Any, Any], lookahead: Ints, violated_at_end: Any, reach: Ints
 ) -> Automata:
     """The least automata, of states of which it is known what `Automata` says.
 
     of: accepts, own, match; reach: the fewest bytes to an end, -1 where there is none.
     """
-    accepts, own, match = of
-    dead = (reach < 0) & ((match == FINE) | (match == BROKEN))
-    kinds = np.stack([accepts, own, match, dead], axis=1).astype(np.int64)
+    accepts, no_longer, no_match = of
+    dead = (reach < 0) & ((no_match == SATISFIED) | (no_match == VIOLATED))
+    kinds = np.stack([accepts, no_longer, no_match, dead], axis=1).astype(np.int64)
     labels = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
     least, number = minimised(table, labels, dead)
     first = _representatives(number, len(least))
@@ -101,10 +103,10 @@ def assembled(
     return Automata(
         next=least,
         accepts=accepts[first],
-        own=own[first].astype(np.int32),
-        match=match[first].astype(np.int32),
-        watch=watch,
-        fails=fails,
+        no_longer=no_longer[first].astype(np.int32),
+        no_match=no_match[first].astype(np.int32),
+        lookahead=lookahead,
+        violated_at_end=violated_at_end,
         distance=np.where(reach < 0, 1 << 28, reach)[first].astype(np.int32),
     )
 
@@ -113,9 +115,9 @@ def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
     """The automata of a terminal."""
     language, longer = terminal.language, terminal.longer
     if terminal.ahead is not None:
-        from structgen.grammar.lookaround.lookahead import automata_ahead
+        from structgen.grammar.lookaround.lookahead import lookahead_automata
 
-        return automata_ahead(terminal.ahead, language, ordered, some=terminal.origin != "")
+        return lookahead_automata(terminal.ahead, language, ordered, some=terminal.origin != "")
     if language.shortest == language.longest:  # so that no longer text is one of the same terminal
         if longer is language or longer is EMPTY:
             return _of_length(language, ordered)
@@ -167,31 +169,38 @@ def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
     That character is the same for all keywords of a grammar, and read by some hundred states.
     """
     word, after = _of_length(language, ordered), _character(behind)
-    first, count = len(word.watch), len(after)
-    broken = np.where(after < 0, FINE, np.where(after >= count, BROKEN, after + first))
-    watch, fails = [word.watch, broken], [word.fails, np.zeros(count, bool)]
-    nexts, match = word.next, word.match
-    own = np.where(word.accepts, first, FINE)
+    first, count = len(word.lookahead), len(after)
+    broken = np.where(after < 0, SATISFIED, np.where(after >= count, VIOLATED, after + first))
+    lookahead, violated_at_end = (
+        [word.lookahead, broken],
+        [word.violated_at_end, np.zeros(count, bool)],
+    )
+    nexts, no_match = word.next, word.no_match
+    no_longer = np.where(word.accepts, first, SATISFIED)
     if ordered:  # it has matched as soon as it is known that no such character follows
         start = first + count
-        held = np.where(after < 0, BROKEN, np.where(after >= count, FINE, after + start))
-        pending = np.arange(len(word.watch)) > BROKEN
-        watch[0] = np.where(pending[:, None] & (word.watch == BROKEN), start, word.watch)
-        watch.append(held)
-        fails.append(np.ones(count, bool))
-        match = np.append(np.where(match == BROKEN, start, match), np.arange(1, count) + start)
+        held = np.where(after < 0, VIOLATED, np.where(after >= count, SATISFIED, after + start))
+        pending = np.arange(len(word.lookahead)) > VIOLATED
+        lookahead[0] = np.where(
+            pending[:, None] & (word.lookahead == VIOLATED), start, word.lookahead
+        )
+        lookahead.append(held)
+        violated_at_end.append(np.ones(count, bool))
+        no_match = np.append(
+            np.where(no_match == VIOLATED, start, no_match), np.arange(1, count) + start
+        )
         shift = len(nexts) - 1  # state i of the character is state i + shift from 1 on
         inside = np.where((after < 0) | (after >= count), -1, after + shift)
         nexts = np.concatenate([np.where(word.accepts[:, None], inside[0], nexts), inside[1:]])
-        own = np.append(own, np.zeros(count - 1, np.int32))
+        no_longer = np.append(no_longer, np.zeros(count - 1, np.int32))
     rest = len(nexts) - len(word.next)
     return Automata(
         next=nexts.astype(np.int32),
         accepts=np.append(word.accepts, np.zeros(rest, bool)),
-        own=own.astype(np.int32),
-        match=match.astype(np.int32),
-        watch=np.concatenate(watch).astype(np.int32),
-        fails=np.concatenate(fails),
+        no_longer=no_longer.astype(np.int32),
+        no_match=no_match.astype(np.int32),
+        lookahead=np.concatenate(lookahead).astype(np.int32),
+        violated_at_end=np.concatenate(violated_at_end),
         distance=np.append(word.distance, np.full(rest, 1 << 28)).astype(np.int32),
     )
 
@@ -229,20 +238,20 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
     source, byte, target = np.array(edges, np.int32).T
     table = np.full((count + 1, 256), -1, np.int32)
     table[source, byte] = target
-    watch = np.full((count + 2 if ordered else 2, 256), FINE, np.int32)
-    watch[BROKEN] = BROKEN
-    match = np.zeros(count + 1, np.int32)
+    lookahead = np.full((count + 2 if ordered else 2, 256), SATISFIED, np.int32)
+    lookahead[VIOLATED] = VIOLATED
+    no_match = np.zeros(count + 1, np.int32)
     if ordered:
-        match = np.append(np.arange(2, count + 2), BROKEN).astype(np.int32)
-        watch[match[source], byte] = match[target]
+        no_match = np.append(np.arange(2, count + 2), VIOLATED).astype(np.int32)
+        lookahead[no_match[source], byte] = no_match[target]
     accepts = np.arange(count + 1) == count
     return Automata(
         next=table,
         accepts=accepts,
-        own=np.zeros(count + 1, np.int32),
-        match=match,
-        watch=watch,
-        fails=np.arange(len(watch)) == BROKEN,
+        no_longer=np.zeros(count + 1, np.int32),
+        no_match=no_match,
+        lookahead=lookahead,
+        violated_at_end=np.arange(len(lookahead)) == VIOLATED,
         distance=distances(table, accepts),
     )
 
@@ -303,7 +312,7 @@ def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]
     return pairs.astype(np.int32), state, matched
 
 
-def _watches(
+def _lookaheads(
     table: Ints, ends: Any, longers: Any, matches: bool = True
 ) -> tuple[tuple[Ints, Ints], npt.NDArray[np.bool_]]:
     """The least automaton of the watches: (next, number of each), and what fails at the end.
@@ -311,18 +320,18 @@ def _watches(
     Given numbers: those of the states' own watches, then two for each state's match (no, yes).
     """
     n = len(table)
-    own = np.where(table < 0, FINE, np.where(longers[table], BROKEN, table + 2))
-    sinks = np.repeat(np.array([[FINE], [BROKEN]]), 256, axis=1)
-    parts = [sinks, own]
-    fails = [np.array([False, True]), np.zeros(n, bool)]
+    no_longer = np.where(table < 0, SATISFIED, np.where(longers[table], VIOLATED, table + 2))
+    sinks = np.repeat(np.array([[SATISFIED], [VIOLATED]]), 256, axis=1)
+    parts = [sinks, no_longer]
+    violated_at_end = [np.array([False, True]), np.zeros(n, bool)]
     if matches:
         pairs, _, matched = _with_matches(table, ends, longers)
         parts.append(np.where(pairs < 0, matched[:, None], pairs + 2 + n))
-        fails.append(matched == 1)
-    broken = np.concatenate(fails)
+        violated_at_end.append(matched == 1)
+    broken = np.concatenate(violated_at_end)
     least, number = minimised(np.concatenate(parts).astype(np.int32), broken, None)
     first = _representatives(number, len(least))
-    order = [number[FINE], number[BROKEN]]
+    order = [number[SATISFIED], number[VIOLATED]]
     order += [i for i in range(len(least)) if i not in order]
     place = np.empty(len(least), np.int32)
     place[order] = np.arange(len(least))

@@ -13,7 +13,7 @@ import numpy as np
 
 from structgen.errors import UnsupportedSchemaError
 from structgen.grammar.ir import Grammar, Terminal
-from structgen.grammar.terminals.automata import BROKEN, Automata, automata_of
+from structgen.grammar.terminals.automata import VIOLATED, Automata, automata_of
 from structgen.regular.regex import EMPTY, Regex
 
 FAR = 1 << 28  # bytes to an end where there is none
@@ -65,14 +65,16 @@ def reads_whole(automata: Automata, text: str) -> bool:
         state = int(automata.next[state, byte])
         if state < 0:
             return False
-    return bool(automata.accepts[state] and not automata.fails[automata.own[state]])
+    return bool(automata.accepts[state] and not automata.violated_at_end[automata.no_longer[state]])
 
 
-def endless(language: Regex) -> Automata:
+def never_accepting(language: Regex) -> Automata:
     """Automata that read the texts of a language and come to no end."""
     found = automata_of(language, EMPTY, ordered=False)
-    never, own = np.zeros_like(found.accepts), np.zeros_like(found.own)
-    return found._replace(accepts=never, own=own, distance=np.full_like(found.distance, FAR))
+    never, no_longer = np.zeros_like(found.accepts), np.zeros_like(found.no_longer)
+    return found._replace(
+        accepts=never, no_longer=no_longer, distance=np.full_like(found.distance, FAR)
+    )
 
 
 def check_told_apart(
@@ -89,7 +91,7 @@ def check_told_apart(
         i, j = todo.pop()
         for byte in np.flatnonzero(words.next[j] >= 0).tolist():
             pair = (int(matches.next[i, byte]), int(words.next[j, byte]))
-            if pair[0] < 0 or matches.match[pair[0]] == BROKEN or pair in seen:
+            if pair[0] < 0 or matches.no_match[pair[0]] == VIOLATED or pair in seen:
                 continue
             if words.accepts[pair[1]]:
                 raise UnsupportedSchemaError(

@@ -17,9 +17,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from structgen.errors import BudgetError
-from structgen.grammar.lookaround.lookbehind import settled
-from structgen.grammar.terminals.one_way import reads_one_way
-from structgen.grammar.terminals.preferred import Blocked, Ending, Preferred, Program
+from structgen.grammar.lookaround.lookbehind import resolved
+from structgen.grammar.terminals.leftmost_first import (
+    MatchState,
+    OverruledMatch,
+    PossibleMatch,
+    Program,
+)
+from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.python_language import language_of
 from structgen.grammar.terminals.python_regex import (
     EMPTY_TEXT,
@@ -28,11 +33,11 @@ from structgen.grammar.terminals.python_regex import (
     Look,
     Loop,
     Node,
-    One,
+    OneChar,
     Sequence,
-    looks,
+    has_assertions,
+    outside_lookbehinds,
     parse,
-    reaching,
 )
 from structgen.regular.charset import CharSet, refine
 from structgen.regular.regex import (
@@ -45,7 +50,7 @@ from structgen.regular.regex import (
     complement,
     concat,
     intersect,
-    leaf,
+    sub_automaton,
 )
 
 _PAIRS = 4000  # pairs of states that one comparison of two automata may visit
@@ -62,7 +67,7 @@ class Matches(NamedTuple):
 
     language: Regex
     longer: Regex
-    ahead: Preferred | None = None
+    ahead: MatchState | None = None
     behind: Node | None = None
 
 
@@ -72,36 +77,36 @@ def matches_of(pattern: str) -> Matches:
 
     Raises PatternError, UnsupportedSchemaError or BudgetError, as `python_regex.parse` does.
     """
-    node = parse(pattern, reaches=True)
-    if reaching(node):
-        return Matches(language_of(_without_looks(node)), EMPTY, behind=node)
+    node = parse(pattern, allow_lookbehind=True)
+    if outside_lookbehinds(node):
+        return Matches(language_of(_without_assertions(node)), EMPTY, behind=node)
     return _matches_of(node, {})
 
 
-def matches_behind(node: Node, history: Mapping[Regex, Regex]) -> Matches:
+def matches_behind(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     """The two languages of a pattern behind a text. history: as in `Program.start`.
 
     Raises BudgetError.
     """
-    return _matches_of(settled(node, history), history)
+    return _matches_of(resolved(node, residuals), residuals)
 
 
-def _matches_of(node: Node, history: Mapping[Regex, Regex]) -> Matches:
+def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     told = _keyword(node) or _unreserved(node)
     if told is not None:
         return told
-    if reads_one_way(node):
+    if is_one_unambiguous(node):
         language = language_of(node)
         return Matches(language, language)
-    start = Program(node).start(history)
+    start = Program(node).start(residuals)
     language = _plain(node, start)
-    if not looks(node):
+    if not has_assertions(node):
         return Matches(language, language)
-    bare = _without_looks(node)
-    for longer in (language, _plain(bare, Program(bare).start()), leaf(Blocked.at(start))):
+    bare = _without_assertions(node)
+    for longer in (language, _plain(bare, Program(bare).start()), sub_automaton(OverruledMatch.at(start))):
         if _decides(start, longer):
             return Matches(language, longer)
-    return Matches(leaf(Ending(start)), EMPTY, start)
+    return Matches(sub_automaton(PossibleMatch(start)), EMPTY, start)
 
 
 def _keyword(node: Node) -> Matches | None:
@@ -115,11 +120,11 @@ def _keyword(node: Node) -> Matches | None:
     if not isinstance(last, Look) or last.behind or not last.negative or len(parts) < 2:
         return None
     words = Sequence(parts[:-1])
-    if not isinstance(last.body, One) or looks(words):
+    if not isinstance(last.body, OneChar) or has_assertions(words):
         return None
     behind = last.body.chars
-    in_a_row = all(isinstance(part, One) for part in words.parts)
-    if not in_a_row and any(of - behind for of in _characters(words)):
+    parts_in_order = all(isinstance(part, OneChar) for part in words.parts)
+    if not parts_in_order and any(of - behind for of in _characters(words)):
         return None
     language = language_of(words)
     return None if language.nullable else Matches(language, concat(language, chars(behind)))
@@ -137,15 +142,20 @@ def _unreserved(node: Node) -> Matches | None:
     look, first, rest = parts
     if not isinstance(look, Look) or look.behind or not look.negative:
         return None
-    if not isinstance(first, One) or not isinstance(rest, Loop) or rest.lazy:
+    if not isinstance(first, OneChar) or not isinstance(rest, Loop) or rest.lazy:
         return None
     body, kind = look.body, rest.body
-    if not isinstance(body, Sequence) or not isinstance(kind, One) or rest.high != INFINITE:
+    if not isinstance(body, Sequence) or not isinstance(kind, OneChar) or rest.high != INFINITE:
         return None
     *words, end = body.parts
-    if not isinstance(end, Look) or end.behind or not end.negative or looks(Sequence((*words,))):
+    if (
+        not isinstance(end, Look)
+        or end.behind
+        or not end.negative
+        or has_assertions(Sequence((*words,)))
+    ):
         return None
-    if not isinstance(end.body, One) or end.body.chars is not kind.chars:
+    if not isinstance(end.body, OneChar) or end.body.chars is not kind.chars:
         return None
     reserved = Sequence((*words,))
     if first.chars - kind.chars or any(of - kind.chars for of in _characters(reserved)):
@@ -157,7 +167,7 @@ def _unreserved(node: Node) -> Matches | None:
 def _characters(node: Node) -> Iterator[CharSet]:
     """The sets of characters that a node without assertions reads."""
     match node:
-        case One():
+        case OneChar():
             yield node.chars
         case Sequence() | Branch():
             for part in node.parts:
@@ -166,9 +176,9 @@ def _characters(node: Node) -> Iterator[CharSet]:
             yield from _characters(node.body)
 
 
-def _plain(node: Node, start: Preferred) -> Regex:
+def _plain(node: Node, start: MatchState) -> Regex:
     """What a pattern prefers whole, as a regular expression where it is what it can match."""
-    ordered = leaf(start)
+    ordered = sub_automaton(start)
     language = language_of(node)
     try:
         return language if _same(language, ordered, _SOME_PAIRS) else ordered
@@ -200,27 +210,27 @@ def _same(
     return True
 
 
-def _decides(start: Preferred, longer: Regex) -> bool:
+def _decides(start: MatchState, longer: Regex) -> bool:
     """Whether a match ends exactly where its text matches whole and none in `longer` goes on."""
     seen = {(start, longer)}
     todo = [(start, longer)]
     same: set[tuple[Regex, Regex]] = set()
     while todo:
         state, more = todo.pop()
-        ends = state.rests()
+        ends = state.allowed_after()
         stays = EMPTY
         if state.nullable:
             stays = complement(concat(intersect(more, concat(ANY_CHAR, ANY)), ANY))
         if not _same(ends, stays, _PAIRS, same):
             return False
         cut = [
-            *((of, (0, to)) for of, to in state.known_moves()),
+            *((of, (0, to)) for of, to in state.cached_moves()),
             *((of, (1, to)) for of, to in more.steps()),
         ]
         for _, targets in refine(cut):
             after = dict(targets)
             reached, rest = after.get(0), after.get(1, EMPTY)
-            if isinstance(reached, Preferred) and isinstance(rest, Regex):
+            if isinstance(reached, MatchState) and isinstance(rest, Regex):
                 pair = (reached, rest)
                 if pair not in seen:
                     seen.add(pair)
@@ -232,15 +242,15 @@ def _decides(start: Preferred, longer: Regex) -> bool:
     return True
 
 
-def _without_looks(node: Node) -> Node:
+def _without_assertions(node: Node) -> Node:
     """The pattern as if all its assertions held."""
     match node:
         case Sequence():
-            return Sequence(tuple(_without_looks(part) for part in node.parts))
+            return Sequence(tuple(_without_assertions(part) for part in node.parts))
         case Branch():
-            return Branch(tuple(_without_looks(part) for part in node.parts))
+            return Branch(tuple(_without_assertions(part) for part in node.parts))
         case Loop():
-            return Loop(_without_looks(node.body), node.low, node.high, node.lazy)
+            return Loop(_without_assertions(node.body), node.low, node.high, node.lazy)
         case Look() | End():
             return EMPTY_TEXT
         case _:

@@ -5,7 +5,15 @@ Where the order in which `re` tries alternatives decides which text is matched, 
 
 from __future__ import annotations
 
-from structgen.grammar.terminals.python_regex import Branch, End, Look, Loop, Node, One, Sequence
+from structgen.grammar.terminals.python_regex import (
+    Branch,
+    End,
+    Look,
+    Loop,
+    Node,
+    OneChar,
+    Sequence,
+)
 from structgen.regular.regex import ANY, INFINITE, Regex, alt, chars, concat, repeat
 from structgen.regular.syntax import assertions as ecma
 
@@ -21,14 +29,14 @@ def language_of(node: Node) -> Regex:
     return ecma.translate(translated, anchored=True)
 
 
-def before(look: Look) -> Regex:
+def lookbehind_language(look: Look) -> Regex:
     """All texts behind which a lookbehind finds what it looks for."""
     return concat(ANY, language_of(look.body))
 
 
 def _translated(node: Node) -> ecma.Node:
     match node:
-        case One():
+        case OneChar():
             return chars(node.chars)
         case Sequence():
             parts = [_translated(part) for part in node.parts]

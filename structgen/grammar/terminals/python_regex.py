@@ -27,7 +27,7 @@ from structgen.regular.regex import INFINITE
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class One:
+class OneChar:
     """One character of a set."""
 
     chars: CharSet
@@ -71,7 +71,7 @@ class End:
     """The end of the text."""
 
 
-Node = One | Sequence | Branch | Loop | Look | End
+Node = OneChar | Sequence | Branch | Loop | Look | End
 EMPTY_TEXT = Sequence(())
 
 
@@ -82,7 +82,7 @@ class Width(NamedTuple):
     most: int
 
 
-def parse(pattern: str, *, reaches: bool = False) -> Node:
+def parse(pattern: str, *, allow_lookbehind: bool = False) -> Node:
     """The tree of a pattern. reaches: whether it may look at the text before the match.
 
     Raises PatternError (not a pattern), UnsupportedSchemaError (one that is not regular or that
@@ -93,10 +93,10 @@ def parse(pattern: str, *, reaches: bool = False) -> Node:
             warnings.simplefilter("ignore")  # of possible nested sets and the like
             tree = sre_parser.parse(pattern)
         node = _Reader(pattern, tree.state.flags).sequence(tree)
-        for _, decidable in _reaching(node, Width(0, 0)):
-            if not (decidable and reaches):
+        for _, decidable in _outside_lookbehinds(node, Width(0, 0)):
+            if not (decidable and allow_lookbehind):
                 what = "an assertion about the text before the terminal (a lookbehind, ^ or \\b)"
-                what += " inside a lookahead" if reaches else ""
+                what += " inside a lookahead" if allow_lookbehind else ""
                 refuse(what, pattern, "put it behind the characters that it is about")
     except re.error as error:
         raise PatternError(
@@ -124,7 +124,7 @@ class _Reader:
         parts: list[Node] = []
         for kind, value in items:
             if value in (sre.AT_BOUNDARY, sre.AT_NON_BOUNDARY) and kind is sre.AT:
-                ends = last_of(parts[-1]) if parts else None
+                ends = last_characters(parts[-1]) if parts else None
                 parts.append(self.boundary(ends, inside=value is sre.AT_NON_BOUNDARY))
             else:
                 parts.append(self.item(kind, value))
@@ -133,13 +133,13 @@ class _Reader:
     def item(self, kind: Any, value: Any) -> Node:
         """One part. `kind` and `value` are as in `re._parser`."""
         if kind is sre.LITERAL:
-            return One(literal_set(value, self.flags))
+            return OneChar(literal_set(value, self.flags))
         if kind is sre.NOT_LITERAL:
-            return One(ALL - literal_set(value, self.flags))
+            return OneChar(ALL - literal_set(value, self.flags))
         if kind is sre.IN:
-            return One(class_set(value, self.flags))
+            return OneChar(class_set(value, self.flags))
         if kind is sre.ANY:
-            return One(ALL if self.flags & re.DOTALL else ALL - LINE_FEED)
+            return OneChar(ALL if self.flags & re.DOTALL else ALL - LINE_FEED)
         read: Callable[[Any], Node] | None = getattr(self, f"_{kind.name.lower()}", None)
         if read is None:
             refuse("a backreference", self.pattern, "spell the repeated text out")
@@ -168,7 +168,7 @@ class _Reader:
 
     def _possessive_repeat(self, value: Any) -> Node:
         loop = self._max_repeat(value)
-        if not isinstance(loop, Loop) or not isinstance(loop.body, One):
+        if not isinstance(loop, Loop) or not isinstance(loop.body, OneChar):
             refuse("a possessive quantifier", self.pattern, "leave its '+' out")
         no_more = Look(loop.body, behind=False, negative=True)
         if loop.high == INFINITE:
@@ -179,14 +179,14 @@ class _Reader:
     def _atomic_group(self, value: Any) -> Node:
         body = self.sequence(value)
         parts = body.parts if isinstance(body, Sequence) else (body,)
-        if not all(isinstance(part, One) for part in parts):
+        if not all(isinstance(part, OneChar) for part in parts):
             refuse("an atomic group", self.pattern, "write (?:...)")
         return body
 
     def _assert(self, value: Any, *, negative: bool = False) -> Node:
         direction, value = value
         body = self.sequence(value)
-        if direction < 0 and looks(body):
+        if direction < 0 and has_assertions(body):
             refuse("an assertion inside a lookbehind", self.pattern, "leave it out")
         return Look(body, behind=direction < 0, negative=negative)
 
@@ -202,30 +202,30 @@ class _Reader:
             return End()
         if value is sre.AT_END:
             if self.flags & re.MULTILINE:
-                return Look(One(ALL - LINE_FEED), behind=False, negative=True)
-            last = Sequence((Loop(One(LINE_FEED), 0, 1, lazy=False), End()))
+                return Look(OneChar(ALL - LINE_FEED), behind=False, negative=True)
+            last = Sequence((Loop(OneChar(LINE_FEED), 0, 1, lazy=False), End()))
             return Look(last, behind=False, negative=False)
         in_line = value is sre.AT_BEGINNING and self.flags & re.MULTILINE
-        return Look(One(ALL - LINE_FEED if in_line else ALL), behind=True, negative=True)
+        return Look(OneChar(ALL - LINE_FEED if in_line else ALL), behind=True, negative=True)
 
     def boundary(self, ends: CharSet | None, *, inside: bool) -> Node:
         r"""`\b`, or `\B` with `inside`, behind a part that ends in one of the characters `ends`."""
         word = word_characters(self.flags & re.ASCII)
         after_word, after_other = (
-            Look(One(word), behind=False, negative=inside is other) for other in (False, True)
+            Look(OneChar(word), behind=False, negative=inside is other) for other in (False, True)
         )
         if ends is not None and not ends - word:
             return after_word
         if ends is not None and not ends & word:
             return after_other
-        was_word, was_other = (Look(One(word), behind=True, negative=n) for n in (False, True))
+        was_word, was_other = (Look(OneChar(word), behind=True, negative=n) for n in (False, True))
         return Branch((Sequence((was_word, after_word)), Sequence((was_other, after_other))))
 
 
 def width(node: Node) -> Width:
     """How long the matches of a node are."""
     match node:
-        case One():
+        case OneChar():
             return Width(1, 1)
         case Sequence():
             widths = [width(part) for part in node.parts]
@@ -240,29 +240,31 @@ def width(node: Node) -> Width:
             return Width(0, 0)
 
 
-def last_of(node: Node) -> CharSet | None:
+def last_characters(node: Node) -> CharSet | None:
     """The characters that a match can end in; None when it may be empty or that is not known."""
     match node:
-        case One():
+        case OneChar():
             return node.chars
         case Sequence():
-            return last_of(node.parts[-1]) if node.parts else None
+            return last_characters(node.parts[-1]) if node.parts else None
         case Branch():
-            found = [last_of(part) for part in node.parts]
+            found = [last_characters(part) for part in node.parts]
             known = [ends for ends in found if ends is not None]
             return union_all(known) if known and len(known) == len(found) else None
         case Loop():
-            return last_of(node.body) if node.low > 0 else None
+            return last_characters(node.body) if node.low > 0 else None
         case _:
             return None
 
 
-def reaching(node: Node) -> list[Look]:
+def outside_lookbehinds(node: Node) -> list[Look]:
     """The lookbehinds of a pattern that may see the text before the match."""
-    return [look for look, _ in _reaching(node, Width(0, 0))]
+    return [look for look, _ in _outside_lookbehinds(node, Width(0, 0))]
 
 
-def _reaching(node: Node, before: Width, *, ahead: bool = False) -> Iterator[tuple[Look, bool]]:
+def _outside_lookbehinds(
+    node: Node, before: Width, *, ahead: bool = False
+) -> Iterator[tuple[Look, bool]]:
     """What looks further back than has surely been read.
 
     before: how much that is. ahead: whether this is a lookahead, of which the beginning counts.
@@ -271,30 +273,30 @@ def _reaching(node: Node, before: Width, *, ahead: bool = False) -> Iterator[tup
     match node:
         case Sequence():
             for part in node.parts:
-                yield from _reaching(part, before, ahead=ahead)
+                yield from _outside_lookbehinds(part, before, ahead=ahead)
                 least, most = width(part)
                 before = Width(before.least + least, before.most + most)
         case Branch():
             for part in node.parts:
-                yield from _reaching(part, before, ahead=ahead)
+                yield from _outside_lookbehinds(part, before, ahead=ahead)
         case Loop():
-            yield from _reaching(node.body, before._replace(most=INFINITE), ahead=ahead)
+            yield from _outside_lookbehinds(node.body, before._replace(most=INFINITE), ahead=ahead)
         case Look(behind=True):
             if width(node.body).most > before.least:
                 yield node, before.most == 0 or not ahead
         case Look():
-            yield from _reaching(node.body, before._replace(least=0), ahead=True)
+            yield from _outside_lookbehinds(node.body, before._replace(least=0), ahead=True)
 
 
-def looks(node: Node) -> bool:
+def has_assertions(node: Node) -> bool:
     """Whether a node holds assertions."""
     match node:
         case Sequence() | Branch():
-            return any(looks(part) for part in node.parts)
+            return any(has_assertions(part) for part in node.parts)
         case Loop():
-            return looks(node.body)
+            return has_assertions(node.body)
         case _:
-            return not isinstance(node, One)
+            return not isinstance(node, OneChar)
 
 
 def refuse(what: str, pattern: str, hint: str) -> NoReturn:

@@ -23,14 +23,14 @@ import numpy.typing as npt
 from structgen.errors import BudgetError
 from structgen.grammar.ir import Grammar
 
-MAX_RESTS = 400_000
+MAX_ITEMS = 400_000
 FAR = 1 << 28  # bytes; stands for a length that no text has
 
 Ints = npt.NDArray[np.int32]
 Corner = tuple[int, int] | None  # (called name, left corner read)
-Rest = tuple[tuple[int, ...], Corner]
+Item = tuple[tuple[int, ...], Corner]
 
-NOTHING: Rest = ((), None)
+EMPTY_ITEM: Item = ((), None)
 
 
 class Syntax(NamedTuple):
@@ -53,7 +53,7 @@ class Syntax(NamedTuple):
     skip: Ints
     call_start: Ints
     call_terminal: Ints
-    call_rest: Ints
+    call_item: Ints
     names: list[str]
     start: int
 
@@ -74,56 +74,58 @@ class _Builder:
             for rule in grammar.rules.values()
         ]
         self.start = numbers[grammar.start]
-        alike = {} if grammar.variants is None else grammar.variants.alike
-        of_names = (numbers.get(alike.get(name, name), numbers[name]) for name in self.names)
-        self.alike = [*range(self.n), *of_names]  # one for all that are alike
+        representative = {} if grammar.variants is None else grammar.variants.representative
+        of_names = (
+            numbers.get(representative.get(name, name), numbers[name]) for name in self.names
+        )
+        self.representative = [*range(self.n), *of_names]  # one for all that are alike
         self.nullable = self._nullable()
         self.width = self._widths(widths)
-        self.owner: dict[Rest, tuple[int, int]] = {}  # the rule of a rest, the one called there
-        self.tails: dict[Rest, tuple[int, int]] = {}  # the same, of the rests behind left corners
-        self.calls: dict[int, dict[int, list[Rest]]] = {}
-        self.corners: dict[int, dict[int, list[Rest]]] = {}
-        self.todo: list[Rest] = []
+        self.owner: dict[Item, tuple[int, int]] = {}  # the rule of a rest, the one called there
+        self.tails: dict[Item, tuple[int, int]] = {}  # the same, of the rests behind left corners
+        self.calls: dict[int, dict[int, list[Item]]] = {}
+        self.corners: dict[int, dict[int, list[Item]]] = {}
+        self.todo: list[Item] = []
 
     def built(self) -> Syntax:
-        top: Rest = ((self.start,), None)
+        top: Item = ((self.start,), None)
         self._add(top, (self.start, self.start))
         while self.todo:
-            rest = self.todo.pop()
-            for other in (*self._skips(rest), *self._behind(rest)):
-                self._add(other, self.owner[rest])
-            if len(self.owner) > MAX_RESTS:
+            item = self.todo.pop()
+            for other in (*self._skips(item), *self._behind(item)):
+                self._add(other, self.owner[item])
+            if len(self.owner) > MAX_ITEMS:
                 raise BudgetError(
-                    f"the grammar has more than {MAX_RESTS} places where a rule can go on",
+                    f"the grammar has more than {MAX_ITEMS} places where a rule can go on",
                     hint="give long rules and repetitions names of their own, or leave counts open",
                 )
         return self._arrays(top)
 
-    def _add(self, rest: Rest, owner: tuple[int, int]) -> None:
-        if rest in self.owner:
+    def _add(self, item: Item, owner: tuple[int, int]) -> None:
+        if item in self.owner:
             return
-        self.owner[rest] = self.tails.get(rest, owner)
-        self.todo.append(rest)
-        symbols = rest[0]
+        self.owner[item] = self.tails.get(item, owner)
+        self.todo.append(item)
+        symbols = item[0]
         if symbols and symbols[0] >= self.n:
             self._call(symbols[0])
 
-    def _behind(self, rest: Rest) -> list[Rest]:
-        symbols, corner = rest
+    def _behind(self, item: Item) -> list[Item]:
+        symbols, corner = item
         return [self._shortened(symbols[1:], corner)] if symbols else []
 
-    def _skips(self, rest: Rest) -> list[Rest]:
+    def _skips(self, item: Item) -> list[Item]:
         """The rests that this one also is without reading anything."""
-        symbols, corner = rest
+        symbols, corner = item
         if symbols:
-            return self._behind(rest) if symbols[0] in self.nullable else []
+            return self._behind(item) if symbols[0] in self.nullable else []
         if corner is None:
             return []
         called, read = corner
-        ends = [NOTHING] if called == read else []
+        ends = [EMPTY_ITEM] if called == read else []
         return ends + self.corners[called].get(read, [])
 
-    def _shortened(self, symbols: tuple[int, ...], corner: Corner) -> Rest:
+    def _shortened(self, symbols: tuple[int, ...], corner: Corner) -> Item:
         """A rest in normal form: without a corner that can only end or only be another one."""
         seen = set()
         while corner is not None and corner not in seen:
@@ -155,29 +157,36 @@ class _Builder:
                         todo.append(symbol)
                     if symbol not in self.nullable:
                         break
-        alike, known = self.alike, self.corners.setdefault(self.alike[called], {})
-        corners: dict[int, list[Rest]] = defaultdict(list)
+        representative, known = (
+            self.representative,
+            self.corners.setdefault(self.representative[called], {}),
+        )
+        corners: dict[int, list[Item]] = defaultdict(list)
         for symbol, name, tail in owners:
-            if symbol >= self.n and alike[symbol] not in known:
-                corners[alike[symbol]].append((tail, (alike[called], alike[name])))
+            if symbol >= self.n and representative[symbol] not in known:
+                corners[representative[symbol]].append(
+                    (tail, (representative[called], representative[name]))
+                )
         known |= corners
         for _, name, tail in owners:
             if tail:
-                behind = self._shortened(tail, (alike[called], alike[name]))
+                behind = self._shortened(tail, (representative[called], representative[name]))
                 self.tails.setdefault(behind, (name, called))
-        calls: dict[int, list[Rest]] = defaultdict(list)
+        calls: dict[int, list[Item]] = defaultdict(list)
         for symbol, name, tail in owners:
             if symbol < self.n:
-                calls[symbol].append(self._shortened(tail, (alike[called], alike[name])))
+                calls[symbol].append(
+                    self._shortened(tail, (representative[called], representative[name]))
+                )
         self.calls[called] = calls
         short = {
-            symbol: list(dict.fromkeys(self._shortened(*rest) for rest in rests))
-            for symbol, rests in corners.items()
+            symbol: list(dict.fromkeys(self._shortened(*item) for item in items))
+            for symbol, items in corners.items()
         }
         known |= short
-        for rests in (*calls.values(), *short.values()):
-            for rest in rests:
-                self._add(rest, (rest[1][1] if rest[1] is not None else called, called))
+        for items in (*calls.values(), *short.values()):
+            for item in items:
+                self._add(item, (item[1][1] if item[1] is not None else called, called))
 
     def _nullable(self) -> set[int]:
         found: set[int] = set()
@@ -203,7 +212,7 @@ class _Builder:
                     grown = True
         return width
 
-    def _costs(self, rests: Iterable[Rest]) -> dict[Rest, int]:
+    def _costs(self, items: Iterable[Item]) -> dict[Item, int]:
         """Bytes of the shortest text of each rest."""
         corner_cost: dict[Corner, int] = {None: 0}
         for called, corners in self.corners.items():
@@ -221,24 +230,24 @@ class _Builder:
                             grown = True
             corner_cost |= {(called, name): cost for name, cost in local.items()}
         return {
-            rest: min(FAR, sum(self.width[s] for s in rest[0]) + corner_cost.get(rest[1], FAR))
-            for rest in rests
+            item: min(FAR, sum(self.width[s] for s in item[0]) + corner_cost.get(item[1], FAR))
+            for item in items
         }
 
-    def _arrays(self, top: Rest) -> Syntax:
-        def head(rest: Rest) -> int:
-            return rest[0][0] if rest[0] else -1
+    def _arrays(self, top: Item) -> Syntax:
+        def head(item: Item) -> int:
+            return item[0][0] if item[0] else -1
 
-        self.owner.setdefault(NOTHING, (self.start, self.start))
-        listed = sorted((r for r in self.owner if r != NOTHING), key=head)
-        number = {rest: i for i, rest in enumerate(listed, 2)} | {NOTHING: 0}
-        every = [NOTHING, None, *listed]
+        self.owner.setdefault(EMPTY_ITEM, (self.start, self.start))
+        listed = sorted((r for r in self.owner if r != EMPTY_ITEM), key=head)
+        number = {item: i for i, item in enumerate(listed, 2)} | {EMPTY_ITEM: 0}
+        every = [EMPTY_ITEM, None, *listed]
         owners = [(self.n - 1,) * 2 if r is None else self.owner[r] for r in every]
         costs = self._costs(self.owner)
         skips = [[] if r is None else [number[o] for o in self._skips(r)] for r in every]
         entries: list[list[tuple[int, int]]] = [[] for _ in self.names]
         for called, calls in self.calls.items():
-            found = {(t, number[rest]) for t, rests in calls.items() for rest in rests}
+            found = {(t, number[item]) for t, items in calls.items() for item in items}
             entries[called - self.n] = sorted(found)
         flat = [entry for row in entries for entry in row]
         return Syntax(
@@ -250,7 +259,7 @@ class _Builder:
             skip=_ints(other for row in skips for other in row),
             call_start=_starts(entries),
             call_terminal=_ints(t for t, _ in flat),
-            call_rest=_ints(rest for _, rest in flat),
+            call_item=_ints(item for _, item in flat),
             names=self.names,
             start=number[top],
         )

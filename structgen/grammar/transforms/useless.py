@@ -38,7 +38,7 @@ def findings(grammar: Grammar) -> list[Finding]:
     reached = _reached(grammar, productive)
     found: list[Finding] = []
     for rule in grammar.rules.values():
-        if rule.written:
+        if rule.source_rule:
             continue
         if rule.name not in productive:
             found.append(_finding("unproductive", "rule", rule.name, rule.place))
@@ -82,7 +82,7 @@ def trimmed(grammar: Grammar) -> Grammar:
     if lalr is not None:  # what it looks for counts, even if that leads to no text
         reached |= lalr.terminals & productive
         if any(rule is not grammar.rules[name] for name, rule in rules.items()):
-            lalr = replace(lalr, useless=True)
+            lalr = replace(lalr, has_dead_ends=True)
     terminals = {name: t for name, t in grammar.terminals.items() if name in reached}
     ignore = tuple(name for name in grammar.ignore if name in terminals)
     return replace(grammar, rules=rules, terminals=terminals, ignore=ignore, lalr=lalr)
@@ -90,7 +90,9 @@ def trimmed(grammar: Grammar) -> Grammar:
 
 def _reason(grammar: Grammar, productive: set[str]) -> str:
     """What to look at when the start is not productive: rules that can only go round in circles."""
-    stuck = [r.name for r in grammar.rules.values() if r.name not in productive and not r.written]
+    stuck = [
+        r.name for r in grammar.rules.values() if r.name not in productive and not r.source_rule
+    ]
     return f"each of these needs itself or another of them: {', '.join(stuck[:8])}"
 
 

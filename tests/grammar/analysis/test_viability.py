@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import UnsatisfiableSchemaError
-from structgen.grammar.analysis.terminal_sets import Contexts
+from structgen.grammar.analysis.terminal_sets import StackTops
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar
 from structgen.kernels.build.loader import kernels
@@ -68,14 +68,14 @@ def test_contexts_hold_all_that_the_lexer_looks_for(of: Grammar, length: int) ->
     automaton = automaton_of(of)
     if automaton is None:
         return
-    contexts = Contexts(automaton.items).all_contexts()
+    terminal_sets = StackTops(automaton.items).all_terminal_sets()
     scan = kernels("grammar.indentation").scan_laid
     first = automaton.threads(automaton.start)[0][1]
     for word in itertools.product(range(len(of.terminals)), repeat=length):
         stacks = first
         for terminal in word:
             allowed = automaton.record(automaton.field(stacks, 5))
-            assert any(all(c >> t & 1 for t in allowed) for c in contexts)
+            assert any(all(c >> t & 1 for t in allowed) for c in terminal_sets)
             if terminal not in allowed:
                 break
             stacks = automaton.ask(scan, stacks, terminal)

@@ -129,10 +129,10 @@ def test_a_spec_of_few_texts_is_like_their_literals(text: str) -> None:
         WS: " "
         %ignore WS
         """
-    inside = sg.Lark(rules + 'item: %json {"enum": [1, 12, 2, 22]}')
+    embedded = sg.Lark(rules + 'item: %json {"enum": [1, 12, 2, 22]}')
     listed = Lark(rules + 'item: "1" | "12" | "2" | "22"')
     told = lark_accepts(listed, text)
-    assert told is None or fits(inside, text) == told
+    assert told is None or fits(embedded, text) == told
 
 
 @settings(max_examples=100, deadline=None)

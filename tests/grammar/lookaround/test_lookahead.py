@@ -15,7 +15,7 @@ from lark import Lark
 
 import structgen as sg
 from structgen.grammar.lookaround.lookahead import lookahead_automata
-from structgen.grammar.terminals.automata import BROKEN
+from structgen.grammar.terminals.automata import VIOLATED
 from structgen.grammar.terminals.patterns import matches_of
 from tests.grammar.laws import check_completions, check_masks, reads
 from tests.grammar.reference import lark_accepts
@@ -28,12 +28,12 @@ PATTERNS = [
 ]  # fmt: skip
 
 
-def end_of(watch: int, pattern: str, rest: str, *, ordered: bool) -> bool:
+def end_of(lookahead: int, pattern: str, rest: str, *, ordered: bool) -> bool:
     """Whether a watch of a pattern's automata turns out well before a rest of the text."""
     automata = automata_of(pattern, ordered=ordered)
     for byte in rest.encode():
-        watch = int(automata.watch[watch, byte])
-    return not automata.fails[watch] and watch != BROKEN
+        lookahead = int(automata.lookahead[lookahead, byte])
+    return not automata.fails[lookahead] and lookahead != VIOLATED
 
 
 def automata_of(pattern: str, *, ordered: bool) -> Any:

@@ -21,7 +21,7 @@ from structgen.errors import (
     UnsupportedSchemaError,
     ValidationError,
 )
-from structgen.grammar.lookaround.prefix_dfa import History
+from structgen.grammar.lookaround.prefix_dfa import PrefixDfa
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import ANY, ANY_CHAR, chars, concat
 from tests.grammar.laws import check_masks, reads
@@ -274,10 +274,10 @@ def test_what_excludes_every_text_is_told() -> None:
 def test_kinds_of_text_are_as_few_as_can_be() -> None:
     """Those that no lookbehind tells apart are one."""
     word = concat(ANY, chars(CharSet.of([(0x61, 0x7A)])))
-    assert History([word]).count == 2
-    assert History([word, concat(ANY, ANY_CHAR)]).count == 3  # nothing before, a letter, another
-    assert History([concat(ANY, ANY)]).count == 1
-    assert History([concat(word, chars(CharSet.chars("b")))]).count == 3
+    assert PrefixDfa([word]).count == 2
+    assert PrefixDfa([word, concat(ANY, ANY_CHAR)]).count == 3  # nothing before, a letter, another
+    assert PrefixDfa([concat(ANY, ANY)]).count == 1
+    assert PrefixDfa([concat(word, chars(CharSet.chars("b")))]).count == 3
 
 
 def test_long_rules_do_not_multiply_their_ways() -> None:

@@ -56,8 +56,8 @@ def assert_alike(told: Automata, made: Automata) -> None:
         assert told.accepts[one] == made.accepts[other]
         assert told.distance[one] == made.distance[other]
         if told.accepts[one]:
-            assert_same_watch(told, made, int(told.own[one]), int(made.own[other]))
-        assert_same_watch(told, made, int(told.match[one]), int(made.match[other]))
+            assert_same_watch(told, made, int(told.no_longer[one]), int(made.no_longer[other]))
+        assert_same_watch(told, made, int(told.no_match[one]), int(made.no_match[other]))
         after = zip(told.next[one].tolist(), made.next[other].tolist(), strict=True)
         new = set(after) - states
         states |= new
@@ -69,13 +69,13 @@ def assert_same_watch(told: Automata, made: Automata, one: int, other: int) -> N
     pairs = {(one, other)}
     todo = list(pairs)
     for a, b in todo:
-        assert _verdict(told, a) == _verdict(made, b)
-        after = zip(told.watch[a].tolist(), made.watch[b].tolist(), strict=True)
+        assert _status(told, a) == _status(made, b)
+        after = zip(told.lookahead[a].tolist(), made.lookahead[b].tolist(), strict=True)
         new = set(after) - pairs
         pairs |= new
         todo += new
 
 
-def _verdict(automata: Automata, watch: int) -> tuple[int, bool]:
+def _status(automata: Automata, lookahead: int) -> tuple[int, bool]:
     """Whether a watch has ended, and how it stands if the text ends."""
-    return min(watch, 2), bool(automata.fails[watch])
+    return min(lookahead, 2), bool(automata.violated_at_end[lookahead])

@@ -15,8 +15,8 @@ from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.patterns import Matches, matches_behind, matches_of
 from structgen.grammar.terminals.python_chars import class_set, literal_set, word_characters
-from structgen.grammar.terminals.python_language import before
-from structgen.grammar.terminals.python_regex import Node, parse, outside_lookbehinds
+from structgen.grammar.terminals.python_language import lookbehind_language
+from structgen.grammar.terminals.python_regex import Node, outside_lookbehinds, parse
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, matches
 from tests.grammar.reference import ends_ahead
@@ -47,18 +47,18 @@ def ours(found: Matches, text: str, at: int = 0) -> int | None:
 
 def behind(pattern: Node, text: str) -> Matches:
     """The languages of a pattern behind a text."""
-    history = {}
-    for wanted in map(before, outside_lookbehinds(pattern)):
+    residuals = {}
+    for wanted in map(lookbehind_language, outside_lookbehinds(pattern)):
         rest = wanted
         for char in text:
             rest = rest.after(ord(char))
-        history[wanted] = rest
-    return _behind(pattern, frozenset(history.items()))
+        residuals[wanted] = rest
+    return _behind(pattern, frozenset(residuals.items()))
 
 
 @cache
-def _behind(pattern: Node, history: frozenset[tuple[Regex, Regex]]) -> Matches:
-    return matches_behind(pattern, dict(history))
+def _behind(pattern: Node, residuals: frozenset[tuple[Regex, Regex]]) -> Matches:
+    return matches_behind(pattern, dict(residuals))
 
 
 @st.composite

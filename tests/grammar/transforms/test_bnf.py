@@ -87,7 +87,9 @@ def test_equal_helpers_are_made_once() -> None:
 
 def test_regular_neighbours_become_one_terminal() -> None:
     """Of `start` nothing is left but its text, and messages can still name it."""
-    rules = with_inlining({"start": Sequence((Name("x"), Name("y"))), "x": text("a+"), "y": text("b?")})
+    rules = with_inlining(
+        {"start": Sequence((Name("x"), Name("y"))), "x": text("a+"), "y": text("b?")}
+    )
     made = grammar(rules)
     assert made.rules["start"].alternatives == (("start/0",),)
     assert matches(made.terminals["start/0"].language, "aab")

@@ -26,7 +26,7 @@ EMPTY, END = 1, 2  # the bits of the rest with nothing left, and of the end of t
 Moves = dict[int, int]  # by terminal: the rests that it leads to
 
 
-class Rests(NamedTuple):
+class Items(NamedTuple):
     """The rests of rules; see `syntax.Syntax`. Sets of them are bit masks, as those of terminals.
 
     first: terminals, then names from `terminals` on; skips: by rest; entries: by name, pairs of
@@ -41,7 +41,7 @@ class Rests(NamedTuple):
     start: int
 
     @classmethod
-    def of(cls, tables: Any, start: int) -> Rests:
+    def of(cls, tables: Any, start: int) -> Items:
         """The rests of a grammar's tables."""
         k = kernels("grammar.tables")
 
@@ -57,9 +57,9 @@ class Rests(NamedTuple):
         count = int(tables.info[k.TERMINAL_COUNT])
         return cls(constant(k.FIRST), constant(k.AFTER), skips, entries, count, start)
 
-    def closure(self, rest: int) -> int:
+    def closure(self, item: int) -> int:
         """A rest and all that it also is without reading anything."""
-        seen, todo = {rest}, [rest]
+        seen, todo = {item}, [item]
         while todo:
             fresh = set(self.skips[todo.pop()]) - seen
             seen |= fresh
@@ -71,22 +71,22 @@ def _rows(starts: list[int], flat: list[Any]) -> list[list[Any]]:
     return [flat[low:high] for low, high in itertools.pairwise(starts)]
 
 
-class Contexts:
+class StackTops:
     """What can lie on top of stacks together."""
 
-    def __init__(self, of: Rests) -> None:
+    def __init__(self, of: Items) -> None:
         self.of = of
-        self._closures = [of.closure(rest) for rest in range(len(of.first))]
+        self._closures = [of.closure(item) for item in range(len(of.first))]
         self._under = self._solved()
-        self._moves = [self._moves_of(rest) for rest in range(len(of.first))]
+        self._moves = [self._moves_of(item) for item in range(len(of.first))]
         self._begins = [sum(1 << t for t in moves) for moves in self._moves]
         self._steps: dict[int, Moves] = {}
 
     def terminals(self, tops: int) -> int:
         """The terminals that rests can begin with."""
         found = 0
-        for rest in members(tops):
-            found |= self._begins[rest]
+        for item in members(tops):
+            found |= self._begins[item]
         return found
 
     def steps(self, tops: int) -> Moves:
@@ -94,12 +94,12 @@ class Contexts:
         found = self._steps.get(tops)
         if found is None:
             found = self._steps[tops] = {}
-            for rest in members(tops):
-                for terminal, after in self._moves[rest].items():
+            for item in members(tops):
+                for terminal, after in self._moves[item].items():
                     found[terminal] = found.get(terminal, 0) | after
         return found
 
-    def all_contexts(self) -> list[int]:
+    def all_terminal_sets(self) -> list[int]:
         """Sets of terminals; each context is part of one of them. One of all past a limit."""
         queue = [self.of.start]
         seen = set(queue)
@@ -119,21 +119,21 @@ class Contexts:
         of, count = self.of, len(self.of.first)
         under = [0] * (count + len(of.entries))
         leads: list[set[int]] = [set() for _ in under]  # what comes up for one does for these, too
-        for rest in range(count):
-            if of.first[rest] < 0:
+        for item in range(count):
+            if of.first[item] < 0:
                 continue
-            behind = self._closures[of.after[rest]]
-            leads[rest].update(members(behind & ~EMPTY))
-            if of.first[rest] >= of.terminals:
-                name = count + of.first[rest] - of.terminals
+            behind = self._closures[of.after[item]]
+            leads[item].update(members(behind & ~EMPTY))
+            if of.first[item] >= of.terminals:
+                name = count + of.first[item] - of.terminals
                 under[name] |= behind & ~EMPTY
                 if behind & EMPTY:
-                    leads[rest].add(name)
+                    leads[item].add(name)
         for name, entries in enumerate(of.entries, count):
-            for _, rest in entries:
-                leads[name].update(members(self._closures[rest] & ~EMPTY))
-        for rest in members(of.start & ~END):
-            under[rest] |= END
+            for _, item in entries:
+                leads[name].update(members(self._closures[item] & ~EMPTY))
+        for item in members(of.start & ~END):
+            under[item] |= END
         todo = {i for i, mask in enumerate(under) if mask}
         while todo:
             one = todo.pop()
@@ -143,12 +143,12 @@ class Contexts:
                     todo.add(other)
         return under
 
-    def _moves_of(self, rest: int) -> Moves:
+    def _moves_of(self, item: int) -> Moves:
         """The rests on top behind each terminal that one rest can begin with."""
-        of, first = self.of, self.of.first[rest]
+        of, first = self.of, self.of.first[item]
         if first < 0:
             return {}
-        behind = _come_up(self._closures[of.after[rest]], self._under[rest])
+        behind = _come_up(self._closures[of.after[item]], self._under[item])
         if first < of.terminals:
             return {first: behind}
         found: Moves = defaultdict(int)
@@ -157,19 +157,19 @@ class Contexts:
         return dict(found)
 
 
-def _come_up(rests: int, below: int) -> int:
+def _come_up(items: int, below: int) -> int:
     """Rests without the empty one; where it is among them, with what lies below."""
-    return rests & ~EMPTY | (below if rests & EMPTY else 0)
+    return items & ~EMPTY | (below if items & EMPTY else 0)
 
 
-def soon_met(automaton: GrammarAutomaton, contexts: list[int]) -> list[int]:
+def reached_soon(automaton: GrammarAutomaton, terminal_sets: list[int]) -> list[int]:
     """The contexts that come up, as far as they do soon, of those that hold all there can be.
 
     All of them in most grammars; none where these stacks are too large to look at.
     """
-    k, rests = kernels("grammar.tables"), automaton.rests
-    ignored = sum(1 << i for i in range(rests.terminals) if automaton.constant(k.T_IGNORED, i) == 1)
-    missing = {context | ignored for context in contexts}
+    k, items = kernels("grammar.tables"), automaton.items
+    ignored = sum(1 << i for i in range(items.terminals) if automaton.constant(k.T_IGNORED, i) == 1)
+    missing = {terminal_set | ignored for terminal_set in terminal_sets}
     scan = kernels("grammar.indentation").scan_laid
     queue = [automaton.threads(automaton.start)[0][1]]
     seen, found = set(queue), set()

@@ -28,7 +28,7 @@ def positions(automaton: GrammarAutomaton) -> Iterator[int]:
         kernels("grammar_masks.masks").place_of,
     )
     tried = bytes_to_try(automaton, range(256)).tolist()
-    texts = [_shortest(automaton, t, tried) for t in range(automaton.rests.terminals)]
+    texts = [_shortest(automaton, t, tried) for t in range(automaton.items.terminals)]
     queue = [automaton.threads(automaton.start)[0][1]]
     queued, seen = set(queue), set()
     for stacks in queue:

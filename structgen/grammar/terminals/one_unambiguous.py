@@ -11,39 +11,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from structgen.grammar.terminals.python_regex import Branch, Loop, Node, One, Sequence
+from structgen.grammar.terminals.python_regex import Branch, Loop, Node, OneChar, Sequence
 from structgen.regular.charset import CharSet
 
 
 class _Ends(NamedTuple):
     """Where the texts of a part begin and end; may_be_empty: whether the empty text is one."""
 
-    first: list[One]
-    last: list[One]
+    first: list[OneChar]
+    last: list[OneChar]
     may_be_empty: bool
 
 
-class _SeveralWaysError(Exception):
+class _AmbiguousError(Exception):
     """The pattern is none of those looked for."""
 
 
-def reads_one_way(node: Node) -> bool:
+def is_one_unambiguous(node: Node) -> bool:
     """Whether it does, for sure; patterns with assertions, and some others, are not looked into."""
-    behind: dict[One, list[One]] = {}
+    behind: dict[OneChar, list[OneChar]] = {}
     try:
         _check_apart(_ends(node, behind).first)
         for following in behind.values():
             _check_apart(following)
-    except _SeveralWaysError:
+    except _AmbiguousError:
         return False
     return True
 
 
-def _ends(node: Node, behind: dict[One, list[One]]) -> _Ends:
+def _ends(node: Node, behind: dict[OneChar, list[OneChar]]) -> _Ends:
     """The ends of a node; notes behind each place what may come next, once for each way there."""
     match node:
-        case One():
-            place = One(node.chars)  # as a part of a loop and outside one are not the same
+        case OneChar():
+            place = OneChar(node.chars)  # as a part of a loop and outside one are not the same
             behind[place] = []
             return _Ends([place], [place], may_be_empty=False)
         case Sequence():
@@ -51,22 +51,22 @@ def _ends(node: Node, behind: dict[One, list[One]]) -> _Ends:
         case Branch() if node.parts:
             ways = [_ends(part, behind) for part in node.parts]
             if any(way.may_be_empty for way in ways[:-1]):
-                raise _SeveralWaysError
+                raise _AmbiguousError
             first = [place for way in ways for place in way.first]
             last = [place for way in ways for place in way.last]
             return _Ends(first, last, ways[-1].may_be_empty)
         case Loop() if not node.lazy:
             body = _ends(node.body, behind)
             if body.may_be_empty:
-                raise _SeveralWaysError
+                raise _AmbiguousError
             if node.high > 1:
                 _lead(body.last, body.first, behind)
             return body._replace(may_be_empty=node.low == 0)
         case _:
-            raise _SeveralWaysError
+            raise _AmbiguousError
 
 
-def _in_a_row(parts: Iterable[_Ends], behind: dict[One, list[One]]) -> _Ends:
+def _in_a_row(parts: Iterable[_Ends], behind: dict[OneChar, list[OneChar]]) -> _Ends:
     """The ends of parts one after the other."""
     whole = _Ends([], [], may_be_empty=True)
     for part in parts:
@@ -77,15 +77,17 @@ def _in_a_row(parts: Iterable[_Ends], behind: dict[One, list[One]]) -> _Ends:
     return whole
 
 
-def _lead(places: list[One], following: list[One], behind: dict[One, list[One]]) -> None:
+def _lead(
+    places: list[OneChar], following: list[OneChar], behind: dict[OneChar, list[OneChar]]
+) -> None:
     for place in places:
         behind[place] += following
 
 
-def _check_apart(places: list[One]) -> None:
+def _check_apart(places: list[OneChar]) -> None:
     """Raise unless no two of some places have a character in common."""
     seen: CharSet | None = None
     for place in places:
         if seen is not None and seen & place.chars:
-            raise _SeveralWaysError
+            raise _AmbiguousError
         seen = place.chars if seen is None else seen | place.chars

@@ -13,15 +13,15 @@ from itertools import chain
 
 from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.ir import Grammar, Terminal
-from structgen.grammar.lookaround.histories import History
+from structgen.grammar.lookaround.prefix_dfa import PrefixDfa
 from structgen.grammar.terminals.automata import of_terminal
 from structgen.grammar.terminals.literals import check_told_apart, reads_whole
 from structgen.grammar.terminals.patterns import matches_behind
-from structgen.grammar.terminals.python_language import before
-from structgen.grammar.terminals.python_regex import Node, reaching
+from structgen.grammar.terminals.python_language import lookbehind_language
+from structgen.grammar.terminals.python_regex import Node, outside_lookbehinds
 from structgen.regular.regex import EMPTY, Regex, alt, complement, intersect
 
-NOWHERE = -1  # the kind of text behind what is looked for and matches nothing
+NO_PREFIX = -1  # the kind of text behind what is looked for and matches nothing
 
 Variant = tuple[str, int]  # a terminal, and the kind of text that it leaves
 
@@ -35,18 +35,20 @@ class SplitTerminals:
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._wanted = {
-            terminal.name: list(dict.fromkeys(map(before, reaching(terminal.behind))))
+            terminal.name: list(
+                dict.fromkeys(map(lookbehind_language, outside_lookbehinds(terminal.behind)))
+            )
             for terminal in grammar.terminals.values()
             if terminal.behind is not None
         }
-        self._history = History(list(dict.fromkeys(chain(*self._wanted.values()))))
+        self._prefix_dfa = PrefixDfa(list(dict.fromkeys(chain(*self._wanted.values()))))
         self._split: dict[str, list[list[Variant]]] = {}
         self._behind: dict[tuple[str, tuple[Regex, ...]], Terminal] = {}
         self._backs: dict[Variant, list[Terminal]] = {}
         self.made: dict[str, Terminal] = {}
         self.reads = self._words() if grammar.lexing != "free" else frozenset()
 
-    def variants(self, name: str, kind: int) -> list[Variant]:
+    def variants(self, name: str, prefix: int) -> list[Variant]:
         """The terminals that one of the user's is behind a kind of text, with what they leave."""
         found = self._split.get(name)
         if found is None:
@@ -57,48 +59,50 @@ class SplitTerminals:
                 else self._by_pattern(terminal, terminal.behind)
             )
             self._split[name] = found
-        return found[kind]
+        return found[prefix]
 
-    def looked_for(self, name: str, kind: int) -> list[Variant]:
+    def looked_for(self, name: str, prefix: int) -> list[Variant]:
         """The same with what stands for it where it is looked for only to keep literals back."""
-        return self.variants(name, kind) + self.in_vain(name, kind)
+        return self.variants(name, prefix) + self.placeholders(name, prefix)
 
-    def in_vain(self, name: str, kind: int, *, stuck: bool = False) -> list[Variant]:
+    def placeholders(self, name: str, prefix: int, *, stuck: bool = False) -> list[Variant]:
         """What stands for a terminal that is looked for behind a kind of text and matches nothing.
 
         And so keeps literals from being read; if `stuck`, also where there are none.
         """
-        kept_back = self.kept_back(name, kind)
-        if not (kept_back or (stuck and not self.variants(name, kind))):
+        withheld_literals = self.withheld_literals(name, prefix)
+        if not (withheld_literals or (stuck and not self.variants(name, prefix))):
             return []
         terminal = self._grammar.terminals[name]
         one = Terminal(
-            f"{name}@{kind}!" if kept_back else f"{name}!",
+            f"{name}@{prefix}!" if withheld_literals else f"{name}!",
             EMPTY,
-            alt(*(literal.language for literal in kept_back)),
+            alt(*(literal.language for literal in withheld_literals)),
             origin=name,
             flags=terminal.flags,
             priority=terminal.priority,
             shown=str(terminal),
         )
         self.made.setdefault(one.name, one)
-        return [(one.name, NOWHERE)]
+        return [(one.name, NO_PREFIX)]
 
-    def kept_back(self, name: str, kind: int) -> list[Terminal]:
+    def withheld_literals(self, name: str, prefix: int) -> list[Terminal]:
         """The literals that only a terminal reads, but not behind this kind of text."""
-        found = self._backs.get((name, kind))
+        found = self._backs.get((name, prefix))
         if found is None:
-            found = self._backs[name, kind] = self._kept_back(name, kind)
+            found = self._backs[name, prefix] = self._withheld_literals(name, prefix)
         return found
 
-    def held(self, kinds: Iterable[int]) -> frozenset[int]:
+    def held(self, prefixes: Iterable[int]) -> frozenset[int]:
         """The kinds of text, of some, behind which there are such literals."""
         names = {name for name, _ in self.reads}
         return frozenset(
-            kind for kind in kinds if any(self.kept_back(name, kind) for name in names)
+            prefix
+            for prefix in prefixes
+            if any(self.withheld_literals(name, prefix) for name in names)
         )
 
-    def apart(self, kinds: Iterable[int]) -> tuple[frozenset[tuple[str, str]], bool]:
+    def apart(self, prefixes: Iterable[int]) -> tuple[frozenset[tuple[str, str]], bool]:
         """The terminals behind some kinds of text, with such literals there that they never are.
 
         By their names now and before. And whether they never are any of them.
@@ -106,55 +110,55 @@ class SplitTerminals:
         pairs = {
             (variant, literal.name): intersect(self.made[variant].language, literal.language)
             for name in {name for name, _ in self.reads}
-            for kind in kinds
-            for literal in self.kept_back(name, kind)
-            for variant, _ in self.variants(name, kind)
+            for prefix in prefixes
+            for literal in self.withheld_literals(name, prefix)
+            for variant, _ in self.variants(name, prefix)
         }
         found = frozenset(pair for pair, both in pairs.items() if both.is_empty())
         return found, len(found) == len(pairs)
 
-    def check_words(self, kinds: Iterable[int]) -> None:
+    def check_words(self, prefixes: Iterable[int]) -> None:
         """Raise UnsupportedSchemaError where a literal cannot be told from a pattern before it."""
         order = {one.name: i for i, one in enumerate(in_larks_order(self._grammar))}
         for name, word in sorted(self.reads):
             pattern, literal = self._grammar.terminals[name], self._grammar.terminals[word]
             if not literal.flags <= pattern.flags and order[name] < order[word]:
-                for kind in kinds:
-                    one = self._behind_text(pattern, pattern.behind, kind)
+                for prefix in prefixes:
+                    one = self._behind_text(pattern, pattern.behind, prefix)
                     automata = (of_terminal(of, ordered=True) for of in (literal, one))
                     check_told_apart(literal, one, *automata)
 
     def _by_ends(self, terminal: Terminal) -> list[list[Variant]]:
         """The same for all kinds of text, for a terminal that does not look behind."""
-        kinds = range(self._history.count)
-        ways = sorted(self._history.ways(terminal.language, kinds))
+        prefixes = range(self._prefix_dfa.count)
+        ways = sorted(self._prefix_dfa.ways(terminal.language, prefixes))
         alike: dict[tuple[int, ...], int] = {}
         found = []
-        for kind in kinds:
-            lasts = tuple(way[kind] for way in ways)
-            found.append(self._by_last(terminal, alike.setdefault(lasts, kind), lasts))
+        for prefix in prefixes:
+            lasts = tuple(way[prefix] for way in ways)
+            found.append(self._by_last(terminal, alike.setdefault(lasts, prefix), lasts))
         return found
 
     def _by_pattern(self, terminal: Terminal, pattern: Node) -> list[list[Variant]]:
         """The same for one that looks behind."""
         found = []
-        for kind in range(self._history.count):
-            one = self._behind_text(terminal, pattern, kind)
-            lasts = tuple(last for [last] in sorted(self._history.ways(one.language, [kind])))
-            found.append(self._by_last(one, kind, lasts))
+        for prefix in range(self._prefix_dfa.count):
+            one = self._behind_text(terminal, pattern, prefix)
+            lasts = tuple(last for [last] in sorted(self._prefix_dfa.ways(one.language, [prefix])))
+            found.append(self._by_last(one, prefix, lasts))
         return found
 
-    def _behind_text(self, terminal: Terminal, pattern: Node | None, kind: int) -> Terminal:
+    def _behind_text(self, terminal: Terminal, pattern: Node | None, prefix: int) -> Terminal:
         """What a terminal is behind a kind of text. pattern: where it looks behind."""
         if pattern is None:
             return terminal
-        history = self._history.behind(kind, self._wanted[terminal.name])
-        key = (terminal.name, tuple(history.values()))
+        residuals = self._prefix_dfa.behind(prefix, self._wanted[terminal.name])
+        key = (terminal.name, tuple(residuals.values()))
         if key not in self._behind:
-            matches = matches_behind(pattern, history)
+            matches = matches_behind(pattern, residuals)
             self._behind[key] = replace(
                 terminal,
-                name=f"{terminal.name}@{kind}",
+                name=f"{terminal.name}@{prefix}",
                 language=matches.language,
                 longer=matches.longer,
                 ahead=matches.ahead,
@@ -164,15 +168,15 @@ class SplitTerminals:
             )
         return self._behind[key]
 
-    def _by_last(self, terminal: Terminal, kind: int, lasts: tuple[int, ...]) -> list[Variant]:
+    def _by_last(self, terminal: Terminal, prefix: int, lasts: tuple[int, ...]) -> list[Variant]:
         """A terminal behind a kind of text, split by the kinds that its texts leave."""
         several = len(set(lasts)) > 1
         found = []
         for last in sorted(set(lasts)):
             one = terminal
             if several:
-                language = intersect(terminal.language, self._history.leading(kind, last))
-                name = named(terminal.name, kind, last)
+                language = intersect(terminal.language, self._prefix_dfa.leading(prefix, last))
+                name = split_name(terminal.name, prefix, last)
                 origin = terminal.origin or terminal.name
                 one = replace(
                     terminal, name=name, language=language, origin=origin, shown=str(terminal)
@@ -194,11 +198,11 @@ class SplitTerminals:
             and _reads(self._behind_text(pattern, pattern.behind, 0), literal.text)
         )
 
-    def _kept_back(self, name: str, kind: int) -> list[Terminal]:
+    def _withheld_literals(self, name: str, prefix: int) -> list[Terminal]:
         pattern = self._grammar.terminals[name]
         if pattern.behind is None:
             return []
-        one = self._behind_text(pattern, pattern.behind, kind)
+        one = self._behind_text(pattern, pattern.behind, prefix)
         literals = (self._grammar.terminals[word] for of, word in self.reads if of == name)
         return [
             literal
@@ -216,6 +220,6 @@ def _reads(terminal: Terminal, text: str) -> bool:
     return reads_whole(of_terminal(terminal, ordered=True), text)
 
 
-def named(name: str, kind: int, last: int) -> str:
+def split_name(name: str, prefix: int, last: int) -> str:
     """How a rule or terminal is called where it leads from one kind of text to another."""
-    return f"{name}[{kind},{last}]"
+    return f"{name}[{prefix},{last}]"

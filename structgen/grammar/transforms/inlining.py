@@ -29,32 +29,32 @@ _LARGEST = 80  # regular pieces of a rule that is written out elsewhere
 _MOST_WRITTEN_OUT = 5_000  # ... where all of a grammar is made one language
 
 
-def folded(rules: Mapping[str, Expression]) -> dict[str, Expression]:
+def with_inlining(rules: Mapping[str, Expression]) -> dict[str, Expression]:
     """The rules, in their order, with regular ones inside one another written out."""
-    fold = _Fold(rules)
+    inliner = _Inliner(rules)
     small: dict[str, Text] = {}
     sizes: dict[str, int] = {}
     done: dict[str, Expression] = {}
     for name in _inner_first(rules):
-        expression = fold.rebuilt(rules[name], small)
+        expression = inliner.rebuilt(rules[name], small)
         done[name] = expression
         sizes[name] = sum(sizes.get(used, 0) or 1 for used in _leaves(rules[name]))
         if isinstance(expression, Text):
-            done[name] = fold.regular[name] = Text(expression.language, name)
+            done[name] = inliner.regular[name] = Text(expression.language, name)
             if sizes[name] <= _LARGEST:
-                small[name] = fold.regular[name]
+                small[name] = inliner.regular[name]
     return {name: done[name] for name in rules}
 
 
-def unfolded(rules: Mapping[str, Expression]) -> dict[str, Expression]:
+def without_inlining(rules: Mapping[str, Expression]) -> dict[str, Expression]:
     """The rules with nothing written out but what differences are about."""
-    fold = _Fold(rules)
+    inliner = _Inliner(rules)
     done: dict[str, Expression] = {}
     for name in _inner_first(rules):
-        done[name] = fold.rebuilt(rules[name], {})
-        whole = fold.rebuilt(rules[name], fold.regular)
+        done[name] = inliner.rebuilt(rules[name], {})
+        whole = inliner.rebuilt(rules[name], inliner.regular)
         if isinstance(whole, Text):
-            fold.regular[name] = Text(whole.language, name)
+            inliner.regular[name] = Text(whole.language, name)
     return {name: done[name] for name in rules}
 
 
@@ -63,14 +63,14 @@ def regular_language(rules: Mapping[str, Expression], start: str) -> Regex | Non
 
     None elsewhere, and where more than some thousand pieces would be written out.
     """
-    fold = _Fold(rules)
+    inliner = _Inliner(rules)
     sizes: dict[str, int] = {}
     for name in _inner_first(rules):
         sizes[name] = sum(sizes.get(used, 0) or 1 for used in _leaves(rules[name]))
-        whole = fold.rebuilt(rules[name], fold.regular)
+        whole = inliner.rebuilt(rules[name], inliner.regular)
         if isinstance(whole, Text) and sizes[name] <= _MOST_WRITTEN_OUT:
-            fold.regular[name] = Text(whole.language, name)
-    found = fold.regular.get(start)
+            inliner.regular[name] = Text(whole.language, name)
+    found = inliner.regular.get(start)
     return None if found is None else found.language
 
 
@@ -108,7 +108,7 @@ def _leaves(expression: Expression) -> Iterator[str]:
                 yield ""
 
 
-class _Fold:
+class _Inliner:
     """What is known of rules. regular: those that are found to be, as one piece each."""
 
     def __init__(self, rules: Mapping[str, Expression]) -> None:

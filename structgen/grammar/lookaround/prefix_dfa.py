@@ -12,47 +12,47 @@ from dataclasses import dataclass
 
 from structgen.errors import BudgetError
 from structgen.regular.charset import CharSet, refine, union_all
-from structgen.regular.regex import EMPTY, Regex, leaf
+from structgen.regular.regex import EMPTY, Regex, sub_automaton
 
-MAX_KINDS = 32  # of text before
+MAX_PREFIX_STATES = 32  # of text before
 _MAX_STATES = 1_000  # before they are made least
-_MAX_PLACES = 20_000  # of a terminal, with the kinds of text that lead there
+_MAX_PAIRS = 20_000  # of a terminal, with the kinds of text that lead there
 
 
-class History:
+class PrefixDfa:
     """The kinds of text before; kind 0 is that of no text."""
 
     def __init__(self, wanted: Sequence[Regex]) -> None:
         """wanted: the texts behind which a lookbehind finds something, for each of them.
 
-        Raises BudgetError past MAX_KINDS.
+        Raises BudgetError past MAX_PREFIX_STATES.
         """
         states, steps = _explored(tuple(wanted))
-        kind_of, first = _least(states, steps)
-        if len(first) > MAX_KINDS:
-            raise _too_many(f"more than {MAX_KINDS} kinds")
+        prefix_of, first = _least(states, steps)
+        if len(first) > MAX_PREFIX_STATES:
+            raise _too_many(f"more than {MAX_PREFIX_STATES} kinds")
         self.count = len(first)
         self._rests = [dict(zip(wanted, states[state], strict=True)) for state in first]
-        after = [tuple(kind_of[row[state]] for state in first) for _, row in steps]
+        after = [tuple(prefix_of[row[state]] for state in first) for _, row in steps]
         columns: dict[tuple[int, ...], list[CharSet]] = {}
         for (chars, _), column in zip(steps, after, strict=True):
             columns.setdefault(column, []).append(chars)
         self.steps = [(union_all(sets), column) for column, sets in columns.items()]
 
-    def behind(self, kind: int, wanted: Iterable[Regex]) -> dict[Regex, Regex]:
+    def behind(self, prefix: int, wanted: Iterable[Regex]) -> dict[Regex, Regex]:
         """What a text of a kind leaves of what is looked for; see `Program.start`."""
-        return {texts: self._rests[kind][texts] for texts in wanted}
+        return {texts: self._rests[prefix][texts] for texts in wanted}
 
-    def leading(self, kind: int, last: int) -> Regex:
+    def leading(self, prefix: int, last: int) -> Regex:
         """The texts behind which, behind a text of one kind, the whole text is of another one."""
-        return leaf(_Leading(self, kind, last))
+        return sub_automaton(_LeadingTo(self, prefix, last))
 
-    def ways(self, language: Regex, kinds: Sequence[int]) -> set[tuple[int, ...]]:
-        """For each text of a language: the kinds of text that it leaves, begun behind `kinds`.
+    def ways(self, language: Regex, prefixes: Sequence[int]) -> set[tuple[int, ...]]:
+        """For each text of a language: the kinds of text that it leaves, begun behind `prefixes`.
 
         Raises BudgetError.
         """
-        first = (language, tuple(kinds))
+        first = (language, tuple(prefixes))
         seen, todo = {first}, [first]
         found: set[tuple[int, ...]] = set()
         while todo:
@@ -60,14 +60,14 @@ class History:
             if rest.nullable:
                 found.add(at)
             cut: list[tuple[CharSet, Regex | tuple[int, ...]]] = [*rest.steps()]
-            cut += [(chars, tuple(column[kind] for kind in at)) for chars, column in self.steps]
+            cut += [(chars, tuple(column[prefix] for prefix in at)) for chars, column in self.steps]
             for _, targets in refine(cut):
                 if len(targets) == 2:
                     place: tuple[Regex, tuple[int, ...]] = targets  # type: ignore[assignment]
                     if place not in seen:
                         seen.add(place)
                         todo.append(place)
-            if len(seen) > _MAX_PLACES:
+            if len(seen) > _MAX_PAIRS:
                 raise BudgetError(
                     "what a terminal leaves for lookbehinds takes too long to tell",
                     hint="use smaller counts in it, or leave lookbehinds out",
@@ -76,22 +76,22 @@ class History:
 
 
 @dataclass(frozen=True)
-class _Leading:
-    """The texts that lead from one kind to another; a `LeafState`."""
+class _LeadingTo:
+    """The texts that lead from one kind to another; a `SubAutomatonState`."""
 
-    history: History
-    kind: int
+    history: PrefixDfa
+    prefix: int
     last: int
 
     @property
     def nullable(self) -> bool:
         """Is it that kind already?"""
-        return self.kind == self.last
+        return self.prefix == self.last
 
-    def moves(self) -> list[tuple[CharSet, _Leading]]:
-        """See `LeafState`."""
+    def moves(self) -> list[tuple[CharSet, _LeadingTo]]:
+        """See `SubAutomatonState`."""
         return [
-            (chars, _Leading(self.history, column[self.kind], self.last))
+            (chars, _LeadingTo(self.history, column[self.prefix], self.last))
             for chars, column in self.history.steps
         ]
 
@@ -128,11 +128,11 @@ def _least(states: Sequence[tuple[Regex, ...]], steps: _Steps) -> tuple[list[int
     count = 0
     while True:
         numbers: dict[tuple[object, ...], int] = {}
-        kinds = [numbers.setdefault(key, len(numbers)) for key in keys]
+        prefixes = [numbers.setdefault(key, len(numbers)) for key in keys]
         if len(numbers) == count:
-            return kinds, [kinds.index(kind) for kind in range(count)]
+            return prefixes, [prefixes.index(prefix) for prefix in range(count)]
         count = len(numbers)
-        keys = [(kinds[i], *(kinds[row[i]] for _, row in steps)) for i in range(len(states))]
+        keys = [(prefixes[i], *(prefixes[row[i]] for _, row in steps)) for i in range(len(states))]
 
 
 def _too_many(what: str) -> BudgetError:

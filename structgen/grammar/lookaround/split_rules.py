@@ -15,7 +15,12 @@ from dataclasses import replace
 
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.grammar.ir import IGNORED, Alternative, Grammar, Rule, Variants
-from structgen.grammar.lookaround.history_terminals import NOWHERE, SplitTerminals, Variant, named
+from structgen.grammar.lookaround.split_terminals import (
+    NO_PREFIX,
+    SplitTerminals,
+    Variant,
+    split_name,
+)
 
 MAX_PLACES = 150_000  # in rules, each counted for the kinds of text it is told apart by
 _WAYS = 8  # that lead to such a place, looked at for each of them, on average
@@ -27,9 +32,9 @@ _Item = tuple[str, int, Alternative, int, int]  # rule, kind before, alternative
 class Product:
     """The terminals and rules of a grammar, told apart by the text before."""
 
-    def __init__(self, grammar: Grammar, *, stuck: bool = False) -> None:
+    def __init__(self, grammar: Grammar, *, keeps_stuck: bool = False) -> None:
         """stuck: whether what is read where nothing can stand behind it is kept."""
-        self._grammar, self._stuck = grammar, stuck
+        self._grammar, self._keeps_stuck = grammar, keeps_stuck
         self.terminals = SplitTerminals(grammar)
         self._variants = self.terminals.variants
         self._skips: dict[int, _Ways] = {}
@@ -47,19 +52,19 @@ class Product:
         """The grammar."""
         start = self._grammar.start
         first = dict(self._skipped(0))
-        lost = first.pop(NOWHERE, [])
-        for kind in first:
-            self._explore(start, kind)
-        for (name, kind), lasts in self._exits.items():
+        lost = first.pop(NO_PREFIX, [])
+        for prefix in first:
+            self._explore(start, prefix)
+        for (name, prefix), lasts in self._exits.items():
             for last in lasts:
-                self._add_rule(self._grammar.rules[name], kind, last)
+                self._add_rule(self._grammar.rules[name], prefix, last)
         beginnings = [
-            (*skip, named(start, kind, last))
-            for kind, skips in first.items()
+            (*skip, split_name(start, prefix, last))
+            for prefix, skips in first.items()
             for skip in skips
-            for last in self._exits[start, kind]
+            for last in self._exits[start, prefix]
         ]
-        if not any(self._exits[start, kind].keys() - {NOWHERE} for kind in first):
+        if not any(self._exits[start, prefix].keys() - {NO_PREFIX} for prefix in first):
             place = self._grammar.rules[start].place
             raise UnsatisfiableSchemaError(
                 f"no text fits the rule {start!r}",
@@ -74,43 +79,45 @@ class Product:
     def variants(self) -> Variants:
         """What has become of the terminals."""
         met = {
-            name: {kind: tuple(found) for kind, found in ways.items()}
+            name: {prefix: tuple(found) for prefix, found in ways.items()}
             for name, ways in self._met.items()
         }
         return Variants(met, self._one_of, self.terminals.reads)
 
     @property
-    def kinds(self) -> list[int]:
+    def prefixes(self) -> list[int]:
         """The kinds of text that are met."""
         met = {at for *_, at in self._seen} | self._met[IGNORED].keys()
-        return sorted(met - {NOWHERE})
+        return sorted(met - {NO_PREFIX})
 
     # -- terminals ------------------------------------------------------------------------------
 
-    def _read(self, name: str, kind: int) -> _Ways:
+    def _read(self, name: str, prefix: int) -> _Ways:
         """What a terminal or rule can be behind a kind of text, and what is ignored behind it."""
         if name in self._grammar.rules:
-            lasts = self._exits[name, kind]
-            return {last: [(named(name, kind, last),)] for last in lasts}
+            lasts = self._exits[name, prefix]
+            return {last: [(split_name(name, prefix, last),)] for last in lasts}
         found: _Ways = {}
         if self._grammar.lalr is not None and name in self._grammar.ignore:
             return found  # the lexer keeps it to itself
         variants = self._met.setdefault(name, {}).setdefault(
-            kind, self.terminals.variants(name, kind)
+            prefix, self.terminals.variants(name, prefix)
         )
-        if self._stuck and (in_vain := self.terminals.in_vain(name, kind, stuck=True)):
-            found[NOWHERE] = [(one,) for one, _ in in_vain]
+        if self._keeps_stuck and (
+            placeholders := self.terminals.placeholders(name, prefix, stuck=True)
+        ):
+            found[NO_PREFIX] = [(one,) for one, _ in placeholders]
         for variant, left in variants:
             for last, skips in self._skipped(left).items():
                 found.setdefault(last, []).extend((variant, *skip) for skip in skips)
         return found
 
-    def _skipped(self, kind: int) -> _Ways:
+    def _skipped(self, prefix: int) -> _Ways:
         """What is ignored behind a kind of text: a rule for each kind that it leaves."""
-        if kind in self._skips:
-            return self._skips[kind]
-        lasts: dict[int, list[Alternative]] = {kind: [()]}
-        met, todo = self._met[IGNORED], [kind]
+        if prefix in self._skips:
+            return self._skips[prefix]
+        lasts: dict[int, list[Alternative]] = {prefix: [()]}
+        met, todo = self._met[IGNORED], [prefix]
         for at in todo:
             variants = [
                 pair for name in self._grammar.ignore for pair in self.terminals.variants(name, at)
@@ -120,32 +127,32 @@ class Product:
                 if last not in lasts:
                     lasts[last] = []
                     todo.append(last)
-                lasts[last].append((named(IGNORED, kind, at), variant))
-            for name in self._grammar.ignore if self._stuck else ():
-                if self.terminals.kept_back(name, at):
-                    [(variant, last)] = self.terminals.in_vain(name, at)
-                    lasts.setdefault(last, []).append((named(IGNORED, kind, at), variant))
-        found = self._skips[kind] = {}
+                lasts[last].append((split_name(IGNORED, prefix, at), variant))
+            for name in self._grammar.ignore if self._keeps_stuck else ():
+                if self.terminals.withheld_literals(name, at):
+                    [(variant, last)] = self.terminals.placeholders(name, at)
+                    lasts.setdefault(last, []).append((split_name(IGNORED, prefix, at), variant))
+        found = self._skips[prefix] = {}
         for last, alternatives in lasts.items():
-            name = named(IGNORED, kind, last)
-            self._add(Rule(name, tuple(alternatives), written=IGNORED), IGNORED, last)
+            name = split_name(IGNORED, prefix, last)
+            self._add(Rule(name, tuple(alternatives), source_rule=IGNORED), IGNORED, last)
             found[last] = [() if alternatives == [()] else (name,)]
         return found
 
     # -- rules ----------------------------------------------------------------------------------
 
-    def _explore(self, start: str, kind: int) -> None:
+    def _explore(self, start: str, prefix: int) -> None:
         """Find the kinds of text that rules are read behind, and those that they leave."""
         waiting, seen = self._waiting, self._seen
         todo: list[_Item] = []
 
-        def call(name: str, kind: int) -> None:
-            if (name, kind) not in self._exits:
-                self._exits[name, kind] = {}
+        def call(name: str, prefix: int) -> None:
+            if (name, prefix) not in self._exits:
+                self._exits[name, prefix] = {}
                 alternatives = self._grammar.rules[name].alternatives
-                todo.extend((name, kind, parts, 0, kind) for parts in alternatives)
+                todo.extend((name, prefix, parts, 0, prefix) for parts in alternatives)
 
-        call(start, kind)
+        call(start, prefix)
         while todo:
             item = todo.pop()
             if item in seen:
@@ -153,7 +160,7 @@ class Product:
             seen.add(item)
             _check_size(len(seen) // _WAYS)
             name, first, parts, place, at = item
-            if place == len(parts) or at == NOWHERE:
+            if place == len(parts) or at == NO_PREFIX:
                 if at not in self._exits[name, first]:
                     self._exits[name, first][at] = None
                     callers = waiting.get((name, first), ())
@@ -209,13 +216,13 @@ class Product:
             for ignored in self._skipped(left)
         )
 
-    def _add_rule(self, rule: Rule, kind: int, last: int) -> None:
+    def _add_rule(self, rule: Rule, prefix: int, last: int) -> None:
         """A rule for the texts that lead from one kind of text to another."""
-        name, written = named(rule.name, kind, last), rule.written or rule.name
+        name, source_rule = split_name(rule.name, prefix, last), rule.source_rule or rule.name
         found: dict[Alternative, None] = {}
         for parts in rule.alternatives:
-            found |= dict.fromkeys(self._alternatives(parts, kind, last, written))
-        self._add(Rule(name, tuple(found), written, rule.place), rule.name, last)
+            found |= dict.fromkeys(self._alternatives(parts, prefix, last, source_rule))
+        self._add(Rule(name, tuple(found), source_rule, rule.place), rule.name, last)
 
     def _add(self, rule: Rule, of: str | Alternative, last: int) -> None:
         """Add the rule for the texts of a rule or sequence that leave a kind of text."""
@@ -225,15 +232,15 @@ class Product:
         self._one_of[rule.name] = self._alike.setdefault((of, last), rule.name)
 
     def _alternatives(
-        self, parts: Alternative, kind: int, last: int, written: str
+        self, parts: Alternative, prefix: int, last: int, source_rule: str
     ) -> list[Alternative]:
         """The ways from one kind of text to another through a sequence.
 
         What several ways may lead through is a rule of its own, so that they do not multiply.
         """
-        forward = [{kind}]
+        forward = [{prefix}]
         for part in parts:
-            starts = forward[-1] - {NOWHERE}
+            starts = forward[-1] - {NO_PREFIX}
             forward.append({to for at in starts for to in self._read(part, at)})
         behind: dict[int, list[Alternative]] = {last: [()]} if last in forward[-1] else {}
         for place in range(len(parts) - 1, -1, -1):
@@ -243,27 +250,27 @@ class Product:
             }
             for at, ways in behind.items():
                 if len(ways) > 1 and tails[at][0] not in self._rules:
-                    rule = Rule(tails[at][0], tuple(ways), written)
+                    rule = Rule(tails[at][0], tuple(ways), source_rule)
                     self._add(rule, parts[place + 1 :], last)
-            if last == NOWHERE:
+            if last == NO_PREFIX:
                 tails[last] = ()
             behind = {}
-            for at in sorted(forward[place] - {NOWHERE}):
+            for at in sorted(forward[place] - {NO_PREFIX}):
                 for to, heads in self._read(parts[place], at).items():
                     if to in tails:
                         behind.setdefault(at, []).extend((*head, *tails[to]) for head in heads)
-        return behind.get(kind, [])
+        return behind.get(prefix, [])
 
-    def _rest(self, parts: Alternative, kind: int, last: int) -> str:
+    def _rest(self, parts: Alternative, prefix: int, last: int) -> str:
         """The name of the rule for the end of a sequence."""
         number = len(self._rests)
-        return self._rests.setdefault((parts, kind, last), f"#{number}")
+        return self._rests.setdefault((parts, prefix, last), f"#{number}")
 
 
-def _behind_part(item: _Item, kind: int) -> _Item:
+def _behind_part(item: _Item, prefix: int) -> _Item:
     """An item behind its next part, with the kind of text that is left there."""
     name, first, parts, place, _ = item
-    return name, first, parts, place + 1, kind
+    return name, first, parts, place + 1, prefix
 
 
 def _check_size(places: int) -> None:

@@ -15,41 +15,49 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from structgen.errors import BudgetError
-from structgen.grammar.terminals.python_language import before, language_of
-from structgen.grammar.terminals.python_regex import Branch, End, Look, Loop, Node, One, Sequence
+from structgen.grammar.terminals.python_language import language_of, lookbehind_language
+from structgen.grammar.terminals.python_regex import (
+    Branch,
+    End,
+    Look,
+    Loop,
+    Node,
+    OneChar,
+    Sequence,
+)
 from structgen.regular.charset import ALL, CharSet, refine
-from structgen.regular.expressions.nodes import Leaf
-from structgen.regular.regex import ANY, EMPTY, INFINITE, Regex, alt, intersect, leaf
+from structgen.regular.expressions.nodes import SubAutomaton
+from structgen.regular.regex import ANY, EMPTY, INFINITE, Regex, alt, intersect, sub_automaton
 
 _STEPS = 20_000  # nodes that one position of one pattern may visit
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Turn:
+class _LoopTurn:
     """The end of one turn of a loop."""
 
     loop: Loop
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Rest:
-    """What is left of the pattern: a node, then another rest; None is nothing."""
+class Continuation:
+    """What is left of the pattern: a node, then another continuation; None is nothing."""
 
-    node: Node | _Turn
-    then: Rest | None
+    node: Node | _LoopTurn
+    then: Continuation | None
 
 
 class Entry(NamedTuple):
     """One way in which matching may go on, or a match.
 
-    kind: "read" (a character of `chars`, then `rest`), "match" (ends here), "past" (ended earlier),
-    "goal" (ends where `Preferred.marked` was asked). ahead: what the rest of the text must be.
+    kind: "read" (a character of `chars`, then `continuation`), "match" (ends here), "past" (ended earlier),
+    "goal" (ends where `MatchState.marked` was asked). ahead: what the rest of the text must be.
     """
 
     kind: Literal["read", "match", "past", "goal"]
     ahead: Regex
     chars: CharSet = ALL
-    rest: Rest | None = None
+    continuation: Continuation | None = None
 
 
 class Program:
@@ -59,24 +67,24 @@ class Program:
         self.root = root
         self.behinds = list(_lookbehinds(root))
         self.live = not any(_lookaheads(root))
-        self._rests: dict[tuple[Node | _Turn, Rest | None], Rest] = {}
+        self._rests: dict[tuple[Node | _LoopTurn, Continuation | None], Continuation] = {}
         self._loops: dict[tuple[Loop, int, int], Loop] = {}
-        self._turns: dict[Loop, _Turn] = {}
+        self._turns: dict[Loop, _LoopTurn] = {}
         self._aheads: dict[Look | End, Regex] = {}
 
-    def start(self, history: Mapping[Regex, Regex] | None = None) -> Preferred:
+    def start(self, residuals: Mapping[Regex, Regex] | None = None) -> MatchState:
         """The state before any character of the match.
 
         history: for what lookbehinds look for, what is left of it behind the text before the match;
         what is not there is as in front of any text.
         """
-        wanted = [before(look) for look in self.behinds]
-        behind = tuple((history or {}).get(texts, texts) for texts in wanted)
-        return self.state(self.expand(self.rest(self.root, None), ANY, behind), behind)
+        wanted = [lookbehind_language(look) for look in self.behinds]
+        behind = tuple((residuals or {}).get(texts, texts) for texts in wanted)
+        return self.state(self.expand(self.continuation(self.root, None), ANY, behind), behind)
 
     def state(
         self, entries: Iterable[Entry], behind: tuple[Regex, ...], *, marked: bool = False
-    ) -> Preferred:
+    ) -> MatchState:
         """The state with these entries, as far as they can still win."""
         kept: dict[Entry, None] = {}
         for entry in entries:
@@ -85,19 +93,23 @@ class Program:
                 break
         if marked and not any(entry.kind == "goal" for entry in kept):
             kept = {}
-        return Preferred(self, tuple(kept), behind, marked)
+        return MatchState(self, tuple(kept), behind, marked)
 
-    def rest(self, node: Node | _Turn, then: Rest | None) -> Rest:
-        """A node, then a rest: the same object for the same two."""
+    def continuation(self, node: Node | _LoopTurn, then: Continuation | None) -> Continuation:
+        """A node, then a continuation: the same object for the same two."""
         key = (node, then)
         found = self._rests.get(key)
         if found is None:
-            found = self._rests[key] = Rest(node, then)
+            found = self._rests[key] = Continuation(node, then)
         return found
 
-    def expand(self, rest: Rest | None, ahead: Regex, behind: tuple[Regex, ...]) -> Iterator[Entry]:
+    def expand(
+        self, continuation: Continuation | None, ahead: Regex, behind: tuple[Regex, ...]
+    ) -> Iterator[Entry]:
         """What a rest of the pattern can do next, in the order in which `re` tries it."""
-        stack: list[tuple[Rest | None, Regex, frozenset[Rest]]] = [(rest, ahead, frozenset())]
+        stack: list[tuple[Continuation | None, Regex, frozenset[Continuation]]] = [
+            (continuation, ahead, frozenset())
+        ]
         seen = set()
         while stack:
             place = stack.pop()
@@ -109,28 +121,30 @@ class Program:
                     f"a pattern has more than {_STEPS} ways to go on at one place",
                     hint="do not repeat so often what may be empty",
                 )
-            rest, ahead, open_turns = place
-            if rest is None:
+            continuation, ahead, open_turns = place
+            if continuation is None:
                 yield Entry("match", ahead)
                 continue
-            node, then = rest.node, rest.then
+            node, then = continuation.node, continuation.then
             match node:
-                case One():
+                case OneChar():
                     if node.chars:
                         yield Entry("read", ahead, node.chars, then)
                 case Sequence():
                     for part in reversed(node.parts):
-                        then = self.rest(part, then)
+                        then = self.continuation(part, then)
                     stack.append((then, ahead, open_turns))
                 case Branch():
-                    ways = [(self.rest(part, then), ahead, open_turns) for part in node.parts]
+                    ways = [
+                        (self.continuation(part, then), ahead, open_turns) for part in node.parts
+                    ]
                     stack += reversed(ways)
                 case Loop():
                     stack += self._enter(node, then, ahead, open_turns)
-                case _Turn():
+                case _LoopTurn():
                     more = self._shorter(node.loop)
-                    read_nothing = rest in open_turns and more.low == 0
-                    after = then if read_nothing else self.rest(more, then)
+                    read_nothing = continuation in open_turns and more.low == 0
+                    after = then if read_nothing else self.continuation(more, then)
                     stack.append((after, ahead, open_turns))
                 case Look(behind=True):
                     if behind[self.behinds.index(node)].nullable != node.negative:
@@ -141,16 +155,20 @@ class Program:
                         stack.append((then, ahead, open_turns))
 
     def _enter(
-        self, loop: Loop, then: Rest | None, ahead: Regex, open_turns: frozenset[Rest]
-    ) -> list[tuple[Rest | None, Regex, frozenset[Rest]]]:
+        self,
+        loop: Loop,
+        then: Continuation | None,
+        ahead: Regex,
+        open_turns: frozenset[Continuation],
+    ) -> list[tuple[Continuation | None, Regex, frozenset[Continuation]]]:
         """Leave a loop or take another turn, the one to try first last."""
-        ways: list[tuple[Rest | None, Regex, frozenset[Rest]]] = []
+        ways: list[tuple[Continuation | None, Regex, frozenset[Continuation]]] = []
         if loop.low == 0:
             ways.append((then, ahead, open_turns))
         if loop.high > 0:
-            turn = self._turns.setdefault(loop, _Turn(loop))
-            end = self.rest(turn, then)
-            ways.append((self.rest(loop.body, end), ahead, open_turns | {end}))
+            turn = self._turns.setdefault(loop, _LoopTurn(loop))
+            end = self.continuation(turn, then)
+            ways.append((self.continuation(loop.body, end), ahead, open_turns | {end}))
         return ways[::-1] if loop.lazy else ways
 
     def _shorter(self, loop: Loop) -> Loop:
@@ -175,8 +193,8 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Preferred:
-    """Where matching is: entries in the order in which `re` prefers them; a `LeafState`.
+class MatchState:
+    """Where matching is: entries in the order in which `re` prefers them; a `SubAutomatonState`.
 
     behind: for each lookbehind all texts that it holds after, less what has been read. is_marked:
     whether `marked` made this state or one before it.
@@ -200,19 +218,19 @@ class Preferred:
                 return entry.kind == ("goal" if self.is_marked else "match")
         return False
 
-    def marked(self) -> Preferred:
+    def marked(self) -> MatchState:
         """This state, from which exactly the texts lead on after which the match ends here."""
         goals = [entry._replace(kind="goal") if entry.kind == "match" else entry
                  for entry in self.entries]  # fmt: skip
         return self.program.state(goals, self.behind, marked=True)
 
-    def rests(self) -> Regex:
+    def allowed_after(self) -> Regex:
         """The texts behind which the match that ends here stays the match."""
         marked = self.marked()
-        return leaf(marked) if marked.entries else EMPTY
+        return sub_automaton(marked) if marked.entries else EMPTY
 
-    def moves(self) -> list[tuple[CharSet, Preferred]]:
-        """See `LeafState`; states without entries are left out."""
+    def moves(self) -> list[tuple[CharSet, MatchState]]:
+        """See `SubAutomatonState`; states without entries are left out."""
         aheads = {entry.ahead for entry in self.entries if entry.ahead is not ANY}
         cut: list[tuple[CharSet, tuple[object, object]]] = []
         if self.is_marked:
@@ -227,12 +245,12 @@ class Preferred:
                 found.append((of, after))
         return found
 
-    def known_moves(self) -> list[tuple[CharSet, Preferred]]:
+    def cached_moves(self) -> list[tuple[CharSet, MatchState]]:
         """`moves`, worked out once for equal states."""
-        node = leaf(self)
-        return [(of, to.state) for of, to in node.steps() if isinstance(to, Leaf)]  # type: ignore[misc]
+        node = sub_automaton(self)
+        return [(of, to.state) for of, to in node.steps() if isinstance(to, SubAutomaton)]  # type: ignore[misc]
 
-    def _after(self, facts: dict[object, object]) -> Preferred:
+    def _after(self, facts: dict[object, object]) -> MatchState:
         """The state after a character of which `facts` says what it does."""
         behind = tuple(_target(facts, i) for i in range(len(self.behind)))
 
@@ -248,72 +266,76 @@ class Preferred:
                         return
                     yield entry._replace(kind="past", ahead=ahead)
                 elif entry in facts:
-                    yield from self.program.expand(entry.rest, ahead, behind)
+                    yield from self.program.expand(entry.continuation, ahead, behind)
 
         return self.program.state(entries(), behind, marked=self.is_marked)
 
 
 @dataclass(frozen=True)
-class Blocked:
-    """The texts that show that a match which ended before their end is none; a `LeafState`.
+class OverruledMatch:
+    """The texts that show that a match which ended before their end is none; a `SubAutomatonState`.
 
     nullable: whether what has been read is one. pending: for each match so far, what may follow it.
     """
 
-    state: Preferred
+    state: MatchState
     pending: frozenset[Regex]
     nullable: bool = False
 
     @staticmethod
-    def at(state: Preferred, pending: Iterable[Regex] = (), *, nullable: bool = False) -> Blocked:
+    def at(
+        state: MatchState, pending: Iterable[Regex] = (), *, nullable: bool = False
+    ) -> OverruledMatch:
         """The state where matching is at `state`, earlier matches being followed by `pending`."""
-        after = {state.rests()} if state.nullable else set()
-        return Blocked(state, frozenset(after.union(pending)) - {ANY}, nullable)
+        after = {state.allowed_after()} if state.nullable else set()
+        return OverruledMatch(state, frozenset(after.union(pending)) - {ANY}, nullable)
 
-    def moves(self) -> list[tuple[CharSet, Blocked]]:
-        """See `LeafState`."""
+    def moves(self) -> list[tuple[CharSet, OverruledMatch]]:
+        """See `SubAutomatonState`."""
         cut: list[tuple[CharSet, tuple[object, object]]] = [(ALL, (None, None))]
-        cut += [(of, (self, to)) for of, to in self.state.known_moves()]
-        cut += [(of, (rest, to)) for rest in self.pending for of, to in rest.steps()]
+        cut += [(of, (self, to)) for of, to in self.state.cached_moves()]
+        cut += [(of, (allowed, to)) for allowed in self.pending for of, to in allowed.steps()]
         found = []
         for of, facts in refine(cut):
             after = dict(facts)
             state = after.get(self)
-            if not isinstance(state, Preferred):
+            if not isinstance(state, MatchState):
                 state = replace(self.state, entries=())
-            rests = {_target(after, rest) for rest in self.pending}
-            left = {rest for rest in rests if not rest.is_empty()}
-            if state.entries or left or left != rests:
-                found.append((of, Blocked.at(state, left, nullable=left != rests)))
+            following = {_target(after, allowed) for allowed in self.pending}
+            left = {allowed for allowed in following if not allowed.is_empty()}
+            if state.entries or left or left != following:
+                found.append((of, OverruledMatch.at(state, left, nullable=left != following)))
         return found
 
 
 @dataclass(frozen=True)
-class Begun:
-    """The texts that begin with a match which is in some language; a `LeafState`.
+class BeginsWithMatch:
+    """The texts that begin with a match which is in some language; a `SubAutomatonState`.
 
     language: what is left of it. pending: what may still follow what has been read if it has begun
     with one.
     """
 
-    state: Preferred
+    state: MatchState
     language: Regex
     pending: Regex
 
     @staticmethod
-    def at(state: Preferred, language: Regex, pending: Regex) -> Begun:
+    def at(state: MatchState, language: Regex, pending: Regex) -> BeginsWithMatch:
         """The state where matching is at `state`, earlier matches being followed by `pending`."""
-        return Begun(state, language, alt(pending, state.rests()) if language.nullable else pending)
+        return BeginsWithMatch(
+            state, language, alt(pending, state.allowed_after()) if language.nullable else pending
+        )
 
     @property
     def nullable(self) -> bool:
         """Has the text so far begun with one if nothing follows?"""
         return self.pending.nullable
 
-    def moves(self) -> list[tuple[CharSet, Begun]]:
-        """See `LeafState`."""
+    def moves(self) -> list[tuple[CharSet, BeginsWithMatch]]:
+        """See `SubAutomatonState`."""
         cut: list[tuple[CharSet, tuple[object, object]]] = [
-            *((of, (0, to)) for of, to in self.state.known_moves()),
+            *((of, (0, to)) for of, to in self.state.cached_moves()),
             *((of, (1, to)) for of, to in self.language.steps()),
             *((of, (2, to)) for of, to in self.pending.steps()),
         ]
@@ -322,25 +344,25 @@ class Begun:
         for of, facts in refine(cut):
             after = dict(facts)
             state = after.get(0)
-            state = state if isinstance(state, Preferred) else nothing
-            found.append((of, Begun.at(state, _target(after, 1), _target(after, 2))))
+            state = state if isinstance(state, MatchState) else nothing
+            found.append((of, BeginsWithMatch.at(state, _target(after, 1), _target(after, 2))))
         return found
 
 
 @dataclass(frozen=True)
-class Ending:
-    """The texts that are the match where the right ones follow; a `LeafState`."""
+class PossibleMatch:
+    """The texts that are the match where the right ones follow; a `SubAutomatonState`."""
 
-    state: Preferred
+    state: MatchState
 
     @property
     def nullable(self) -> bool:
         """Does the match end here for some text that follows?"""
-        return not self.state.rests().is_empty()
+        return not self.state.allowed_after().is_empty()
 
-    def moves(self) -> list[tuple[CharSet, Ending]]:
-        """See `LeafState`."""
-        return [(of, Ending(to)) for of, to in self.state.known_moves()]
+    def moves(self) -> list[tuple[CharSet, PossibleMatch]]:
+        """See `SubAutomatonState`."""
+        return [(of, PossibleMatch(to)) for of, to in self.state.cached_moves()]
 
 
 def _target(facts: dict[object, object], key: object) -> Regex:
