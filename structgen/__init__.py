@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from structgen.util.lazy import importing
-
-__version__ = "0.1.0"
+from structgen.version import __version__ as __version__
 
 _HOMES = {
     "compile": "structgen.constraint.compiler",

@@ -27,8 +27,8 @@ from structgen.cli.commands import (
     setup,
 )
 from structgen.cli.options import add_common
-from structgen.cli.terminal import Terminal, visible
-from structgen.errors import GenerationError, StructgenError
+from structgen.cli.terminal import Terminal, describe, visible
+from structgen.errors import GenerationError
 
 FINE = 0
 BAD_INPUT = 2
@@ -50,14 +50,6 @@ COMMANDS = (
 )
 
 # Which extra brings a module that only some commands need.
-EXTRAS = {
-    "torch": "hf",
-    "transformers": "hf",
-    "safetensors": "hf",
-    "pydantic": "pydantic",
-    "tiktoken": "tokenizers",
-    "sentencepiece": "tokenizers",
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -101,22 +93,6 @@ def build_parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         command.add(commands)
     return parser
-
-
-def describe(error: Exception) -> str | None:
-    """What to tell the user about an error, or None if it is a bug that deserves its traceback."""
-    if isinstance(error, StructgenError):
-        return str(error)
-    if isinstance(error, ModuleNotFoundError):
-        name = (error.name or "").partition(".")[0]
-        if name in EXTRAS:
-            return (
-                f"this needs {name}, which is not installed; "
-                f"run: pip install 'structgen[{EXTRAS[name]}]'"
-            )
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.strerror or error} at {error.filename}; check the path"
-    return None
 
 
 def _drop_stdout() -> None:

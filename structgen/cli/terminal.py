@@ -12,9 +12,19 @@ import time
 import unicodedata
 from typing import TextIO
 
+from structgen.errors import StructgenError
+
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 REDRAW = 0.1  # seconds between two drawings of a progress line
 CLEAR_LINE = "\r\x1b[2K"
+EXTRAS = {  # the extra of structgen that installs each
+    "torch": "hf",
+    "transformers": "hf",
+    "safetensors": "hf",
+    "pydantic": "pydantic",
+    "tiktoken": "tokenizers",
+    "sentencepiece": "tokenizers",
+}
 
 
 class Terminal:
@@ -123,3 +133,19 @@ def table(rows: list[tuple[str, ...]]) -> str:
         )
         for row in rows
     )
+
+
+def describe(error: Exception) -> str | None:
+    """What to tell the user about an error, or None if it is a bug that deserves its traceback."""
+    if isinstance(error, StructgenError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        name = (error.name or "").partition(".")[0]
+        if name in EXTRAS:
+            return (
+                f"this needs {name}, which is not installed; "
+                f"run: pip install 'structgen[{EXTRAS[name]}]'"
+            )
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.strerror or error} at {error.filename}; check the path"
+    return None

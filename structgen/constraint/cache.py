@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
 
-from structgen.constraint import artifact, compiler
+from structgen.constraint import artifact, compiler, loading
 from structgen.constraint.constraint import MAX_BYTES, Constraint
 from structgen.constraint.precompute import Explored, explore
 from structgen.errors import ArtifactError
@@ -108,7 +108,7 @@ class Cache:
     def _loaded(self, key: str, spec: Spec, vocabulary: Vocabulary) -> Constraint | None:
         path = self.path_of(key)
         try:
-            found = artifact.load(path, vocabulary, spec=spec, max_bytes=self.max_memory)
+            found = loading.load(path, vocabulary, spec=spec, max_bytes=self.max_memory)
             found.is_accepting(found.start)  # what is wrong with its automaton is said now
         except ArtifactError:
             return None

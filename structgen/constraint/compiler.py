@@ -12,6 +12,7 @@ import os
 from typing import Any
 
 from structgen.constraint.constraint import MAX_BYTES, Constraint, constraint_of
+from structgen.constraint.loading import load as load_artifact
 from structgen.errors import ValidationError
 from structgen.schema.coerce import coerce
 from structgen.schema.json_schema import JsonSchema
@@ -36,9 +37,7 @@ def compile(  # noqa: A001  the contract's name
 def load(
     path: str | os.PathLike[str], vocabulary: Vocabulary, *, max_bytes: int = MAX_BYTES
 ) -> Constraint:
-    """The constraint that `Constraint.save` wrote; see `structgen.constraint.artifact.load`."""
-    from structgen.constraint.artifact import load as load_artifact
-
+    """The constraint that `Constraint.save` wrote; see `structgen.constraint.loading.load`."""
     return load_artifact(path, vocabulary, max_bytes=max_bytes)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import DEAD, Automaton, Completes, Masks, Row
+from structgen.constraint.artifact import save
 from structgen.constraint.precompute import explore
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.masks.bitmask import allow, forbid, unpack
@@ -386,8 +387,6 @@ class Constraint:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the constraint, its first mask and all that it has made to a file for `load`."""
-        from structgen.constraint.artifact import save
-
         save(self, path)
 
     def expected(self, state: int) -> str:

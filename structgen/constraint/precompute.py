@@ -8,15 +8,44 @@ is explored to its end, another one as far as it is told to.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from structgen.constraint.constraint import Constraint
+from structgen.automata.interface import Automaton
+from structgen.vocabulary.vocabulary import Vocabulary
 
 REPORT_EVERY = 64  # states between two reports of progress
+
+
+class Explorable(Protocol):
+    """What exploring needs of a constraint."""
+
+    vocabulary: Vocabulary
+    start: int
+    max_bytes: int
+
+    @property
+    def automaton(self) -> Automaton:
+        """The automaton of its spec."""
+
+    @property
+    def full(self) -> bool:
+        """Whether rows take all the memory that they may."""
+
+    def core(self, state: int, /) -> Hashable:
+        """Equal for states with the same futures."""
+
+    def branches(self, state: int, /) -> Iterable[int]:
+        """Bytes that can follow, one for each future."""
+
+    def fill_mask(self, state: int, row: npt.NDArray[Any], /) -> None:
+        """Write the mask of a state."""
+
+    def advance_bytes(self, state: int, text: bytes, /) -> int:
+        """The state after some bytes."""
 
 
 class Explored(NamedTuple):
@@ -36,7 +65,7 @@ class Explored(NamedTuple):
 
 
 def explore(
-    constraint: Constraint,
+    constraint: Explorable,
     max_states: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> Explored:

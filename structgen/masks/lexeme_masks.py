@@ -111,7 +111,7 @@ class Insides:
             far = expressions.far_id(self._engine, q, self._common.longest)
             if far is not None:
                 return self.of(far)
-            expressions.enter_vector(self._engine, q)
+            expressions.embed_vector(self._engine, q)
         place = self._place(q)
         if place is None:
             return self._computed(q)
@@ -120,7 +120,7 @@ class Insides:
         if inside is None:
             inside = self._computed(q)
             last = np.maximum.reduce(inside.crossings.label, initial=0)
-            if last < len(lexicon.labels):  # else it has others' labels
+            if last < len(lexicon.terminals):  # else it has others' labels
                 self._common.keep(lexicon, place, inside)
         return inside
 
@@ -139,7 +139,7 @@ class Insides:
         if found is None:
             return None
         label = found[-1]
-        return found if label is None or label in engine.machine.lexicon.label_ids else None
+        return found if label is None or label in engine.machine.lexicon.terminal_ids else None
 
     def prepare(self) -> None:
         """Walk once for each free text of the lexicon, and count its characters."""
@@ -161,16 +161,16 @@ class Insides:
         """Walk the whole trie, or only where `q` differs from what is known."""
         engine = self._engine
         letters, most = self._letters(q)
-        entered = expressions.entered_at(engine, q)
-        if entered is not None:
-            bounds = self._bounds(*entered)
+        embedded = expressions.embedded_at(engine, q)
+        if embedded is not None:
+            bounds = self._bounds(*embedded)
             if bounds is not None:
-                return self._bounded(entered[0].free_id(engine), *bounds)
-            found = self._not_too_long(q, *entered)
+                return self._bounded(embedded[0].free_id(engine), *bounds)
+            found = self._not_too_long(q, *embedded)
             if found is not None:
                 return found
         engine.targets(q)
-        self._recent[0] = self._free_beside(q, entered)
+        self._recent[0] = self._free_beside(q, embedded)
         near = int(self._apart.nearest(engine.tables_at, self._common.weights, self._recent, q))
         stack = np.zeros(self._depth + 5, np.int64)
         stack[0] = q
@@ -194,9 +194,9 @@ class Insides:
         self._recent[self._turn] = q
         return inside
 
-    def _free_beside(self, q: int, entered: tuple[expressions.Entered, int] | None) -> int:
+    def _free_beside(self, q: int, embedded: tuple[expressions.EmbeddedDfa, int] | None) -> int:
         """The free string that lexer state `q` may lead to, its row filled; -1 if there is none."""
-        free = self._looping(q) if entered is None else entered[0].known_free
+        free = self._looping(q) if embedded is None else embedded[0].known_free
         if free is None:
             return -1
         self._engine.targets(free)
@@ -232,9 +232,9 @@ class Insides:
         return bool(within[k.KIND] == k.SPANS_TEXT and within[k.FLAGS] & k.SCALARS)
 
     @staticmethod
-    def _bounds(entered: expressions.Entered, state: int) -> tuple[int, int] | None:
+    def _bounds(embedded: expressions.EmbeddedDfa, state: int) -> tuple[int, int] | None:
         """Fewest and most characters that follow in a value of any characters; None if not so."""
-        return entered.left(state) if _is_value(entered.role) else None
+        return embedded.left(state) if _is_value(embedded.role) else None
 
     def _bounded(self, free: int, low: int, high: int) -> Inside:
         """The part of the free string `free` in which `low` to `high` characters follow."""
@@ -257,21 +257,21 @@ class Insides:
             text=np.zeros(0, np.uint8),  # a value's text is not remembered
         )
 
-    def _not_too_long(self, q: int, entered: expressions.Entered, state: int) -> Inside | None:
+    def _not_too_long(self, q: int, embedded: expressions.EmbeddedDfa, state: int) -> Inside | None:
         """What is allowed without bounds of length, but for what is too long.
 
         None where there are no such bounds, or where much of it is too long.
         """
-        engine, found = self._engine, entered.unbounded(self._engine, state)
+        engine, found = self._engine, embedded.unbounded(self._engine, state)
         if found is None:
             return None
         same, base = found
         unbounded = base.number(same.state)
         if same.free >= self._common.longest:
             return self.of(unbounded)
-        if same.free < NEAR or not _is_value(entered.role):
+        if same.free < NEAR or not _is_value(embedded.role):
             return None
-        started = self._started(entered.free_id(engine))
+        started = self._started(embedded.free_id(engine))
         if same.wanted is None:
             few = same.free >= FEW_LONGER
             return self._long_apart(q, self.of(unbounded), started, same.free) if few else None

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import DEAD, Row
-from structgen.automata.pushdown.tables import STATES, Written, hash_table
+from structgen.automata.pushdown.tables import STATES, PackedArrays, hash_table
 from structgen.kernels.build.loader import kernels
 from structgen.util.arrays import with_room
 
@@ -33,7 +33,7 @@ class Base(NamedTuple):
     row: Row
     number: int
     inside: Inside | None
-    entered: Inside | None
+    embedded: Inside | None
 
 
 class Plans:
@@ -48,7 +48,7 @@ class Plans:
         """The same plans, to which others can be added."""
         return Plans(self.table.copy(), *self._kept)
 
-    def keep(self, key: int, plan: Any, written: Written, kept: Any) -> None:
+    def keep(self, key: int, plan: Any, written: PackedArrays, kept: Any) -> None:
         """Keep a `same_mask.Plan`, written down where it is good as long as `kept` is there."""
         self._kept.append((written, plan, kept))
         if 2 * len(self._kept) > len(self.table):
@@ -84,7 +84,7 @@ class Told:
             self._kinds = with_room(self._kinds, q + 1)
             self._kinds[q] = kind
 
-    def keep_plan(self, key: int, plan: Any, written: Written, kept: Any) -> None:
+    def keep_plan(self, key: int, plan: Any, written: PackedArrays, kept: Any) -> None:
         """Keep a plan for states of the lexicon, as `Plans.keep` does."""
         with self._lock:
             if key not in self._keys:
@@ -109,7 +109,7 @@ class Known:
             sizes=np.zeros(8, np.int64),
         )
         self._arrays.sizes[self._k.PAIR] = DEAD
-        self._written = Written(len(self._arrays))
+        self._written = PackedArrays(len(self._arrays))
         self.address = self._written.address
         self.make_room(1)
 
@@ -146,7 +146,7 @@ class Known:
         row.flags.writeable = False
         plan, written = (
             kernels("masks.same_mask").Plan(row, np.array(numbers, np.int64)),
-            Written(2),
+            PackedArrays(2),
         )
         self._plans.keep(key, plan, written, base)
         if self._plans.table is not self._arrays.plans:

@@ -44,7 +44,7 @@ class Walker(Masks):
 
     def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
-        self._doors, self._twins = kernels("masks.entry_points"), kernels("masks.same_mask")
+        self._entry_points, self._twins = kernels("masks.entry_points"), kernels("masks.same_mask")
         self._known_kernels = kernels("masks.mask_cache")
         self._common = common_of(vocabulary)
         self._words = vocabulary.words
@@ -124,11 +124,11 @@ class Walker(Masks):
 
     def _plan(self, key: int, around: int, kind: int, state: int) -> None:
         """Say how to find the tokens of lexer states; see `kernels.masks.same_mask.planned`."""
-        doors, twins, k = self._doors, self._twins, self._engine.kernel_tables
-        parts, inside, entered, asked = 0, None, None, state
+        doors, twins, k = self._entry_points, self._twins, self._engine.kernel_tables
+        parts, inside, embedded, asked = 0, None, None, state
         if around >= 0:
-            entered = self._insides.of(around)
-            parts = doors.ENTRY if entered.beyond else 0
+            embedded = self._insides.of(around)
+            parts = doors.ENTRY if embedded.beyond else 0
         way = self._way_of(state) if kind == twins.OWN else None
         if kind == twins.OF_WORDS or way is Way.NARROW:
             parts, state = parts | doors.NARROW, -1
@@ -140,23 +140,23 @@ class Walker(Masks):
             if len(inside.crossings.node):
                 parts |= doors.CROSSING if inside.beyond is None else doors.CROSSING | doors.SORTED
         told = self._told if max(asked, around) < self._shared else None
-        found = self._base(inside, entered)
-        at, near = (0 if one is None else one.address for one in (inside, entered))
+        found = self._base(inside, embedded)
+        at, near = (0 if one is None else one.address for one in (inside, embedded))
         self._known.keep_plan(key, found, (at, near, parts, found.number), told)
 
-    def _base(self, inside: Inside | None, entered: Inside | None) -> Base:
+    def _base(self, inside: Inside | None, embedded: Inside | None) -> Base:
         """The tokens that stay in a lexeme, and in the white space before it."""
-        bases, known = self._bases, (id(inside), id(entered))
-        if self._told is not None and _is_common(inside) and _is_common(entered):
+        bases, known = self._bases, (id(inside), id(embedded))
+        if self._told is not None and _is_common(inside) and _is_common(embedded):
             bases = self._told.bases
         found = bases.get(known)
         if found is None:
-            one = inside or entered
+            one = inside or embedded
             row, number = (self._common.nothing, 0) if one is None else (one.row, next(_numbers))
-            if inside is not None and entered is not None:
-                row = inside.row | entered.row
+            if inside is not None and embedded is not None:
+                row = inside.row | embedded.row
                 self._nbytes += row.nbytes if bases is self._bases else 0
-            found = bases[known] = Base(row, number, inside, entered)
+            found = bases[known] = Base(row, number, inside, embedded)
         return found
 
     def _way_of(self, q: int) -> Way:

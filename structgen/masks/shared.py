@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from structgen.automata.interface import Row
 from structgen.automata.lexer.lexicon import Lexicon
-from structgen.automata.pushdown.tables import Written
+from structgen.automata.pushdown.tables import PackedArrays
 from structgen.kernels.build.loader import kernels
 from structgen.masks.bitmask import pack
 from structgen.masks.mask_cache import Told
@@ -37,15 +37,15 @@ MAX_SPELLED = 64  # rows of tokens with no characters but certain ones
 _NBYTES = attrgetter("nbytes")
 
 
-def _written(crossings: Any) -> Written:
+def _written(crossings: Any) -> PackedArrays:
     """Crossings written down, with room for what lies beyond them."""
-    written = Written(len(crossings) + len(kernels("masks.boundary_tokens").Beyond._fields))
+    written = PackedArrays(len(crossings) + len(kernels("masks.boundary_tokens").Beyond._fields))
     kernels("masks.entry_points").keep_crossings(crossings, written.address)
     return written
 
 
 @cache
-def _no_crossings() -> tuple[Any, Written]:
+def _no_crossings() -> tuple[Any, PackedArrays]:
     """Those of a text that ends with no token."""
     sizes = {"before": np.uint8, "text": np.uint8}
     names = kernels("masks.lexeme_walk").Crossings._fields
@@ -150,7 +150,7 @@ class Common:
         tops = self.nodes.root_child[self.nodes.root_child >= 0]
         self.weights[self.nodes.root_child >= 0] = self.nodes.at[tops, k.NODE_END] - tops
         self.rooms = Rooms(self.nodes, words, trie.max_depth)
-        self._room, self._written = self.rooms.take(), Written(len(self.subtrees))
+        self._room, self._written = self.rooms.take(), PackedArrays(len(self.subtrees))
         self.nodes_at, self.subtrees_at = self._room.address, self._written.address
         kernels("masks.entry_points").keep_subtrees(self.subtrees, self.subtrees_at)
         self.nothing = np.zeros(words, np.int32)  #: the row without tokens

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen import __version__
 from structgen.automata.lexer.lexicon import Lexicon
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
 from structgen.masks.shared import Characters, Inside
 from structgen.util import container
+from structgen.version import __version__
 
 if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary
@@ -42,7 +42,7 @@ def digest_of(lexicon: Lexicon) -> str:
     """What tells a lexicon from all others of this version of structgen."""
     held = _digests.get(id(lexicon))
     if held is None:
-        digest = blake2b(repr(lexicon.labels).encode(), digest_size=16)
+        digest = blake2b(repr(lexicon.terminals).encode(), digest_size=16)
         for array in (lexicon.rows, lexicon.accept, lexicon.recorded):
             digest.update(np.ascontiguousarray(array).tobytes())
         if len(_digests) >= MAX_DIGESTS:
@@ -140,7 +140,7 @@ class SavedParts:
         if place is None:
             return None
         found = self._part(place)
-        return found if self._is_sound(found, len(lexicon.labels)) else None
+        return found if self._is_sound(found, len(lexicon.terminals)) else None
 
     def _is_sound(self, part: Inside, labels: int) -> bool:
         """Whether no number leads a kernel outside of the trie, the labels or the text."""

@@ -10,7 +10,7 @@ from collections import deque
 
 import numpy as np
 
-from structgen.automata.pushdown.tables import Written
+from structgen.automata.pushdown.tables import PackedArrays
 from structgen.kernels.build.loader import kernels
 
 SPARE = 8  # rooms that are kept for who comes next
@@ -30,7 +30,7 @@ class Room:
             stack=np.zeros(2 * depth + 6, np.int64),
         )
         self._nodes = nodes  # lives as long as its address is in use
-        self._written = Written(len(doors.Nodes._fields) + len(self.scratch))
+        self._written = PackedArrays(len(doors.Nodes._fields) + len(self.scratch))
         self.address = self._written.address
         doors.keep_nodes(nodes, self.scratch, self.address)
 

@@ -14,8 +14,7 @@ from typing import Any
 from structgen.errors import ModelError, VocabularyError
 from structgen.vocabulary import sentencepiece_file
 from structgen.vocabulary.huggingface import read_table
-from structgen.vocabulary.self_test import self_test
-from structgen.vocabulary.vocabulary import MAX_SIZE, Vocabulary, checked_id
+from structgen.vocabulary.table import MAX_SIZE, TokenTable, checked_id
 
 _USUAL_ENDS = ("<|endoftext|>", "<|end_of_text|>")
 _TEXT_PIECES = frozenset(
@@ -23,7 +22,7 @@ _TEXT_PIECES = frozenset(
 )
 
 
-def from_tiktoken(
+def tiktoken_table(
     path: str | os.PathLike[str],
     *,
     pattern: str | None = None,
@@ -31,7 +30,7 @@ def from_tiktoken(
     eos_ids: Iterable[int | str] | None = None,
     size: int | None = None,
     check: bool = True,
-) -> Vocabulary:
+) -> TokenTable:
     """Read a tiktoken file: lines of `<base64 of the token's bytes> <rank>`, rank = token id.
 
     `special_tokens` maps names to ids beside the ranks. `eos_ids` are ids or names of special
@@ -57,26 +56,24 @@ def from_tiktoken(
     count = max(tokens) + 1
     if size is None:
         size = max(count, max(ends, default=-1) + 1)
-    vocabulary = Vocabulary(
-        [tokens.get(i) for i in range(count)],
+    return TokenTable(
+        tokens=[tokens.get(i) for i in range(count)],
         eos_ids=ends,
         special_ids=special.values(),
         size=size,
         encode=None if pattern is None else TiktokenEncoder(ranks, pattern),
+        check=check and pattern is not None and _installed("tiktoken"),
     )
-    if check and pattern is not None and _installed("tiktoken"):
-        self_test(vocabulary)
-    return vocabulary
 
 
-def from_sentencepiece(
+def sentencepiece_table(
     path: str | os.PathLike[str],
     *,
     eos_ids: Iterable[int] | None = None,
     special_ids: Iterable[int] = (),
     size: int | None = None,
     check: bool = True,
-) -> Vocabulary:
+) -> TokenTable:
     """Read a SentencePiece `.model` file.
 
     U+2581 in a piece is a space, `<0x0A>` pieces are bytes; control, unknown and unused pieces
@@ -107,26 +104,24 @@ def from_sentencepiece(
     if eos_ids is None:
         own = (model.eos_piece, sentencepiece_file.CONTROL)
         eos_ids = [i for i, piece in enumerate(model.pieces) if piece == own]
-    vocabulary = Vocabulary(
-        tokens,
+    return TokenTable(
+        tokens=tokens,
         eos_ids=eos_ids,
         special_ids=special,
         size=size,
         encode=SentencePieceEncoder(data),
         prefix=b" " if model.dummy_prefix else b"",
+        check=check and _installed("sentencepiece"),
     )
-    if check and _installed("sentencepiece"):
-        self_test(vocabulary)
-    return vocabulary
 
 
-def from_transformers(
+def transformers_table(
     tokenizer: Any,
     size: int | None = None,
     *,
     eos_ids: Iterable[int] | None = None,
     check: bool = True,
-) -> Vocabulary:
+) -> TokenTable:
     """The vocabulary of a fast `transformers` tokenizer, or of a bare `tokenizers.Tokenizer`.
 
     A string or path is loaded with `AutoTokenizer`. `size` is the model's own vocabulary size
@@ -152,17 +147,16 @@ def from_transformers(
     if eos_ids is None:
         own = getattr(tokenizer, "eos_token_id", None)
         eos_ids = own if isinstance(own, list | tuple) else [] if own is None else [own]
-    vocabulary = Vocabulary(
-        table.tokens,
+    return TokenTable(
+        tokens=table.tokens,
         eos_ids=eos_ids,
         special_ids=table.special.union(getattr(tokenizer, "all_special_ids", ())),
         size=size,
         encode=TokenizersEncoder(backend),
         prefix=table.prefix,
+        check=check,
+        unclear=frozenset(table.unclear),
     )
-    if check:
-        self_test(vocabulary, table.unclear)
-    return vocabulary
 
 
 class TiktokenEncoder:

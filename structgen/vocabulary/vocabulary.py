@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.errors import VocabularyError
+from structgen.vocabulary import sources
+from structgen.vocabulary.self_test import self_test
+from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
 
 if TYPE_CHECKING:
     from structgen.vocabulary.trie import Trie
 
-Encoder = Callable[[str], list[int]]
-
-MAX_SIZE = 2**24  # ids; far above every model, low enough that a wrong number costs no memory
 _ANCHORS = ("\n", "=", ")", "0")
 
 
@@ -109,20 +109,20 @@ class Vocabulary:
         size: int | None = None,
         check: bool = True,
     ) -> Vocabulary:
-        """Read a tiktoken file; see `vocab_sources.from_tiktoken`.
+        """Read a tiktoken file; see `sources.tiktoken_table`.
 
         `special_tokens` maps names to ids beside the ranks; `eos_ids` are ids or such names;
         `pattern`, the pre-tokenizer's regular expression, gives `encode`.
         """
-        from structgen.vocabulary import sources
-
-        return sources.from_tiktoken(
-            path,
-            pattern=pattern,
-            special_tokens=special_tokens,
-            eos_ids=eos_ids,
-            size=size,
-            check=check,
+        return cls._of(
+            sources.tiktoken_table(
+                path,
+                pattern=pattern,
+                special_tokens=special_tokens,
+                eos_ids=eos_ids,
+                size=size,
+                check=check,
+            )
         )
 
     @classmethod
@@ -135,11 +135,11 @@ class Vocabulary:
         size: int | None = None,
         check: bool = True,
     ) -> Vocabulary:
-        """Read a SentencePiece `.model` file; see `vocab_sources.from_sentencepiece`."""
-        from structgen.vocabulary import sources
-
-        return sources.from_sentencepiece(
-            path, eos_ids=eos_ids, special_ids=special_ids, size=size, check=check
+        """Read a SentencePiece `.model` file; see `sources.sentencepiece_table`."""
+        return cls._of(
+            sources.sentencepiece_table(
+                path, eos_ids=eos_ids, special_ids=special_ids, size=size, check=check
+            )
         )
 
     @classmethod
@@ -151,18 +151,28 @@ class Vocabulary:
         eos_ids: Iterable[int] | None = None,
         check: bool = True,
     ) -> Vocabulary:
-        """Take over a fast tokenizer or load one by name; see `vocab_sources.from_transformers`.
+        """Take over a fast tokenizer or load one by name; see `sources.transformers_table`.
 
         `size` is the vocabulary size of the model where it is larger than the tokenizer's.
         """
-        from structgen.vocabulary import sources
+        return cls._of(sources.transformers_table(tokenizer, size, eos_ids=eos_ids, check=check))
 
-        return sources.from_transformers(tokenizer, size, eos_ids=eos_ids, check=check)
+    @classmethod
+    def _of(cls, table: TokenTable) -> Vocabulary:
+        made = cls(
+            table.tokens,
+            eos_ids=table.eos_ids,
+            special_ids=table.special_ids,
+            size=table.size,
+            encode=table.encode,
+            prefix=table.prefix,
+        )
+        if table.check:
+            self_test(made, table.unclear)
+        return made
 
     def self_test(self) -> None:
         """Raise VocabularyError unless the tokens spell what `encode` cuts up; see `self_test`."""
-        from structgen.vocabulary.self_test import self_test
-
         self_test(self)
 
     def encode_continuation(self, text: str) -> list[int] | None:
@@ -283,22 +293,6 @@ def _checked_size(size: int, least: int) -> int:
             f"size is {size!r}",
             expected=f"an integer from {least}, the number of tokens, to {MAX_SIZE}",
             hint="give the vocabulary size of the model, or leave it out",
-        )
-    return number
-
-
-def checked_id(value: object, name: str, size: int = MAX_SIZE) -> int:
-    """`value` as an id below `size`; VocabularyError, which calls it `name`, if it is none."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]  # any object may say no
-    except TypeError:
-        raise VocabularyError(f"{name} has {value!r}", expected="a token id, an integer") from None
-    if not 0 <= number < size:
-        raise VocabularyError(
-            f"{name} has {number}",
-            token_id=number,
-            expected=f"ids in 0..{size - 1}",
-            hint="give a larger size if the model has more ids than the table",
         )
     return number
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.constraint import artifact
+from structgen.constraint import artifact, loading
 from structgen.constraint.precompute import explore
 from structgen.errors import ArtifactError, StructgenError
 from structgen.spec.base import Spec
@@ -190,7 +190,7 @@ def test_a_loaded_constraint_knows_its_spec(tmp_path: Path) -> None:
     saved(spec, tmp_path / "f", 1)
     assert sg.load(tmp_path / "f", VOCABULARY).spec == spec
     given = sg.JsonSchema(NESTED, property_order="any", formats="annotate")
-    assert artifact.load(tmp_path / "f", VOCABULARY, spec=given).spec is given
+    assert loading.load(tmp_path / "f", VOCABULARY, spec=given).spec is given
 
 
 def test_the_key_covers_spec_options_and_vocabulary() -> None:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.errors import VocabularyError
-from structgen.vocabulary.vocabulary import MAX_SIZE, Vocabulary
+from structgen.vocabulary.table import MAX_SIZE
+from structgen.vocabulary.vocabulary import Vocabulary
 
 TABLE = [b"a", b"b", None, b"", b"ab", b"</s>", b"<pad>", b"a"]
 

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from structgen.cli.terminal import describe
 from structgen.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -83,7 +84,6 @@ def run_all(
 def run_one(task: Task, settings: Settings, vocabulary: Vocabulary, report: Report) -> Outcome:
     """Compile, explore and save one spec; whatever goes wrong becomes the outcome's problem."""
     from structgen.cli import inputs
-    from structgen.cli.main import describe
 
     start = time.perf_counter()
     try:
