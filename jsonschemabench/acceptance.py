@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import Doubles, Scheme
 from structgen.generation.speculation.rules import (
     KSeq,
     OptimalTransport,
@@ -24,6 +23,7 @@ from structgen.generation.speculation.rules import (
     optimal_acceptance,
 )
 from structgen.generation.speculation.rules.exact import exactly
+from structgen.generation.speculation.tree import Doubles, Scheme
 
 INSTANCES = 100
 TOKENS = 7  # of a random law, at most

@@ -18,14 +18,14 @@ from jsonschemabench.aligned.tasks import Task
 from structgen.errors import TruncatedError
 from structgen.generation.generator import Generator
 from structgen.generation.sampling.api import posterior_of
-from structgen.generation.sampling.families import draw
-from structgen.generation.sampling.interfaces import Family
 from structgen.generation.sampling.language_model import LanguageModel
+from structgen.generation.sampling.registry import draw
 from structgen.generation.sampling.results import Sample
 from structgen.generation.sampling.samplers.asap import Asap
 from structgen.generation.sampling.samplers.best_of import BestOf
 from structgen.generation.sampling.samplers.cars import Cars
 from structgen.generation.sampling.samplers.independent import Awrs, Mask, Rejection
+from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie
 from structgen.generation.sampling.samplers.smc import Smc
 
@@ -35,7 +35,7 @@ ATTEMPTS = 400  # of CARS, for the reference
 ROUND = 8  # attempts of those that fail, before the clock is looked at
 
 #: Arms, each made anew for a run: what it has learnt is its own.
-ARMS: dict[str, Callable[[], Family]] = {
+ARMS: dict[str, Callable[[], SequenceSampler]] = {
     "mask": lambda: Mask(1),
     "awrs": lambda: Awrs(max_attempts=1),
     "best of 8": lambda: BestOf(8, Mask(1)),

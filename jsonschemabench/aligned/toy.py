@@ -13,12 +13,13 @@ import numpy as np
 
 import structgen as sg
 from structgen.generation.sampling.exact import exact_law, frequencies, kl
-from structgen.generation.sampling.families import draw
-from structgen.generation.sampling.interfaces import Family, Place, Tokens
+from structgen.generation.sampling.interfaces import Place, Tokens
 from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.registry import draw
 from structgen.generation.sampling.samplers.asap import Asap
 from structgen.generation.sampling.samplers.cars import Cars
 from structgen.generation.sampling.samplers.independent import Mask
+from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.particles import run
 from structgen.generation.sampling.samplers.prefix_trie import NONE, PrefixTrie
 from structgen.generation.sampling.samplers.smc import Smc
@@ -55,7 +56,7 @@ def distances(seed: int) -> list[Distance]:
     posterior = seventeen()
     target = {y: math.exp(logp) for y, logp in exact_law(posterior).log_probs.items()}
     tries = {"asap": PrefixTrie(), "cars": PrefixTrie()}
-    arms: dict[str, Family] = {
+    arms: dict[str, SequenceSampler] = {
         "mask": Mask(),
         "asap": Asap(tries["asap"]),
         "cars": Cars(tries["cars"]),

@@ -22,7 +22,6 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 from jsonschemabench.errors import BenchError
@@ -32,6 +31,7 @@ from jsonschemabench.speculate.tables import Figures, figures, overview, region_
 from jsonschemabench.speculate.target import SHAPES, Costly, Scripted, model_of, random_model
 from jsonschemabench.speculate.tasks import WORKLOADS, Task, tasks
 from structgen.generation.generator import Generator
+from structgen.generation.interfaces import Target
 from structgen.generation.models.target import HuggingFaceTarget
 from structgen.generation.speculation.policies.costs import CostTable
 
@@ -197,27 +197,28 @@ def _measure(
 
 def _arms(args: argparse.Namespace, generator: Generator) -> Arms:
     """Plain decoding, and what each name means; state is kept between tasks, but where cold."""
-    from structgen.generation.speculation.names import MODEL_FREE, Speculations
+    from structgen.generation.speculation.names import MODEL_FREE
+    from structgen.generation.speculation.speculation import Speculations
 
     wished = [name.strip() for name in args.drafters.split(",") if name.strip()]
     names = ["auto"] if args.quick else wished or list(MODEL_FREE)
     arms: Arms = {PLAIN: lambda: None}
     kept = Speculations()
-    place = cast(Generator, SimpleNamespace(target=model_of(generator.target)))
+    target = model_of(generator.target)
     for name in names:
-        arms[name] = partial(kept.of, name, place)
+        arms[name] = partial(kept.of, name, target)
     if not args.quick:
         for name in ("auto", "suffix"):
             if name in names:
-                arms[name + COLD] = partial(_fresh, name, place)
+                arms[name + COLD] = partial(_fresh, name, target)
     return arms
 
 
-def _fresh(name: str, generator: Generator) -> Any:
+def _fresh(name: str, target: Target[Any]) -> Any:
     """A speculation that has learned nothing yet."""
-    from structgen.generation.speculation.names import Speculations
+    from structgen.generation.speculation.speculation import Speculations
 
-    return Speculations().of(name, generator)
+    return Speculations().of(name, target)
 
 
 def _generator(args: argparse.Namespace, asked: dict[str, list[Task]]) -> Generator:

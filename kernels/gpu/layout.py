@@ -2,22 +2,22 @@
 
 import triton.language as tl
 
-from structgen.generation.gpu import sheet as sheets
+from structgen.kernels.gpu import columns
 
 # The columns of a sheet float64[n, COLUMNS], and the tokens that are none.
-TEMPERATURE = tl.constexpr(sheets.TEMPERATURE)
-TOP_K = tl.constexpr(sheets.TOP_K)
-TOP_P = tl.constexpr(sheets.TOP_P)
-LOG_MIN_P = tl.constexpr(sheets.LOG_MIN_P)
-UNIFORM = tl.constexpr(sheets.UNIFORM)
-ROW = tl.constexpr(sheets.ROW)
-TOKEN = tl.constexpr(sheets.TOKEN)
-LOGIT = tl.constexpr(sheets.LOGIT)
-LOG_RAW = tl.constexpr(sheets.LOG_RAW)
-LOG_MASKED = tl.constexpr(sheets.LOG_MASKED)
-COLUMNS = tl.constexpr(sheets.COLUMNS)
-NOTHING = tl.constexpr(sheets.NOTHING)
-UNDECIDED = tl.constexpr(sheets.UNDECIDED)
+TEMPERATURE = tl.constexpr(columns.TEMPERATURE)
+TOP_K = tl.constexpr(columns.TOP_K)
+TOP_P = tl.constexpr(columns.TOP_P)
+LOG_MIN_P = tl.constexpr(columns.LOG_MIN_P)
+UNIFORM = tl.constexpr(columns.UNIFORM)
+ROW = tl.constexpr(columns.ROW)
+TOKEN = tl.constexpr(columns.TOKEN)
+LOGIT = tl.constexpr(columns.LOGIT)
+LOG_RAW = tl.constexpr(columns.LOG_RAW)
+LOG_MASKED = tl.constexpr(columns.LOG_MASKED)
+COLUMNS = tl.constexpr(columns.COLUMNS)
+NOTHING = tl.constexpr(columns.NOTHING)
+UNDECIDED = tl.constexpr(columns.UNDECIDED)
 
 # A record float64[BLOCKS * PARTS + BEHIND] of a row: what `summarize` finds of each block, part by
 # part (the last of them one number per group), and behind that what `choose` notes.

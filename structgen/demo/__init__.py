@@ -1,4 +1,4 @@
-"""In: nothing; out: the folders of the two shipped demo models, and example prompts.
+"""The folders of the two shipped demo models, and example prompts.
 
 The models are small Llama models of this project's own (see README.md in this folder); they
 turn short texts into JSON.

@@ -1,1 +1,1 @@
-"""In: a model, constraints and a sampler. Out: text that fits, its value and its probabilities."""
+"""Text generation: constrained decoding, sampling, speculative decoding, penalties."""

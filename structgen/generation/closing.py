@@ -1,8 +1,9 @@
-"""In: a state and a token budget. Out: whether the text can be closed within it, and how.
+"""Ends a text in time: the fewest tokens that complete it, and whether they fit the token budget.
 
-Ending a text in time needs the number of tokens of its shortest completion. `Speller` writes bytes
-with the fewest tokens there are, so a text is closed as late as possible. That the tokens may not
-be those of the tokenizer does not matter: the model writes nothing after them.
+`Closer` asks the constraint for a shortest completion in bytes. `Speller` writes bytes with the
+fewest tokens of the vocabulary (dynamic programming over the bytes), so a text is closed as late as
+possible. These tokens may differ from those that the tokenizer would choose; that does no harm,
+since the model writes nothing after them.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from structgen.errors import GenerationError
 from structgen.generation.interfaces import Constraint
 from structgen.vocabulary.vocabulary import Vocabulary
 
-_REMEMBERED = 4096  # spellings, or states, kept; forgotten together when there are more
+_REMEMBERED = 4096  # entries of a cache; it is cleared when it is full
 _SPACE = frozenset(b" \t\n\r")  # what JSON allows around a value
-_MOST_SPACE = 1024  # states of whitespace followed before it counts as text
+_MOST_SPACE = 1024  # states visited before whitespace counts as text
 
 
 class Speller:
@@ -96,7 +97,7 @@ class Closer:
         return self._speller.fits(self._completion(state), budget)
 
     def plan(self, state: int) -> tuple[int, ...] | None:
-        """The fewest tokens that write the shortest completion of `state`; None if none do."""
+        """The fewest tokens that write the shortest completion of `state`; None if impossible."""
         tokens = self._speller.spell(self._completion(state))
         if tokens is not None:
             self._verify(state, tokens)

@@ -1,4 +1,4 @@
-"""In: specs, the same ones again and again. Out: their constraints, compiled once and kept."""
+"""A cache of compiled constraints: the same spec, asked for again, is not compiled again."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
+from structgen.constraint.compiler import compile as compile_spec
 from structgen.constraint.constraint import MAX_BYTES, STATE_BYTES
 from structgen.errors import VocabularyError
 from structgen.generation.closing import Closer, Speller
 from structgen.generation.interfaces import Constraint
 from structgen.vocabulary.vocabulary import Vocabulary
 
-_STATES = 0.25  # of the memory of a constraint, at most
+_STATES = 0.25  # share of a constraint's memory that its states may take
 
 
 class CompiledSpecs:
     """The constraints of the specs used last, for one vocabulary. Safe to share between threads.
 
     Each takes about `max_bytes` at most. States of a constraint never expire, so one that has too
-    many of them is compiled anew for the texts to come. Attribute: `speller`, which writes bytes in
+    many of them is compiled again for the next texts. Attribute: `speller`, which writes bytes in
     the vocabulary's tokens.
     """
 
@@ -55,8 +56,6 @@ class CompiledSpecs:
         return constraint, closer
 
     def _compile(self, spec: Any) -> Constraint:
-        from structgen.constraint.compiler import compile as compile_spec
-
         return compile_spec(spec, self._vocabulary, max_bytes=self._max_bytes)
 
     def _outgrown(self, constraint: Constraint) -> bool:
@@ -75,7 +74,7 @@ class CompiledSpecs:
 
 
 def _key(spec: Any) -> Any:
-    """Equal keys mean the same spec: content where it can be told, else the object as it is now."""
+    """Equal keys mean the same spec: its content where it has one, else the object as it is now."""
     try:
         hash(spec)
     except TypeError:

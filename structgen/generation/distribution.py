@@ -1,9 +1,9 @@
-"""In: the logits of the allowed tokens, float64[k]. Out: their distribution, and a draw from it.
+"""Turns logits into the distribution that a token is drawn from, and draws from it.
 
-The order is fixed: mask, temperature, top-k, top-p, min-p. The mask comes first, so a constraint
-and a sampler never leave nothing to choose from: each transform keeps the most probable token.
-Each transform maps log-weights to log-weights, with -inf for what it drops; the order of equal
-weights is that of the ids, so results do not depend on how a sort treats ties.
+The order is fixed: mask, temperature, top-k, top-p, min-p. The mask comes first, and each transform
+keeps the most probable token, so there is always something left to draw. A transform maps
+log-weights float64[k] of the allowed tokens to log-weights float64[k], with -inf for what it drops;
+equal weights are ordered by token id, so results do not depend on how a sort treats ties.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from structgen.errors import GenerationError
 
 Doubles = npt.NDArray[np.float64]
 
-_FIRST_LOOK = 64  # tokens that top-p sorts at first; usually enough, else eight times as many
-_BLOCK = 512  # weights whose sum is taken at once, before the one block that matters is looked at
+_FIRST_LOOK = 64  # tokens that top-p sorts at first; eight times as many if that is not enough
+_BLOCK = 512  # weights in a block; `draw` sums blocks, then looks into the one it needs
 
 
 def softmax(logits: Doubles) -> Doubles:
@@ -135,11 +135,11 @@ class Sampler:
         return self.temperature == 0.0
 
     def distribution(self, logits: Doubles) -> Doubles:
-        """float64[k]: the law `choose` follows, given logits float64[k] that are not all -inf."""
+        """float64[k]: the probabilities that `choose` draws by; logits float64[k], not all -inf."""
         if self.greedy:
-            law = np.zeros_like(logits)
-            law[int(logits.argmax())] = 1.0
-            return law
+            distribution = np.zeros_like(logits)
+            distribution[int(logits.argmax())] = 1.0
+            return distribution
         scaled = with_temperature(logits, self.temperature)
         if self.top_k is not None:
             scaled = with_top_k(scaled, self.top_k)

@@ -1,10 +1,13 @@
-"""In: a model, a prompt and a spec. Out: text that fits the spec, with its value; START HERE.
+"""`Generator`: a loaded model that writes texts which fit a spec. START HERE.
 
 Generator ─┬─ loading.py   model and tokenizer -> target, vocabulary
            ├─ prompts.py   prompt -> token ids
-           ├─ compiled.py  spec -> constraint, kept for the next time
+           ├─ compiled.py  spec -> compiled constraint, cached
            └─ loop.py      rows of tokens -> pieces of text, until all are finished
-                └─ row.py  one text: mask, sample, stop, close in time
+                └─ row.py  one text: mask, sample, stop, close within the budget
+
+`speculation/` has the loop with drafts, `sampling/` the samplers that aim at the distribution of
+whole texts.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from structgen.generation.result import GenerationResult
 from structgen.generation.row import Request, Row
 from structgen.generation.sampling.api import sample
 from structgen.generation.sampling.results import Samples
-from structgen.generation.sampling.samplers.interfaces import Family
+from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.settings import Options, Settings
 from structgen.generation.speculation.loop import decode as decode_with_drafts
 from structgen.generation.speculation.speculation import Speculations
@@ -57,9 +60,10 @@ class Generator:
 
         device: where to put it, else a model object stays where it is and a loaded one goes to the
         GPU if there is one. dtype: a torch dtype or its name; else as the model was saved.
-        specs_kept: compiled specs to keep, the longest unused leave. spec_bytes: memory of each, at
-        most about so much; a bound for servers that run for long. ModelError when the model
-        cannot be loaded, VocabularyError when its tokenizer does not tell its tokens' bytes.
+        specs_kept: compiled specs to keep (least recently used are dropped). spec_bytes: memory of
+        each, at most about so much; a bound for servers that run for long. ModelError when the
+        model cannot be loaded, VocabularyError when the bytes of its tokens cannot be read from the
+        tokenizer.
         """
         check_chat(chat)
         check_count("specs_kept", specs_kept)
@@ -99,12 +103,12 @@ class Generator:
         prompt: Prompt,
         spec: Any,
         *,
-        sampler: str | Family = "cars",
+        sampler: str | SequenceSampler = "cars",
         n: int = 1,
         potentials: Sequence[Any] = (),
         **options: Unpack[Options],
     ) -> Samples:
-        """`n` samples of the model's own law, given that the text fits; see `sg.sample`.
+        """`n` samples of the model's own distribution, given that the text fits; see `sg.sample`.
 
         `sampler` is a name of `sg.sample.FAMILIES` or an object with options of its own.
         GenerationError for an option that makes no sense, TruncatedError when too few texts fit.
@@ -221,7 +225,7 @@ class Stream(Iterator[str]):
     @property
     def text(self) -> str:
         """What has been written so far: the pieces together."""
-        return self._row.given
+        return self._row.streamed
 
     @property
     def partial(self) -> PartialValue:
@@ -256,7 +260,7 @@ def generate(
     n: int | None = None,
     device: Any = None,
     dtype: Any = None,
-    sampler: str | Family | None = None,
+    sampler: str | SequenceSampler | None = None,
     **options: Unpack[Options],
 ) -> Any:
     """Generate text that fits `spec` with `model`; see `Generator` for what these may be.

@@ -1,8 +1,8 @@
-"""In: nothing. Out: what the decode loop asks of a constraint and of a model, and no more.
+"""The protocols between the decode loop, constraints and models.
 
-The loop sees a model only as a Target, so a table of numbers, a transformers model or a remote one
-serve alike. Speculative decoding uses the same three calls: a draft tree is a `forward` with
-`parents`, verifying it is reading its Logits, and keeping the accepted path is a `commit`.
+The loop sees a model only as a `Target`, so a table of numbers, a transformers model or a remote
+one serve alike. Speculative decoding uses the same three calls: a draft tree is a `forward` with
+`parents`, verifying it is reading its `Logits`, and keeping the accepted path is a `commit`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Rows = npt.NDArray[np.int32]
 
 
 #: Log weights float64[k] of the tokens int64[k] that a constraint allows in a state: the loop draws
-#: from the model's law times exp of them. -inf refuses a token; the same state and token always
-#: weigh the same, so drafts are verified against the same law.
+#: from the model's distribution times their exponentials. -inf refuses a token; the same state and
+#: token always weigh the same, so drafts are verified against the same distribution.
 Weigh = Callable[[int, npt.NDArray[np.int64]], Doubles]
 
 #: Which of the tokens int64[k], with these log weights float64[k], is written: its index.
@@ -31,7 +31,7 @@ Choose = Callable[[npt.NDArray[np.int64], Doubles, Sampler, np.random.Generator]
 
 
 class Path(Protocol):
-    """What a Transform remembers of one text."""
+    """The state of a Transform for one text."""
 
     def log_weights(self, state: int, ids: npt.NDArray[np.int64], logits: Doubles) -> Doubles:
         """float64[k]: added to the logits float64[k] of the tokens int64[k] allowed in `state`.
@@ -45,13 +45,13 @@ class Path(Protocol):
 
 
 class Transform(Protocol):
-    """Changes the law of the next token by the text so far, such as a penalty on repetitions.
+    """Changes the distribution of the next token by the text so far, as penalties do.
 
-    It is asked token by token, so drafts are verified against the law of their own path.
+    It is asked token by token, so drafts are verified against the distribution of their own path.
     """
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> Path:
-        """For one text."""
+        """The state for a new text."""
 
 
 class Constraint(Protocol):
@@ -119,7 +119,7 @@ class Logits(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A token drawn where the logits are.
+    """A token drawn on the device that has the logits.
 
     token: None when the mask allows none. log_raw, log_masked: log of the sum of exponentials of
     all logits, and of the allowed ones. logit: gives the logit of this or another token.
@@ -133,7 +133,7 @@ class Drawn:
 
 @runtime_checkable
 class DrawingLogits(Protocol):
-    """Logits that stay where they are: tokens are drawn there, and only they travel."""
+    """Logits that stay on the device: tokens are drawn there, and only they are copied back."""
 
     def wait(self) -> None:
         """Return when the model has finished computing them."""
@@ -147,7 +147,7 @@ class DrawingLogits(Protocol):
         """For each row what `Sampler.choose` draws of what is allowed, with this random number."""
 
     def rows(self) -> Any:
-        """The rows as a sequence, of which only what is looked at travels: `rows()[i]` float[V]."""
+        """The rows as a sequence; `rows()[i]`, float[V], is copied when it is looked at."""
 
 
 CacheT = TypeVar("CacheT")
@@ -155,7 +155,7 @@ CacheT = TypeVar("CacheT")
 
 @runtime_checkable
 class WideningTarget(Protocol):
-    """A target that may become one that takes trees, at the price of memory."""
+    """A target that can be turned into one that takes trees, at the price of memory."""
 
     def with_trees(self) -> Target[Any] | None:
         """The same model, taking trees; None if there is no way."""

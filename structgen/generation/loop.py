@@ -1,7 +1,7 @@
-"""In: a target and rows. Out: pieces of text as they are written, until every row is finished.
+"""The plain decode loop: one forward pass per token, for all rows of a batch at once.
 
-This is the plain loop: one forward pass per token, all rows at once. It defines what every faster
-loop must reproduce: the same law of texts, and for greedy decoding the same texts.
+It is the reference for the loop with drafts, which must give the same distribution of texts, and
+with greedy decoding the same texts.
 
     prefill ── logits ──▶ mask ──▶ each row takes a token ──▶ finished rows leave
                  ▲                                                     │
@@ -26,41 +26,42 @@ def decode(target: Target[Any], rows: Sequence[Row]) -> Iterator[tuple[int, str]
     ModelError) end the loop.
     """
     clock = Clock()
-    live = leave(rows, range(len(rows)), clock)
+    live = unfinished(rows, range(len(rows)), clock)
     if not live:
         return
     cache, logits = target.prefill([rows[r].request.prompt for r in live])
-    there = draws_there(logits, rows)
+    on_device = draws_on_device(logits, rows)
     while True:
-        write([rows[r] for r in live], logits, clock, there=there)
-        stay = leave(rows, live, clock)
-        yield from pieces(rows, live, clock)
+        write_tokens([rows[r] for r in live], logits, clock, on_device=on_device)
+        stay = unfinished(rows, live, clock)
+        yield from new_text(rows, live, clock)
         if not stay:
             return
-        live = keep(target, cache, live, stay)
+        live = drop_finished(target, cache, live, stay)
         logits = target.forward(cache, [rows[r].tokens[-1:] for r in live])
 
 
-def draws_there(logits: Logits, rows: Sequence[Row]) -> bool:
-    """Whether tokens are drawn where the logits are: on an accelerator, if the law is known there.
+def draws_on_device(logits: Logits, rows: Sequence[Row]) -> bool:
+    """Whether tokens are drawn on the accelerator that has the logits.
 
-    Asking takes microseconds, so once for all passes.
+    Not where weights or transforms, which are Python functions, change the distribution. Asking
+    takes microseconds, so the loop asks once for all passes.
     """
     changed = any(row.request.weight or row.request.transforms for row in rows)
     return isinstance(logits, DrawingLogits) and not changed
 
 
-def write(live: Sequence[Row], logits: Logits, clock: Clock, *, there: bool) -> None:
-    """One more token for each row, whose logits are masked in place. there: see `draws_there`."""
+def write_tokens(live: Sequence[Row], logits: Logits, clock: Clock, *, on_device: bool) -> None:
+    """Write one more token to each row. The logits are masked in place, unless `on_device`."""
     clock.model += clock.lap()
-    if there:
-        _write_there(live, cast(DrawingLogits, logits), clock)
+    if on_device:
+        _write_on_device(live, cast(DrawingLogits, logits), clock)
     else:
-        _write_here(live, logits, clock)
+        _write_on_host(live, logits, clock)
 
 
-def _write_here(live: Sequence[Row], logits: Logits, clock: Clock) -> None:
-    """The masks are made while an accelerator is still computing."""
+def _write_on_host(live: Sequence[Row], logits: Logits, clock: Clock) -> None:
+    """Mask and draw on the host; the masks are made while an accelerator is still computing."""
     masks = bitmask.allocate(len(live), live[0].request.constraint.vocabulary.size)
     _fill(live, masks)
     clock.mask += clock.lap()
@@ -76,8 +77,8 @@ def _write_here(live: Sequence[Row], logits: Logits, clock: Clock) -> None:
     clock.other += clock.lap()
 
 
-def _write_there(live: Sequence[Row], logits: DrawingLogits, clock: Clock) -> None:
-    """The same where the logits are, so that they need not travel."""
+def _write_on_device(live: Sequence[Row], logits: DrawingLogits, clock: Clock) -> None:
+    """The same on the device that has the logits, so that they need not be copied."""
     masks = logits.masks([row.request.constraint for row in live], [row.state for row in live])
     clock.mask += clock.lap()
     logits.wait()
@@ -99,8 +100,8 @@ def _fill(live: Sequence[Row], masks: Rows) -> None:
         row.request.constraint.fill_mask(row.state, mask)
 
 
-def leave(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> list[int]:
-    """Positions in `live` of the rows that go on; those that do not get their times."""
+def unfinished(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> list[int]:
+    """Positions in `live` of the rows that go on; finished rows get their timings."""
     stay = []
     for position, r in enumerate(live):
         row = rows[r]
@@ -111,15 +112,15 @@ def leave(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> list[int]:
     return stay
 
 
-def pieces(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> Iterator[tuple[int, str]]:
-    """What these rows have written since the last time; the reader's own time is not counted."""
+def new_text(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> Iterator[tuple[int, str]]:
+    """The text written by these rows since the last call; the reader's time is not counted."""
     for r in live:
         if piece := rows[r].take_piece():
             yield r, piece
     clock.resume()
 
 
-def keep(target: Target[Any], cache: Any, live: list[int], stay: list[int]) -> list[int]:
+def drop_finished(target: Target[Any], cache: Any, live: list[int], stay: list[int]) -> list[int]:
     """Drop the rows that do not stay from the cache; returns those that do."""
     if len(stay) == len(live):
         return live

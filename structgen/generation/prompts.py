@@ -1,7 +1,7 @@
-"""In: a prompt as text or messages. Out: its token ids, through the chat template if there is one.
+"""Encodes a prompt, a text or chat messages, as token ids.
 
-A chat prompt is written by the tokenizer's template, which adds its own special tokens; a plain
-prompt gets those that the tokenizer puts before any text.
+A chat prompt is written by the tokenizer's chat template, which adds its own special tokens; a
+plain prompt gets those that the tokenizer puts before any text.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""In: what happened to a row. Out: GenerationResult, the text with its value and probabilities."""
+"""The result of generation: text, value, probabilities, and where the time went."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from structgen.generation.speculation.stats import Stats
+from structgen.generation.speculation.stats import Stats
 
 Doubles = npt.NDArray[np.float64]
 

@@ -1,7 +1,7 @@
-"""In: logits, one row per step. Out: one text with its tokens and probabilities, ended as asked.
+"""One text of a batch while it is written: constraint state, random numbers, token budget.
 
-A row owns everything that belongs to one text: constraint state, random numbers, token budget. So
-what it becomes does not depend on the rows beside it.
+A row owns everything that belongs to its text, so what is written does not depend on the rows
+beside it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,9 @@ from structgen.generation.closing import Closer
 from structgen.generation.distribution import Sampler, log_sum_exp
 from structgen.generation.interfaces import Choose, Constraint, Drawn, Transform, Weigh
 from structgen.generation.result import FinishReason, GenerationResult, Timings
+from structgen.generation.speculation.stats import Stats
 from structgen.generation.text import Text
 from structgen.masks import bitmask
-
-if TYPE_CHECKING:
-    from structgen.generation.speculation.stats import Stats
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
@@ -40,8 +38,10 @@ class Request:
     prompt: token ids, at least one. budget: most tokens to write. stop: "complete" ends the text
     where only whitespace could follow, "eos" waits for the model's end token. on_truncation: what
     happens when the budget ends first. label: says in errors which of several prompts it was.
-    weight: log weights of tokens, which the law that is drawn from is multiplied by; or None.
-    transforms: what changes that law by the text so far. stop_sequences: what ends the text.
+    weight: log weights of tokens, which the distribution that is drawn from is multiplied by; or
+    None.
+    transforms: what changes that distribution by the text so far. stop_sequences: what ends the
+    text.
     """
 
     prompt: tuple[int, ...]
@@ -63,7 +63,7 @@ def sample_token(
     sampler: Sampler,
     rng: np.random.Generator,
 ) -> int:
-    """The plain `Choose`: a draw from the sampler's law."""
+    """The plain `Choose`: a draw from the sampler's distribution."""
     return sampler.choose(logits, rng)
 
 
@@ -83,7 +83,7 @@ class Row:
         self._masked: list[float] = []
         self._removed: list[float] = []
         self._closing: FinishReason | None = None  # why the text is being closed, if it is
-        self._plan: deque[int] = deque()  # tokens that close the text
+        self._closing_plan: deque[int] = deque()  # tokens that close the text
         self._text = Text(request.stop_sequences)
         self._marks: list[tuple[int, int]] = []  # for stop sequences: each token's offset and state
         self._paths = [t.begin(request.prompt, request.constraint) for t in request.transforms]
@@ -103,20 +103,21 @@ class Row:
         return self._text.whole
 
     @property
-    def given(self) -> str:
-        """What `take_piece` has given: all but what may turn out to be a stop sequence."""
-        return self._text.given
+    def streamed(self) -> str:
+        """What `take_piece` has returned: all but what may turn out to be a stop sequence."""
+        return self._text.streamed
 
     @property
-    def planned(self) -> tuple[int, ...]:
+    def closing_plan(self) -> tuple[int, ...]:
         """The tokens that close the text, once it is being closed."""
-        return tuple(self._plan)
+        return tuple(self._closing_plan)
 
     def step(self, logits: npt.NDArray[Any], log_raw: float, choose: Choose = sample_token) -> None:
         """Write one more token, or end the text.
 
         `logits` float[V] are masked already (-inf); `log_raw` is the log of the sum of their
-        exponentials before that. `choose` takes a token by the law of the request's sampler.
+        exponentials before that. `choose` takes a token by the distribution of the request's
+        sampler.
         """
         if not math.isfinite(log_raw):
             self._fail_model(log_raw)
@@ -124,19 +125,19 @@ class Row:
         values = logits[allowed].astype(np.float64)
         chosen = None
         weighed, ids = self._weigh(values, allowed)
-        if not self._plan and len(ids):
+        if not self._closing_plan and len(ids):
             chosen = int(ids[choose(ids, weighed, self.request.sampler, self.rng)])
-        token = self._settle(chosen)
+        token = self._choose_or_close(chosen)
         if token is None:
             self._end(self._closing or "closed")
             return
         self._write(token, float(logits[token]), log_raw, log_sum_exp(values))
 
     def uniform(self) -> float:
-        """The random number for a draw elsewhere: what `step` would use; 0.0 where it uses none."""
-        return 0.0 if self._plan or self.request.sampler.greedy else self.rng.random()
+        """The random number for a draw on the device: what `step` would use; 0.0 if none."""
+        return 0.0 if self._closing_plan or self.request.sampler.greedy else self.rng.random()
 
-    def foresee(self, count: int) -> list[float]:
+    def upcoming_uniforms(self, count: int) -> list[float]:
         """The random numbers of the next tokens, as long as the text is not being closed."""
         if self.request.sampler.greedy:
             return [0.0] * count
@@ -144,10 +145,10 @@ class Row:
         return numbers
 
     def take(self, drawn: Drawn) -> None:
-        """What `step` does, with a token that was drawn elsewhere, given `uniform()`."""
+        """Write a token that was drawn on the device with the number that `uniform()` gave."""
         if not math.isfinite(drawn.log_raw):
             self._fail_model(drawn.log_raw)
-        token = self._settle(drawn.token)
+        token = self._choose_or_close(drawn.token)
         if token is None:
             self._end(self._closing or "closed")
             return
@@ -156,12 +157,14 @@ class Row:
     def _weigh(
         self, values: npt.NDArray[np.float64], ids: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Logits and ids of the tokens that weight and transforms leave, weighed by them."""
+        """Logits and ids of the tokens that weight and transforms allow, their weights added."""
         weighed = values
         for path in self._paths:
             weights = path.log_weights(self.state, ids, values)
             changed = weighed + weights
-            if not (changed > -np.inf).any():  # it refuses all that is left
+            if not (
+                changed > -np.inf
+            ).any():  # the transform refuses all that is left: ignore its refusals
                 changed = weighed + np.where(weights > -np.inf, weights, 0.0)
             weighed = changed
         if self.request.weight is not None:
@@ -213,10 +216,10 @@ class Row:
             stats=self.stats,
         )
 
-    def _settle(self, token: int | None) -> int | None:
-        """The sampled token, or one that closes the text; None when closing needs no token."""
-        if self._plan:
-            return self._plan.popleft()
+    def _choose_or_close(self, token: int | None) -> int | None:
+        """The sampled token, or the next one that closes the text; None when closing needs none."""
+        if self._closing_plan:
+            return self._closing_plan.popleft()
         if token is None:
             self._fail_no_token()
         request = self.request
@@ -227,8 +230,8 @@ class Row:
             return token
         # Until now the text could be closed in time; after this token it could not be any more.
         self._closing = "closed"
-        self._plan.extend(request.closer.plan(self.state) or ())
-        return self._plan.popleft() if self._plan else None
+        self._closing_plan.extend(request.closer.plan(self.state) or ())
+        return self._closing_plan.popleft() if self._closing_plan else None
 
     def _stop(self, offset: int) -> None:
         """End the text before the stop sequence at an offset, or close it as soon as it may end."""
@@ -243,7 +246,7 @@ class Row:
         plan = self.request.closer.plan(self.state)
         if plan is not None:
             self._closing = "stop"
-            self._plan.extend(plan)
+            self._closing_plan.extend(plan)
 
     def _record(self, token: int, logit: float, log_raw: float, log_masked: float) -> None:
         self.tokens.append(token)
@@ -252,7 +255,7 @@ class Row:
         self._removed.append(min(max(-math.expm1(log_masked - log_raw), 0.0), _BELOW_ONE))
 
     def _end_if_due(self) -> None:
-        if self._closing and not self._plan:
+        if self._closing and not self._closing_plan:
             self._end(self._closing)
         elif (self._closing and self.remaining) or (self.remaining and self.request.stop == "eos"):
             pass

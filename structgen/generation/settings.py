@@ -1,14 +1,14 @@
-"""In: the options of a generate call. Out: Settings, checked, the rest at its default."""
+"""The options of `generate`, `batch` and `stream`, checked, with their defaults."""
 
 from __future__ import annotations
 
 import difflib
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
 from structgen.errors import GenerationError
+from structgen.generation.checks import check_chat, is_integer, refuse
 from structgen.generation.distribution import Sampler
 from structgen.generation.interfaces import Transform, Weigh
 from structgen.generation.prompts import Chat
@@ -46,15 +46,15 @@ class Settings:
         may end it earlier, where it may end); "eos" waits for the model's end token.
     stop_sequences: strings that end the text. It ends before the first of them, and nothing from
         there on is part of it; where a text may not end there (inside a JSON string, say), the
-        sequence stays in it and the shortest way to a valid end is written behind.
+        sequence stays in it and the shortest way to a valid end is written after it.
     on_truncation: what to do when max_tokens would end first: "close" writes the shortest valid
         ending in time, "raise" raises TruncatedError with the partial text.
     chat: "auto", True or False; None takes the Generator's. system: a system message.
     weight: a function from a state of the constraint and the tokens allowed there, int64[k], to
-        log weights float64[k], by which their law is multiplied; -inf refuses a token.
-    transforms: what changes the law by the text so far, such as penalties on repetitions.
+        log weights float64[k], by which their distribution is multiplied; -inf refuses a token.
+    transforms: what changes the distribution by the text so far, such as penalties on repetitions.
     speculate: None writes one token per forward pass; "auto" drafts several as far as that pays
-        here; the law of the text stays the same. Another name of
+        here; the distribution of the text stays the same. Another name of
         `structgen.generation.speculation.names`
         ("suffix", "copy", "recycling", ...) drafts in this way alone; a drafter or a Speculation
         of `structgen.generation.speculation` as it says.
@@ -76,17 +76,17 @@ class Settings:
     speculate: Any = None
 
     def __post_init__(self) -> None:
-        if not _is_integer(self.max_tokens, 1):
-            _refuse("max_tokens", self.max_tokens, "an integer of 1 or more")
-        if self.seed is not None and not _is_integer(self.seed, 0):
-            _refuse("seed", self.seed, "an integer of 0 or more, or None")
+        if not is_integer(self.max_tokens, 1):
+            refuse("max_tokens", self.max_tokens, "an integer of 1 or more")
+        if self.seed is not None and not is_integer(self.seed, 0):
+            refuse("seed", self.seed, "an integer of 0 or more, or None")
         if self.stop not in {"complete", "eos"}:
-            _refuse("stop", self.stop, '"complete" or "eos"')
+            refuse("stop", self.stop, '"complete" or "eos"')
         stops = self.stop_sequences
         if isinstance(stops, str) or not all(isinstance(s, str) and s for s in stops):
-            _refuse("stop_sequences", stops, "a list of strings that are not empty")
+            refuse("stop_sequences", stops, "a list of strings that are not empty")
         if self.on_truncation not in {"close", "raise"}:
-            _refuse("on_truncation", self.on_truncation, '"close" or "raise"')
+            refuse("on_truncation", self.on_truncation, '"close" or "raise"')
         check_chat(self.chat)
         check_speculate(self.speculate)
 
@@ -108,26 +108,3 @@ class Settings:
     def sampler(self) -> Sampler:
         """The sampler that these settings describe."""
         return Sampler(self.temperature, self.top_k, self.top_p, self.min_p)
-
-
-def check_chat(chat: object) -> None:
-    """GenerationError unless `chat` is None, "auto", True or False."""
-    if chat is not None and chat != "auto" and not isinstance(chat, bool):
-        _refuse("chat", chat, '"auto", True or False')
-
-
-def check_count(name: str, value: object) -> None:
-    """GenerationError unless `value` is an integer of 1 or more."""
-    if not _is_integer(value, 1):
-        _refuse(name, value, "an integer of 1 or more")
-
-
-def _is_integer(value: Any, least: int) -> bool:
-    try:
-        return not isinstance(value, bool) and operator.index(value) >= least
-    except TypeError:
-        return False
-
-
-def _refuse(name: str, value: object, expected: str) -> None:
-    raise GenerationError(f"{name} is {value!r}", expected=expected)

@@ -1,7 +1,7 @@
-"""In: the bytes of tokens, stop sequences. Out: characters, and which of them may be shown already.
+"""The characters of a text as its tokens come in, and which of them may be streamed already.
 
-A stop sequence may begin in one token and end in another, so what could be the beginning of one is
-kept back until it is known.
+Tokens may end inside a UTF-8 character, and a stop sequence may begin in one token and end in
+another: an unfinished character, and what may be the beginning of a stop sequence, are held back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Text:
         self._longest = max(map(len, self._sequences), default=0)
         self._data = bytearray()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._given: list[str] = []
+        self._streamed: list[str] = []
         self._waiting = ""
 
     def __len__(self) -> int:
@@ -29,14 +29,14 @@ class Text:
         return len(self._data)
 
     @property
-    def given(self) -> str:
-        """What `take` has given."""
-        return "".join(self._given)
+    def streamed(self) -> str:
+        """What `take` has returned so far."""
+        return "".join(self._streamed)
 
     @property
     def whole(self) -> str:
         """All that was written, up to the last whole character."""
-        return self.given + self._waiting
+        return self.streamed + self._waiting
 
     def add(self, data: bytes) -> int:
         """Write bytes; returns where the first stop sequence begins that they end, or -1."""
@@ -52,9 +52,9 @@ class Text:
         return bytes(self._data[offset:end])
 
     def cut(self, size: int) -> None:
-        """Keep the first `size` bytes only. Nothing behind them may have been given."""
+        """Keep the first `size` bytes only. Nothing after them may have been streamed."""
         del self._data[size:]
-        self._waiting = self._data.decode(errors="replace")[len(self.given) :]
+        self._waiting = self._data.decode(errors="replace")[len(self.streamed) :]
         self._decoder.reset()
 
     def end(self) -> None:
@@ -66,5 +66,5 @@ class Text:
         size = len(self._waiting) - (0 if ended else held(self._waiting, self._stops))
         piece, self._waiting = self._waiting[:size], self._waiting[size:]
         if piece:
-            self._given.append(piece)
+            self._streamed.append(piece)
         return piece

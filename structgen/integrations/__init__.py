@@ -1,1 +1,1 @@
-"""In: a constraint. Out: adapters to other people's generation loops; nothing imports these."""
+"""Adapters to the generation loops of other libraries; nothing in structgen imports them."""

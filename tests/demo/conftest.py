@@ -1,4 +1,4 @@
-"""In: nothing. Out: one thread for the demo's small models."""
+"""Fixture: one thread for the small demo models."""
 
 from tests.generation.conftest import one_thread
 

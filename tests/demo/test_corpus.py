@@ -1,4 +1,4 @@
-"""In: the demo corpus generator; out: proof that its examples are right."""
+"""Tests that the examples of the demo corpus are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: the shipped demo models; out: proof that they are small and answer their examples."""
+"""Tests that the shipped demo models are small and answer their examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: the training of the demo model, for a few steps; out: proof that it is reproducible."""
+"""Tests that training of the demo model is reproducible, over a few steps."""
 
 from __future__ import annotations
 

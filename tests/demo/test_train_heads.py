@@ -1,4 +1,4 @@
-"""In: the training of heads for the demo model, for a few steps; out: proof that it teaches."""
+"""Tests that training of heads for the demo model teaches them, over a few steps."""
 
 from __future__ import annotations
 

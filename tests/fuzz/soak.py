@@ -28,9 +28,10 @@ import psutil
 import structgen as sg
 from structgen.errors import TruncatedError
 from structgen.generation.generator import Generator
-from structgen.generation.speculation.interfaces import Context, Drafter, Session
+from structgen.generation.speculation.interfaces import Drafter, Session
 from structgen.generation.speculation.names import MODEL_FREE
 from structgen.generation.speculation.speculation import Speculation
+from structgen.generation.speculation.tree import Context
 from tests.generation.models import build_model, build_tokenizer
 
 _COMPARED = 3  # one request in so many is made again, alone and without drafts
@@ -136,7 +137,7 @@ class Soak:
         self._drafters: dict[str, Counting] = {}
         self._speculations: dict[str, Speculation] = {}
         for name in MODEL_FREE:
-            found = self.generator.speculations.of(name, self.generator)
+            found = self.generator.speculations.of(name, self.generator.target)
             self._drafters[name] = Counting(found.drafter)
             self._speculations[name] = Speculation(
                 self._drafters[name], rule=found.rule, policy=found.policy, lossy=found.lossy

@@ -1,4 +1,4 @@
-"""In: nothing. Out: a tiny random Llama with a byte-level tokenizer, and constraints for it."""
+"""Fixtures: a tiny random Llama with a byte-level tokenizer, and constraints for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: nothing. Out: the tiny tokenizer and the tiny random models that the tests use."""
+"""The tiny tokenizer and the tiny random models that the tests use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a finite set of texts. Out: a constraint with the whole contract, too simple to be wrong.
+"""A naive constraint over a finite set of texts: the whole contract, too simple to be wrong.
 
 A state is the index of a prefix in a sorted list. Everything is decided by looking at all texts.
 """

@@ -1,4 +1,4 @@
-"""In: small vocabularies and languages. Out: proof that closing costs what `closing` says."""
+"""Tests that closing a text takes the tokens that `closing` says."""
 
 from __future__ import annotations
 

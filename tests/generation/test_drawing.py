@@ -1,4 +1,4 @@
-"""In: the tiny model, its logits left where they are. Out: proof that decoding stays the same."""
+"""Tests that decoding is the same where logits stay on the device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.generation.naive import NaiveConstraint
 PROMPTS = ["hello", "a longer prompt", ""]
 
 
-def draw_there(generator: Generator) -> Generator:
+def draw_on_device(generator: Generator) -> Generator:
     """Treat the CPU as an accelerator: mask and draw by what is used on one."""
     table = RowTable(generator.target.vocab_size, "cpu")
 
@@ -36,7 +36,7 @@ def draw_there(generator: Generator) -> Generator:
 @pytest.fixture(scope="module")
 def drawing(model: Any, tokenizer: Any) -> Generator:
     """A Generator over the tiny model, with tokens drawn where the logits are."""
-    return draw_there(Generator(model, tokenizer))
+    return draw_on_device(Generator(model, tokenizer))
 
 
 def assert_same(found: list[GenerationResult], expected: list[GenerationResult]) -> None:
@@ -99,7 +99,7 @@ def test_errors_are_the_same(drawing: Generator, tokenizer: Any, words: NaiveCon
     with torch.no_grad():
         broken.lm_head.weight[3] = torch.nan
     with pytest.raises(ModelError, match="are not finite"):
-        draw_there(Generator(broken, tokenizer)).generate("x", words)
+        draw_on_device(Generator(broken, tokenizer)).generate("x", words)
 
 
 def test_only_an_accelerator_draws(generator: Generator, drawing: Generator) -> None:

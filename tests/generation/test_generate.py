@@ -1,4 +1,4 @@
-"""In: a tiny random Llama and finite languages. Out: proof of what `Generator` promises.
+"""Tests what `Generator` promises, with a tiny random Llama and finite languages.
 
 Oracles recompute every step from the whole sequence, without cache, batch or mask rows.
 """

@@ -1,4 +1,4 @@
-"""In: random logits. Out: proof that each sampling transform is what its definition says."""
+"""Tests each sampling transform against its definition."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_number_on_an_edge_belongs_to_the_token_above() -> None:
 
 
 def test_draws_follow_the_distribution() -> None:
-    """20,000 seeded draws through all transforms agree with the stated law (chi-square)."""
+    """20,000 seeded draws through all transforms agree with `distribution` (chi-square)."""
     rng = np.random.default_rng(7)
     logits = rng.normal(size=40) * 2
     sampler = Sampler(temperature=1.3, top_k=20, top_p=0.95, min_p=0.02)

@@ -1,4 +1,4 @@
-"""In: the tiny random Llama and real specs. Out: proof that all parts together write what fits.
+"""Tests that all parts together write texts that fit real specs.
 
 The oracles are the `jsonschema` library, `re` and Pydantic. A random model writes as wildly as its
 constraint allows, so these texts reach corners that a trained model seldom sees.

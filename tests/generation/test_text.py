@@ -1,4 +1,4 @@
-"""In: texts with stop sequences in them. Out: proof that texts end before them, or soon after."""
+"""Tests that texts end before their stop sequences, or soon after."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def test_pieces_never_show_what_is_cut_off(
     # A token that ends several sequences at once may show an earlier one.
     assert expected.startswith("".join(pieces))
     if not sizes:
-        assert "".join(pieces) == writer.whole == writer.given == expected
+        assert "".join(pieces) == writer.whole == writer.streamed == expected
 
 
 def test_a_free_text_ends_before_the_stop(generator: Generator) -> None:
-    """What it would be without stops, up to the first; the law does not change until there."""
+    """The text without stops, up to the first; the distribution is the same until there."""
     spec, seen = sg.Regex("[ab{}: ]*"), 0
     for seed in range(30):
         free = generator.generate("ab", spec, seed=seed, max_tokens=30)
@@ -132,7 +132,7 @@ def test_the_budget_holds_while_closing(generator: Generator) -> None:
 
 
 def test_stop_sequences_are_checked(generator: Generator) -> None:
-    """A list of strings that are not empty; samplers of exact laws take none."""
+    """A list of strings that are not empty; samplers of exact distributions take none."""
     for bad in ("ab", [""], [b"a"], ["a", ""]):
         with pytest.raises(GenerationError, match="stop_sequences"):
             generator.generate("ab", SCHEMA, stop_sequences=bad)  # type: ignore[arg-type]

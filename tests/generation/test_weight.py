@@ -1,4 +1,4 @@
-"""In: weights of tokens. Out: proof that the loop draws from the model's law times these."""
+"""Tests that the loop draws from the model's distribution times token weights."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shares(generator: sg.Generator, constraint: sg.Constraint, **options: Any) -
 
 
 def test_the_law_is_multiplied_by_the_weights(generator: sg.Generator) -> None:
-    """With weights that undo the first token's law, the first tokens are drawn uniformly.
+    """With weights that undo the first token's distribution, the first tokens are drawn uniformly.
 
     What is reported stays the model's: under itself, and under the mask.
     """

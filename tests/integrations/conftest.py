@@ -1,4 +1,4 @@
-"""In: nothing. Out: one thread for the tiny models of other libraries."""
+"""Fixture: one thread for the tiny models of other libraries."""
 
 from tests.generation.conftest import one_thread
 

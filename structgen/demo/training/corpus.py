@@ -1,4 +1,4 @@
-"""In: a seeded random generator and a split; out: an example: prompt, JSON Schema, answer.
+"""Draws examples of the demo corpus: prompt, JSON Schema and right answer, from a seeded generator.
 
 Three ways to say what is wanted: the kind alone ("Extract the order as JSON.", which means the
 kind's default fields), the field names, or a JSON Schema in the prompt. Two kinds have random

@@ -1,4 +1,4 @@
-"""In: examples of the corpus; out: the demo tokenizer, and padded batches of token ids.
+"""The demo tokenizer, and padded batches of token ids for training.
 
 The tokenizer makes copying easy: a space, a digit and a punctuation sign outside JSON are tokens of
 their own, so a value is cut into the same tokens in a sentence and between JSON quotes. Runs of

@@ -1,9 +1,8 @@
-"""In: a demo model, unseen prompts; out: a table and a JSON file with the share of right answers.
+"""Scores a demo model on unseen prompts, greedily, with and without the constraint.
 
-`python -m structgen.demo.training.evaluate --n 200 --constraint both` decodes greedily, with and
-without the
-constraint, and compares every leaf value (by JSON Pointer) with the right answer. Output that is
-not JSON counts as all fields wrong.
+`python -m structgen.demo.training.evaluate --n 200 --constraint both` compares every leaf value (by
+JSON Pointer) with the right answer, prints a table and may write a JSON file. Output that is not
+JSON counts as all fields wrong.
 """
 
 from __future__ import annotations

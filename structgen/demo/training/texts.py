@@ -1,4 +1,4 @@
-"""In: the facts of one example; out: a text that states them, with distractors."""
+"""Words the facts of one example as a text, with distractors."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""In: a seed and a budget in steps or minutes; out: a folder with model, tokenizer, loss.csv.
+"""Trains the demo models; writes a folder with model, tokenizer and loss.csv.
 
 `python -m structgen.demo.training.train --minutes 60 --out DIR` trains the main model, `--draft`
-the small
-draft model. With `--steps` a run is reproducible on the same machine. A usable model is saved every
-few minutes.
+the small draft model. With `--steps` a run is reproducible on the same machine. A usable model is
+saved every few minutes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""In: the demo model, "medusa" or "eagle", a number of steps; out: heads that draft for it.
+"""Trains Medusa or EAGLE heads that draft for the demo model.
 
 `python -m structgen.demo.training.train_heads eagle --steps 600 --out DIR` writes
-DIR/eagle.safetensors and
-DIR/eagle_loss.csv. The demo model stays as it is: the heads learn its laws on answers of the corpus
-(the cross-entropy of their law under the model's own), each depth what it will be asked for.
+DIR/eagle.safetensors and DIR/eagle_loss.csv. The demo model stays as it is: the heads learn its
+distributions on answers of the corpus (the cross-entropy of theirs under the model's own), at each
+depth that they will be asked for.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Lesson:
 
     ids: int64[rows, length]. states: float[rows, length, d], the model's last. places: int64[rows,
     n], of the token before each answer token but the last, padded at the end. known: bool[rows, n].
-    output: float[V, d], which makes laws of states.
+    output: float[V, d], which makes distributions of states.
     """
 
     ids: torch.Tensor
@@ -98,15 +98,17 @@ def eagle_states(heads: EagleHeads, lesson: Lesson) -> list[torch.Tensor]:
     section 3.2).
     """
     every = torch.arange(lesson.ids.shape[1] - 1)
-    entered = heads.enter(lesson.states[:, :-1].float(), lesson.ids[:, :-1], lesson.ids[:, 1:])
-    keys, values = heads.remember(entered, every)
+    entered = heads.join_inputs(
+        lesson.states[:, :-1].float(), lesson.ids[:, :-1], lesson.ids[:, 1:]
+    )
+    keys, values = heads.keys_and_values(entered, every)
     hidden = (every > lesson.places[..., None])[:, None]
     states, own, found = lesson.at(0), list[tuple[torch.Tensor, torch.Tensor]](), []
     for depth in range(UNROLLED):
-        here = heads.enter(states, lesson.tokens(depth), lesson.tokens(depth + 1))
+        here = heads.join_inputs(states, lesson.tokens(depth), lesson.tokens(depth + 1))
         if depth:
-            own.append(heads.remember(here, lesson.places + depth))
-        queries = heads.ask(here, lesson.places + depth).transpose(1, 2)
+            own.append(heads.keys_and_values(here, lesson.places + depth))
+        queries = heads.scaled_queries(here, lesson.places + depth).transpose(1, 2)
         scores = queries @ keys.permute(0, 2, 3, 1)
         mine = [(queries * key.transpose(1, 2)).sum(-1, keepdim=True) for key, _ in own]
         scores = torch.cat([scores.masked_fill(hidden, -torch.inf), *mine], -1).float()
@@ -114,7 +116,7 @@ def eagle_states(heads: EagleHeads, lesson: Lesson) -> list[torch.Tensor]:
         seen = weights[..., : len(every)] @ values.transpose(1, 2)
         for i, (_, value) in enumerate(own, len(every)):
             seen = seen + weights[..., i : i + 1] * value.transpose(1, 2)
-        states = heads.leave(here, seen.transpose(1, 2))
+        states = heads.output_states(here, seen.transpose(1, 2))
         found.append(states)
     return found
 
@@ -131,13 +133,13 @@ def loss_of(heads: MedusaHeads | EagleHeads, lesson: Lesson) -> tuple[torch.Tens
         wanted = torch.nn.functional.pad(known, (0, lesson.known.shape[1] - known.shape[1]))
         mine, theirs = states[wanted].float(), lesson.at(depth)[wanted]
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            logits, law = (part @ lesson.output.T for part in (mine, theirs))
-        logits, law = logits.float(), law.float().softmax(-1)
-        loss = cross_entropy(logits, law)
+            logits, distribution = (part @ lesson.output.T for part in (mine, theirs))
+        logits, distribution = logits.float(), distribution.float().softmax(-1)
+        loss = cross_entropy(logits, distribution)
         if isinstance(heads, EagleHeads):  # it goes on from what it predicted
             loss = loss + smooth_l1_loss(mine, theirs)
         total = total + DEPTH_WEIGHT ** (depth - 1) * loss
-        agreement.append(float((logits.argmax(-1) == law.argmax(-1)).float().mean()))
+        agreement.append(float((logits.argmax(-1) == distribution.argmax(-1)).float().mean()))
     return total, agreement
 
 

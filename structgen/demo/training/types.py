@@ -1,4 +1,4 @@
-"""In: nothing; out: the types of fields of the demo corpus: leaves, groups, arrays, fields, kinds.
+"""The types of fields in the demo corpus: leaves, groups, arrays, fields, kinds of records.
 
 `Leaf` is for text, numbers, dates, flags and enum members, `Group` for nested objects, `Many` for
 arrays. Each knows its JSON Schema, how to draw a value, and how a text words it.

@@ -1,4 +1,4 @@
-"""In: a random generator and a split; out: names, products, numbers, dates of that split.
+"""Draws names, products, numbers and dates of one split of the demo corpus.
 
 Every open value (a word, a name, a number from 13 on, a date, a code) belongs to exactly one split,
 decided by a hash of its text. A model that is right on the evaluation split has copied the value,

@@ -1,7 +1,8 @@
-"""In: logits on a GPU. Out: logits masked there, or tokens drawn there, by rows that stay there."""
+"""Masking and drawing on a GPU, with mask rows that stay on the device between steps."""
 
 from structgen.generation.gpu.masking import apply, draw
-from structgen.generation.gpu.sheet import NOTHING, Draws
+from structgen.generation.gpu.sheet import Draws
 from structgen.generation.gpu.table import DeviceMasks, RowTable
+from structgen.kernels.gpu.columns import NOTHING
 
 __all__ = ["NOTHING", "DeviceMasks", "Draws", "RowTable", "apply", "draw"]

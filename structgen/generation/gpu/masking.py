@@ -1,7 +1,7 @@
-"""In: logits and masks on a device. Out: the logits masked in place, or a token drawn for each row.
+"""Masks logits in place, or draws a token for each row, on the device where the logits are.
 
-table.py ── masks ──▶ here ─┬─ triton_path.py   on a GPU
-                            └─ torch_path.py    elsewhere, and what the kernels leave undecided
+table.py ── mask rows ──▶ here ─┬─ triton_path.py   on a GPU
+                                └─ torch_path.py    elsewhere, and for rows the kernels leave open
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import torch
 
 from structgen.errors import GenerationError
 from structgen.generation.distribution import Sampler
-from structgen.generation.gpu import sheet as columns
 from structgen.generation.gpu import torch_path, triton_path
+from structgen.generation.gpu.sheet import Draws, read_sheet, write_sheet
 from structgen.generation.gpu.table import DeviceMasks
+from structgen.kernels.gpu import columns
 from structgen.masks import bitmask
 
 
@@ -40,7 +41,7 @@ def draw(
     masks: DeviceMasks,
     samplers: Sequence[Sampler],
     uniforms: Sequence[float],
-) -> columns.Draws:
+) -> Draws:
     """Draw a token for each row, as `Sampler.choose` would from the logits that are allowed.
 
     The logits stay as they are. uniforms[i] in [0, 1) decides row i's draw, unless it is greedy.
@@ -50,18 +51,18 @@ def draw(
     if logits.device.type == "mps":  # which has no doubles; its memory is the CPU's
         logits = logits.cpu()
         masks = DeviceMasks(masks.table.cpu(), masks.ids, masks.vocab_size)
-    sheet = columns.write_sheet(samplers, uniforms, masks.ids, pinned=logits.is_cuda)
+    sheet = write_sheet(samplers, uniforms, masks.ids, pinned=logits.is_cuda)
     path = triton_path if triton_path.serves(logits) else torch_path
     path.draw(logits, masks, sheet)
     if logits.is_cuda:
         torch.cuda.current_stream(logits.device).synchronize()
     if columns.UNDECIDED in sheet.numpy()[:, columns.TOKEN].tolist():
         _draw_rest(logits, masks, sheet)
-    return columns.read_sheet(sheet)
+    return read_sheet(sheet)
 
 
 def _draw_rest(logits: torch.Tensor, masks: DeviceMasks, sheet: torch.Tensor) -> None:
-    """Fill the lines of undecided rows, by the path that can always tell."""
+    """Fill the lines of undecided rows, by the torch path, which decides all."""
     rest = np.flatnonzero(sheet.numpy()[:, columns.TOKEN] == columns.UNDECIDED)
     index = torch.from_numpy(rest)
     lines = sheet[index]

@@ -1,8 +1,7 @@
-"""In: a sampler, a uniform number and a mask's row number per row. Out: what a GPU draws by.
+"""The sheet float64[n, COLUMNS]: how to draw a token for each of n rows, and what was drawn.
 
-A sheet is float64[n, COLUMNS] in the host's memory. The first columns say how to draw, the last
-take what came of it; so that one small copy goes to the GPU for a step, and what comes back is
-written by the GPU where the host reads it.
+The columns are those of `structgen.kernels.gpu.columns`. A sheet lies in (pinned) host memory: one
+small copy takes it to the GPU for a step, and the GPU writes the results where the host reads them.
 """
 
 from __future__ import annotations
@@ -17,21 +16,15 @@ import numpy.typing as npt
 import torch
 
 from structgen.generation.distribution import Sampler
-
-NOTHING = -2  # the token where the row allows none
-UNDECIDED = -1  # the token where the kernels could not tell; never seen by callers of `draw`
-
-TEMPERATURE = 0  # 0 is greedy
-TOP_K = 1  # 0 is off
-TOP_P = 2
-LOG_MIN_P = 3
-UNIFORM = 4  # in [0, 1): decides the draw
-ROW = 5  # of the table of mask rows; negative for a row that allows nothing
-TOKEN = 6
-LOGIT = 7  # of the token
-LOG_RAW = 8  # log of the sum of exponentials of all logits
-LOG_MASKED = 9  # the same of the allowed ones
-COLUMNS = 10
+from structgen.kernels.gpu.columns import (
+    COLUMNS,
+    LOG_MASKED,
+    LOG_RAW,
+    LOGIT,
+    ROW,
+    TOKEN,
+    UNIFORM,
+)
 
 
 class Draws(NamedTuple):

@@ -1,7 +1,7 @@
-"""In: constraints and states. Out: their mask rows on a device, each there once, and row numbers.
+"""A table of mask rows on a device: each distinct row is copied there once and has a number.
 
-A row travels when it is first needed. From then on a sequence costs one int32 per step, instead of
-a row of V / 8 bytes: masks of a state never change, so a state keeps its row number.
+From then on a sequence costs one int32 per step instead of a row of V / 8 bytes. The mask of a
+state never changes, so a state keeps its row number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FillsMasks(Protocol):
 
 @runtime_checkable
 class NamesMasks(FillsMasks, Protocol):
-    """A constraint that knows its rows apart; of others the rows are digested."""
+    """A constraint that has an id for each distinct row; for others the row's digest is taken."""
 
     def mask_id(self, state: int) -> int:
         """What `bitmask.row_id` says of the row of `state`."""
@@ -59,7 +59,7 @@ class RowTable:
     """Mask rows on one device. Safe to share between threads that use one stream.
 
     Equal rows are kept once, whatever constraint they are of. When `max_bytes` are full the table
-    starts anew, and rows travel again when they are needed again.
+    starts empty again, and rows are copied again when they are needed.
     """
 
     _table: torch.Tensor
@@ -87,32 +87,32 @@ class RowTable:
     def masks(self, constraints: Sequence[FillsMasks], states: Sequence[int]) -> DeviceMasks:
         """The masks of states[i] of constraints[i], all for this vocabulary size.
 
-        They stay as they are, whatever the table is asked for later.
+        They stay valid, whatever the table is asked for later.
         """
         with self._lock:
-            places = self._places(constraints, states)
+            numbers = self._numbers(constraints, states)
             self._upload()
-            return DeviceMasks(self._table, np.array(places, np.int32), self.vocab_size)
+            return DeviceMasks(self._table, np.array(numbers, np.int32), self.vocab_size)
 
-    def _places(self, constraints: Sequence[FillsMasks], states: Sequence[int]) -> list[int]:
-        """Row numbers; the rows that are new wait for `_upload`."""
+    def _numbers(self, constraints: Sequence[FillsMasks], states: Sequence[int]) -> list[int]:
+        """Row numbers; new rows wait for `_upload`."""
         self._limit = max(self._limit, len(states))  # one step must fit
-        places = []
+        numbers = []
         previous, known = None, dict[int, int]()
         for constraint, state in zip(constraints, states, strict=True):
             if constraint is not previous:
                 previous, known = constraint, self._states.setdefault(constraint, {})
-            place = known.get(state)
-            if place is None:
+            number = known.get(state)
+            if number is None:
                 if self._count >= self._limit or self._remembered >= MAX_STATES:
                     self._forget()
-                    return self._places(constraints, states)
-                place = known[state] = self._place(constraint, state)
+                    return self._numbers(constraints, states)
+                number = known[state] = self._number(constraint, state)
                 self._remembered += 1
-            places.append(place)
-        return places
+            numbers.append(number)
+        return numbers
 
-    def _place(self, constraint: FillsMasks, state: int) -> int:
+    def _number(self, constraint: FillsMasks, state: int) -> int:
         """The number of a row, which waits for `_upload` if it is new."""
         row = None
         if isinstance(constraint, NamesMasks):
@@ -120,12 +120,12 @@ class RowTable:
         else:
             row = self._row(constraint, state)
             name = bitmask.row_id(row)
-        place = self._known.get(name)
-        if place is None:
-            place = self._known[name] = self._count
+        number = self._known.get(name)
+        if number is None:
+            number = self._known[name] = self._count
             self._waiting.append(self._row(constraint, state) if row is None else row)
             self._count += 1
-        return place
+        return number
 
     def _row(self, constraint: FillsMasks, state: int) -> npt.NDArray[np.int32]:
         row = np.zeros(self._words, np.int32)

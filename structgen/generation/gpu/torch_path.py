@@ -1,15 +1,15 @@
-"""In: logits and mask rows on any device. Out: masked logits, or drawn tokens, by torch operations.
+"""Masking and drawing with torch operations, on any device.
 
-What the kernels of `structgen.kernels.gpu.rows` do, where there is no Triton or where they could
-not decide: the same results, in several passes over the logits.
+The same results as the kernels of `structgen.kernels.gpu.rows`, in several passes over the logits:
+for devices without Triton, and for the rows that the kernels could not decide.
 """
 
 from __future__ import annotations
 
 import torch
 
-from structgen.generation.gpu import sheet as columns
 from structgen.generation.gpu.table import DeviceMasks
+from structgen.kernels.gpu import columns
 from structgen.masks import bitmask
 
 

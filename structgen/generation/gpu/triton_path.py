@@ -1,4 +1,4 @@
-"""In: logits and mask rows on a GPU. Out: masked logits, or drawn tokens, by Triton's kernels."""
+"""Masking and drawing with the Triton kernels of `structgen.kernels.gpu`, on a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from structgen.generation.gpu.table import DeviceMasks
 
 BLOCK = 1024  # logits that one program takes
 # What a program of each kernel gets: warps, and registers per thread at most where they can be
-# limited (0: as many as it asks for). Found by trying on an H200; with fewer registers more
+# limited (0: no limit). Tuned on an H200; with fewer registers more
 # programs run at once, and with fewer warps less time goes into waiting for each other.
 SHARES = {"apply_rows": (8, 0), "summarize": (2, 56), "choose": (8, 128)}
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -31,7 +31,7 @@ def _kernels() -> ModuleType | None:
 
 
 def serves(logits: torch.Tensor) -> bool:
-    """Whether the kernels can be used: on a GPU, with Triton there; float64 they do not know."""
+    """Whether the kernels can be used: on a GPU, with Triton, for types other than float64."""
     return logits.is_cuda and logits.dtype in _DTYPES and _kernels() is not None
 
 

@@ -1,16 +1,16 @@
-"""In: wishes about repetitions. Out: transforms of the law, for `generate(transforms=[...])`.
+"""Penalties: transforms of the next token's distribution, for `generate(transforms=[...])`.
 
     generator.generate(prompt, spec, transforms=[penalties.LoopGuard(), penalties.GrammarDecay()])
 
 Repetition      presence, frequency and repetition penalties, by what was written
-NoRepeatNgram   no run of tokens comes twice
-GrammarDecay    what the grammar lets go on for ever gets less likely the longer it goes on
-LoopGuard       a text that goes round in circles is led to the end of what it is in
+NoRepeatNgram   no n-gram of tokens is written twice
+GrammarDecay    what the grammar lets repeat without end gets less likely the longer it repeats
+LoopGuard       a text that repeats itself in a cycle is led to the end of the current structure
 MinTokens       the model does not end the text too early
 Bias            some tokens are more or less likely
 
-Required keys and other forced text are spared, and no transform leaves nothing to write. Drafts are
-verified against the law of their own path, so all of these work with speculation.
+Required keys and other forced text are not penalised, and some token is always left. Drafts are
+verified against the distribution of their own path, so all of these work with speculation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In: the tokens written so far. Out: penalties on writing them again."""
+"""Repetition penalties: on tokens and on n-grams that were written already."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from structgen.errors import GenerationError
 from structgen.generation.interfaces import Constraint, Doubles
-from structgen.generation.penalties.places import Ids, places_of
+from structgen.generation.penalties.state_kinds import Ids, state_kinds
 
 Where = Literal["text", "all"]
 
@@ -40,43 +40,45 @@ class Repetition:
             raise GenerationError(f"factor is {self.factor!r}", expected="a number above 0")
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> RepetitionPath:
-        """For one text."""
+        """The state for a new text."""
         return RepetitionPath(self, prompt, constraint)
 
 
 class RepetitionPath:
-    """How often each token was written in one text."""
+    """Counts of the tokens written in one text."""
 
-    def __init__(self, wish: Repetition, prompt: Sequence[int], constraint: Constraint) -> None:
-        self._wish = wish
-        self._places = places_of(constraint)
+    def __init__(self, settings: Repetition, prompt: Sequence[int], constraint: Constraint) -> None:
+        self._settings = settings
+        self._kinds = state_kinds(constraint)
         self._counts = np.zeros(constraint.vocabulary.size, np.int32)
-        if wish.prompt:
+        if settings.prompt:
             inside = [token for token in prompt if token < len(self._counts)]
             np.add.at(self._counts, inside, 1)
 
     def log_weights(self, state: int, ids: Ids, logits: Doubles) -> Doubles:
         """See Repetition."""
-        wish = self._wish
-        if wish.where == "text" and not self._places.is_text(state):
+        settings = self._settings
+        if settings.where == "text" and not self._kinds.is_text(state):
             return np.zeros(len(ids))
         counts = self._counts[ids]
         seen = counts > 0
-        changed = np.where(logits > 0, logits / wish.factor, logits * wish.factor) - logits
-        weights: Doubles = np.where(seen, changed - wish.presence, 0.0) - wish.frequency * counts
+        changed = np.where(logits > 0, logits / settings.factor, logits * settings.factor) - logits
+        weights: Doubles = (
+            np.where(seen, changed - settings.presence, 0.0) - settings.frequency * counts
+        )
         return weights
 
     def wrote(self, state: int, token: int) -> None:
         """Count a token."""
-        if self._wish.where == "all" or self._places.stays_text(state, token):
+        if self._settings.where == "all" or self._kinds.stays_text(state, token):
             self._counts[token] += 1
 
 
 @dataclass(frozen=True)
 class NoRepeatNgram:
-    """Refuses a token that would complete a run of `size` tokens that was written before.
+    """Refuses a token that would complete an n-gram of `size` tokens that was written before.
 
-    where: as for Repetition. A run never spans structure with "text".
+    where: as for Repetition. With "text" an n-gram never spans structure.
     """
 
     size: int
@@ -88,31 +90,31 @@ class NoRepeatNgram:
             raise GenerationError(f"size is {self.size!r}", expected="an integer of 1 or more")
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> NgramPath:
-        """For one text."""
+        """The state for a new text."""
         return NgramPath(self, constraint)
 
 
 class NgramPath:
-    """The runs of one text."""
+    """The n-grams of one text."""
 
-    def __init__(self, wish: NoRepeatNgram, constraint: Constraint) -> None:
-        self._size = wish.size
-        self._all = wish.where == "all"
-        self._places = places_of(constraint)
-        self._last: deque[int] = deque(maxlen=wish.size - 1)
+    def __init__(self, settings: NoRepeatNgram, constraint: Constraint) -> None:
+        self._size = settings.size
+        self._all = settings.where == "all"
+        self._kinds = state_kinds(constraint)
+        self._last: deque[int] = deque(maxlen=settings.size - 1)
         self._followers: defaultdict[tuple[int, ...], set[int]] = defaultdict(set)
 
     def log_weights(self, state: int, ids: Ids, logits: Doubles) -> Doubles:
         """See NoRepeatNgram."""
         banned: npt.NDArray[np.bool_] = np.zeros(len(ids), np.bool_)
         full = len(self._last) == self._size - 1
-        if full and (self._all or self._places.is_text(state)):
+        if full and (self._all or self._kinds.is_text(state)):
             banned = np.isin(ids, list(self._followers.get(tuple(self._last), ())))
         return np.where(banned, -np.inf, 0.0)
 
     def wrote(self, state: int, token: int) -> None:
-        """Remember the run that this token ends."""
-        if not self._all and not self._places.stays_text(state, token):
+        """Remember the n-gram that this token ends."""
+        if not self._all and not self._kinds.stays_text(state, token):
             self._last.clear()
             return
         if len(self._last) == self._size - 1:

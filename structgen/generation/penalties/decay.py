@@ -1,9 +1,9 @@
-"""In: the classes of states that a text has gone through. Out: GrammarDecay.
+"""`GrammarDecay`: what the grammar lets repeat without end gets less likely each time.
 
-What runs away is something the grammar lets go on for ever: digits, items, members, white space.
-There the automaton goes the same way from the same class of states again and again, whatever the
-tokens are. So such ways are counted, not tokens: where only one way leads on, as with required keys
-and other structure, a penalty on it changes nothing.
+Runaway text repeats something that the grammar allows any number of times: digits, items, members,
+white space. The automaton then takes the same transition between the same classes of states again
+and again, whatever the tokens are. So transitions are counted, not tokens; where only one
+transition is possible, as with required keys and other structure, a penalty on it changes nothing.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import numpy as np
 from structgen.errors import GenerationError
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.interfaces import Constraint, Doubles
-from structgen.generation.penalties.places import Ids, places_of
+from structgen.generation.penalties.state_kinds import Ids, state_kinds
 
 
 @dataclass(frozen=True)
 class GrammarDecay:
-    """Makes going the same way in the grammar less likely, each time that it was gone in a row.
+    """Makes a transition of the grammar less likely each time that it is repeated in a row.
 
     The first `free` repeats cost nothing; then the probability is multiplied by `decay` once more
     each time, before it is normalised (after RPG, Dong et al. 2025, which decays in code what
-    repeats grammatically). Ways are of two kinds, counted apart. To stay in a class (the next
-    digit; in free text, the same token once more), until it is left: the more it decays, the more
-    likely is leaving. And to leave it towards another (a comma after an item), until it is left
-    towards a third (the bracket): what decays goes to the other ways out, and none to staying.
+    repeats grammatically). Transitions are of two kinds, counted separately: to stay in a class
+    (the next digit; in free text, the same token once more), until it is left: the more it decays,
+    the more likely is leaving. And to leave it towards another (a comma after an item), until it is
+    left towards a third (the bracket): what decays goes to the other ways out, and none to staying.
     GenerationError when a number is out of range.
     """
 
@@ -43,36 +43,39 @@ class GrammarDecay:
             raise GenerationError(f"free is {self.free!r}", expected="an integer of 0 or more")
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> DecayPath:
-        """For one text."""
+        """The state for a new text."""
         return DecayPath(self, constraint)
 
 
 class DecayPath:
-    """The ways that one text has gone."""
+    """The transitions that one text has repeated."""
 
-    def __init__(self, wish: GrammarDecay, constraint: Constraint) -> None:
-        self._free = wish.free
-        self._rate = math.log(wish.decay)
+    def __init__(self, settings: GrammarDecay, constraint: Constraint) -> None:
+        self._free = settings.free
+        self._rate = math.log(settings.decay)
         self._constraint = constraint
-        self._places = places_of(constraint)
-        self._stays = 0  # tokens in a row within a class; in free text, equal ones
-        self._last: int | None = None  # the class that they are in; ~token of the one they are
-        self._left: dict[int, tuple[int, int]] = {}  # from a class to which, how often in a row
+        self._kinds = state_kinds(constraint)
+        # How often in a row the text stayed in a class of states, and which class; in free text:
+        # how often a token was repeated, and ~token.
+        self._stays = 0
+        self._last: int | None = None
+        # For each class, the class that it was last left for, and how often in a row.
+        self._left: dict[int, tuple[int, int]] = {}
 
     def log_weights(self, state: int, ids: Ids, logits: Doubles) -> Doubles:
         """See GrammarDecay."""
         weights = np.zeros(len(ids))
-        if not self._places.is_choice(state):
+        if not self._kinds.is_choice(state):
             return weights
-        if self._places.is_text(state):
+        if self._kinds.is_text(state):
             again = ~ids == (0 if self._last is None else self._last)
             return np.where(again, self._weight(self._stays), weights)
-        here = self._places.number(state)
+        here = self._kinds.class_of(state)
         stays = self._stays if here == self._last else 0
         towards, times = self._left.get(here, (-1, 0))
         if max(stays, times) <= self._free:
             return weights
-        after = self._places.after(state, ids)
+        after = self._kinds.classes_after(state, ids)
         leaves = after != here
         weights[~leaves] = self._weight(stays)
         if times > self._free:
@@ -82,14 +85,14 @@ class DecayPath:
         return weights
 
     def wrote(self, state: int, token: int) -> None:
-        """Count the way that was gone."""
-        if not self._places.is_choice(state):
+        """Count the transition that was taken."""
+        if not self._kinds.is_choice(state):
             return
-        if self._places.is_text(state):
+        if self._kinds.is_text(state):
             self._stay(~token)
             return
-        here = self._places.number(state)
-        after = self._places.number(self._constraint.advance(state, token))
+        here = self._kinds.class_of(state)
+        after = self._kinds.class_of(self._constraint.advance(state, token))
         if after == here:
             self._stay(here)
             return

@@ -1,4 +1,4 @@
-"""In: the tokens of a text. Out: LoopGuard, which notices circles and leads out of them."""
+"""`LoopGuard`: detects text that repeats the same tokens in a cycle, and ends the cycle."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy.typing as npt
 
 from structgen.errors import GenerationError
 from structgen.generation.interfaces import Constraint, Doubles
-from structgen.generation.penalties.places import Ids
+from structgen.generation.penalties.state_kinds import Ids
 
 
 @dataclass(frozen=True)
 class LoopGuard:
-    """When the last tokens are the same ones over and over, only closing the structure is left.
+    """When the text repeats itself in a cycle, only tokens that close the structure are allowed.
 
-    A circle is `repeats` times the same at most `longest` tokens, and at least `least` tokens that
+    A cycle is `repeats` times the same at most `longest` tokens, and at least `least` tokens that
     repeat what came before them. Then the next token must begin the shortest way to a valid end
     (end the string, the list, the number, or the whole text); the model chooses among the tokens
-    that do. That ends the circle, and what follows is the model's again, until it is caught more
-    than `patience` times: then the text is led to its end.
+    that do. That ends the cycle, and the model goes on freely, until it is caught more than
+    `patience` times: then the text is led to its end.
     """
 
     repeats: int = 4
@@ -38,20 +38,21 @@ class LoopGuard:
                 )
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> LoopPath:
-        """For one text."""
+        """The state for a new text."""
         return LoopPath(self, constraint)
 
 
 class LoopPath:
-    """For every period, how long one text has had it."""
+    """For every period, how many tokens in a row one text has repeated it."""
 
-    def __init__(self, wish: LoopGuard, constraint: Constraint) -> None:
+    def __init__(self, settings: LoopGuard, constraint: Constraint) -> None:
         self._constraint = constraint
-        self._patience = wish.patience
-        periods = np.arange(1, wish.longest + 1)
-        self._enough = np.maximum(wish.least, periods * (wish.repeats - 1))
-        self._recent = np.full(wish.longest, -1, np.int64)  # the last tokens, the last first
-        self._same = np.zeros(wish.longest, np.int64)  # tokens in a row equal to those before them
+        self._patience = settings.patience
+        periods = np.arange(1, settings.longest + 1)
+        self._enough = np.maximum(settings.least, periods * (settings.repeats - 1))
+        self._recent = np.full(settings.longest, -1, np.int64)  # the last tokens, newest first
+        # For each period, how many tokens in a row equalled the one a period before them.
+        self._same = np.zeros(settings.longest, np.int64)
         self._caught = 0
 
     def log_weights(self, state: int, ids: Ids, logits: Doubles) -> Doubles:
@@ -62,7 +63,7 @@ class LoopPath:
         return np.where(closing, 0.0, -np.inf) if closing.any() else np.zeros(len(ids))
 
     def wrote(self, state: int, token: int) -> None:
-        """Look for circles that this token closes."""
+        """Update the run length of every period, and count new cycles."""
         circled = self._circling
         self._same = np.where(self._recent == token, self._same + 1, 0)
         self._recent = np.concatenate([[token], self._recent[:-1]])

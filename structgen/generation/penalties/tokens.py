@@ -1,4 +1,4 @@
-"""In: tokens by id or text. Out: Bias and MinTokens, which ask for more or less of some of them."""
+"""`Bias` and `MinTokens`: more or less of some tokens, and no end before a minimum length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from structgen.errors import GenerationError
 from structgen.generation.interfaces import Constraint, Doubles
-from structgen.generation.penalties.places import Ids
+from structgen.generation.penalties.state_kinds import Ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Bias:
     weights: Mapping[int | str, float]
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> BiasPath:
-        """For one text."""
+        """The state for a new text."""
         vocabulary = constraint.vocabulary
         dense = np.zeros(vocabulary.size)
         for key, weight in self.weights.items():
@@ -42,7 +42,7 @@ class Bias:
 
 
 class BiasPath:
-    """The same in every text."""
+    """A bias needs no state: it is the same in every text."""
 
     def __init__(self, dense: Doubles) -> None:
         """`dense`: float64[V], what is added."""
@@ -66,7 +66,7 @@ class MinTokens:
     count: int
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> MinTokensPath:
-        """For one text."""
+        """The state for a new text."""
         return MinTokensPath(self.count, constraint)
 
 

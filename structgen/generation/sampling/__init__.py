@@ -1,14 +1,16 @@
-"""In: a model, a prompt and a spec. Out: samples of the model's own law, given that the text fits.
+"""Samplers of the model's own distribution over texts, given that the text fits the spec.
 
-Masking renormalises each step and ignores what may still follow, so it bends the law of the texts.
-What is here corrects that, or says by how much. START HERE:
+Masking renormalises at each step and ignores how likely a text is to end well from there, so it
+distorts the distribution of whole texts. The samplers here correct that, or estimate by how much.
+START HERE:
 
-interfaces       how samplers see a model, a potential, and each other
-posterior        the law to sample: model, constraint, potentials, a budget of tokens
-results          Sample and Samples: texts with their weights
-families         the ways to sample, by name
+interfaces       how samplers see a model, a potential and a context
+posterior        the distribution to sample: model, constraint, potentials, a budget of tokens
+results          Sample and Samples: texts with importance weights
+registry         the samplers by name, and `draw`
+samplers         masking, rejection, AWRS, ASAp, CARS, SMC, best-of-n
 potentials       critics: conditions and weights beyond grammars
-search           the best texts instead of drawn ones
+search           the best texts instead of drawn ones: beam, best-first, Monte Carlo tree search
 
 The names below are loaded on first use.
 """
@@ -20,8 +22,8 @@ from typing import TYPE_CHECKING
 from structgen.util.lazy import importing
 
 _HOMES = {
-    "FAMILIES": "structgen.generation.sampling.families",
-    "draw": "structgen.generation.sampling.families",
+    "FAMILIES": "structgen.generation.sampling.registry",
+    "draw": "structgen.generation.sampling.registry",
     "sample": "structgen.generation.sampling.api",
     "posterior_of": "structgen.generation.sampling.api",
     "Posterior": "structgen.generation.sampling.posterior",
@@ -105,8 +107,6 @@ if TYPE_CHECKING:
     from structgen.generation.sampling.api import sample as sample
     from structgen.generation.sampling.context import Context as Context
     from structgen.generation.sampling.exact import exact_law as exact_law
-    from structgen.generation.sampling.families import FAMILIES as FAMILIES
-    from structgen.generation.sampling.families import draw as draw
     from structgen.generation.sampling.language_model import LanguageModel as LanguageModel
     from structgen.generation.sampling.posterior import Posterior as Posterior
     from structgen.generation.sampling.potentials.joined import join as join
@@ -122,6 +122,8 @@ if TYPE_CHECKING:
     from structgen.generation.sampling.potentials.predicates import OnTokens as OnTokens
     from structgen.generation.sampling.potentials.predicates import OnValue as OnValue
     from structgen.generation.sampling.potentials.second_model import SecondModel as SecondModel
+    from structgen.generation.sampling.registry import FAMILIES as FAMILIES
+    from structgen.generation.sampling.registry import draw as draw
     from structgen.generation.sampling.results import Estimate as Estimate
     from structgen.generation.sampling.results import Sample as Sample
     from structgen.generation.sampling.results import Samples as Samples

@@ -1,16 +1,17 @@
-"""In: a posterior. Out: Alignment: how far masking bends its law, and where.
+"""Measures how far masking distorts the distribution of texts, and where.
 
-Texts are drawn twice: by masking, and aligned, by a sampler of the law itself. A masked text's
-importance weight w is the product of the masses that its masks kept; if it is the same for all
-texts, masking bends nothing. With Q the law of masking and P that of the posterior,
+Texts are drawn twice: by masking, and aligned, by a sampler of the posterior itself. A masked
+text's importance weight w is the product of the probability masses that its masks kept; if it is
+the same for all texts, masking distorts nothing. With Q the distribution of masked texts and P the
+posterior,
 
     KL(Q || P) = log mean_Q(w) - mean_Q(log w)        KL(P || Q) = mean_P(log w) - log mean_Q(w)
 
-in nats, and mean_Q(w), attempts that failed counted as 0, is the probability that the model
-satisfies the constraint by itself. Masked texts may miss what the model means altogether, and then
-their mean weight is far too small; so an exact sampler's own estimate is taken where there is one,
-and masked texts are worth n * mean_Q(w) / mean_P(w) aligned ones. Standard errors are those of the
-delta method.
+in nats, and mean_Q(w), failed attempts counted as 0, is the probability that the model satisfies
+the constraint by itself. Masked texts may miss what the model means altogether, and then their mean
+weight is far too small; so an exact sampler's own estimate is taken where there is one, and masked
+texts are worth n * mean_Q(w) / mean_P(w) aligned ones. Standard errors are those of the delta
+method.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ import numpy as np
 
 from structgen.errors import TruncatedError, ValidationError
 from structgen.generation.distribution import log_sum_exp
-from structgen.generation.sampling.families import draw
 from structgen.generation.sampling.interfaces import Doubles, Place, Tokens
 from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.registry import draw
 from structgen.generation.sampling.results import Estimate, Samples, effective_size
 from structgen.generation.sampling.samplers.cars import Cars
-from structgen.generation.sampling.samplers.interfaces import Family
+from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.spec.partial_json import read_partial
 
 ATTEMPTS = 20  #: per aligned text, before an exact sampler is given up
@@ -94,8 +95,9 @@ class Alignment:
     """What was measured; see the module.
 
     drawn, aligned: numbers of texts. sampler: what drew the aligned ones; exact: whether they are
-    independent draws of the law itself. satisfied: the model's own probability of the constraint.
-    unfinished: share of attempts at masking that failed, for want of tokens or of a way on.
+    independent draws of the distribution itself. satisfied: the model's own probability of the
+    constraint.
+    unfinished: share of attempts at masking that failed: out of tokens, or no token allowed.
     """
 
     drawn: int
@@ -126,7 +128,7 @@ class Alignment:
 
 
 def measure(
-    posterior: Posterior, n: int, seed: int | None = None, sampler: str | Family = "cars"
+    posterior: Posterior, n: int, seed: int | None = None, sampler: str | SequenceSampler = "cars"
 ) -> Alignment:
     """Draw `n` texts by masking and `n` aligned ones, and compare them.
 
@@ -211,7 +213,7 @@ def _error(values: Doubles) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What the mask does behind a prefix: log of the mass kept, tokens taken away and left."""
+    """What the mask does after a prefix: log of the mass kept, tokens removed and left."""
 
     log_kept: float
     wanted: tuple[tuple[int, float], ...]
@@ -219,7 +221,7 @@ class _Step:
 
 
 def _trace(posterior: Posterior, texts: Sequence[Tokens]) -> dict[Tokens, _Step]:
-    """The step behind each proper prefix of the texts; the model reads them token by token."""
+    """The step after each proper prefix of the texts; the model reads them token by token."""
     found: dict[Tokens, _Step] = {}
     level: dict[Tokens, Place] = {(): posterior.start}
     while level:

@@ -1,4 +1,4 @@
-"""In: an Alignment. Out: one HTML page that needs nothing else: no script, no font, no network."""
+"""An `Alignment` as one HTML page without scripts, fonts or network."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _READING = """
 <p class="note">Masking removes the tokens that cannot follow and scales up the rest, one step at a
 time. It does not know how probable it is that a text which goes on with a token can still end well,
 so it writes some texts more often than the model, asked for a text that fits, would. A mass that is
-removed everywhere alike bends nothing; what bends is that it differs between texts.</p>
+removed everywhere alike distorts nothing; what distorts is that it differs between texts.</p>
 """
 
 _POLICY = (
@@ -99,7 +99,7 @@ def _drawn(found: Alignment) -> str:
     kind = "exact draws of" if found.exact else "weighted draws of"
     return (
         f"{found.drawn} texts were drawn by masking, and {found.aligned} by {found.sampler}, "
-        f"which are {kind} what the model means: its own law, given that the text fits. "
+        f"which are {kind} what the model means: its own distribution, given that the text fits. "
         "The model was asked this:"
     )
 
@@ -123,8 +123,8 @@ def _figures(found: Alignment) -> str:
         )
     if not found.trustworthy:
         remark = (
-            "<p><strong>The two laws hardly overlap</strong>: the masked texts are worth so few "
-            "aligned ones that the figures are rough.</p>"
+            "<p><strong>The two distributions hardly overlap</strong>: the masked texts are worth "
+            "so few aligned ones that the figures are rough.</p>"
         )
     else:
         remark = ""

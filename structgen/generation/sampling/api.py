@@ -1,21 +1,21 @@
-"""In: a Generator, a prompt, a spec. Out: the posterior they make, and samples of it."""
+"""`sample`: samples of the posterior that a Generator, a prompt and a spec define."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Protocol, Unpack
 
 from structgen.errors import GenerationError
-from structgen.generation.prompts import Prompt, encode_prompt
-from structgen.generation.sampling.families import draw
-from structgen.generation.sampling.interfaces import Family
+from structgen.generation.compiled import CompiledSpecs
+from structgen.generation.interfaces import Target
+from structgen.generation.prompts import Chat, Prompt, encode_prompt
 from structgen.generation.sampling.language_model import LanguageModel
 from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.potentials.joined import join
+from structgen.generation.sampling.registry import draw
 from structgen.generation.sampling.results import Samples
+from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.settings import Options, Settings
-
-if TYPE_CHECKING:
-    from structgen.generation.generator import Generator
 
 NEUTRAL = {
     "top_k": None,
@@ -25,25 +25,37 @@ NEUTRAL = {
     "weight": None,
     "transforms": (),
     "speculate": None,
-}  # what cuts the law is not part of it
+}  # options that truncate or reweight are not part of the posterior
+
+
+class LoadedModel(Protocol):
+    """The parts of a `Generator` that sampling uses."""
+
+    tokenizer: Any
+    chat: Chat
+    specs: CompiledSpecs
+
+    @property
+    def target(self) -> Target[Any]:
+        """The model as the decode loop sees it."""
 
 
 def sample(
-    generator: Generator,
+    generator: LoadedModel,
     prompt: Prompt,
     spec: Any,
     *,
-    sampler: str | Family = "cars",
+    sampler: str | SequenceSampler = "cars",
     n: int = 1,
     potentials: Sequence[Any] = (),
     **options: Unpack[Options],
 ) -> Samples:
-    """`n` samples of the model's law, given that the text fits `spec` within `max_tokens`.
+    """`n` samples of the model's distribution, given that the text fits `spec` within `max_tokens`.
 
     sampler: see `structgen.generation.sampling.draw`. potentials: critics of
     `structgen.generation.sampling`, further
     conditions or weights on the text. The options are those of `Settings`; `temperature` is part of
-    the law, and must not be 0.
+    the distribution, and must not be 0.
     """
     seed = Settings.of(options).seed
     posterior = posterior_of(generator, prompt, spec, potentials=potentials, **options)
@@ -51,19 +63,20 @@ def sample(
 
 
 def posterior_of(
-    generator: Generator,
+    generator: LoadedModel,
     prompt: Prompt,
     spec: Any,
     *,
     potentials: Sequence[Any] = (),
     **options: Unpack[Options],
 ) -> Posterior:
-    """The law that a prompt, a spec and a model stand for. GenerationError for a bad option."""
+    """The posterior of a model, a prompt and a spec. GenerationError for a bad option."""
     settings = Settings.of(options)
     for name, neutral in NEUTRAL.items():
         if getattr(settings, name) != neutral:
             raise GenerationError(
-                f"{name} is {getattr(settings, name)!r}, and a sampler aims at the model's own law",
+                f"{name} is {getattr(settings, name)!r}, and a sampler aims at the model's own "
+                "distribution",
                 expected="temperature alone",
             )
     chat = generator.chat if settings.chat is None else settings.chat
@@ -72,8 +85,6 @@ def posterior_of(
     constraint, _ = generator.specs.get(spec)
     weighing: Sequence[Any] = ()
     if potentials:
-        from structgen.generation.sampling.potentials.joined import join
-
         constraint, weighing = join(constraint, potentials)
     return Posterior(
         model,

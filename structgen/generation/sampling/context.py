@@ -1,7 +1,7 @@
-"""In: tokens, one at a time. Out: Context, a text so far as tokens, bytes and characters.
+"""`Context`: a text so far as tokens, bytes and characters, for critics.
 
-A context is immutable and knows the one it grew from, so what a critic has found out about a text
-is carried on by `fold` instead of being found out again: a step costs what the new token costs.
+A context is immutable and linked to the one it extends, so what a critic has computed for a prefix
+is carried on by `fold` instead of computed again: a step costs what the new token costs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from structgen.vocabulary.vocabulary import Vocabulary
 
 S = TypeVar("S")
 
-_REMEMBERED = 1 << 17  # contexts of one vocabulary; forgotten together when there are more
+_REMEMBERED = 1 << 17  # contexts of one vocabulary; all are dropped when there are more
 
 
 class Context:
@@ -47,7 +47,7 @@ class Context:
     def text(self) -> str:
         """The whole characters of the text; bytes that begin another one are left out."""
         data = self.data
-        return data[: len(data) - begun(data)].decode(errors="replace")
+        return data[: len(data) - unfinished_bytes(data)].decode(errors="replace")
 
     def fold(self, key: Hashable, start: S, step: Callable[[S, Context], S]) -> S:
         """`step` applied to the empty text and on, token by token; remembered under `key`.
@@ -100,7 +100,7 @@ class Contexts:
         return self.vocabulary.token_bytes(token)
 
 
-def begun(data: bytes) -> int:
+def unfinished_bytes(data: bytes) -> int:
     """How many bytes at the end of `data` begin a UTF-8 character that is not complete."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]

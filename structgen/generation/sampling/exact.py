@@ -1,4 +1,4 @@
-"""In: a posterior that is small enough to enumerate. Out: its law, without any sampling."""
+"""The exact distribution of a posterior that is small enough to enumerate."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MAX_PLACES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """A law of whole sequences: each one's natural log probability, and log Z.
+class ExactDistribution:
+    """A distribution of whole sequences: each one's natural log probability, and log Z.
 
     log_evidence: log of the probability (times potentials) that the model gives all of them
     together; -inf, with no sequences, when there are none.
@@ -32,8 +32,8 @@ class Law:
         return kl(other, {tokens: math.exp(logp) for tokens, logp in self.log_probs.items()})
 
 
-def exact_law(posterior: Posterior, max_places: int = MAX_PLACES) -> Law:
-    """The posterior's law by enumeration. BudgetError when it has more than `max_places`."""
+def exact_law(posterior: Posterior, max_places: int = MAX_PLACES) -> ExactDistribution:
+    """The exact posterior by enumeration. BudgetError above `max_places` prefixes."""
     found: dict[Tokens, float] = {}
     level: list[tuple[Place, float]] = [(posterior.start, 0.0)]
     seen = 0
@@ -48,10 +48,10 @@ def exact_law(posterior: Posterior, max_places: int = MAX_PLACES) -> Law:
         if seen > max_places:
             raise BudgetError(
                 f"there are more than {max_places} prefixes to enumerate",
-                hint="give a smaller language or max_tokens, or estimate the law from samples",
+                hint="give a smaller language or max_tokens, or estimate it from samples",
             )
     total = log_sum_exp(np.array(list(found.values())))
-    return Law({tokens: logp - total for tokens, logp in found.items()}, total)
+    return ExactDistribution({tokens: logp - total for tokens, logp in found.items()}, total)
 
 
 def _children(posterior: Posterior, level: list[tuple[Place, float]]) -> list[tuple[Place, float]]:
@@ -68,10 +68,10 @@ def _children(posterior: Posterior, level: list[tuple[Place, float]]) -> list[tu
     return below
 
 
-def kl(law: Mapping[Tokens, float], reference: Mapping[Tokens, float]) -> float:
-    """KL(law || reference) in nats, of probabilities; inf where `reference` lacks something."""
+def kl(distribution: Mapping[Tokens, float], reference: Mapping[Tokens, float]) -> float:
+    """KL(distribution || reference) in nats; inf where `reference` gives probability 0."""
     total = 0.0
-    for outcome, p in law.items():
+    for outcome, p in distribution.items():
         if p > 0:
             q = reference.get(outcome, 0.0)
             if q <= 0:
@@ -81,7 +81,7 @@ def kl(law: Mapping[Tokens, float], reference: Mapping[Tokens, float]) -> float:
 
 
 def frequencies(outcomes: Iterable[Tokens]) -> dict[Tokens, float]:
-    """The empirical law of a list of outcomes."""
+    """The empirical distribution of a list of outcomes."""
     counts: dict[Tokens, int] = {}
     for outcome in outcomes:
         counts[outcome] = counts.get(outcome, 0) + 1

@@ -1,8 +1,8 @@
-"""In: a decode target and a prompt. Out: a Model: log-probabilities after any prefixes, in batches.
+"""A decode target after a prompt as a sampling `Model`: log-probabilities after any prefixes.
 
-Prefixes that continue those of the call before cost one token each: their keys and values are still
-there, and what several prefixes share is held once until they part. Others are read again behind
-the prompt, which is kept, in one pass.
+Prefixes that extend those of the previous call cost one token each: their keys and values are in
+the cache, where a shared beginning is held once until the prefixes diverge. Other prefixes are read
+again after the prompt, whose cache is kept, in one forward pass.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEMORY = 64 << 20  #: bytes of log-probabilities that are remembered
 
 
 class LanguageModel:
-    """A target behind a prompt, at a temperature: the law that samplers aim at.
+    """A target after a prompt, at a temperature: the model that samplers draw from.
 
     Attributes: `vocab_size`, `room`, `identity`, `temperature`; `rows_read`, `tokens_read`: rows
     and tokens that went through the target.
@@ -41,7 +41,7 @@ class LanguageModel:
         if not temperature > 0:
             raise GenerationError(
                 f"temperature is {temperature!r}",
-                expected="more than 0: samplers draw from the model's law at a temperature",
+                expected="more than 0: samplers draw from the model at a temperature",
             )
         self.vocab_size = target.vocab_size
         self.room = None if target.context is None else target.context - len(prompt)
@@ -51,13 +51,13 @@ class LanguageModel:
         self._prompt = tuple(prompt)
         self._kept = max(memory // (8 * self.vocab_size), 16)
         self._known: OrderedDict[Tokens, Doubles] = OrderedDict()
-        self._root: Any = None  # the cache behind the prompt, never changed
+        self._root: Any = None  # the cache after the prompt, never changed
         self._cache: Any = None
         self._rows: dict[Tokens, int] = {}  # prefixes that `_cache` has read, and their rows
 
     @property
     def identity(self) -> str:
-        """See `Model.identity`. A model is told by the name or folder that it was loaded from."""
+        """See `Model.identity`: of the name or folder that the model was loaded from."""
         model = getattr(self._target, "model", self._target)
         name = getattr(getattr(model, "config", None), "_name_or_path", "")
         said = repr((type(model).__name__, name, self._prompt, self.temperature))
@@ -91,7 +91,7 @@ class LanguageModel:
 
     def _read_below(self, prefixes: list[Tokens]) -> Doubles:
         if not self._target.takes_trees and not all(p[:-1] in self._rows for p in prefixes):
-            # Such a target reads one token at a time behind its cache, or a whole prompt.
+            # Such a target reads one token at a time after its cache, or a whole prompt.
             self._cache, logits = self._target.prefill([self._prompt + p for p in prefixes])
             self._count(len(prefixes), sum(len(self._prompt) + len(p) for p in prefixes))
             lasts = list(range(len(prefixes)))
@@ -104,7 +104,7 @@ class LanguageModel:
         return self._log_probs(logits, lasts)
 
     def _continue(self, prefixes: list[Tokens]) -> list[Tokens]:
-        """Make the cache's rows beginnings of the prefixes; returns what is left to be read."""
+        """Make each row of the cache a beginning of its prefix; returns the tokens left to read."""
         if all(prefix[:-1] in self._rows for prefix in prefixes):
             rows = [self._rows[prefix[:-1]] for prefix in prefixes]
             self._target.select(self._cache, rows)

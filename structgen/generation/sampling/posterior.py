@@ -1,7 +1,7 @@
-"""In: a model, a constraint, potentials, a budget. Out: Posterior, the law that samplers draw from.
+"""`Posterior`: the distribution that samplers draw from.
 
-The law of the sequences of at most `budget` tokens that the constraint lets through: proportional
-to the model's probability times the potentials' factors. A sequence ends with an end token, whose
+It is over the sequences of at most `budget` tokens that the constraint accepts, proportional to the
+model's probability times the factors of the potentials. A sequence ends with an end token, whose
 probability counts, or, with stop="complete", as soon as nothing but JSON whitespace could follow.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,14 @@ from structgen.masks import bitmask
 
 Ids = npt.NDArray[np.int32]
 
-_LAST = 4  # tokens before the end of the budget from which on hopeless tokens are left out
+# So near to the end of the budget, in tokens, `allowed` leaves out tokens after which no text can
+# end in time.
+_LAST = 4
 _REMEMBERED = 512  # masks kept as token ids, 4 bytes for each allowed token
 
 
 class Posterior:
-    """What is to be sampled.
+    """The distribution to sample, as samplers see it.
 
     Attributes: `model`, `constraint`, `potentials`, `budget`; `start`, the place before any token;
     `ends`, the end tokens; `exact_masks`, False for a constraint whose masks let more through than
@@ -83,7 +85,7 @@ class Posterior:
 
     @property
     def key(self) -> str:
-        """A digest of everything that the law depends on, potentials aside."""
+        """A digest of everything that the distribution depends on, potentials aside."""
         vocabulary, spec = self.constraint.vocabulary, self.constraint.spec
         parts = [
             self.model.identity,
@@ -97,7 +99,7 @@ class Posterior:
     # -- the model ------------------------------------------------------------------------------
 
     def log_probs(self, places: Sequence[Place]) -> Doubles:
-        """float64[len(places), V]: the model's law of the next token at each place."""
+        """float64[len(places), V]: the model's distribution of the next token at each place."""
         self.model_calls += 1
         self.model_rows += len({place.tokens for place in places})
         return self.model.log_probs([place.tokens for place in places])
@@ -193,3 +195,23 @@ class Posterior:
         if needed == 0 or self._whole:
             return needed <= remaining * self._longest
         return needed <= (remaining - 1) * self._longest  # the end token takes one
+
+
+class UsageMeter:
+    """Counts what a posterior was asked for since the meter was made."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        self._posterior = posterior
+        self._before = self._now()
+
+    def read(self) -> dict[str, Any]:
+        """The counts, under the names that they have in Samples."""
+        return {name: count - self._before[name] for name, count in self._now().items()}
+
+    def _now(self) -> dict[str, int]:
+        seen = self._posterior
+        return {
+            "model_calls": seen.model_calls,
+            "model_rows": seen.model_rows,
+            "checks": seen.checks,
+        }

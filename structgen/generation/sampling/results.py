@@ -1,20 +1,18 @@
-"""In: what samplers drew. Out: Sample and Samples: texts with weights, and what these estimate."""
+"""`Sample` and `Samples`: texts with importance weights, and what the weights estimate."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
 from structgen.errors import GenerationError, TruncatedError
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.sampling.interfaces import Doubles, Tokens
-
-if TYPE_CHECKING:
-    from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.samplers.resampling import resample
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,8 @@ class Sample:
     the model ended the text itself. logp_model: natural log of the tokens' probability under the
     model (its temperature included), the constraint left aside. logp_proposal: the same under the
     sampler as it was then; nan where that cannot be said. log_weight: natural log of the importance
-    weight: weighted so, samples stand for the posterior law; nan for texts that were not drawn.
+    weight: weighted so, samples stand for the posterior distribution; nan for texts that were not
+    drawn.
     """
 
     text: str
@@ -38,7 +37,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its standard error; nan where too little was seen to tell the error."""
+    """A number with its standard error; nan where there are too few samples for an error."""
 
     value: float
     standard_error: float
@@ -98,30 +97,8 @@ class Samples(Sequence[Sample]):
 
     def resample(self, count: int, seed: int | None = None) -> tuple[Sample, ...]:
         """`count` of the samples, drawn by their weights. GenerationError when none weighs."""
-        from structgen.generation.sampling.samplers.resampling import resample
-
         rng = np.random.default_rng(seed)
         return tuple(self.samples[i] for i in resample("systematic", self.weights, count, rng))
-
-
-class Meter:
-    """What a posterior was asked for since the meter was made."""
-
-    def __init__(self, posterior: Posterior) -> None:
-        self._posterior = posterior
-        self._before = self._now()
-
-    def read(self) -> dict[str, Any]:
-        """The counts, under the names that they have in Samples."""
-        return {name: count - self._before[name] for name, count in self._now().items()}
-
-    def _now(self) -> dict[str, int]:
-        seen = self._posterior
-        return {
-            "model_calls": seen.model_calls,
-            "model_rows": seen.model_rows,
-            "checks": seen.checks,
-        }
 
 
 def check_found(found: int, wanted: int, attempts: int) -> None:

@@ -1,4 +1,4 @@
-"""In: a function from prefixes to probabilities. Out: a Model that is nothing but a table."""
+"""`TableModel`: a sampling `Model` given by a function from prefixes to probabilities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from structgen.generation.sampling.interfaces import Doubles, Tokens
 
 
 class TableModel:
-    """A law over a few tokens, given by hand: for tests, for teaching, for what can be enumerated.
+    """A model of a few tokens, given by hand: for tests, for teaching, for enumeration.
 
     Attributes: `vocab_size`, `room`, `identity`; `rows`, how many prefixes it was asked for.
     """
@@ -35,7 +35,7 @@ class TableModel:
     def random(
         cls, vocab_size: int, seed: int, concentration: float = 1.0, room: int | None = None
     ) -> TableModel:
-        """Each prefix has a law of its own, from a symmetric Dirichlet distribution."""
+        """Each prefix has a distribution of its own, from a symmetric Dirichlet distribution."""
 
         def law(prefix: Tokens) -> Sequence[float]:
             rng = np.random.default_rng([seed, len(prefix), *prefix])

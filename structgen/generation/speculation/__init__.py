@@ -1,21 +1,21 @@
-"""In: a model, a drafter. Out: the same law of texts as without it, in fewer forward passes.
+"""Speculative decoding: the same distribution of texts, in fewer forward passes of the model.
 
-A drafter guesses a tree of tokens, the model reads it in one pass, and what it would have written
-is kept: `generate(..., speculate="auto")`. START HERE:
+A drafter proposes a tree of tokens, the model reads it in one pass, and the longest path that the
+model itself would have written is kept: `generate(..., speculate="auto")`. START HERE:
 
-names            what `speculate=` may be; Speculation = a drafter, an acceptance rule, a policy
-loop             the loop; verify.py is one step of it, tree.py what is drafted
-drafters/        drafts without a model: forced and copied text, suffixes, n-grams, guesses ahead
+names            what `speculate=` may be
+speculation      Speculation = a drafter, an acceptance rule, a length policy
+loop             the decode loop; verify.py is one step of it, tree.py the draft tree
+drafters/        drafts without a model: forced and copied text, suffixes, n-grams, Jacobi guesses
 models/, heads/  drafts by smaller models, other vocabularies, some layers of the model, heads
-trees/           ways to grow a tree from laws of the next token
-rules/           acceptance rules, each a plan whose law is tested by enumeration
-policies/        how much to draft, by measured costs and what was kept
-replay           what a drafter would have gained on recorded texts, without a model
+trees/           ways to grow a tree from next-token distributions
+rules/           acceptance rules, each a plan whose distribution is tested by enumeration
+policies/        how much to draft, by measured costs and acceptance
+replay           what a drafter would have saved on recorded texts, without a model
 
-What is preserved is the masked law: each token by the model's law, given that the constraint allows
-it. `weight` and `structgen.generation.sampling` are there for the law given that the whole text
-fits. The names
-below are loaded on first use.
+What is preserved is the masked distribution: each token as the model would draw it, given that the
+constraint allows it. `weight` and `structgen.generation.sampling` are there for the distribution
+given that the whole text fits. The names below are loaded on first use.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _HOMES = {
     "Bandit": "structgen.generation.speculation.policies.bandit",
     "Budget": "structgen.generation.speculation.interfaces",
     "Confidence": "structgen.generation.speculation.policies.stopping",
-    "Context": "structgen.generation.speculation.interfaces",
+    "Context": "structgen.generation.speculation.tree",
     "CopyDrafter": "structgen.generation.speculation.drafters.copy",
     "CostTable": "structgen.generation.speculation.policies.costs",
     "Del": "structgen.generation.speculation.policies.exit_layer",
     "Disco": "structgen.generation.speculation.policies.disco",
     "Drafter": "structgen.generation.speculation.interfaces",
     "DraftTree": "structgen.generation.speculation.tree",
-    "Draws": "structgen.generation.speculation.interfaces",
+    "Draws": "structgen.generation.speculation.tree",
     "Fixed": "structgen.generation.speculation.policies.fixed",
     "ForcedDrafter": "structgen.generation.speculation.drafters.forced",
     "Fork": "structgen.generation.speculation.interfaces",
@@ -50,7 +50,7 @@ _HOMES = {
     "LayerSkipDrafter": "structgen.generation.speculation.models",
     "LengthPolicy": "structgen.generation.speculation.interfaces",
     "LookaheadDrafter": "structgen.generation.speculation.drafters.jacobi.lookahead",
-    "masked_law": "structgen.generation.speculation.laws",
+    "masked_law": "structgen.generation.speculation.masked",
     "ModelDrafter": "structgen.generation.speculation.models",
     "NAMES": "structgen.generation.speculation.names",
     "OptimalTransport": "structgen.generation.speculation.rules",
@@ -61,7 +61,7 @@ _HOMES = {
     "RetrievalDrafter": "structgen.generation.speculation.drafters.retrieval",
     "Round": "structgen.generation.speculation.interfaces",
     "SampleCompare": "structgen.generation.speculation.rules",
-    "Scheme": "structgen.generation.speculation.interfaces",
+    "Scheme": "structgen.generation.speculation.tree",
     "Session": "structgen.generation.speculation.interfaces",
     "Sized": "structgen.generation.speculation.policies.sized",
     "Speculation": "structgen.generation.speculation.speculation",
@@ -161,17 +161,14 @@ if TYPE_CHECKING:
     from structgen.generation.speculation.heads.drafter import HeadDrafter as HeadDrafter
     from structgen.generation.speculation.interfaces import AcceptRule as AcceptRule
     from structgen.generation.speculation.interfaces import Budget as Budget
-    from structgen.generation.speculation.interfaces import Context as Context
     from structgen.generation.speculation.interfaces import Drafter as Drafter
-    from structgen.generation.speculation.interfaces import Draws as Draws
     from structgen.generation.speculation.interfaces import Fork as Fork
     from structgen.generation.speculation.interfaces import LengthPolicy as LengthPolicy
     from structgen.generation.speculation.interfaces import Plan as Plan
     from structgen.generation.speculation.interfaces import Round as Round
-    from structgen.generation.speculation.interfaces import Scheme as Scheme
     from structgen.generation.speculation.interfaces import Session as Session
     from structgen.generation.speculation.interfaces import StoppingPolicy as StoppingPolicy
-    from structgen.generation.speculation.laws import masked_law as masked_law
+    from structgen.generation.speculation.masked import masked_law as masked_law
     from structgen.generation.speculation.models import LayerSkipDrafter as LayerSkipDrafter
     from structgen.generation.speculation.models import ModelDrafter as ModelDrafter
     from structgen.generation.speculation.models import TextDrafter as TextDrafter
@@ -196,7 +193,10 @@ if TYPE_CHECKING:
     from structgen.generation.speculation.speculation import Speculation as Speculation
     from structgen.generation.speculation.stats import Stats as Stats
     from structgen.generation.speculation.table_target import TableTarget as TableTarget
+    from structgen.generation.speculation.tree import Context as Context
     from structgen.generation.speculation.tree import DraftTree as DraftTree
+    from structgen.generation.speculation.tree import Draws as Draws
+    from structgen.generation.speculation.tree import Scheme as Scheme
 
 
 __getattr__ = importing(__name__, _HOMES)

@@ -1,9 +1,9 @@
-"""In: a drafter, and what passes cost here. Out: AutoDrafter: drafts only as far as they pay.
+"""`AutoDrafter`: drafts only as far as that pays on this machine and with this constraint.
 
-Three questions, each answered by what was measured: how often are tokens kept of which the drafter
-is so sure (Calibration); what does a pass over n tokens cost (CostTable); and do drafts pay at all
-with this constraint (Account). Where they do not, texts are written as without drafts, and drafts
-are tried again after ever longer pauses.
+Three questions, each answered by measurement: how often are tokens kept of which the drafter is so
+confident (Calibration); what does a pass over n tokens cost (CostTable); and do drafts pay at all
+with this constraint (Account). Where they do not, text is written without drafts, and drafts are
+tried again after ever longer pauses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafte
 from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import (
     Budget,
-    Context,
     CreditingSession,
     Drafter,
     Round,
@@ -37,75 +36,77 @@ from structgen.generation.speculation.policies.calibration import Calibration
 from structgen.generation.speculation.policies.costs import CostTable
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.speculation import Speculation
-from structgen.generation.speculation.tree import NONE, DraftTree
+from structgen.generation.speculation.tree import NONE, Context, DraftTree
 
 MOST = Budget(nodes=32, depth=24, width=4, least=0.02)
-_MARGIN = 1.03  # a draft is read if it promises this much more than none
-_RECENT = 0.2  # weight of the newest draft in what is typical
-_HOPE = 0.3  # what drafts are taken to gain at first, in passes
-_SHORTEST, _LONGEST = 4, 64  # rounds between tries, where drafts do not pay
-_GIVEN, _SHARE, _SAVED = 0.6, 0.01, 3.0  # passes to lose at first, for each pass, and at most
-_KNOWN = 0.25  # passes to lose at first where drafts of the kind lost what there was
-_LOST = -0.6  # the most that one draft is charged: what is slow once need not be slow again
-_LITTLE = 0.003  # of a pass: learning that costs less is never left out
-_INHERITED = 0.3  # of the experience with other constraints
+_MARGIN = 1.03  # a draft is read if it promises this many times the tokens per time
+_RECENT = 0.2  # weight of the newest draft in the moving averages
+_FIRST_GAIN = 0.3  # assumed gain of a draft at first, in passes
+_SHORTEST, _LONGEST = 4, 64  # shortest and longest pause between tries, in rounds
+_FIRST_CREDIT = 0.6  # credit of drafts at first, in passes
+_CREDIT_PER_PASS = 0.01  # what each pass adds to it
+_MOST_CREDIT = 3.0
+_LEAST_CREDIT = 0.25  # first credit where earlier drafts of this kind used theirs up
+_MOST_LOSS = -0.6  # most that one draft is charged: one slow draft may be an accident
+_CHEAP_LEARNING = 0.003  # share of a pass: learning that costs less goes on during pauses
+_INHERITED = 0.3  # share of the experience with other constraints that a new one starts with
 
 
 class Account:
     """Whether drafts pay with one constraint: what they saved, less what they cost, in passes.
 
-    Drafts may lose a few passes at first, a small share of all passes, and some of what they won
-    before; where no more is left they wait.
+    Drafts have a credit in passes: some at first, a small share of every pass, and what drafts have
+    gained. Where the credit is used up, drafts pause.
     """
 
     def __init__(self) -> None:
         self.calibration = Calibration()
         self.size = 2.0  # draft tokens that were worth reading, on average
-        self._gain = _HOPE
-        self._left = _GIVEN
+        self._gain = _FIRST_GAIN
+        self._credit = _FIRST_CREDIT
         self._pause = 0
         self._next_pause = _SHORTEST
         self._lock = threading.Lock()
 
-    def heir(self) -> Account:
-        """One for another constraint of the same kind: it knows some of what this one knows."""
-        heir = Account()
-        heir.calibration = self.calibration.faded(_INHERITED)
-        heir.size = self.size
-        heir._gain = min(max(self._gain, _HOPE / 8), _HOPE)
-        heir._left = max(self._left, _KNOWN)
-        heir._next_pause = self._next_pause
-        return heir
+    def successor(self) -> Account:
+        """An account for another constraint of the same kind, with part of the experience."""
+        successor = Account()
+        successor.calibration = self.calibration.faded(_INHERITED)
+        successor.size = self.size
+        successor._gain = min(max(self._gain, _FIRST_GAIN / 8), _FIRST_GAIN)
+        successor._credit = max(self._credit, _LEAST_CREDIT)
+        successor._next_pause = self._next_pause
+        return successor
 
     def pause(self, rows: int) -> int:
         """Passes over so many texts for which not to draft from now on."""
         with self._lock:
-            short = 0 if self._left > 0 else 1 + int(-self._left / (_SHARE * rows))
+            short = 0 if self._credit > 0 else 1 + int(-self._credit / (_CREDIT_PER_PASS * rows))
             return max(self._pause, short)
 
     def passed(self, passes: int, rows: int) -> None:
         """So many passes were made over so many texts."""
         with self._lock:
             self._pause = max(0, self._pause - passes)
-            self._left = min(self._left + passes * rows * _SHARE, _SAVED)
+            self._credit = min(self._credit + passes * rows * _CREDIT_PER_PASS, _MOST_CREDIT)
 
     def book(self, gain: float, size: int) -> None:
         """A draft of which so many tokens were read gained this much."""
-        gain = max(gain, _LOST)
+        gain = max(gain, _MOST_LOSS)
         with self._lock:
             self.size += _RECENT * (size - self.size)
             self._gain += _RECENT * (gain - self._gain)
-            self._left = min(self._left + gain, _SAVED)
-            if self._gain > _HOPE:
+            self._credit = min(self._credit + gain, _MOST_CREDIT)
+            if self._gain > _FIRST_GAIN:
                 self._next_pause = _SHORTEST
             elif self._gain < 0:
                 self._pause = self._next_pause
                 self._next_pause = min(2 * self._next_pause, _LONGEST)
-                self._gain = _HOPE / 8
+                self._gain = _FIRST_GAIN / 8
 
 
 class AutoDrafter:
-    """Makes of another drafter one that never costs much more than it gains.
+    """Wraps a drafter so that it never costs much more than it gains.
 
     drafter: makes the drafts; its estimates need not be right, they are calibrated. costs: a table
     shared by all texts of a target. What is learned of a constraint lives as long as it does.
@@ -154,7 +155,7 @@ class AutoDrafter:
         return [draft.part(size) for draft in drafts]
 
     def rest(self, sessions: Sequence[Session]) -> int:
-        """As long as drafts of all these texts pause; where learning costs nothing, not at all."""
+        """Passes for which drafts of all these texts pause; 0 where learning goes on for free."""
         rows, own = len(sessions), cast(Sequence[AutoSession], sessions)
         if self.hidden or any(session.learns_on for session in own):
             return 0
@@ -170,13 +171,13 @@ class AutoDrafter:
             account.passed(len(seconds), count)
 
     def account(self, constraint: Constraint) -> Account:
-        """That of a constraint; a new one is the heir of the latest one for such a spec."""
+        """The account of a constraint; a new one succeeds the latest of the same kind of spec."""
         kind = type(constraint.spec)
         with self._lock:
             found = self.accounts.get(constraint)
             if found is None:
                 latest = self._latest.get(kind)
-                found = Account() if latest is None else latest.heir()
+                found = Account() if latest is None else latest.successor()
                 self.accounts[constraint] = found
             self._latest[kind] = found
             return found
@@ -235,7 +236,7 @@ class AutoSession:
     @property
     def learns_on(self) -> bool:
         """Whether learning costs so little that it goes on while drafts pause."""
-        return self._observe_seconds < _LITTLE * self._unit or bool(self._drafter.hidden)
+        return self._observe_seconds < _CHEAP_LEARNING * self._unit or bool(self._drafter.hidden)
 
     def draft(self, context: Context, budget: Budget) -> Draft:
         """All that could be read."""

@@ -1,8 +1,8 @@
-"""In: a target whose cache takes nothing back. Out: one that does, for drafts that are chains.
+"""Drafts for a model whose cache cannot be rolled back (recurrent states, cut windows).
 
-Before a draft is read its cache is copied. When only a beginning of the draft is kept the copy
-takes its place, and what was kept is read again, together with the next draft. Rows are read one
-by one, since such caches (recurrent states, cut windows) have no room for padding inside.
+Before a draft is read the cache is copied. When only a beginning of the draft is kept the copy
+takes its place, and what was kept is read again, together with the next draft. Drafts are chains,
+and rows are read one by one, since such caches have no room for padding inside.
 """
 
 from __future__ import annotations

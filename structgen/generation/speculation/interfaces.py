@@ -1,68 +1,36 @@
-"""In: nothing. Out: how the speculative loop sees drafters, acceptance rules, length policies.
+"""The protocols of speculative decoding: drafters, acceptance rules, length policies.
 
     policy ── budget ──▶ drafter ── DraftTree ──▶ target.forward ── logits ──▶ rule ──▶ tokens
        ▲                    ▲                                                   │
        └────────────────────┴─────────────────── Round ◀────────────────────────┘
 
-A drafter guesses, the target decides: whatever is drafted, the tokens written have the law that
-they have without drafts (the masked law at each step; `weight` is there for other laws).
+A drafter guesses, the target decides: whatever is drafted, the tokens written have the distribution
+that they have without drafts (the masked distribution at each step; `weight` is there for others).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.errors import GenerationError
-from structgen.generation.distribution import Sampler
-from structgen.generation.interfaces import Constraint
-
-if TYPE_CHECKING:
-    from structgen.generation.speculation.tree import DraftTree
-
-Doubles = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int64]
-
-
-class Scheme(Enum):
-    """How the drawn children of a node were obtained from their law."""
-
-    IID = "independent draws, with replacement"
-    WOR = "draws without replacement, in the order drawn"
-    ADAPTIVE = "draws without replacement, until those drawn were found to be enough"
-
-
-@dataclass(frozen=True, slots=True)
-class Draws:
-    """Children of a node that were drawn at random.
-
-    ids: int64[k], ascending, tokens that the constraint allows at the node. law: float64[k], their
-    probabilities, exactly as they were drawn from (masked, at the drafter's temperature). tokens:
-    what was drawn, in that order; IID draws may repeat. How many there are was settled before the
-    first was drawn, unless the scheme is ADAPTIVE: then whether to draw once more may depend on
-    what was drawn so far and on other draws, but never on what comes.
-    """
-
-    scheme: Scheme
-    ids: Ids
-    law: Doubles
-    tokens: tuple[int, ...]
+from structgen.generation.speculation.tree import Context, Doubles, DraftTree, Ids, Scheme
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
     """What an acceptance rule decides on: the k tokens that may come next at a node.
 
-    p: float64[k], the target's law, after mask, weights, temperature and truncation. q: float64[k],
-    the law that the drawn children come from; None when none were drawn. drawn: positions of the
-    drawn children, in the order drawn. points: positions of the children that were chosen without
-    chance. scheme: how `drawn` were obtained. ids: int64[k], the tokens themselves, and prefix, all
-    tokens before them, prompt included: for rules that ask somebody else.
+    p: float64[k], the target's distribution, after mask, weights, temperature and truncation. q:
+    float64[k], the distribution that the drawn children come from; None when none were drawn.
+    drawn: positions of the drawn children, in the order drawn. points: positions of the children
+    that were chosen without chance. scheme: how `drawn` were obtained. ids: int64[k], the tokens
+    themselves, and prefix, all
+    tokens before them, prompt included: for rules that ask another model.
     """
 
     p: Doubles
@@ -83,7 +51,8 @@ class Plan(NamedTuple):
     """The probabilities of what happens at a fork; they sum to 1.
 
     accept: float64[len(drawn) + len(points)], that this child is taken; residual: float64[k], that
-    this token is written instead. The law of the token written is the sum of both, by token.
+    this token is written instead. The distribution of the token written is the sum of both, by
+    token.
     """
 
     accept: Doubles
@@ -99,7 +68,7 @@ class AcceptRule(Protocol):
 
     @property
     def lossless(self) -> bool:
-        """Whether the law of the token written is `p` for every fork, averaged over the draws."""
+        """Whether the token written is distributed as `p` at every fork, averaged over draws."""
 
     def plan(self, fork: Fork) -> Plan:
         """The probabilities of each outcome."""
@@ -132,39 +101,9 @@ class Budget:
             )
 
 
-@dataclass(slots=True)
-class Context:
-    """What a drafter and a policy see of one text.
-
-    tokens: prompt and text so far; the last one is the root of the draft. state: the constraint's
-    after it. remaining: tokens that may still be written. rng: the drafter's own random numbers
-    (never those that the verifier draws from). chain: whether the target reads only chains.
-    ends(state): whether nothing needs to be drafted after a state, because the text ends there.
-    keep_going: the policy's, if it has one (see StoppingPolicy); drafters need not ask it, because
-    the tree does. notes: what policies remember of this text, each under itself.
-    """
-
-    prompt: tuple[int, ...]
-    tokens: list[int]
-    state: int
-    remaining: int
-    constraint: Constraint
-    sampler: Sampler
-    rng: np.random.Generator
-    chain: bool
-    ends: Callable[[int], bool]
-    keep_going: Callable[[DraftTree, int], bool] | None = None
-    notes: dict[Any, Any] = field(default_factory=dict)
-
-    @property
-    def written(self) -> list[int]:
-        """The tokens of the text so far."""
-        return self.tokens[len(self.prompt) :]
-
-
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What came of one draft.
+    """The outcome of one draft.
 
     tree: what was proposed (the root alone after the prompt was read, and where nothing was).
     path: the nodes kept, from the root's child on. written: the tokens written, len(path) of them
@@ -237,7 +176,7 @@ class JointDrafter(Drafter, Protocol):
     def rest(self, sessions: Sequence[Session]) -> int:
         """For how many passes from now on it has no draft and need not see what comes of them.
 
-        These are the plain loop's; `rested` tells of them.
+        The plain loop makes these passes; `rested` reports them.
         """
 
     def rested(self, sessions: Sequence[Session], seconds: Sequence[float]) -> None:
@@ -262,5 +201,6 @@ class StoppingPolicy(LengthPolicy, Protocol):
         """Whether children of `node` shall be drafted; asked before any of them is drawn.
 
         It may use the path to `node`, never what its children would be: to leave out a drawn child
-        for what it is would change the law of the text (EAGLE-2's ranking does, with drawn ones).
+        for what it is would change the distribution of the text (EAGLE-2's ranking does, with drawn
+        ones).
         """

@@ -1,11 +1,11 @@
-"""In: a target, rows, a Speculation. Out: pieces of text, as the plain loop gives, but faster.
+"""The decode loop with drafts: propose a tree, read it in one pass, keep the accepted path.
 
     prefill ── logits ──▶ verify ──▶ commit the path ──▶ finished rows leave
                  ▲                                              │
                  └──── forward: a tree of tokens per row ◀── propose
 
-The plain loop (structgen/generation/loop.py) is the reference: the same law of texts, and with the
-rule SampleCompare the same texts for the same seed.
+The plain loop (structgen/generation/loop.py) is the reference: the same distribution of texts, and
+with the rule SampleCompare the same texts for the same seed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ import numpy as np
 
 from structgen.generation.interfaces import DrawingLogits, Drawn, Logits, Target
 from structgen.generation.loop import decode as decode_plainly
-from structgen.generation.loop import draws_there, keep, leave, pieces, write
+from structgen.generation.loop import (
+    draws_on_device,
+    drop_finished,
+    new_text,
+    unfinished,
+    write_tokens,
+)
 from structgen.generation.result import Clock
 from structgen.generation.row import Row
+from structgen.generation.speculation.awrs import check_tested
 from structgen.generation.speculation.chains import MOST_CHAINS, drafting
 from structgen.generation.speculation.interfaces import (
     Budget,
-    Context,
     CreditingSession,
     JointDrafter,
     LengthPolicy,
@@ -37,13 +43,12 @@ from structgen.generation.speculation.interfaces import (
 from structgen.generation.speculation.rules import SampleCompare
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.stats import Stats
-from structgen.generation.speculation.tested import check_tested
-from structgen.generation.speculation.tree import DraftTree
-from structgen.generation.speculation.verify import draw_there, verify, write_drawn
+from structgen.generation.speculation.tree import Context, DraftTree
+from structgen.generation.speculation.verify import draw_on_device, verify, write_drawn
 
 
-class _Speculating:
-    """A row with what speculation keeps beside it."""
+class _SpeculativeRow:
+    """A row with its drafting session, context and statistics."""
 
     def __init__(self, row: Row, speculation: Speculation, chain: bool, number: int) -> None:
         request = row.request
@@ -74,16 +79,16 @@ class _Speculating:
         self._closing = False
 
     def plan(self) -> Budget | None:
-        """The next draft's budget; None where there is none to make.
+        """The budget of the next draft; None where no draft is to be made.
 
         A text that is being closed is drafted as it will be.
         """
         context = self.context
         self.tree = DraftTree(context)
-        self._closing = bool(self.row.planned)
+        self._closing = bool(self.row.closing_plan)
         if self._closing:
             context.keep_going = None
-            self.tree.add_path(0, self.row.planned)
+            self.tree.add_path(0, self.row.closing_plan)
             return None
         context.keep_going = self._keep_going
         budget = self._policy.budget(context)
@@ -98,7 +103,7 @@ class _Speculating:
 
     @property
     def draws_itself(self) -> bool:
-        """Whether the last tree needs more than a draw from the target's law at each node."""
+        """Whether verifying the last tree takes more than a draw by the target at each node."""
         request = self.row.request
         rule = self._speculation.rule
         needs = bool(self.tree.draws) and not isinstance(rule, SampleCompare)
@@ -110,13 +115,13 @@ class _Speculating:
 
         scores: float[n, V], the target's. drawn: what was drawn of them already, if it was.
         """
-        write = self._speculation.write if drawn is None else partial(write_drawn, drawn)
-        return verify(self.row, self.tree, scores, write)
+        write_one = self._speculation.write if drawn is None else partial(write_drawn, drawn)
+        return verify(self.row, self.tree, scores, write_one)
 
     def learn(
         self, kept: Sequence[int], scores: Any, hidden: Any, seconds: float, rows: int, width: int
     ) -> None:
-        """Tell everybody what came of the last draft; seconds: of the pass that verified it."""
+        """Report the last round to stats, session and policy; seconds: of the verifying pass."""
         context = self.context
         seen = Round(
             tree=self.tree,
@@ -134,7 +139,7 @@ class _Speculating:
         self._policy.observe(context, seen)
 
     def _credits(self, seen: Round) -> Sequence[str]:
-        """Who drafted the tokens that were kept."""
+        """The names of the drafters of the tokens that were kept."""
         count = len(seen.path)
         if not count:
             return ()
@@ -145,7 +150,7 @@ class _Speculating:
         return (self.stats.drafter,) * count
 
     def catch_up(self) -> tuple[int, ...]:
-        """Tell the context what the row has written since; returns these tokens."""
+        """Bring the context up to date with the row; returns the tokens written since."""
         context, row = self.context, self.row
         written = tuple(row.tokens[len(context.tokens) - len(context.prompt) :])
         context.tokens += written
@@ -153,7 +158,7 @@ class _Speculating:
         return written
 
     def count_pass(self, model: float, other: float) -> None:
-        """A pass without a draft, of which nobody learns anything; in seconds."""
+        """Count a pass without a draft, from which nothing is learnt; times in seconds."""
         self.stats.add_plain(len(self.row.tokens))
         self.stats.verify_seconds += model
         self.stats.other_seconds += other
@@ -174,13 +179,13 @@ def decode(
         yield from decode_plainly(target, rows)
         return
     clock = Clock()
-    live = leave(rows, range(len(rows)), clock)
+    live = unfinished(rows, range(len(rows)), clock)
     for row in rows:
         row.stats = Stats(speculation.name)
     if not live:
         return
     target, chain = wide, not wide.takes_trees
-    works = {r: _Speculating(rows[r], speculation, chain, r) for r in live}
+    spec_rows = {r: _SpeculativeRow(rows[r], speculation, chain, r) for r in live}
     wanted = speculation.drafter.hidden
     try:
         cache, logits = target.prefill([rows[r].request.prompt for r in live], wanted)
@@ -188,84 +193,90 @@ def decode(
         while True:
             seconds = clock.lap()
             clock.model += seconds
-            _conclude(target, cache, [works[r] for r in live], logits, seconds, trees, clock)
-            stay = leave(rows, live, clock)
-            yield from pieces(rows, live, clock)
+            _verify_all(target, cache, [spec_rows[r] for r in live], logits, seconds, trees, clock)
+            stay = unfinished(rows, live, clock)
+            yield from new_text(rows, live, clock)
             if not stay:
                 return
-            live = keep(target, cache, live, stay)
-            live = yield from _rest(target, cache, rows, live, works, speculation, clock)
+            live = drop_finished(target, cache, live, stay)
+            live = yield from _plain_passes(
+                target, cache, rows, live, spec_rows, speculation, clock
+            )
             if not live:
                 return
-            _propose([works[r] for r in live], speculation)
+            _propose([spec_rows[r] for r in live], speculation)
             clock.other += clock.lap()
-            logits = _read(target, cache, [works[r].tree for r in live], wanted, chain)
-            trees = max(len(works[r].tree) for r in live)
+            logits = _read(target, cache, [spec_rows[r].tree for r in live], wanted, chain)
+            trees = max(len(spec_rows[r].tree) for r in live)
             for r in live:
-                works[r].stats.forwards += 1
+                spec_rows[r].stats.forwards += 1
     finally:
-        for work in works.values():
-            work.catch_up()
-            work.session.end(work.context)
+        for spec_row in spec_rows.values():
+            spec_row.catch_up()
+            spec_row.session.end(spec_row.context)
 
 
-def _rest(
+def _plain_passes(
     target: Target[Any],
     cache: Any,
     rows: Sequence[Row],
     live: list[int],
-    works: Mapping[int, _Speculating],
+    spec_rows: Mapping[int, _SpeculativeRow],
     speculation: Speculation,
     clock: Clock,
 ) -> Generator[tuple[int, str], None, list[int]]:
-    """The passes for which the drafter rests, which are the plain loop's; returns who goes on."""
+    """Plain passes for as long as the drafter pauses; returns the rows that go on."""
     drafter = speculation.drafter
     if speculation.tested or not _drafts_jointly(type(drafter)):
         return live
-    own = [works[r] for r in live]
-    sessions = [work.session for work in own]
-    passes, stay, there = cast(JointDrafter, drafter).rest(sessions), live, None
+    own = [spec_rows[r] for r in live]
+    sessions = [spec_row.session for spec_row in own]
+    passes, stay, on_device = cast(JointDrafter, drafter).rest(sessions), live, None
     seconds: list[float] = []
-    while len(seconds) < passes and len(stay) == len(own) and not any(w.row.planned for w in own):
+    while (
+        len(seconds) < passes and len(stay) == len(own) and not any(w.row.closing_plan for w in own)
+    ):
         model, other = clock.model, clock.mask + clock.other
         logits = target.forward(cache, [rows[r].tokens[-1:] for r in live])
-        if there is None:
-            there = draws_there(logits, [work.row for work in own])
-        write([work.row for work in own], logits, clock, there=there)
+        if on_device is None:
+            on_device = draws_on_device(logits, [spec_row.row for spec_row in own])
+        write_tokens([spec_row.row for spec_row in own], logits, clock, on_device=on_device)
         seconds.append(clock.model - model)
-        for work in own:
-            work.count_pass(seconds[-1], clock.mask + clock.other - other)
-        stay = leave(rows, live, clock)
-        yield from pieces(rows, live, clock)
+        for spec_row in own:
+            spec_row.count_pass(seconds[-1], clock.mask + clock.other - other)
+        stay = unfinished(rows, live, clock)
+        yield from new_text(rows, live, clock)
     if seconds:
         cast(JointDrafter, drafter).rested(sessions, seconds)
-        for work in own:
-            work.catch_up()
-        live = keep(target, cache, live, stay) if stay else []
+        for spec_row in own:
+            spec_row.catch_up()
+        live = drop_finished(target, cache, live, stay) if stay else []
     return live
 
 
-def _propose(works: Sequence[_Speculating], speculation: Speculation) -> None:
+def _propose(spec_rows: Sequence[_SpeculativeRow], speculation: Speculation) -> None:
     """Make the next tree of each text: together, if the drafter does that."""
     start = time.perf_counter()
-    budgets = [work.plan() for work in works]
-    asked = [(w, budget) for w, budget in zip(works, budgets, strict=True) if budget is not None]
+    budgets = [spec_row.plan() for spec_row in spec_rows]
+    asked = [
+        (w, budget) for w, budget in zip(spec_rows, budgets, strict=True) if budget is not None
+    ]
     drafter = speculation.drafter
     if asked and _drafts_jointly(type(drafter)):
         trees = cast(JointDrafter, drafter).propose_together(
-            [work.session for work, _ in asked],
-            [work.context for work, _ in asked],
+            [spec_row.session for spec_row, _ in asked],
+            [spec_row.context for spec_row, _ in asked],
             [budget for _, budget in asked],
         )
-        for (work, _), tree in zip(asked, trees, strict=True):
-            work.tree = tree
+        for (spec_row, _), tree in zip(asked, trees, strict=True):
+            spec_row.tree = tree
     else:
-        for work, budget in asked:
-            work.tree = work.session.propose(work.context, budget)
-    seconds = (time.perf_counter() - start) / len(works)
-    for work in works:
-        work.draft_seconds = seconds
-        work.stats.draft_seconds += seconds
+        for spec_row, budget in asked:
+            spec_row.tree = spec_row.session.propose(spec_row.context, budget)
+    seconds = (time.perf_counter() - start) / len(spec_rows)
+    for spec_row in spec_rows:
+        spec_row.draft_seconds = seconds
+        spec_row.stats.draft_seconds += seconds
 
 
 def _read(
@@ -282,16 +293,16 @@ def _read(
     return target.forward(cache, tokens, parents, hidden)
 
 
-def _conclude(
+def _verify_all(
     target: Target[Any],
     cache: Any,
-    works: Sequence[_Speculating],
+    spec_rows: Sequence[_SpeculativeRow],
     logits: Logits,
     seconds: float,
     width: int,
     clock: Clock,
 ) -> None:
-    """Write what the logits say, keep that path in the cache, and let everybody learn from it.
+    """Write what the logits say, keep that path in the cache, and report the round.
 
     seconds: spent on the forward pass so far. width: tokens it read of the longest row; 0 for the
     prompt's, which has one row of logits for each text.
@@ -301,15 +312,18 @@ def _conclude(
     clock.model += waited
     start = clock.mask + clock.other
     hidden = logits.hidden
-    if width > 1 or works[0].tested or _draws(type(logits)):
-        scores, drawn = _scores(works, logits)
-        ends = np.cumsum([len(work.tree) for work in works]).tolist()
-        parts = [scores[end - len(w.tree) : end] for w, end in zip(works, ends, strict=True)]
-        kept = [work.verify(*given) for work, *given in zip(works, parts, drawn, strict=True)]
+    if width > 1 or spec_rows[0].tested or _draws(type(logits)):
+        scores, drawn = _scores(spec_rows, logits)
+        ends = np.cumsum([len(spec_row.tree) for spec_row in spec_rows]).tolist()
+        parts = [scores[end - len(w.tree) : end] for w, end in zip(spec_rows, ends, strict=True)]
+        kept = [
+            spec_row.verify(*given)
+            for spec_row, *given in zip(spec_rows, parts, drawn, strict=True)
+        ]
     else:  # the plain loop's step, with a copy of the logits, which it masks in place
         scores = np.array(logits.numpy())
-        parts, kept = list(scores[:, None]), [[0]] * len(works)
-        write([work.row for work in works], logits, clock, there=False)
+        parts, kept = list(scores[:, None]), [[0]] * len(spec_rows)
+        write_tokens([spec_row.row for spec_row in spec_rows], logits, clock, on_device=False)
     clock.other += clock.lap()
     passed = clock.mask + clock.other - start
     if width > 1:
@@ -317,25 +331,29 @@ def _conclude(
     commit = clock.lap()
     clock.model += commit
     spent = seconds + waited + commit
-    for i, (work, path, part) in enumerate(zip(works, kept, parts, strict=True)):
+    for i, (spec_row, path, part) in enumerate(zip(spec_rows, kept, parts, strict=True)):
         layers = None if hidden is None else hidden[i]
-        work.learn(path, part, layers, spent, len(works), width)
-        work.stats.verify_seconds += spent if width else 0.0
+        spec_row.learn(path, part, layers, spent, len(spec_rows), width)
+        spec_row.stats.verify_seconds += spent if width else 0.0
     learnt = clock.lap()
     clock.other += learnt
-    for work in works:
-        work.stats.other_seconds += passed + learnt
+    for spec_row in spec_rows:
+        spec_row.stats.other_seconds += passed + learnt
 
 
 def _scores(
-    works: Sequence[_Speculating], logits: Logits
+    spec_rows: Sequence[_SpeculativeRow], logits: Logits
 ) -> tuple[Any, Sequence[Sequence[Drawn] | None]]:
     """The logits; and, where they stay on an accelerator, what was drawn there for each row."""
-    if not _draws(type(logits)) or any(work.draws_itself for work in works):
-        return logits.numpy(), [None] * len(works)
-    there = cast(DrawingLogits, logits)
-    drawn = draw_there(there, [work.row for work in works], [work.tree for work in works])
-    return there.rows(), drawn
+    if not _draws(type(logits)) or any(spec_row.draws_itself for spec_row in spec_rows):
+        return logits.numpy(), [None] * len(spec_rows)
+    on_device = cast(DrawingLogits, logits)
+    drawn = draw_on_device(
+        on_device,
+        [spec_row.row for spec_row in spec_rows],
+        [spec_row.tree for spec_row in spec_rows],
+    )
+    return on_device.rows(), drawn
 
 
 @cache
@@ -346,7 +364,7 @@ def _draws(kind: type) -> bool:
 
 @cache
 def _tells_credits(kind: type) -> bool:
-    """Whether sessions of this type tell who drafted what."""
+    """Whether sessions of this type know which drafter a token is from."""
     return issubclass(kind, CreditingSession)
 
 

@@ -1,4 +1,4 @@
-"""In: what `speculate=` may be. Out: the Speculation meant; Speculations keeps those with names.
+"""The names that `speculate=` accepts, and checks of what it was given.
 
 A drafter that is asked for by name belongs to its Generator: what it learned of one text serves the
 next one.
@@ -7,15 +7,9 @@ next one.
 from __future__ import annotations
 
 import difflib
-import importlib
-import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from structgen.errors import GenerationError
-
-if TYPE_CHECKING:
-    from structgen.generation.generator import Generator
-    from structgen.generation.speculation.speculation import Speculation
 
 
 class Entry(NamedTuple):
@@ -37,16 +31,20 @@ MODEL_FREE = {
     ),
     "forced": Entry("what the grammar forces", f"{_DRAFTERS}.forced", "ForcedDrafter"),
     "copy": Entry("text of the prompt", f"{_DRAFTERS}.copy", "CopyDrafter"),
-    "suffix": Entry("what followed the same before", f"{_DRAFTERS}.suffix", "SuffixDrafter"),
+    "suffix": Entry("what followed the same before", f"{_DRAFTERS}.suffix.suffix", "SuffixDrafter"),
     "recycling": Entry(
-        "what was likely after the same token", f"{_DRAFTERS}.recycling", "RecyclingDrafter"
+        "what was likely after the same token", f"{_DRAFTERS}.ngrams.recycling", "RecyclingDrafter"
     ),
     "trigram": Entry(
-        "what was likely after the same two tokens", f"{_DRAFTERS}.trigram", "TrigramDrafter"
+        "what was likely after the same two tokens", f"{_DRAFTERS}.ngrams.trigram", "TrigramDrafter"
     ),
-    "stand": Entry("the same, drawn at random", f"{_DRAFTERS}.stand", "StandDrafter"),
-    "lookahead": Entry("n-grams of guesses ahead", f"{_DRAFTERS}.lookahead", "LookaheadDrafter"),
-    "jacobi": Entry("guesses that each pass makes better", f"{_DRAFTERS}.jacobi", "JacobiDrafter"),
+    "stand": Entry("the same, drawn at random", f"{_DRAFTERS}.ngrams.stand", "StandDrafter"),
+    "lookahead": Entry(
+        "n-grams of guesses ahead", f"{_DRAFTERS}.jacobi.lookahead", "LookaheadDrafter"
+    ),
+    "jacobi": Entry(
+        "guesses that each pass makes better", f"{_DRAFTERS}.jacobi.jacobi", "JacobiDrafter"
+    ),
 }
 
 #: Drafters with weights of their own.
@@ -67,21 +65,21 @@ ENTRIES = MODEL_FREE | MODELS
 NAMES = tuple(ENTRIES)
 
 
-def check_speculate(wish: object) -> None:
-    """GenerationError unless `wish` is None, a name, a drafter or a Speculation."""
-    if isinstance(wish, str) and wish not in NAMES:
-        close = difflib.get_close_matches(wish, NAMES, 1)
+def check_speculate(value: object) -> None:
+    """GenerationError unless `value` is None, a name, a drafter or a Speculation."""
+    if isinstance(value, str) and value not in NAMES:
+        close = difflib.get_close_matches(value, NAMES, 1)
         raise GenerationError(
-            f"there is no drafter {wish!r}",
+            f"there is no drafter {value!r}",
             location="speculate",
             expected="one of " + ", ".join(NAMES),
             hint=f"did you mean {close[0]!r}?" if close else "",
         )
-    if isinstance(wish, type) and _drafts(wish):
-        check_drafter(wish, "speculate")
-    if not (wish is None or isinstance(wish, str) or _drafts(wish)):
+    if isinstance(value, type) and _drafts(value):
+        check_drafter(value, "speculate")
+    if not (value is None or isinstance(value, str) or _drafts(value)):
         raise GenerationError(
-            f"speculate is {wish!r:.80}",
+            f"speculate is {value!r:.80}",
             location="speculate",
             expected="None, a name such as 'auto', a drafter or a Speculation",
         )
@@ -106,35 +104,5 @@ def check_drafter(part: object, role: str = "drafter") -> None:
         )
 
 
-class Speculations:
-    """The speculations that a Generator was asked for by name. Threads may share it."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Speculation] = {}
-        self._lock = threading.Lock()
-
-    def of(self, wish: Any, generator: Generator) -> Speculation:
-        """What a `speculate=` other than None means; what is made for a name is kept."""
-        from structgen.generation.speculation.speculation import Speculation
-
-        check_speculate(wish)
-        if isinstance(wish, Speculation):
-            return wish
-        if not isinstance(wish, str):
-            return Speculation(wish)
-        with self._lock:
-            if wish not in self._made:
-                made = _made(wish, generator)
-                self._made[wish] = made if isinstance(made, Speculation) else Speculation(made)
-            return self._made[wish]
-
-
-def _made(name: str, generator: Generator) -> Any:
-    """A drafter or a Speculation by its name."""
-    entry = ENTRIES[name]
-    make = getattr(importlib.import_module(entry.module), entry.maker)
-    return make(generator.target) if entry.of_target else make()
-
-
-def _drafts(wish: object) -> bool:
-    return hasattr(wish, "begin") or hasattr(wish, "drafter")
+def _drafts(value: object) -> bool:
+    return hasattr(value, "begin") or hasattr(value, "drafter")

@@ -1,8 +1,8 @@
-"""In: recorded texts, a drafter. Out: how many forward passes it would have saved, without a model.
+"""Replays recorded texts to count the forward passes that a drafter saves, without a model.
 
-The loop is the real one, under a target that is certain of the recorded token wherever the record
-goes, and knows nothing elsewhere. A drafter that learns from logits learns that much: what it gets
-here is a lower bound of what it gets from a model.
+The loop is the real one; the target is certain of the recorded token wherever the record goes, and
+knows nothing elsewhere. A drafter that learns from logits learns only that much, so its figures
+here are a lower bound of those with a model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Record:
 
 @dataclass(slots=True)
 class Replayed:
-    """What became of records. texts: the Stats of each; left_out: why others have none."""
+    """The outcome of a replay. texts: the Stats of each record; left_out: why others have none."""
 
     texts: list[Stats] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)

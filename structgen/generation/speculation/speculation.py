@@ -1,18 +1,22 @@
-"""In: a drafter, a rule, a length policy. Out: Speculation, how to speculate."""
+"""`Speculation`: a drafter, an acceptance rule and a length policy, and a cache of named ones."""
 
 from __future__ import annotations
 
+import importlib
+import threading
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from structgen.errors import GenerationError
+from structgen.generation.interfaces import Target
+from structgen.generation.speculation.awrs import write_tested
 from structgen.generation.speculation.interfaces import AcceptRule, Drafter, LengthPolicy
-from structgen.generation.speculation.names import check_drafter
+from structgen.generation.speculation.names import ENTRIES, check_drafter, check_speculate
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.rules import SampleCompare
-from structgen.generation.speculation.tested import write_tested
 from structgen.generation.speculation.verify import Write, write_masked
 
 
@@ -23,9 +27,10 @@ class Speculation:
     drafter: what guesses. rule: what decides; SampleCompare is right for all drafters and writes
     what would be written without them. policy: how much to draft. seed: of the drafter's random
     numbers, which are apart from those that the text is drawn with. lossy: must be True for a rule
-    that changes the law of the text. tested: draw each token by testing tokens one by one, so that
-    no mask is made for a draft; only with SampleCompare, and with a law that is neither truncated
-    nor weighed. `logprob_masked` and `mass_removed` of the results are then estimates.
+    that changes the distribution of the text. tested: draw each token by testing tokens one by one,
+    so that no mask is made for a draft; only with SampleCompare, and with a distribution that is
+    neither truncated nor weighed. `logprob_masked` and `mass_removed` of the results are then
+    estimates.
     """
 
     drafter: Drafter
@@ -41,12 +46,13 @@ class Speculation:
         _check("policy", self.policy, "budget", "a length policy, such as Fixed(Budget(nodes=8))")
         if not self.rule.lossless and not self.lossy:
             raise GenerationError(
-                f"{type(self.rule).__name__} changes the law of the text",
+                f"{type(self.rule).__name__} changes the distribution of the text",
                 hint="say lossy=True to use it, or take another rule",
             )
         if self.tested and not isinstance(self.rule, SampleCompare):
             raise GenerationError(
-                f"{type(self.rule).__name__} needs the masked law, which testing does not give",
+                f"{type(self.rule).__name__} needs the whole masked distribution, and testing "
+                "single tokens does not give it",
                 expected="SampleCompare with tested=True",
             )
 
@@ -63,6 +69,34 @@ class Speculation:
     def rng(self, number: int) -> np.random.Generator:
         """The drafter's random numbers for one text of a batch."""
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, number, 1])))
+
+
+class Speculations:
+    """The speculations that a Generator was asked for by name. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Speculation] = {}
+        self._lock = threading.Lock()
+
+    def of(self, value: Any, target: Target[Any]) -> Speculation:
+        """What a `speculate=` other than None means; what is made for a name is kept."""
+        check_speculate(value)
+        if isinstance(value, Speculation):
+            return value
+        if not isinstance(value, str):
+            return Speculation(value)
+        with self._lock:
+            if value not in self._made:
+                made = _made(value, target)
+                self._made[value] = made if isinstance(made, Speculation) else Speculation(made)
+            return self._made[value]
+
+
+def _made(name: str, target: Target[Any]) -> Any:
+    """A drafter or a Speculation by its name."""
+    entry = ENTRIES[name]
+    make = getattr(importlib.import_module(entry.module), entry.maker)
+    return make(target) if entry.of_target else make()
 
 
 def _check(name: str, part: object, method: str, expected: str) -> None:

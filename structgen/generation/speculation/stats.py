@@ -1,4 +1,4 @@
-"""In: rounds. Out: Stats: tokens per forward pass, acceptance by depth, where the time went."""
+"""`Stats`: tokens per forward pass, acceptance by depth, and where the time went."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a law of the next token, given by a table. Out: a Target, for tests, teaching and replays."""
+"""`TableTarget`: a decode target given by a table, for tests, teaching and replays."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class TableTarget:
     """A Model of `structgen.generation.sampling` (such as a TableModel) as a Target. It reads
     trees.
 
-    Attribute: `forwards`, how often it was asked. The law is that of the tokens after the prompt.
+    Attribute: `forwards`, how often it was asked. The distribution is that of the tokens after the
+    prompt.
     """
 
     takes_trees = True
@@ -66,7 +67,7 @@ class TableTarget:
     def prefill(
         self, prompts: Sequence[Sequence[int]], hidden: Sequence[int] = ()
     ) -> tuple[TableCache, TableLogits]:
-        """Begin rows; the prompts do not matter to the law."""
+        """Begin rows; the prompts do not matter to the distribution."""
         cache = TableCache([() for _ in prompts], [[] for _ in prompts])
         return cache, self._logits(cache.read)
 

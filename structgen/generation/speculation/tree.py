@@ -1,19 +1,85 @@
-"""In: guesses of what comes next, one by one. Out: DraftTree, which holds only what is allowed.
+"""The draft tree: tokens that may come next, of which each is allowed by the constraint.
 
-Node 0 is the last token that is certain. Every node carries its automaton state, so siblings cannot
-disturb each other, and refusing a branch costs nothing.
+Node 0 is the last token that is certain. Every node has its own automaton state, so siblings do not
+disturb each other, and refusing a branch costs nothing. `Context` is the text that a tree grows
+from, `Draws` how children that were drawn at random came about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from structgen.automata.interface import DEAD
 from structgen.constraint.constraint import FINAL
 from structgen.errors import GenerationError
-from structgen.generation.speculation.interfaces import Context, Draws
+from structgen.generation.distribution import Sampler
+from structgen.generation.interfaces import Constraint
+
+Doubles = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
 
 NONE = -1  #: what `add` returns when there is no such node
+
+
+class Scheme(Enum):
+    """How the drawn children of a node were obtained from their distribution."""
+
+    IID = "independent draws, with replacement"
+    WOR = "draws without replacement, in the order drawn"
+    ADAPTIVE = "draws without replacement, until those drawn were found to be enough"
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Children of a node that were drawn at random.
+
+    ids: int64[k], ascending, tokens that the constraint allows at the node. law: float64[k], their
+    probabilities, exactly as they were drawn from (masked, at the drafter's temperature). tokens:
+    what was drawn, in that order; IID draws may repeat. How many there are was settled before the
+    first was drawn, unless the scheme is ADAPTIVE: then whether to draw once more may depend on
+    what was drawn so far and on other draws, but never on what comes.
+    """
+
+    scheme: Scheme
+    ids: Ids
+    law: Doubles
+    tokens: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Context:
+    """What a drafter and a policy see of one text.
+
+    tokens: prompt and text so far; the last one is the root of the draft. state: the constraint's
+    after it. remaining: tokens that may still be written. rng: the drafter's own random numbers
+    (never those that the verifier draws from). chain: whether the target reads only chains.
+    ends(state): whether nothing needs to be drafted after a state, because the text ends there.
+    keep_going: the policy's, if it has one (see StoppingPolicy); drafters need not ask it, because
+    the tree does. notes: what policies remember of this text, each under itself.
+    """
+
+    prompt: tuple[int, ...]
+    tokens: list[int]
+    state: int
+    remaining: int
+    constraint: Constraint
+    sampler: Sampler
+    rng: np.random.Generator
+    chain: bool
+    ends: Callable[[int], bool]
+    keep_going: Callable[[DraftTree, int], bool] | None = None
+    notes: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def written(self) -> list[int]:
+        """The tokens of the text so far."""
+        return self.tokens[len(self.prompt) :]
 
 
 class DraftTree:
@@ -68,14 +134,14 @@ class DraftTree:
     def add_draws(self, parent: int, draws: Draws, estimates: Sequence[float]) -> list[int]:
         """Children that were drawn at random, all of those that were; one node for equal tokens.
 
-        Nothing may be left out of `draws` afterwards: that would change the law of what is
+        Nothing may be left out of `draws` afterwards: that would change the distribution of what is
         written. Empty, and nothing was added, where `may_go_on` is False.
         """
         if not draws.tokens or not self.may_go_on(parent):
             return []
         if self.context.chain and len(set(draws.tokens)) > 1:
             raise GenerationError(
-                f"{len(set(draws.tokens))} tokens were drafted in one place",
+                f"{len(set(draws.tokens))} tokens were drafted at one node",
                 expected="one, for a model that reads no trees",
                 hint="this is a defect of the drafter: see Context.chain",
             )
@@ -105,10 +171,10 @@ class DraftTree:
         """
         wanted = {0, *nodes}
         found = DraftTree(self.context)
-        place = {0: 0}
+        number = {0: 0}
         for node in sorted(wanted - {0}):
             parent = self.parents[node]
-            place[node] = found._append(place[parent], self.tokens[node], self.states[node], 1.0)
+            number[node] = found._append(number[parent], self.tokens[node], self.states[node], 1.0)
             found.estimates[-1] = self.estimates[node]
         for node, draws in self.draws.items():
             if node in wanted:
@@ -116,10 +182,10 @@ class DraftTree:
                 if not wanted.issuperset(drawn):
                     raise GenerationError(
                         "a draft token that was drawn at random was to be left out",
-                        expected="all that were drawn in one place",
+                        expected="all that were drawn at one node",
                         hint="this is a defect of the drafter: draw fewer to begin with",
                     )
-                found.draws[place[node]] = draws
+                found.draws[number[node]] = draws
         return found
 
     def child(self, node: int, token: int) -> int:

@@ -1,4 +1,4 @@
-"""In: nothing. Out: the Triton kernels, on a GPU or in Triton's interpreter, or a skipped test.
+"""The Triton kernels for tests: on a GPU, in Triton's interpreter, or the test is skipped.
 
 tests/conftest.py asks for the interpreter where there is no GPU; what has been imported without
 that wish cannot be interpreted any more.

@@ -1,4 +1,4 @@
-"""In: random logits and masks. Out: proof that both paths mask as the definition says."""
+"""Tests that both paths (Triton and torch) mask as the definition says."""
 
 from __future__ import annotations
 

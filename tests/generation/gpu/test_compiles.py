@@ -1,4 +1,4 @@
-"""In: the Triton kernels. Out: proof that they compile for real GPUs, also where there is none."""
+"""Tests that the Triton kernels compile for real GPUs, also on machines without one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from structgen.generation.gpu import triton_path
-from structgen.kernels import triton_rows as k
+from structgen.kernels.gpu import rows as k
 
 TYPES = {"table": "*i32", "ids": "*i32", "temperatures": "*fp32", "sheet": "*fp64",
          "records": "*fp64", "found": "*fp64", "width": "i32", "stride": "i32", "size": "i32"}

@@ -1,4 +1,4 @@
-"""In: random logits, masks and samplers. Out: proof that both paths draw what `Sampler` draws."""
+"""Tests that both paths (Triton and torch) draw what `Sampler` draws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from structgen.generation import gpu
 from structgen.generation.distribution import Sampler, log_sum_exp
-from structgen.generation.gpu import sheet, torch_path, triton_path
+from structgen.generation.gpu import torch_path, triton_path
+from structgen.generation.gpu.sheet import write_sheet
+from structgen.kernels.gpu import columns
 from tests.generation.gpu.kernels import WHERE, masks_of, need_kernels
 
 PATHS = ["torch", "triton"]
@@ -54,7 +56,7 @@ def expected_line(
     """Token, logit, and both normalizers, by the definition that decoding on a CPU uses."""
     ids = np.flatnonzero(allowed & (logits > -np.inf))
     if not len(ids):
-        return [sheet.NOTHING, -math.inf, log_sum_exp(logits), -math.inf]
+        return [columns.NOTHING, -math.inf, log_sum_exp(logits), -math.inf]
     token = int(ids[sampler.choose(logits[ids], FixedRandom(u))])
     return [token, logits[token], log_sum_exp(logits), log_sum_exp(logits[ids])]
 
@@ -71,14 +73,14 @@ def drawn(
 ) -> tuple[npt.NDArray[np.float64], int]:
     """What one path writes, and how many rows the kernels left to the other."""
     masks = masks_of(allowed)
-    lines = sheet.write_sheet(samplers, uniforms, masks.ids, pinned=WHERE == "cuda")
+    lines = write_sheet(samplers, uniforms, masks.ids, pinned=WHERE == "cuda")
     if path == "triton":
         need_kernels()
         draw_by_kernels(logits, masks, lines, BLOCK)
     else:
         torch_path.draw(logits.to(WHERE), masks, lines)
-    found = lines[:, sheet.TOKEN :].numpy()
-    return found, int((found[:, 0] == sheet.UNDECIDED).sum())
+    found = lines[:, columns.TOKEN :].numpy()
+    return found, int((found[:, 0] == columns.UNDECIDED).sum())
 
 
 def check_line(row: int, line: Any, expected: list[float], *, exact: bool) -> None:
@@ -93,7 +95,7 @@ def check(path: str, logits: torch.Tensor, allowed: Any, samplers: Any, uniforms
     found, undecided = drawn(path, logits, allowed, samplers, uniforms)
     wide = logits.double().cpu().numpy()
     for i, line in enumerate(found):
-        if line[0] == sheet.UNDECIDED:
+        if line[0] == columns.UNDECIDED:
             continue
         expected = expected_line(wide[i], allowed[i], samplers[i], uniforms[i])
         check_line(i, line, expected, exact=path == "torch" or samplers[i].temperature == 1.0)
@@ -135,9 +137,9 @@ def test_a_vocabulary_of_real_size() -> None:
     allowed[:] = np.random.default_rng(3).random(allowed.shape) < [[0.9], [0.9], [0.001]]
     chosen = [Sampler(0.7, 50, 0.9), Sampler(0.6, None, 0.9), Sampler()]
     masks = masks_of(allowed)
-    lines = sheet.write_sheet(chosen, [0.3, 0.6, 0.9], masks.ids, pinned=WHERE == "cuda")
+    lines = write_sheet(chosen, [0.3, 0.6, 0.9], masks.ids, pinned=WHERE == "cuda")
     draw_by_kernels(logits, masks, lines)
-    for i, line in enumerate(lines[:, sheet.TOKEN :].numpy()):
+    for i, line in enumerate(lines[:, columns.TOKEN :].numpy()):
         expected = expected_line(logits[i].double().numpy(), allowed[i], chosen[i], 0.3 * (i + 1))
         check_line(i, line, expected, exact=chosen[i].temperature == 1.0)
 
@@ -166,7 +168,7 @@ samplers = st.builds(
 def test_laws_with_many_equal_logits(
     path: str, counts: list[int], others: list[int], sampler: Sampler
 ) -> None:
-    """Numbers spread over [0, 1) draw each token as often as the sampler's law says.
+    """Numbers spread over [0, 1) draw each token as often as the sampler's distribution says.
 
     What is not allowed lies above and between what is, so nothing of it may leak in.
     """
@@ -188,7 +190,7 @@ def test_rows_that_allow_nothing(path: str) -> None:
     allowed[2:, 7] = True
     check(path, logits, allowed, [Sampler(), Sampler(0.0)] * 2, [0.5] * 4)
     found, _ = drawn(path, logits, allowed, [Sampler(), Sampler(0.0)] * 2, [0.5] * 4)
-    assert found[:, 0].tolist() == [sheet.NOTHING] * 4
+    assert found[:, 0].tolist() == [columns.NOTHING] * 4
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -219,7 +221,7 @@ def test_broken_logits_show_in_the_normalizer(path: str) -> None:
     logits = torch.zeros(2, 300)
     logits[0, 5], logits[1, 290] = torch.nan, torch.inf
     found, _ = drawn(path, logits, np.ones((2, 300), np.bool_), [Sampler()] * 2, [0.5] * 2)
-    assert not np.isfinite(found[:, sheet.LOG_RAW - sheet.TOKEN]).any()
+    assert not np.isfinite(found[:, columns.LOG_RAW - columns.TOKEN]).any()
 
 
 @pytest.mark.parametrize("size", [2000, 4500], ids=["tokens", "groups"])

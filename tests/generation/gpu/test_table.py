@@ -1,4 +1,4 @@
-"""In: constraints and states. Out: proof that each row is on the device once, and the right one."""
+"""Tests that the table holds each mask row once on the device, and the right one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_row_travels_once() -> None:
 
 
 def test_equal_rows_of_different_constraints_are_one() -> None:
-    """Rows are told apart by what they allow."""
+    """Rows are distinguished by what they allow."""
     allowed = random_masks(3, 70)
     table = gpu.RowTable(70, WHERE)
     masks = table.masks([Table(allowed), Table(allowed[::-1]), Table(allowed)], [0, 2, 1])

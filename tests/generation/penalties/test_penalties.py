@@ -1,4 +1,4 @@
-"""In: toys and small JSON. Out: proof that penalties are what they say, and spare structure."""
+"""Tests that penalties follow their definitions and spare structure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from structgen.generation.interfaces import Transform
 from structgen.generation.loop import decode as decode_plainly
 from structgen.generation.row import Request, Row
 from structgen.generation.sampling.table import TableModel
-from structgen.generation.speculation.interfaces import Budget, Scheme
+from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.loop import decode
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
+from structgen.generation.speculation.tree import Scheme
 from tests.generation.speculation.toys import (
     SIZE,
     RandomDrafter,
@@ -50,7 +51,8 @@ def make_row(constraint: Any, *transforms: Transform, seed: int = 0, **options: 
     return Row(request, row_rng(seed, 0))
 
 
-# -- the laws, by definition -----------------------------------------------------------------------
+# -- the distributions, by definition
+# -----------------------------------------------------------------------
 
 
 def repetition(wish: penalties.Repetition) -> Rule:
@@ -114,12 +116,12 @@ def decay(constraint: Any, wish: penalties.GrammarDecay) -> Rule:
 
 
 def check_law(constraint: Any, transform: Transform, rule: Rule, seed: int, steps: int) -> None:
-    """Write a random text; at each step the law drawn from is that of the rule."""
+    """Write a random text; at each step the distribution drawn from is that of the rule."""
     rng = np.random.default_rng(seed)
     row = make_row(constraint, transform, budget=steps)
     history: list[tuple[int, int]] = []
     size = constraint.vocabulary.size
-    while row.finish is None and not row.planned:
+    while row.finish is None and not row.closing_plan:
         state = row.state
         ids = allowed(constraint, state)
         logits = np.full(size, -np.inf)

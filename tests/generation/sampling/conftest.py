@@ -1,4 +1,4 @@
-"""In: nothing. Out: fixtures of the sampling tests."""
+"""Fixtures of the sampling tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: code that draws. Out: every way it can go, each with its exact probability.
+"""Enumerates every way that code which draws can go, with exact probabilities.
 
 `every_run` replays the code, answering each draw from a script that is extended until all answers
 have been given: no sampling is left in a test that uses it.

@@ -1,4 +1,4 @@
-"""In: posteriors that can be enumerated. Out: that what is measured of masking is so."""
+"""Tests the measurement of masking on posteriors that can be enumerated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: the tiny model and specs. Out: what users of `generate(sampler=...)` can rely on."""
+"""Tests what users of `generate(sampler=...)` can rely on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import structgen as sg
 from structgen.errors import GenerationError, TruncatedError
 from structgen.generation import sampling
-from structgen.generation.sampling.families import FAMILIES, family
+from structgen.generation.sampling.registry import FAMILIES, sampler_named
 from structgen.generation.sampling.samplers.independent import Mask
 from structgen.generation.sampling.samplers.smc import Smc
 from tests.generation.models import build_model, build_tokenizer
@@ -94,15 +94,15 @@ def test_options_that_make_no_sense(
 def test_the_names_are_families() -> None:
     """Each name that is there can draw."""
     for name in FAMILIES:
-        assert callable(family(name).draw)
-    assert family(Mask(3)) == Mask(3)
+        assert callable(sampler_named(name).draw)
+    assert sampler_named(Mask(3)) == Mask(3)
 
 
 @pytest.mark.parametrize("name", ["mask", "asap", "cars", "rejection", "smc"])
 def test_what_cannot_end_in_time_is_an_error(name: str) -> None:
     """A text of five tokens in a budget of four; nobody loops for ever."""
     posterior = table("aaaaa", max_tokens=4)
-    sampler = family(name)
+    sampler = sampler_named(name)
     object.__setattr__(sampler, "max_attempts", 20)
     with pytest.raises(TruncatedError, match="0 of 1"):
         sampler.draw(posterior, 1, 0)

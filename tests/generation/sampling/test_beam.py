@@ -1,4 +1,4 @@
-"""In: small posteriors and phrases. Out: proof that the beam finds what enumeration finds."""
+"""Tests that beam search finds what enumeration finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: small posteriors and every way a sampler can go. Out: the laws of the samplers, exactly.
+"""Tests the distributions of samplers exactly, by enumerating every way they can go.
 
 Nothing here is sampled: all draws are enumerated (tests/generation/sampling/exhaustive.py).
 """
@@ -16,12 +16,13 @@ import pytest
 import structgen as sg
 from structgen.errors import TruncatedError
 from structgen.generation.sampling.exact import exact_law, kl
-from structgen.generation.sampling.interfaces import Doubles, Family, Tokens
+from structgen.generation.sampling.interfaces import Doubles, Tokens
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Samples
 from structgen.generation.sampling.samplers.asap import Asap
 from structgen.generation.sampling.samplers.cars import Cars
 from structgen.generation.sampling.samplers.independent import Awrs, Mask, Rejection
+from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie
 from structgen.generation.sampling.samplers.smc import Smc
 from structgen.generation.sampling.table import TableModel
@@ -43,7 +44,7 @@ from tests.generation.sampling.toys import (
 Law = dict[Tokens, float]
 
 
-def once(sampler: Family, posterior: Posterior) -> Samples | None:
+def once(sampler: SequenceSampler, posterior: Posterior) -> Samples | None:
     """One attempt; None where it failed."""
     try:
         return sampler.draw(posterior, 1, 0)
@@ -51,10 +52,10 @@ def once(sampler: Family, posterior: Posterior) -> Samples | None:
         return None
 
 
-def laws(
+def distributions(
     scripted: ScriptedDraws, run: Callable[[], Samples | None]
 ) -> tuple[dict[Tokens, float], dict[Tokens, float]]:
-    """Of one attempt: the law of what comes out, and the mean of the weight, by sequence."""
+    """Of one attempt: the distribution of the outcome, and the mean weight, by sequence."""
     law: Law = {}
     weighed: Law = {}
     for probability, found in scripted.every_run(run):
@@ -67,7 +68,7 @@ def laws(
 
 
 def normalised(law: Law) -> Law:
-    """The law, given that an attempt does not fail."""
+    """The distribution, given that an attempt does not fail."""
     total = sum(law.values())
     return {y: p / total for y, p in law.items()}
 
@@ -86,7 +87,7 @@ def test_enumeration_finds_the_figures_of_the_seventeen_strings() -> None:
 def test_masking_follows_the_masked_law(scripted: ScriptedDraws) -> None:
     """What `mask` draws is what renormalising by hand gives: 0.7538 nats from the posterior."""
     posterior = seventeen()
-    law, weighed = laws(scripted, lambda: once(Mask(1), posterior))
+    law, weighed = distributions(scripted, lambda: once(Mask(1), posterior))
     assert law == pytest.approx(masked_law(posterior))
     assert weighed == pytest.approx(evidence_by_text(posterior))
     assert kl(law, posterior_law(posterior)) == pytest.approx(0.7538, abs=5e-5)
@@ -97,11 +98,11 @@ def test_masking_follows_the_masked_law(scripted: ScriptedDraws) -> None:
 )
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_weights_are_proper_for_every_sequence(
-    pattern: str, sampler: Family, scripted: ScriptedDraws
+    pattern: str, sampler: SequenceSampler, scripted: ScriptedDraws
 ) -> None:
     """The mean of weight * 1{sequence} is the model's probability of it, dead ends and all."""
     posterior = letters(pattern, 11, max_tokens=3)
-    _, weighed = laws(scripted, lambda: once(sampler, posterior))
+    _, weighed = distributions(scripted, lambda: once(sampler, posterior))
     assert weighed == pytest.approx(evidence_by_text(posterior))
 
 
@@ -113,7 +114,7 @@ def test_the_weights_of_awrs_are_proper_too(
     """Over all orders in which it can test the tokens of whole sequences."""
     model = TableModel.random(3, 4)
     posterior = Posterior(model, sg.compile(sg.Regex(pattern), BITS), max_tokens=3, stop="eos")
-    _, weighed = laws(scripted, lambda: once(Awrs(max_rejects, 1), posterior))
+    _, weighed = distributions(scripted, lambda: once(Awrs(max_rejects, 1), posterior))
     assert weighed == pytest.approx(evidence_by_text(posterior))
 
 
@@ -121,7 +122,7 @@ def test_the_weights_of_awrs_are_proper_too(
 def test_rejection_is_exact(pattern: str, scripted: ScriptedDraws) -> None:
     """Given that it is accepted, an attempt follows the posterior."""
     posterior = letters(pattern, 3, max_tokens=3)
-    law, _ = laws(scripted, lambda: once(Rejection(1), posterior))
+    law, _ = distributions(scripted, lambda: once(Rejection(1), posterior))
     assert normalised(law) == pytest.approx(posterior_law(posterior))
 
 
@@ -213,7 +214,7 @@ def test_asap_weighed_by_what_it_knows_afterwards_would_be_biased(scripted: Scri
 def test_masked_draws_on_new_ground_would_not_be_exact(scripted: ScriptedDraws) -> None:
     """A control that fails: what ASAp accepts, taken for CARS's samples, is not the posterior."""
     posterior = seventeen()
-    law, _ = laws(scripted, lambda: once(Asap(max_attempts=1), posterior))
+    law, _ = distributions(scripted, lambda: once(Asap(max_attempts=1), posterior))
     assert kl(normalised(law), posterior_law(posterior)) > 0.7
 
 
@@ -223,15 +224,16 @@ def test_smc_is_properly_weighted(inside: str, threshold: float, scripted: Scrip
     """Two particles, all that can happen: the draw's weight has the right mean per sequence."""
     posterior = bits("00|1[01]?", 2)
     sampler = Smc(2, inside, "multinomial", threshold, max_attempts=1)  # type: ignore[arg-type]
-    _, weighed = laws(scripted, lambda: once(sampler, posterior))
+    _, weighed = distributions(scripted, lambda: once(sampler, posterior))
     assert weighed == pytest.approx(evidence_by_text(posterior))
 
 
 def test_one_particle_is_masking_and_five_are_nearly_right() -> None:
     """KL about .95 with one particle, about .01 with five; the estimates of Z agree.
 
-    A random model over "(ab|ba)*c?" whose masked law is 0.948 nats away. The plug-in estimate of
-    the KL has a floor of (sequences - 1) / 2n = 0.02, and is below what it would be by chance.
+    A random model over "(ab|ba)*c?" whose masked distribution is 0.948 nats away. The plug-in
+    estimate of the KL has a floor of (sequences - 1) / 2n = 0.02, and is below what it would be by
+    chance.
     """
     posterior = letters("(ab|ba)*c?", 34, max_tokens=6, concentration=0.3)
     target = posterior_law(posterior)
@@ -291,7 +293,7 @@ ALL = [
 
 
 @pytest.mark.parametrize("sampler", ALL, ids=repr)
-def test_potentials_are_weighed(sampler: Family, scripted: ScriptedDraws) -> None:
+def test_potentials_are_weighed(sampler: SequenceSampler, scripted: ScriptedDraws) -> None:
     """The mean of weight * 1{sequence} is the model's probability times the factor."""
     plain = bits("00|1[01]?", 2)
     wanted = {
@@ -301,12 +303,12 @@ def test_potentials_are_weighed(sampler: Family, scripted: ScriptedDraws) -> Non
     }
     posterior = Posterior(plain.model, plain.constraint, max_tokens=2, potentials=[Ones()])
     assert evidence_by_text(posterior) == pytest.approx(wanted)
-    _, weighed = laws(scripted, lambda: once(sampler, posterior))
+    _, weighed = distributions(scripted, lambda: once(sampler, posterior))
     assert weighed == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("sampler", ALL, ids=repr)
-def test_masks_may_let_through_too_much(sampler: Family, scripted: ScriptedDraws) -> None:
+def test_masks_may_let_through_too_much(sampler: SequenceSampler, scripted: ScriptedDraws) -> None:
     """Where `advance` refuses what the mask allows, dead ends too, the weights stay proper."""
     plain = bits("00|1[01]", 2)
     for prefix, refused in ((ZERO, ZERO), (ONE, ZERO)):
@@ -314,7 +316,7 @@ def test_masks_may_let_through_too_much(sampler: Family, scripted: ScriptedDraws
         posterior = Posterior(plain.model, constraint, max_tokens=2)
         wanted = {y: p for y, p in evidence_by_text(plain).items() if y != (prefix, refused)}
         assert evidence_by_text(posterior) == pytest.approx(wanted)
-        _, weighed = laws(scripted, partial(once, sampler, posterior))
+        _, weighed = distributions(scripted, partial(once, sampler, posterior))
         assert weighed == pytest.approx(wanted)
 
 

@@ -1,4 +1,4 @@
-"""In: a tiny random model. Out: proof that cached log-probabilities are those of reading it all."""
+"""Tests that cached log-probabilities equal those of reading the whole prefix."""
 
 from __future__ import annotations
 

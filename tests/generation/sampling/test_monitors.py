@@ -1,4 +1,4 @@
-"""In: monitors over small languages. Out: that no unknown name is written, and the rest is free."""
+"""Tests that monitors refuse unknown names, and nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.errors import GenerationError
 from structgen.generation.sampling.exact import exact_law
-from structgen.generation.sampling.interfaces import Stepper
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.potentials.joined import join
 from structgen.generation.sampling.potentials.monitors import Monitor, Monitored
@@ -26,6 +25,7 @@ from structgen.generation.sampling.potentials.names_sql import KEYWORDS, SqlName
 from structgen.generation.sampling.potentials.potentials import Critic
 from structgen.generation.sampling.potentials.token_index import TokenIndex
 from structgen.generation.sampling.samplers.awrs import AwrsStep
+from structgen.generation.sampling.samplers.interfaces import Stepper
 from structgen.generation.sampling.samplers.mask import MaskStep
 from structgen.generation.sampling.samplers.particles import run
 from structgen.generation.sampling.table import TableModel

@@ -1,4 +1,4 @@
-"""In: critics, table models. Out: the laws of potentials, and that joining them weighs properly."""
+"""Tests the algebra of potentials, and that joining them weights properly."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_is_refused_stays_refused(critic: Critic, text: Tokens) -> None:
 
 @given(text=texts)
 def test_a_critic_that_changes_its_mind_is_held_to_its_word(text: Tokens) -> None:
-    """A predicate that is True again after False: the law above holds all the same."""
+    """A predicate that is True again after False: the distribution above holds all the same."""
     prefixes, complete = weights(OnTokens(prefix=lambda tokens: len(tokens) != 2), text)
     assert prefixes == [0.0 if n < 2 else REFUSED for n in range(len(text) + 1)]
     assert complete == (0.0 if len(text) < 2 else REFUSED)
@@ -171,7 +171,7 @@ def test_steps_weigh_properly_under_critics(
 
 @pytest.mark.parametrize("inside", ["mask", "awrs"])
 def test_smc_with_critics_comes_near_the_law(inside: Any) -> None:
-    """Populations with twists and predicates: close to the enumerated law, unlike the plain one."""
+    """Populations with twists and predicates: close to the enumerated distribution."""
     critics = [NO_CC, LIKES_A, HAS_B]
     law = exact_law(_posterior("[abc]{0,4}", critics))
     samples = Smc(particles=20, inside=inside).draw(_posterior("[abc]{0,4}", critics), 400, 5)

@@ -1,4 +1,4 @@
-"""In: tries that samplers grew. Out: proof that they bound the future, and come back from files."""
+"""Tests that prefix tries bound the probability of fitting, and survive being saved."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ import pytest
 import structgen as sg
 from structgen.errors import ArtifactError, GenerationError
 from structgen.generation.sampling.exact import exact_law, kl
-from structgen.generation.sampling.interfaces import Family, Place, Tokens
+from structgen.generation.sampling.interfaces import Place, Tokens
 from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.samplers import trie_file
 from structgen.generation.sampling.samplers.asap import Asap
 from structgen.generation.sampling.samplers.cars import Cars
-from structgen.generation.sampling.samplers.prefix_trie import NONE, PrefixTrie
+from structgen.generation.sampling.samplers.interfaces import SequenceSampler
+from structgen.generation.sampling.samplers.prefix_trie import (
+    NONE,
+    PrefixTrie,
+    load_trie,
+    save_trie,
+)
 from structgen.generation.sampling.table import TableModel
 from tests.generation.sampling.toys import (
     BITS,
@@ -39,7 +44,7 @@ def grown(posterior: Posterior, n: int, sampler: type[Asap | Cars] = Asap) -> Pr
 
 
 def next_law(posterior: Posterior, trie: PrefixTrie) -> dict[Tokens, float]:
-    """The exact law of the next sample that ASAp would draw, dead ends left out.
+    """The exact distribution of the next sample that ASAp would draw, dead ends left out.
 
     Written apart from the sampler: p times theta where the trie knows, masked p where it does not.
     """
@@ -133,7 +138,7 @@ def test_the_divergence_of_asap_falls() -> None:
 
 
 def coin(seed: int, prefix: Tokens) -> list[float]:
-    """A law over two bits that differs from prefix to prefix; the text never ends by itself."""
+    """A distribution over two bits, another for each prefix; the text never ends by itself."""
     one = float(np.random.default_rng([seed, len(prefix), *prefix]).random())
     return [1 - one, one, 0.0]
 
@@ -169,13 +174,13 @@ def test_a_saved_trie_is_the_same_trie(sampler: type[Asap | Cars], tmp_path: Pat
     """All nodes come back, deeper ones too, and sampling goes on as it would have."""
     posterior = letters(PATTERNS[1], 6)
     trie = grown(posterior, 20, sampler)
-    trie_file.save(trie, tmp_path / "trie")
-    loaded = trie_file.load(tmp_path / "trie")
+    save_trie(trie, tmp_path / "trie")
+    loaded = load_trie(tmp_path / "trie")
     assert len(loaded) == len(trie) > 5
     assert list(loaded.prefixes()) == list(trie.prefixes())
     assert loaded.log_theta == pytest.approx(trie.log_theta)
     assert loaded.key == trie.key
-    again: list[Family] = [sampler(trie), sampler(loaded)]
+    again: list[SequenceSampler] = [sampler(trie), sampler(loaded)]
     texts = [[s.tokens for s in one.draw(posterior, 15, 9)] for one in again]
     assert texts[0] == texts[1]
 
@@ -201,12 +206,12 @@ def test_a_directory_keeps_the_tries_apart(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     """One flipped byte, or another kind of file."""
     file = tmp_path / "trie"
-    trie_file.save(grown(seventeen(), 5), file)
+    save_trie(grown(seventeen(), 5), file)
     data = bytearray(file.read_bytes())
     data[-3] ^= 1
     file.write_bytes(bytes(data))
     with pytest.raises(ArtifactError):
-        trie_file.load(file)
+        load_trie(file)
 
 
 def test_merging_learns_from_both() -> None:

@@ -1,4 +1,4 @@
-"""In: weights. Out: proof that each kind of resampling keeps them on average."""
+"""Tests that each kind of resampling keeps the weights on average."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: posteriors that can be enumerated. Out: that searches find the best texts, within budget."""
+"""Tests that searches find the best texts within their budget, by enumeration."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.errors import GenerationError, TruncatedError
 from structgen.generation.sampling.exact import exact_law
-from structgen.generation.sampling.families import draw
 from structgen.generation.sampling.interfaces import Tokens
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.potentials.joined import join
 from structgen.generation.sampling.potentials.predicates import OnText
+from structgen.generation.sampling.registry import draw
 from structgen.generation.sampling.search.search import BestFirst, MonteCarlo
 from structgen.generation.sampling.search.tree import Ranking
 from structgen.generation.sampling.table import TableModel
@@ -49,7 +49,7 @@ def critical(seed: int) -> Posterior:
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 3, 8]), st.booleans())
 def test_best_first_finds_the_most_probable_texts(seed: int, batch: int, weighed: bool) -> None:
-    """In the order of the enumerated law, however many nodes are expanded together."""
+    """In the order of the enumerated distribution, however many nodes are expanded together."""
     make = critical if weighed else random_toy
     best = ranked(make(seed))[:6]
     found = BestFirst(batch=batch).draw(make(seed), len(best))

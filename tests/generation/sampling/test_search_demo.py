@@ -1,4 +1,4 @@
-"""In: the shipped demo model. Out: that searches find its most probable text, by enumeration."""
+"""Tests that searches find the demo model's most probable text, by enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: places of small posteriors. Out: proof that each stepper is properly weighted, per token.
+"""Tests that each stepper is properly weighted, for every token.
 
 AWRS is checked in exact rationals, over all orders in which tokens can be tested.
 """
@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.generation.sampling.interfaces import Stepper
 from structgen.generation.sampling.samplers.awrs import (
     AwrsStep,
     Outcome,
     first_accepted,
     without_replacement,
 )
+from structgen.generation.sampling.samplers.interfaces import Stepper
 from structgen.generation.sampling.samplers.mask import FreeStep, MaskStep
 from tests.generation.sampling.exhaustive import ScriptedDraws
 from tests.generation.sampling.toys import letters

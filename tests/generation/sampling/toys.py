@@ -1,4 +1,4 @@
-"""In: nothing. Out: posteriors over a handful of tokens, small enough to enumerate.
+"""Toy posteriors over a handful of tokens, small enough to enumerate.
 
 The grammar of seventeen strings is that of the ASAp paper (arXiv 2405.21047): 00000, or 1 and four
 bits, under a model that takes both bits to be equally probable. Masking makes 00000 as frequent as
@@ -23,7 +23,8 @@ BITS = sg.Vocabulary([b"0", b"1", b"</s>"], eos_ids=[END])
 LETTERS = sg.Vocabulary([b"a", b"b", b"ab", b"c", b"</s>", b"</t>"], eos_ids=[4, 5])
 RARE = (ZERO,) * 5
 
-#: Patterns over LETTERS that masking bends in different ways: dead ends, loops, two tokenizations.
+#: Patterns over LETTERS that masking distorts in different ways: dead ends, loops, two
+#: tokenizations.
 PATTERNS = ["aaa|b[abc]{2}", "(ab|ba)*c?", "a*b|c{2,3}", "(a|ab)(c|bcd?)?b*"]
 
 
@@ -46,7 +47,7 @@ def letters(
     concentration: float = 0.7,
     stop: Literal["complete", "eos"] = "eos",
 ) -> Posterior:
-    """A language over LETTERS under a random model that has a law of its own for every prefix."""
+    """A language over LETTERS under a random model, with a distribution for every prefix."""
     model = TableModel.random(6, seed, concentration)
     constraint = sg.compile(sg.Regex(pattern), LETTERS)
     return Posterior(model, constraint, max_tokens=max_tokens, stop=stop)
@@ -75,7 +76,7 @@ def future(posterior: Posterior, place: Place) -> float:
 
 
 def masked_law(posterior: Posterior) -> dict[Tokens, float]:
-    """The law of local masking, attempts that come to nothing left out."""
+    """The distribution of local masking, attempts that come to nothing left out."""
     law: dict[Tokens, float] = {}
 
     def go_on(place: Place, q: float) -> None:

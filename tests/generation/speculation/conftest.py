@@ -1,4 +1,4 @@
-"""In: nothing. Out: one thread and a tiny model in float64 for the tests of drafts."""
+"""Fixtures: one thread, and a tiny model in float64, for the tests of drafts."""
 
 from __future__ import annotations
 

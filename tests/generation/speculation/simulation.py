@@ -1,4 +1,4 @@
-"""In: how often drafts are kept, what passes cost. Out: rounds, without a model, for policies."""
+"""Simulated rounds of speculation, without a model, for the tests of policies."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import Budget, Context, LengthPolicy, Round
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.interfaces import Budget, LengthPolicy, Round
+from structgen.generation.speculation.tree import Context, DraftTree
 from tests.generation.speculation.toys import make_context, toy_constraint
 
 PATTERN = "a{0,400}"

@@ -1,4 +1,4 @@
-"""In: drafters good and bad, simulated costs. Out: proof that auto drafts where it pays.
+"""Tests that the automatic drafter drafts where it pays, and not elsewhere.
 
 Times are simulated: whether drafts pay must not depend on the machine that runs the tests.
 """
@@ -20,12 +20,12 @@ from structgen.generation.speculation import auto as module
 from structgen.generation.speculation.auto import MOST, Account, AutoDrafter, auto
 from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafter
 from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
-from structgen.generation.speculation.interfaces import Budget, Context, Round
-from structgen.generation.speculation.names import ENTRIES, NAMES, Speculations, check_speculate
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.names import ENTRIES, NAMES, check_speculate
 from structgen.generation.speculation.policies.calibration import Calibration
 from structgen.generation.speculation.policies.fixed import Fixed
-from structgen.generation.speculation.speculation import Speculation
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.speculation import Speculation, Speculations
+from structgen.generation.speculation.tree import Context, DraftTree
 from tests.generation.speculation.simulation import TOKEN, chain, endless_context, round_of
 from tests.generation.speculation.toys import SPEC, toy_vocabulary
 
@@ -224,10 +224,10 @@ def test_weights_that_ship_go_with_the_demo_model(double: Generator) -> None:
 
 def test_a_generator_keeps_what_was_learned(double: Generator) -> None:
     """The same speculation for a name each time, another for another Generator; threads share."""
-    first = double.speculations.of("auto", double)
+    first = double.speculations.of("auto", double.target)
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(double.speculations.of("auto", double)))
+        threading.Thread(target=lambda: found.append(double.speculations.of("auto", double.target)))
         for _ in range(4)
     ]
     for thread in threads:
@@ -235,9 +235,9 @@ def test_a_generator_keeps_what_was_learned(double: Generator) -> None:
     for thread in threads:
         thread.join()
     assert all(one is first for one in found)
-    assert Speculations().of("auto", double) is not first
+    assert Speculations().of("auto", double.target) is not first
     own = Speculation(AutoDrafter(Says(0.5, 0, Clock())), policy=Fixed(MOST))
-    assert double.speculations.of(own, double) is own
+    assert double.speculations.of(own, double.target) is own
 
 
 def test_earlier_texts_may_be_given(double: Generator) -> None:

@@ -1,4 +1,4 @@
-"""In: logits and states. Out: proof that masked laws are the sampler's over what is allowed."""
+"""Tests that masked distributions are those of the sampler over what is allowed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 from structgen.automata.interface import DEAD
 from structgen.generation.distribution import Sampler
-from structgen.generation.speculation.interfaces import Context
-from structgen.generation.speculation.laws import allowed_ids, masked_law
+from structgen.generation.speculation.masked import allowed_ids, masked_law
+from structgen.generation.speculation.tree import Context
 from tests.generation.speculation.toys import SIZE, allowed, make_context, toy_constraint
 
 
@@ -32,7 +32,7 @@ def test_a_masked_law_covers_what_the_mask_allows() -> None:
 
 @pytest.mark.parametrize(("settings", "count"), [({"top_k": 1}, 1), ({"temperature": 0.0}, 5)])
 def test_truncation_is_part_of_the_law(settings: dict[str, float], count: int) -> None:
-    """Top-k leaves k; greedy decoding keeps the law at temperature 1 for estimates."""
+    """Top-k leaves k; greedy decoding keeps the distribution at temperature 1 for estimates."""
     context = context_with(**settings)
     ids, law = masked_law(context, context.state, np.zeros(SIZE))
     assert len(ids) == count

@@ -1,4 +1,4 @@
-"""In: drafters that guess at random. Out: proof that the loop writes what it would without them."""
+"""Tests that the loop with random drafts writes what it would without them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import pytest
 
 from structgen.generation.generator import Generator
 from structgen.generation.loop import decode as decode_plainly
-from structgen.generation.speculation.interfaces import Budget, Scheme
+from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.loop import decode
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
+from structgen.generation.speculation.tree import Scheme
 from tests.generation.speculation.toys import (
     SPEC,
     RandomDrafter,

@@ -1,8 +1,9 @@
-"""In: tree builders and rules. Out: proof that whole texts keep their law, and what would bend it.
+"""Tests that whole texts keep their distribution, and shows what would distort it.
 
 Wherever draws can be enumerated they are: errors below 1e-12 are rounding. What draws from
-continuous laws, and the loop as a whole, is tested by sampling: with some thirty cells, a G-test at
-1e-6 finds a total variation of 0.07 with probability 0.999 in 6,000 texts, of 0.1 in 3,000.
+continuous distributions, and the loop as a whole, is tested by sampling: with some thirty cells, a
+G-test at 1e-6 finds a total variation of 0.07 with probability 0.999 in 6,000 texts, of 0.1 in
+3,000.
 """
 
 from __future__ import annotations
@@ -23,17 +24,10 @@ from structgen.generation import distribution
 from structgen.generation.loop import decode as decode_plainly
 from structgen.generation.row import Row
 from structgen.generation.sampling.table import TableModel
-from structgen.generation.speculation.interfaces import (
-    AcceptRule,
-    Budget,
-    Context,
-    Draws,
-    Fork,
-    Plan,
-    Scheme,
-)
-from structgen.generation.speculation.laws import allowed_ids
+from structgen.generation.speculation.awrs import draw_tested, write_tested
+from structgen.generation.speculation.interfaces import AcceptRule, Budget, Fork, Plan
 from structgen.generation.speculation.loop import decode
+from structgen.generation.speculation.masked import allowed_ids
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.rules import (
     Judge,
@@ -45,13 +39,12 @@ from structgen.generation.speculation.rules import (
 )
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
-from structgen.generation.speculation.tested import draw_tested, write_tested
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import Context, DraftTree, Draws, Scheme
 from structgen.generation.speculation.trees import (
     BestFirst,
     Cape,
+    Distributions,
     Dynamic,
-    Laws,
     Sequoia,
     Static,
     StochasticBeam,
@@ -82,7 +75,7 @@ class Merged:
 
     builder: TreeBuilder
 
-    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, laws: Distributions) -> DraftTree:
         """Two trees in one, in which not all has room."""
         drawn = self.builder.grow(context, Budget(3, depth=2, width=3), laws)
         best = BestFirst().grow(context, budget, laws_of(toy_model(3)))
@@ -123,7 +116,7 @@ def test_texts_keep_their_law(loop: ExactLoop, builder: TreeBuilder, rule: Accep
 
 
 def test_temperature_is_part_of_both_laws(loop: ExactLoop) -> None:
-    """Whatever temperature the drafter has, as long as its law is what it drew from."""
+    """Whatever temperature the drafter has, as long as its distribution is what it drew from."""
     hot = replace(loop, toy=replace(TOY, temperature=0.5))
     found = hot.text_law(Dynamic(), partial(write_masked, RecursiveRejection()))
     assert distance(found, hot.toy.text_law()) < EXACT
@@ -137,7 +130,7 @@ def weigh(state: int, ids: Any) -> Any:
 
 @pytest.mark.parametrize("rule", [RecursiveRejection(), SampleCompare(), OptimalTransport()])
 def test_weights_are_part_of_the_law(loop: ExactLoop, rule: AcceptRule) -> None:
-    """What is drafted knows nothing of them; what is written has the weighted law."""
+    """What is drafted knows nothing of them; what is written has the weighted distribution."""
     weighed = replace(loop, toy=replace(TOY, weigh=weigh))
     found = weighed.text_law(Static("wor"), partial(write_masked, rule))
     assert distance(found, weighed.toy.text_law()) < EXACT
@@ -145,8 +138,10 @@ def test_weights_are_part_of_the_law(loop: ExactLoop, rule: AcceptRule) -> None:
 
 
 def test_weights_by_what_can_follow_give_the_model_s_own_law(loop: ExactLoop) -> None:
-    """A token weighs what the model gives to texts that fit behind it: then the law is that of the
-    model, given that the text fits, which masks alone do not give."""
+    """Weights of what the model gives to fitting continuations turn masking into the posterior.
+
+    Masks alone do not give it.
+    """
     law = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.2])
     constraint = TOY.constraint
     fits: dict[int, float] = {}
@@ -227,7 +222,7 @@ def test_testing_makes_no_masks() -> None:
 
 
 def uniform(tree: DraftTree, nodes: Sequence[int]) -> list[tuple[Any, Any]]:
-    """A drafter's laws, uniform over what passes a test."""
+    """A drafter's distributions, uniform over what passes a test."""
     advance = tree.context.constraint.advance
     fits = [[t for t in range(1, 6) if advance(tree.states[node], t) >= 0] for node in nodes]
     return [(np.array(ids, np.int64), np.full(len(ids), 1 / max(len(ids), 1))) for ids in fits]
@@ -242,7 +237,7 @@ def test_testing_refuses_laws_that_need_a_mask(options: dict[str, Any]) -> None:
         speculation = Speculation(RandomDrafter(None), tested=True)
         with pytest.raises(GenerationError, match="truncated or weighed"):
             list(decode(TableTarget(TOY.model), [Row(request, row.rng)], speculation))
-    with pytest.raises(GenerationError, match="needs the masked law"):
+    with pytest.raises(GenerationError, match="needs the masked distribution"):
         Speculation(RandomDrafter(None), KSeq(), tested=True)
 
 
@@ -311,7 +306,7 @@ def test_sampled_texts_keep_their_law(builder: TreeBuilder, rule: AcceptRule, co
 
 
 class NoResidual(RecursiveRejection):
-    """Draws from the law itself after a refusal: a mistake."""
+    """Draws from the distribution itself after a refusal: a mistake."""
 
     def plan(self, fork: Fork) -> Plan:
         """Right up to the residual."""
@@ -359,7 +354,8 @@ def test_lossy_rules_ask_about_tokens_and_their_prefix() -> None:
         seen.clear()
 
 
-# -- what would bend the law ----------------------------------------------------------------------
+# -- what would distort the distribution
+# ----------------------------------------------------------------------
 
 
 @dataclass
@@ -368,7 +364,7 @@ class Broken:
 
     mistake: str
 
-    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, laws: Distributions) -> DraftTree:
         """One level."""
         tree = DraftTree(context)
         row = np.exp(toy_model(2).log_probs([tuple(context.written)])[0])
@@ -380,7 +376,7 @@ class Broken:
         draw = partial(distribution.draw, rng=context.rng)  # looked up here, as it is replaced
         if self.mistake == "a guess as a draw":
             self._add(tree, ids, law, [int(law.argmax())])
-        elif self.mistake == "another law than was drawn from":
+        elif self.mistake == "another distribution than was drawn from":
             self._add(tree, ids, law, [draw(np.ones(len(ids)))])
         elif self.mistake == "improbable draws left out":
             index = draw(law)
@@ -403,7 +399,7 @@ class Broken:
     "mistake",
     [
         "a guess as a draw",
-        "another law than was drawn from",
+        "another distribution than was drawn from",
         "improbable draws left out",
         "refused draws left out",
     ],
@@ -461,7 +457,8 @@ def test_rules_are_refused_where_they_would_be_wrong(rule: AcceptRule) -> None:
         list(run_texts([TOY.row(i) for i in range(9)], drafter=drafter, rule=rule))
 
 
-# -- laws of every run ----------------------------------------------------------------------------
+# -- distributions of every run
+# ----------------------------------------------------------------------------
 
 EMPTY = (np.empty(0, np.int64), np.empty(0))
 REFUSED = (np.array([0, 3]), np.array([0.5, 0.5]))  # the end, and what never begins a text

@@ -1,4 +1,4 @@
-"""In: draft trees. Out: proof that their union has what they have, the best of it first."""
+"""Tests that merged draft trees have what their parts have, the best of it first."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.generation.speculation.drafters.retrieval import prune
-from structgen.generation.speculation.interfaces import Budget, Context, Draws, Scheme
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import Context, DraftTree, Draws, Scheme
 from structgen.generation.speculation.trees.merge import merge
 from tests.generation.speculation.toys import allowed, make_context, toy_constraint
 
@@ -78,7 +78,7 @@ def test_of_one_tree_the_most_probable_nodes_are_kept(seed: int, nodes: int) -> 
     width=st.integers(1, 3),
 )
 def test_draws_stay_together(seeds: list[int], nodes: int, depth: int, width: int) -> None:
-    """All children that were drawn are there, under the law they were drawn from; or none are."""
+    """All drawn children are there, with the distribution they were drawn from; or none are."""
     context = make_context(CONSTRAINT)
     trees = [random_tree(context, seed, drawn=True) for seed in seeds]
     merged = merge(trees, Budget(nodes=nodes, depth=depth, width=width))
@@ -108,7 +108,7 @@ def test_the_law_of_a_draft_prunes_what_is_retrieved() -> None:
 
 
 def test_what_was_drawn_is_not_pruned() -> None:
-    """To leave out a draw would change the law of the text."""
+    """To leave out a draw would change the distribution of the text."""
     context = make_context(CONSTRAINT)
     retrieved, drafted = random_tree(context, 3, drawn=True), DraftTree(context)
     assert retrieved.draws

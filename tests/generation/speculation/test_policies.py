@@ -1,4 +1,4 @@
-"""In: simulated rounds with a known best answer. Out: proof that policies find it, and stop."""
+"""Tests that length policies find the best draft length of simulated rounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from structgen.errors import GenerationError
-from structgen.generation.speculation.interfaces import Budget, Draws, Round, Scheme, StoppingPolicy
+from structgen.generation.speculation.interfaces import Budget, Round, StoppingPolicy
 from structgen.generation.speculation.loop import decode
 from structgen.generation.speculation.policies.adl import Adl
 from structgen.generation.speculation.policies.bandit import Arms, Bandit, Exp3, Ucb
@@ -25,7 +25,7 @@ from structgen.generation.speculation.policies.stopping import Confidence, Thres
 from structgen.generation.speculation.policies.thompson import Thompson
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import DraftTree, Draws, Scheme
 from tests.generation.speculation.simulation import (
     TOKEN,
     Environment,
@@ -126,7 +126,7 @@ def test_exp3_keeps_its_regret_bound_when_rewards_change() -> None:
         won += values[arm]
         best = [b + v for b, v in zip(best, values, strict=True)]
     assert max(best) - won <= 2.63 * math.sqrt(2 * math.log(2) * rounds)
-    assert arms.law[0] > 0.9
+    assert arms.distribution[0] > 0.9
 
 
 @pytest.mark.parametrize("arms", [Ucb(4, 0.3), Exp3(4)])

@@ -1,4 +1,4 @@
-"""In: the demo model in float32 and bfloat16. Out: that drafts change greedy texts by ties alone.
+"""Tests that in bfloat16 drafts change greedy texts only by ties.
 
 A forward pass over several tokens rounds otherwise than one over a single token, so equality bit
 for bit is not to be had below float64. What must hold: each token is the best that is allowed
@@ -16,9 +16,9 @@ import structgen as sg
 from structgen import demo
 from structgen.generation.interfaces import Constraint
 from structgen.generation.prompts import encode_prompt
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.speculation import Speculation
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import Context, DraftTree
 from tests.generation.speculation.toys import allowed
 
 PROMPT = "Ada Lovelace, 36, lives in London and likes tea, chess and trains."

@@ -1,4 +1,4 @@
-"""In: recorded texts. Out: proof that replaying them counts as writing them did."""
+"""Tests that replaying recorded texts counts as writing them did."""
 
 from __future__ import annotations
 

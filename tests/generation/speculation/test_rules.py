@@ -1,6 +1,6 @@
-"""In: random laws. Out: proof that rules write the target's law, and which mistakes would not.
+"""Tests that acceptance rules keep the target's distribution, and which mistakes would not.
 
-Every rule's law is worked out by trying all draws, so nothing is left to statistics.
+Every rule's distribution is worked out by trying all draws, so nothing is left to statistics.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import GenerationError
-from structgen.generation.speculation.interfaces import AcceptRule, Doubles, Fork, Plan, Scheme
+from structgen.generation.speculation.interfaces import AcceptRule, Fork, Plan
 from structgen.generation.speculation.rules import (
     Judge,
     KSeq,
@@ -31,6 +31,7 @@ from structgen.generation.speculation.rules.bound import escape
 from structgen.generation.speculation.rules.exact import exactly, outcomes
 from structgen.generation.speculation.rules.flow import largest_flow
 from structgen.generation.speculation.speculation import Speculation
+from structgen.generation.speculation.tree import Doubles, Scheme
 from structgen.generation.speculation.verify import decide
 from tests.generation.speculation.toys import RandomDrafter
 
@@ -47,8 +48,8 @@ IDS = [f"{type(rule).__name__}-{scheme.name}" for rule, scheme in PAIRS]
 JUDGES = [Judge(lambda fork: [0.9] * 9), Judge(lambda fork: [0.1] * 9)]
 
 
-class Laws(NamedTuple):
-    """A target's law and a drafter's, over the same tokens, with a mask applied to both."""
+class Distributions(NamedTuple):
+    """Distributions of a target and a drafter over the same tokens, both masked."""
 
     p: Doubles
     q: Doubles
@@ -60,8 +61,8 @@ def norm(weights: Doubles) -> Doubles:
     return law
 
 
-def instances(count: int, seed: int = 0) -> Iterator[Laws]:
-    """Laws at random, and all that is peculiar: one token, zeros, equal laws, one-hot ones."""
+def instances(count: int, seed: int = 0) -> Iterator[Distributions]:
+    """Random distributions, and special ones: one token, zeros, equal ones, one-hot ones."""
     rng = np.random.default_rng(seed)
     for number in range(count):
         allowed = rng.random(SIZE) < rng.choice([0.3, 0.6, 1.0])
@@ -71,14 +72,14 @@ def instances(count: int, seed: int = 0) -> Iterator[Laws]:
         some = allowed & (rng.random(SIZE) < 0.5)
         some[np.flatnonzero(allowed)[0]] = True
         yield {
-            0: Laws(p, q),
-            1: Laws(p, norm(q * some)),
-            2: Laws(norm(p * some), q),
-            3: Laws(p, p.copy()),
-            4: Laws(np.eye(SIZE)[np.flatnonzero(allowed)[-1]], q),
-            5: Laws(p, norm(p * (1 + 1e-15 * rng.normal(size=SIZE)))),
-            6: Laws(np.eye(SIZE)[0], np.eye(SIZE)[0]),
-            7: Laws(norm(p**40), norm(q**40)),
+            0: Distributions(p, q),
+            1: Distributions(p, norm(q * some)),
+            2: Distributions(norm(p * some), q),
+            3: Distributions(p, p.copy()),
+            4: Distributions(np.eye(SIZE)[np.flatnonzero(allowed)[-1]], q),
+            5: Distributions(p, norm(p * (1 + 1e-15 * rng.normal(size=SIZE)))),
+            6: Distributions(np.eye(SIZE)[0], np.eye(SIZE)[0]),
+            7: Distributions(norm(p**40), norm(q**40)),
         }[number % 8]
 
 
@@ -100,8 +101,8 @@ def test_a_lossless_rule_writes_the_law(rule: AcceptRule, scheme: Scheme) -> Non
     for (p, q), count in itertools.product(instances(16), (1, 2, 3)):
         for points in ((), subset(rng)):
             found = exactly(rule, p, q, scheme, count, points, heavy(q))
-            np.testing.assert_allclose(found.law, p, atol=1e-12, rtol=0)
-            assert not found.law[p == 0.0].any()
+            np.testing.assert_allclose(found.distribution, p, atol=1e-12, rtol=0)
+            assert not found.distribution[p == 0.0].any()
             if scheme is not Scheme.ADAPTIVE:
                 bound = optimal_acceptance(p, q, scheme, count, points)
                 assert found.acceptance <= bound + 1e-12
@@ -195,7 +196,7 @@ def test_masking_the_drafter_as_well_accepts_more() -> None:
             exactly(RecursiveRejection(), p, q, Scheme.IID, 1) for q in (norm(raw * allowed), raw)
         )
         assert masked.acceptance >= bare.acceptance - 1e-12
-        np.testing.assert_allclose(bare.law, p, atol=1e-12)
+        np.testing.assert_allclose(bare.distribution, p, atol=1e-12)
 
 
 def test_the_best_points_and_one_draw_behind_them_are_used_as_well_as_can_be() -> None:
@@ -212,12 +213,12 @@ def test_the_best_points_and_one_draw_behind_them_are_used_as_well_as_can_be() -
 
 
 class Broken:
-    """A rule with one of the known mistakes; `raw` are the laws before the mask."""
+    """A rule with one of the known mistakes; `raw` are the distributions before the mask."""
 
     schemes = frozenset(Scheme)
     lossless = True
 
-    def __init__(self, mistake: str, raw: Laws) -> None:
+    def __init__(self, mistake: str, raw: Distributions) -> None:
         self.mistake = mistake
         self.raw = raw
 
@@ -232,7 +233,7 @@ class Broken:
         elif self.mistake == "ratio with the unmasked drafter":  # O1
             kept = min(1.0, p[x] / self.raw.q[x])
             residual = norm(np.maximum(p - self.raw.q, 0.0))
-        elif self.mistake == "ratio of unmasked laws":  # O2
+        elif self.mistake == "ratio of unmasked distributions":  # O2
             kept = min(1.0, self.raw.p[x] / self.raw.q[x])
         elif self.mistake == "mask after the residual":  # O2
             residual = norm(np.maximum(self.raw.p - self.raw.q, 0.0) * (p > 0.0))
@@ -244,12 +245,12 @@ def error(law: Doubles, p: Doubles) -> float:
     return float(np.abs(law - p).sum() / 2)
 
 
-def masked_instance(seed: int) -> tuple[Laws, Laws]:
-    """Raw laws over six tokens, and the same laws masked to four."""
+def masked_instance(seed: int) -> tuple[Distributions, Distributions]:
+    """Raw distributions over six tokens, and the same distributions masked to four."""
     rng = np.random.default_rng(seed)
-    raw = Laws(rng.dirichlet(np.ones(SIZE)), rng.dirichlet(np.ones(SIZE)))
+    raw = Distributions(rng.dirichlet(np.ones(SIZE)), rng.dirichlet(np.ones(SIZE)))
     allowed = np.arange(SIZE) < 4
-    return raw, Laws(norm(raw.p * allowed), norm(raw.q * allowed))
+    return raw, Distributions(norm(raw.p * allowed), norm(raw.q * allowed))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,7 @@ def masked_instance(seed: int) -> tuple[Laws, Laws]:
     [
         "no residual",
         "ratio with the unmasked drafter",
-        "ratio of unmasked laws",
+        "ratio of unmasked distributions",
         "mask after the residual",
     ],
 )
@@ -266,8 +267,8 @@ def test_known_mistakes_of_rules_are_noticed(mistake: str) -> None:
     errors = []
     for seed in range(10):
         raw, (p, q) = masked_instance(seed)
-        assert error(exactly(Broken("none", raw), p, q, Scheme.IID, 1).law, p) < 1e-12
-        errors.append(error(exactly(Broken(mistake, raw), p, q, Scheme.IID, 1).law, p))
+        assert error(exactly(Broken("none", raw), p, q, Scheme.IID, 1).distribution, p) < 1e-12
+        errors.append(error(exactly(Broken(mistake, raw), p, q, Scheme.IID, 1).distribution, p))
     assert np.mean(errors) > 0.005
 
 
@@ -294,7 +295,9 @@ def looked_back(p: Doubles, q: Doubles) -> Doubles:
     """A number of draws that depends on them, for a rule that counts on a settled one."""
     top = int(q.argmax())
     rule = OptimalTransport()
-    return exactly(rule, p, q, Scheme.ADAPTIVE, 2, enough=lambda drawn: drawn == (top,)).law
+    return exactly(
+        rule, p, q, Scheme.ADAPTIVE, 2, enough=lambda drawn: drawn == (top,)
+    ).distribution
 
 
 @pytest.mark.parametrize("mistake", [guess, pruned, looked_back])
@@ -307,7 +310,7 @@ def test_known_mistakes_of_drafters_are_noticed(
 
 
 def test_dropping_illegal_draws_has_the_error_that_theory_gives() -> None:
-    """The mass that the drafter gives to them, times the distance of p and the residual law."""
+    """The mass that the drafter gives to them, times the distance of p and the residual."""
     for seed in range(10):
         raw, (p, _) = masked_instance(seed)
         law = np.zeros(SIZE)
@@ -323,12 +326,12 @@ def test_dropping_illegal_draws_has_the_error_that_theory_gives() -> None:
 
 @pytest.mark.parametrize("rule", [Typical(), *JUDGES])
 def test_lossy_rules_write_only_what_is_possible(rule: AcceptRule) -> None:
-    """Whatever they think of a token that the law excludes."""
+    """Whatever they think of a token that the distribution excludes."""
     for p, q in instances(24, seed=8):
         for drawn, _ in outcomes(q, Scheme.WOR, 2):
             plan = rule.plan(Fork(p, q, drawn, (5,) * (5 not in drawn), Scheme.WOR))
             assert plan.accept.sum() + plan.residual.sum() == pytest.approx(1.0)
-        assert not exactly(rule, p, q, Scheme.WOR, 2, (5,)).law[p == 0.0].any()
+        assert not exactly(rule, p, q, Scheme.WOR, 2, (5,)).distribution[p == 0.0].any()
 
 
 def test_typical_acceptance_follows_its_threshold() -> None:
@@ -345,18 +348,18 @@ def test_typical_acceptance_follows_its_threshold() -> None:
 
 
 def test_reflection_mixes_in_a_second_law() -> None:
-    """The mixture is what the rule inside writes; what the first law excludes stays excluded."""
+    """The inner rule writes the mixture; what the first distribution excludes stays excluded."""
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.2, 0.3, 0.5])
     rule = Reflective(lambda fork: np.array([0.1, 0.3, 0.6]), share=0.4)
     found = exactly(rule, p, q, Scheme.IID, 1)
-    np.testing.assert_allclose(found.law, [0.4, 0.6, 0.0], atol=1e-12)
+    np.testing.assert_allclose(found.distribution, [0.4, 0.6, 0.0], atol=1e-12)
     unmoved = exactly(Reflective(lambda fork: np.array([0.0, 0.0, 1.0])), p, q, Scheme.IID, 1)
-    np.testing.assert_allclose(unmoved.law, p, atol=1e-12)
+    np.testing.assert_allclose(unmoved.distribution, p, atol=1e-12)
 
 
 @pytest.mark.parametrize("rule", [Typical(), Judge(lambda fork: []), Reflective(lambda f: f.p)])
 def test_lossy_rules_must_be_wanted(rule: AcceptRule) -> None:
     """Only who says so gets one."""
-    with pytest.raises(GenerationError, match="changes the law"):
+    with pytest.raises(GenerationError, match="changes the distribution"):
         Speculation(RandomDrafter(None), rule)
     assert Speculation(RandomDrafter(None), rule, lossy=True).rule is rule

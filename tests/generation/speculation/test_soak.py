@@ -1,4 +1,4 @@
-"""In: requests of all kinds at once. Out: proof that none is illegal, lost, or another's.
+"""Runs requests of all kinds at once: none is illegal, lost, or mixed up.
 
 `python -m tests.fuzz.soak --requests 10000` is the same for longer.
 """

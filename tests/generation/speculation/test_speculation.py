@@ -1,4 +1,4 @@
-"""In: parts that do not belong together. Out: errors that say which, and what would."""
+"""Tests the errors for parts of a Speculation that do not belong together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: tiny random models. Out: proof that trees, commits and chains leave logits and cache exact.
+"""Tests that trees, commits and chains leave logits and cache exact.
 
 The oracle is the model itself, reading each path from its start, without a cache.
 """

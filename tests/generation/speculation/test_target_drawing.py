@@ -1,4 +1,4 @@
-"""In: logits that stay where they are. Out: proof that drafts are verified there just the same."""
+"""Tests that drafts are verified the same where logits stay on the device."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import torch
 from structgen.generation.generator import Generator
 from structgen.generation.models.torch_logits import DeviceLogits, DeviceRows
 from structgen.generation.speculation.drafters.ngrams.recycling import RecyclingDrafter
-from structgen.generation.speculation.interfaces import Budget, Scheme
+from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.rules import RecursiveRejection, SampleCompare
 from structgen.generation.speculation.speculation import Speculation
+from structgen.generation.speculation.tree import Scheme
 from tests.generation.models import build_model, build_tokenizer
 from tests.generation.speculation.models.test_model_drafter import PROMPTS
 from tests.generation.speculation.toys import SPEC, RandomDrafter
-from tests.generation.test_drawing import assert_same, draw_there
+from tests.generation.test_drawing import assert_same, draw_on_device
 
 SIZES = Fixed(Budget(nodes=9, depth=4, width=2))
 
@@ -33,7 +34,7 @@ def plain() -> Generator:
 @pytest.fixture(scope="module")
 def drawing(plain: Generator) -> Generator:
     """The same model, with tokens drawn where the logits are."""
-    return draw_there(Generator(plain.target.model, plain.tokenizer))
+    return draw_on_device(Generator(plain.target.model, plain.tokenizer))
 
 
 @pytest.fixture

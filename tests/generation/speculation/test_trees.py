@@ -1,4 +1,4 @@
-"""In: laws from a table. Out: proof that each tree builder grows the tree that it says."""
+"""Tests that each tree builder grows the tree that it describes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import pytest
 from structgen.automata.interface import DEAD
 from structgen.constraint.constraint import FINAL
 from structgen.errors import GenerationError
-from structgen.generation.speculation.interfaces import Budget, Context, Draws, Round, Scheme
-from structgen.generation.speculation.laws import masked_law
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.masked import masked_law
+from structgen.generation.speculation.tree import Context, DraftTree, Draws, Scheme
 from structgen.generation.speculation.trees import (
     BestFirst,
     Cape,
+    Distribution,
+    Distributions,
     Dynamic,
     Lattice,
-    Law,
-    Laws,
     Pick,
     Planner,
     RankRates,
@@ -36,7 +36,7 @@ from structgen.generation.speculation.trees import (
 from tests.generation.speculation.toys import make_context, toy_constraint, toy_model
 
 MODEL = toy_model(5)
-KNOWN: dict[tuple[int, ...], Law] = {}  # by path: all texts start alike
+KNOWN: dict[tuple[int, ...], Distribution] = {}  # by path: all texts start alike
 
 
 def context_of(**changes: object) -> Context:
@@ -47,16 +47,16 @@ def context_of(**changes: object) -> Context:
     return context
 
 
-def law_at(tree: DraftTree, node: int) -> Law:
-    """The toy model's law behind a node."""
+def law_at(tree: DraftTree, node: int) -> Distribution:
+    """The toy model's distribution behind a node."""
     path = tuple(tree.path(node))
     if path not in KNOWN:
         KNOWN[path] = masked_law(tree.context, tree.states[node], MODEL.log_probs([path])[0])
     return KNOWN[path]
 
 
-def always(law: Law) -> Laws:
-    """The same law everywhere."""
+def always(law: Distribution) -> Distributions:
+    """The same distribution everywhere."""
     return lambda tree, nodes: [law] * len(nodes)
 
 
@@ -66,8 +66,8 @@ class Asked:
     def __init__(self) -> None:
         self.levels: list[list[int]] = []
 
-    def __call__(self, tree: DraftTree, nodes: Sequence[int]) -> list[Law]:
-        """See `Laws`."""
+    def __call__(self, tree: DraftTree, nodes: Sequence[int]) -> list[Distribution]:
+        """See `Distributions`."""
         seen = {node for level in self.levels for node in level}
         assert seen.isdisjoint(nodes)
         assert all(tree.parents[node] in seen for node in nodes if node)
@@ -175,7 +175,7 @@ NAMES = [f"{type(b).__name__}-{getattr(b, 'pick', '')}" for b in BUILDERS]
 def test_trees_keep_to_budget_and_grammar(
     builder: TreeBuilder, chain: bool, remaining: int
 ) -> None:
-    """Nothing is refused by the grammar or of no use; what was drawn is there, with its law."""
+    """Nothing is refused or useless; drawn children are there, with their distribution."""
     for seed, nodes, depth, width in itertools.product(range(3), (0, 1, 5, 9), (0, 1, 3), (1, 3)):
         rng = np.random.default_rng(seed)
         context = context_of(chain=chain, remaining=remaining, rng=rng)
@@ -245,7 +245,7 @@ def test_dynamic_trees_draw_where_prospects_are_best() -> None:
 
 
 def test_stochastic_beams_draw_sequences_without_replacement() -> None:
-    """The order of two leaves has the law of two draws from the law of sequences."""
+    """The order of two leaves is distributed as two draws of sequences."""
     context = context_of(remaining=4)
     laws = dict(continuations(context, 2))
     whole = {path: mass for path, mass in laws.items() if len(path) == 2}

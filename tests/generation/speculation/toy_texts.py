@@ -1,4 +1,4 @@
-"""In: the toy grammar and models. Out: exact laws of whole texts, with drafts and without them."""
+"""Exact distributions of whole texts of a toy grammar, with and without drafts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pytest
 
 from structgen.generation.row import Row
 from structgen.generation.sampling.table import TableModel
-from structgen.generation.speculation.interfaces import Budget, Context, Round
-from structgen.generation.speculation.laws import masked_law
-from structgen.generation.speculation.tree import DraftTree
-from structgen.generation.speculation.trees import Law, Laws, TreeBuilder, tell
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.masked import masked_law
+from structgen.generation.speculation.tree import Context, DraftTree
+from structgen.generation.speculation.trees import Distribution, Distributions, TreeBuilder, notify
 from structgen.generation.speculation.verify import Write, verify
 from tests.generation.sampling.exhaustive import ScriptedDraws
 from tests.generation.speculation.toys import SIZE, allowed, make_context, make_row
@@ -34,7 +34,7 @@ DRAWS = (
 )
 ORDERS = (
     "structgen.generation.speculation.trees.drawing.without_replacement",
-    "structgen.generation.speculation.tested.without_replacement",
+    "structgen.generation.speculation.awrs.without_replacement",
 )
 
 
@@ -43,11 +43,11 @@ def scripted_draws(patch: pytest.MonkeyPatch) -> ScriptedDraws:
     return ScriptedDraws(patch, DRAWS, ORDERS)
 
 
-def laws_of(model: TableModel) -> Laws:
-    """A drafter's laws: those of a model, masked; remembered, as grammars here are few."""
-    known: dict[Hashable, Law] = {}
+def laws_of(model: TableModel) -> Distributions:
+    """A drafter's distributions: those of a model, masked; remembered, as grammars here are few."""
+    known: dict[Hashable, Distribution] = {}
 
-    def law(tree: DraftTree, node: int) -> Law:
+    def law(tree: DraftTree, node: int) -> Distribution:
         context, state = tree.context, tree.states[node]
         prefix = (*context.written, *tree.path(node))
         key = context.sampler, id(context.constraint), state, prefix
@@ -60,10 +60,10 @@ def laws_of(model: TableModel) -> Laws:
 
 @dataclass
 class Drafting:
-    """A drafter that grows trees from the laws of a second model."""
+    """A drafter that grows trees from the distributions of a second model."""
 
     builder: TreeBuilder
-    laws: Laws
+    laws: Distributions
     hidden: tuple[int, ...] = ()
 
     def begin(self, context: Context) -> Drafting:
@@ -72,11 +72,11 @@ class Drafting:
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """What the builder grows."""
-        return self.builder.grow(context, budget, self.laws)
+        return self.builder.grow(context, budget, self.distributions)
 
     def observe(self, context: Context, seen: Round) -> None:
         """The builder may learn."""
-        tell(self.builder, seen)
+        notify(self.builder, seen)
 
     def end(self, context: Context) -> None:
         """There is nothing to end."""
@@ -84,7 +84,7 @@ class Drafting:
 
 @dataclass(frozen=True)
 class Toy:
-    """A grammar, the target's model, and what else its law is made of."""
+    """A grammar, the target's model, and what else its distribution is made of."""
 
     constraint: Any
     model: TableModel
@@ -97,7 +97,7 @@ class Toy:
         return Row(replace(row.request, weight=self.weigh), row.rng)
 
     def text_law(self) -> TextLaw:
-        """The law of plain masked decoding: products of the masked laws, by definition."""
+        """The distribution of plain masked decoding: products of those of the tokens."""
         found: dict[Tokens, float] = {}
         waiting: list[tuple[Tokens, int, float]] = [((), self.constraint.start, 1.0)]
         while waiting:
@@ -120,13 +120,13 @@ class Toy:
 class ExactLoop:
     """The loop on one text, round by round, every draw enumerated.
 
-    A round depends on what is written before it and on nothing else, so the law of a text is a
-    product over rounds. Each round grows a real tree, which the real code verifies.
+    A round depends on what is written before it and on nothing else, so the distribution of a text
+    is a product over rounds. Each round grows a real tree, which the real code verifies.
     """
 
     scripted: ScriptedDraws
     toy: Toy
-    laws: Laws
+    laws: Distributions
     budget: Budget
 
     def text_law(self, builder: TreeBuilder, write: Write) -> TextLaw:
@@ -153,22 +153,22 @@ class ExactLoop:
         context = make_context(self.toy.constraint, remaining=row.remaining)
         context.tokens += prefix
         context.state = row.state
-        tree = builder.grow(context, self.budget, self.laws)
+        tree = builder.grow(context, self.budget, self.distributions)
         prefixes = [(*prefix, *tree.path(node)) for node in range(len(tree))]
         verify(row, tree, self.toy.model.log_probs(prefixes), write)
         return row
 
 
 def distance(found: TextLaw, wanted: TextLaw) -> float:
-    """Total variation of two laws."""
+    """Total variation of two distributions."""
     texts = set(found) | set(wanted)
     return sum(abs(found.get(text, 0.0) - wanted.get(text, 0.0)) for text in texts) / 2
 
 
 def g_test(counts: Mapping[Tokens, int], law: TextLaw) -> float:
-    """The p-value of counts under a law; cells with an expectation below 10 are pooled.
+    """The p-value of counts under a distribution; cells with an expectation below 10 are pooled.
 
-    AssertionError for a text that the law excludes.
+    AssertionError for a text that the distribution excludes.
     """
     assert set(counts) <= set(law)
     total = sum(counts.values())

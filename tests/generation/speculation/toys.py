@@ -1,4 +1,4 @@
-"""In: nothing. Out: drafters that guess at random, and a table model under a small grammar."""
+"""Drafters that guess at random, and a table model under a small grammar."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from structgen.generation.closing import Closer, Speller
 from structgen.generation.distribution import Sampler, row_rng
 from structgen.generation.row import Request, Row
 from structgen.generation.sampling.table import TableModel
-from structgen.generation.speculation.interfaces import Budget, Context, Draws, Round, Scheme
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.tree import Context, DraftTree, Draws, Scheme
 from structgen.masks import bitmask
 
 LETTERS = [b"<end>", b"a", b"b", b"c", b"ab", b"ca"]
@@ -56,13 +56,13 @@ def make_row(constraint: Any, seed: int, sample: int = 0, budget: int = 8, **set
 
 
 def toy_model(seed: int = 1) -> TableModel:
-    """A law of its own after every prefix."""
+    """A distribution of its own after every prefix."""
     return TableModel.random(SIZE, seed, concentration=0.7)
 
 
 @dataclass
 class RandomDrafter:
-    """Draws children from a law of its own, by a scheme; or picks them, with scheme None."""
+    """Draws children from its own distribution, by a scheme; or picks them, with scheme None."""
 
     scheme: Scheme | None
     seed: int = 7

@@ -1,1 +1,1 @@
-"""Potentials: judgements that weigh a text while it is written."""
+"""Potentials: factors that weight a text while it is written, beyond the constraint."""

@@ -1,9 +1,9 @@
-"""In: a compiled constraint and critics. Out: one constraint for both, and what weighs besides.
+"""Makes one constraint of a compiled constraint and the critics that only accept or refuse.
 
-Critics that let through or refuse become part of the constraint; those that weigh stay potentials.
-Masks of the joined constraint hold what is cheap to know; a token that they let through is judged
-when it is tried (`advance`). So samplers that try one token after another, as AWRS does, ask few
-questions, and no mask over the whole vocabulary is made of a user's function.
+Critics that weight a text stay potentials. The masks of the joined constraint leave out what is
+cheap to exclude; a token that they allow is judged when it is tried (`advance`). So samplers that
+test one token after another, as AWRS does, call a user's function only a few times, and no mask
+over the whole vocabulary is made with it.
 """
 
 from __future__ import annotations

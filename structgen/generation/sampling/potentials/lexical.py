@@ -1,7 +1,7 @@
-"""In: phrases that a text must contain. Out: how much of them it has, read byte by byte.
+"""How much of the required phrases a text contains, byte by byte.
 
-A phrase in progress is followed as Knuth, Morris & Pratt do: a byte that breaks it falls back to
-the longest beginning that it may still be part of, so `aab` is found in `aaab`.
+A partly matched phrase is followed by the Knuth-Morris-Pratt automaton: a byte that breaks it falls
+back to the longest prefix of the phrase that still matches, so `aab` is found in `aaab`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""In: an analysis that knows which names exist. Out: Monitored, a critic that refuses all others.
+"""Monitor-guided decoding: a critic that only lets names through which an analysis knows.
 
-Monitor-guided decoding (Agrawal et al., NeurIPS 2023, arXiv 2306.10763): a monitor watches the text
-go by. Where it is triggered an analysis says which names may stand there, until the name is over
-only those may be written, and then the monitor watches on. So a name is one of them from its first
-to its last character: with `len` alone `length` is refused at the `g`, with `length` alone `len` is
-refused by what follows it. Where the monitor is not triggered nothing is refused.
+Agrawal et al., NeurIPS 2023, arXiv 2306.10763: a monitor reads the text. Where it is triggered an
+analysis gives the names that may stand there; until the name is over only those may be written. So
+a name is one of them from its first to its last character: with `len` alone `length` is refused at
+the `g`, with `length` alone `len` is refused by what follows it. Elsewhere nothing is refused.
 
 The rules are about characters, so it does not matter how names are cut into tokens.
 """
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from structgen.generation.sampling.context import Context, begun
+from structgen.generation.sampling.context import Context, unfinished_bytes
 from structgen.generation.sampling.potentials.potentials import REFUSED, TextCritic
 from structgen.generation.sampling.potentials.token_index import TokenIndex
 from structgen.masks.bitmask import Rows
@@ -52,8 +51,8 @@ class Monitor(ABC):
         return not (self.continues(name[-1]) and self.continues(character))
 
 
-class Watch(NamedTuple):
-    """Where a monitor is in a text. `names` is None outside of a watched name.
+class MonitorState(NamedTuple):
+    """The state of a monitor in a text. `names` is None outside of a monitored name.
 
     name: its characters so far. word: whether the last character belongs to a name or number, so
     that none begins here. bytes: those of a character that is not complete.
@@ -66,7 +65,7 @@ class Watch(NamedTuple):
     bytes: bytes
 
 
-_OUTSIDE = Watch(None, "", word=False, refused=False, bytes=b"")
+_OUTSIDE_NAMES = MonitorState(None, "", word=False, refused=False, bytes=b"")
 
 
 class Monitored(TextCritic):
@@ -108,13 +107,13 @@ class Monitored(TextCritic):
             tokens = self._tokens(vocabulary)
             _keep(row, tokens.beginning, tokens.index, self.monitor.names(context.text))
 
-    def _watch(self, context: Context) -> Watch:
-        return context.fold(self, _OUTSIDE, self._step)
+    def _watch(self, context: Context) -> MonitorState:
+        return context.fold(self, _OUTSIDE_NAMES, self._step)
 
-    def _step(self, watch: Watch, context: Context) -> Watch:
+    def _step(self, watch: MonitorState, context: Context) -> MonitorState:
         """The watch after the last token of `context`."""
         data = watch.bytes + context.piece
-        cut = len(data) - begun(data)
+        cut = len(data) - unfinished_bytes(data)
         characters = data[:cut].decode(errors="replace")
         before = ""
         for i, character in enumerate(characters):
@@ -129,7 +128,7 @@ class Monitored(TextCritic):
                 watch = watch._replace(word=self.monitor.continues(character))
         return watch._replace(bytes=data[cut:])
 
-    def _inside(self, watch: Watch, character: str) -> Watch:
+    def _inside(self, watch: MonitorState, character: str) -> MonitorState:
         """The watch when `character` comes; `names` is None where that is outside of names."""
         if watch.names is None:
             return watch
@@ -138,9 +137,9 @@ class Monitored(TextCritic):
         if left:
             return watch._replace(names=left, name=name)
         over = watch.name in watch.names and self.monitor.ends(watch.name, character)
-        return _OUTSIDE if over else watch._replace(refused=True)
+        return _OUTSIDE_NAMES if over else watch._replace(refused=True)
 
-    def _begin(self, watch: Watch, text: str, character: str) -> Watch:
+    def _begin(self, watch: MonitorState, text: str, character: str) -> MonitorState:
         """The watch when a name begins with `character` after `text`."""
         if not self.monitor.triggered(text):
             return watch

@@ -1,4 +1,4 @@
-"""In: a Python file with a gap. Out: PythonNames, a monitor: names that are in scope in the gap.
+"""`PythonNames`: a monitor that knows the names in scope in a gap of a Python file.
 
 The analysis is jedi's (https://jedi.readthedocs.io): attributes after a point, else the names in
 scope, keywords, and names of keyword arguments. What is written as a definition may be new: the
@@ -93,7 +93,7 @@ class PythonNames(Monitor):
         return character != "=" if name.endswith("=") else super().ends(name, character)
 
     def _key(self, line: str, source: str) -> str:
-        """What of the last line the names depend on, as far as that can be told simply."""
+        """What of the last line the names depend on, as far as that can be decided simply."""
         found = _ATTRIBUTE.search(line)
         if _BINDS.search(line) or "(" in line or "\n" in line:
             return source.rpartition("\n")[2]

@@ -1,4 +1,4 @@
-"""In: an open SQLite database. Out: SqlNames, a monitor: tables and columns that exist there.
+"""`SqlNames`: a monitor that knows the tables and columns of an open SQLite database.
 
 The schema is read from the live connection, again whenever it has changed. After a point stand the
 columns of that table or alias, after FROM, JOIN, INTO and UPDATE tables, elsewhere columns, tables,

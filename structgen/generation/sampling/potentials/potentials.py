@@ -1,9 +1,9 @@
-"""In: a judgement of texts. Out: critics, products of them, and Potentials over a vocabulary.
+"""Critics: judgements of texts as log weights, their products, and potentials over a vocabulary.
 
 A critic weighs a text while it is written: `prefix` weighs one that may go on, `complete` a whole
-one; both are natural logs, -inf for what must not be. What is drawn is the model's law times
-exp(complete), and `prefix` says early how that will come out. One step weighs the difference of
-two prefixes, so that the steps of a text multiply to its `complete` (the potentials of
+one; both are natural logs, -inf to refuse. What is drawn is the model's distribution
+times exp(complete), and `prefix` says early how that will come out. One step weighs the difference
+of two prefixes, so that the steps of a text multiply to its `complete` (the potentials of
 "Fast Controlled Generation from Language Models with Adaptive Weighted Rejection Sampling",
 arXiv 2504.05410, section 2). In a product of critics the logs add.
 
@@ -26,12 +26,12 @@ from structgen.generation.sampling.interfaces import Doubles, Potential, Tokens
 from structgen.masks.bitmask import Rows
 from structgen.vocabulary.vocabulary import Vocabulary
 
-REFUSED = -math.inf  #: the log weight of what must not be
+REFUSED = -math.inf  #: the log weight of what is refused
 
 
 @runtime_checkable
 class Narrowing(Potential, Protocol):
-    """A potential that knows cheaply of some tokens that it will refuse them."""
+    """A potential that can cheaply exclude some tokens from a mask row."""
 
     def narrow(self, prefix: Tokens, row: Rows) -> None:
         """Clear bits of row int32[words], in place, of tokens that are refused after `prefix`.

@@ -1,4 +1,4 @@
-"""In: Python functions of tokens, of text, or of the JSON value so far. Out: critics.
+"""Critics made of Python functions of the tokens, the text, or the JSON value so far.
 
 Each takes up to two functions: `complete` judges whole texts, `prefix` those that may go on (left
 out, it lets them all through). A predicate says True or False. With weighs=True the functions give

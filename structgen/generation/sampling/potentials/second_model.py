@@ -1,4 +1,4 @@
-"""In: another model with the same vocabulary. Out: its law as a critic, so that both are heeded."""
+"""`SecondModel`: another model with the same vocabulary as a critic (product of experts)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _REMEMBERED = 1 << 16  # prefixes whose probability is kept; forgotten together
 class SecondModel(Critic):
     """Weighs a text by its probability under another model, to the power of `strength`.
 
-    What is drawn then is the product of two laws (a product of experts), not their mixture: texts
-    that both find probable.
+    What is drawn then is the product of two distributions (a product of experts), not their
+    mixture: texts that both find probable.
     """
 
     boolean = False
@@ -44,10 +44,10 @@ class SecondModel(Critic):
                 f"the second model has {self.model.vocab_size} tokens, the first {vocabulary.size}",
                 expected="two models that share a vocabulary",
             )
-        return _SecondLaw(self, vocabulary)
+        return _SecondModelPotential(self, vocabulary)
 
 
-class _SecondLaw:
+class _SecondModelPotential:
     """The second model's log-probabilities as a `Potential`."""
 
     def __init__(self, critic: SecondModel, vocabulary: Vocabulary) -> None:

@@ -1,4 +1,4 @@
-"""In: a vocabulary. Out: TokenIndex: which tokens begin with a text, or write a part of names."""
+"""`TokenIndex`: which tokens begin with a text, or write a part of given names."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TokenIndex:
         return self._row(np.concatenate([self._ids[:0], *(self._ids[a:b] for a, b in spans)]))
 
     def _from(self, text: bytes | None) -> int:
-        """Index of the first token that is not before `text`; None is behind all."""
+        """Index of the first token that is not before `text`; None comes after all."""
         return len(self._tokens) if text is None else bisect_left(self._tokens, text)
 
     def _row(self, ids: npt.NDArray[np.int64]) -> Rows:
@@ -68,7 +68,7 @@ class TokenIndex:
 
 
 def _behind(text: bytes) -> bytes | None:
-    """The first bytes that are behind all that begin with `text`; None if there are none."""
+    """The first bytes in order after all that begin with `text`; None if there are none."""
     start = text.rstrip(b"\xff")
     return start[:-1] + bytes([start[-1] + 1]) if start else None
 

@@ -1,8 +1,8 @@
-"""In: a posterior. Out: samples that come nearer to it as a trie learns how prefixes end.
+"""Adaptive sampling with approximate expected futures (ASAp, Park et al. 2024, arXiv 2405.21047).
 
-Adaptive sampling with approximate expected futures (arXiv 2405.21047): tokens are drawn by
-p * theta, where theta bounds how probable a good ending is; it starts at 1, so the first sample is
-that of masking. The samples' weights are proper at every iteration, converged or not.
+Tokens are drawn by p * theta, where theta is an upper bound, learnt in a prefix trie, on the
+probability that a text which goes on so fits. It starts at 1, so the first sample is that of
+masking. The importance weights are proper at every iteration, converged or not.
 """
 
 from __future__ import annotations

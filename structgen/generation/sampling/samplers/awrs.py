@@ -1,8 +1,8 @@
-"""In: places and the model's law there. Out: one token each, found by testing few tokens.
+"""Adaptive weighted rejection sampling of a token (AWRS, Lipkin et al. 2025, arXiv 2504.05410).
 
-Adaptive weighted rejection sampling (arXiv 2504.05410): tokens are tested in an order that is a
-draw without replacement, until one is accepted; that one is a draw from the masked law, though no
-mask was made. Testing one token more gives a weight whose mean is right for each token.
+Tokens are tested in the order of a draw without replacement until one is accepted; that one is a
+draw from the masked distribution, though no mask was made. Testing one more token gives a weight
+that is unbiased for each token.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from structgen.generation.checks import check_count
 from structgen.generation.distribution import log_sum_exp
-from structgen.generation.sampling.interfaces import Doubles, Place, Step
+from structgen.generation.sampling.interfaces import Doubles, Place
 from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.settings import check_count
+from structgen.generation.sampling.samplers.interfaces import Step
 
-_FIRST_LOOK = 32  # tokens that are sorted at first; usually enough, else eight times as many
+_FIRST_LOOK = 32  # tokens that are sorted at first; eight times as many if that is not enough
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What testing tokens in order came to.
+    """The outcome of testing tokens in order.
 
     token: the first that was accepted, None if none was. rejected: those refused before it.
     alone: whether the next one in order was refused, so that the weight is p(token); otherwise it
@@ -50,7 +51,7 @@ def first_accepted(
 
     The weight is right for each token t: over orders drawn without replacement, the mean of
     weight * 1{token = t} is p(t) if t is accepted, else 0. With `max_rejects` M, the M-th refusal
-    gives up, with weight 0, and behind M - 1 refusals no further token is tested.
+    gives up, with weight 0, and after M - 1 refusals no further token is tested.
     """
     rejected: list[int] = []
     tokens = iter(order)
@@ -108,7 +109,7 @@ class AwrsStep:
             return Step(None, -math.inf, math.nan)
         if found.alone:
             return Step(found.token, float(row[found.token]), math.nan)
-        # What is left is summed up anew: subtracting would leave nothing right of a small rest.
+        # Summed again from what is left: subtracting would lose all precision of a small rest.
         left = logs.copy()
         left[np.searchsorted(ids, found.rejected)] = -np.inf
         weight = min(log_sum_exp(left), 0.0)

@@ -1,4 +1,4 @@
-"""In: a posterior. Out: the best of several texts by a score: a choice, not a draw."""
+"""Best-of-n sampling: of several drawn texts, the one with the best score."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from structgen.generation.sampling.families import draw
-from structgen.generation.sampling.interfaces import Family
+from structgen.generation.checks import check_count
 from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.registry import draw
 from structgen.generation.sampling.results import Sample, Samples
-from structgen.generation.settings import check_count
+from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,12 @@ class BestOf:
     """Draws `of` texts for each sample, and keeps the best of them.
 
     inside: the sampler that draws them. score: from text to number; None takes the probability
-    under the model. What is kept follows no law that could be weighed: `log_weight` is nan.
+    under the model. What is kept follows no distribution that could be weighed: `log_weight` is
+    nan.
     """
 
     of: int = 8
-    inside: str | Family = "mask"
+    inside: str | SequenceSampler = "mask"
     score: Callable[[str], float] | None = None
 
     def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:

@@ -1,9 +1,9 @@
-"""In: a posterior. Out: independent samples of exactly that law, with ever fewer attempts.
+"""Constrained adaptive rejection sampling (CARS, arXiv 2510.01902): exact, independent samples.
 
-Constrained adaptive rejection sampling (arXiv 2510.01902): on new ground tokens are drawn from the
-model itself, and an attempt that leaves the constraint fails; where the trie has been, p * theta
-keeps away from what is known to fail. The normalisers cancel on the way, so an attempt comes to a
-text that fits with probability p(text) / theta(root), the same factor for all of them.
+Where the prefix trie has no node yet, tokens are drawn from the model itself, and an attempt that
+leaves the constraint fails; where it has one, p * theta avoids what is known to fail. The
+normalisers cancel along the way, so an attempt ends in a fitting text with probability
+p(text) / theta(root), the same factor for all texts. Attempts get fewer as the trie learns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from structgen.generation.sampling.samplers.walks import (
 
 @dataclass(slots=True)
 class Learnt:
-    """What a walk found: nodes behind known ones, in order, and a token that leads nowhere."""
+    """What a walk adds to the trie: new nodes, in order, and a token after which no text fits."""
 
     nodes: list[tuple[Tokens, Ids, Doubles]]
     refused: tuple[Tokens, int] | None = None
@@ -85,7 +85,7 @@ class Cars:
 
 
 def _walk(posterior: Posterior, trie: PrefixTrie, rng: np.random.Generator, learnt: Learnt) -> Walk:
-    """The trie is only read: the factor of all attempts of a round is the root's theta now."""
+    """Walk without changing the trie: a round's attempts share the factor theta(root)."""
     place, node = posterior.start, trie.root
     log_weight = trie.log_theta
     logp = log_proposal = 0.0

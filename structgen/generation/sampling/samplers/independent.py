@@ -1,7 +1,4 @@
-"""In: a posterior and a stepper. Out: samples that know nothing of each other.
-
-Families: `Mask` and `Awrs`, whose samples are weighted, and `Rejection`, whose are exact.
-"""
+"""Samplers of independent attempts: `Mask` and `Awrs`, weighted, and `Rejection`, exact."""
 
 from __future__ import annotations
 
@@ -11,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from structgen.generation.checks import check_count
 from structgen.generation.distribution import draw, row_rng
-from structgen.generation.sampling.interfaces import Stepper
-from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.results import Meter, Sample, Samples, check_found, mean_weight
+from structgen.generation.sampling.posterior import Posterior, UsageMeter
+from structgen.generation.sampling.results import Sample, Samples, check_found, mean_weight
 from structgen.generation.sampling.samplers.awrs import AwrsStep
+from structgen.generation.sampling.samplers.interfaces import Stepper
 from structgen.generation.sampling.samplers.mask import FreeStep, MaskStep
 from structgen.generation.sampling.samplers.particles import Group, log_mean, run
-from structgen.generation.settings import check_count
 
 BATCH = 32  #: particles that run together
 
@@ -27,7 +24,7 @@ RunGroups = Callable[[list[np.random.Generator]], list[Group]]
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Local masking, what constrained decoding usually is: quick, and bent where it matters.
+    """Local masking, what constrained decoding usually is: quick, and distorted where it matters.
 
     max_attempts: of one sample; an attempt fails where the budget ends before the text does.
     """
@@ -41,7 +38,7 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Awrs:
-    """The law of `Mask`, found by testing tokens one by one: for constraints without masks.
+    """The distribution of `Mask`, by testing single tokens: for constraints without masks.
 
     max_rejects: see `AwrsStep`. max_attempts: see `Mask`.
     """
@@ -66,7 +63,7 @@ class Rejection:
     def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:
         """`n` independent samples of the posterior. TruncatedError when not enough fit."""
         check_count("n", n)
-        meter = Meter(posterior)
+        meter = UsageMeter(posterior)
         samples: list[Sample] = []
         attempts: list[float] = []
         while len(samples) < n and len(attempts) < self.max_attempts:
@@ -110,10 +107,10 @@ def from_groups(
 
     Its own weight is the group's mean, which keeps it proper. A group whose particles are all dead
     is made up for by a further one, but the estimate of the evidence takes the first `n` groups as
-    they are: a number that does not depend on what became of them.
+    they are: their number does not depend on their outcome.
     """
     check_count("n", n)
-    meter = Meter(posterior)
+    meter = UsageMeter(posterior)
     samples: list[Sample] = []
     attempts: list[float] = []
     while len(samples) < n and len(attempts) < max_attempts * n:
@@ -132,12 +129,12 @@ def from_groups(
 
 
 def exact_samples(
-    posterior: Posterior, samples: list[Sample], attempts: list[float], meter: Meter
+    posterior: Posterior, samples: list[Sample], attempts: list[float], meter: UsageMeter
 ) -> Samples:
     """Samples of attempts that went on until the last of them succeeded.
 
-    That success was bound to come, so the estimate leaves it out (as the unbiased one of the
-    negative binomial law does), unless it is the only one.
+    The last attempt is a success by construction, so the estimate leaves it out (as the unbiased
+    one of the negative binomial distribution does), unless it is the only one.
     """
     counted = np.array(attempts[:-1] if len(samples) > 1 else attempts)
     exact = not posterior.potentials

@@ -1,7 +1,7 @@
-"""In: places and the model's law there. Out: one token each, drawn under the mask or without.
+"""Draws a token under the mask, or from the model's own distribution without a mask.
 
-The mask renormalises what is allowed; the mass it keeps is the token's weight. Samples drawn so
-follow a bent law, and their weights say how far.
+The mask renormalises what is allowed; the mass it keeps is the token's weight. Texts drawn so
+follow a distorted distribution, and their weights correct it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from structgen.generation.distribution import draw, log_sum_exp
-from structgen.generation.sampling.interfaces import Doubles, Place, Step
+from structgen.generation.sampling.interfaces import Doubles, Place
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.samplers.awrs import AwrsStep
+from structgen.generation.sampling.samplers.interfaces import Step
 
 NO_TOKEN = Step(None, -math.inf, math.nan)
 
@@ -52,7 +53,7 @@ class MaskStep:
 
 @dataclass(frozen=True, slots=True)
 class FreeStep:
-    """Draws from the model's own law; a token that is not accepted ends the attempt."""
+    """Draws from the model's own distribution; a token that is not accepted ends the attempt."""
 
     def steps(
         self,

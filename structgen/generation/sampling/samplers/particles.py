@@ -1,8 +1,8 @@
-"""In: a posterior and a stepper. Out: groups of particles, written token by token until all end.
+"""Groups of particles, extended token by token until all of them have ended.
 
 One batch of the model per step serves all particles of all groups, and equal prefixes are computed
-once. A group is what is resampled together; groups know nothing of each other, and each has its own
-random numbers, so what becomes of it does not depend on how many there are beside it.
+once. A group is what is resampled together; groups are independent, and each has its own random
+numbers, so its outcome does not depend on how many there are beside it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from structgen.generation.distribution import log_sum_exp
-from structgen.generation.sampling.interfaces import Doubles, Place, Stepper
+from structgen.generation.sampling.interfaces import Doubles, Place
 from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.samplers.interfaces import Stepper
 
 Resample = Callable[[Doubles, np.random.Generator], list[int] | None]
 

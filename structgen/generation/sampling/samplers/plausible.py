@@ -1,4 +1,4 @@
-"""In: a vocabulary, the bytes that may come next. Out: the tokens that may, without a mask."""
+"""The tokens that may come next judged by their first byte alone, without a mask."""
 
 from __future__ import annotations
 

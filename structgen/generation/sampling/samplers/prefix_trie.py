@@ -1,28 +1,31 @@
-"""In: what a model and a constraint said at prefixes. Out: a trie that knows how they may end.
+"""A prefix trie of upper bounds on the probability that a prefix ends in a fitting text (ASAp).
 
-A node is a prefix. For each token that may follow it keeps log p, the model's own, and log theta,
-an upper bound on the probability that a text which goes on so fits the constraint: 0 where nothing
-is known, -inf where it is known that none does. A node's own theta is the sum of p * theta over its
-tokens, summed up anew from below, never by subtracting (ASAp, arXiv 2405.21047).
+A node is a prefix. For each token that may follow it has log p, the model's, and log theta, an
+upper bound on the probability that a text which goes on so fits the constraint: 0 where nothing is
+known, -inf where no continuation fits. A node's own theta is the sum of p * theta over its tokens,
+summed anew from the children, never by subtracting (ASAp, arXiv 2405.21047).
 
-What is not in the trie counts as unknown, so a trie may be cut back at any time and stays right.
+What is not in the trie counts as unknown, so a trie may be cut back at any time and stays valid.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import GenerationError
+from structgen.errors import ArtifactError, GenerationError
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.sampling.interfaces import Doubles, Tokens
+from structgen.util import container
 
 Ids = npt.NDArray[np.int32]
 NONE = -1  #: no node
 MAX_BYTES = 1 << 28
+FILE_KIND = "prefix trie"  # names the kind of file that `save_trie` writes
 
 
 @dataclass(slots=True)
@@ -197,3 +200,42 @@ class PrefixTrie:
             else:
                 above = self.nodes[entry.parent]
                 above.log_theta[above.at(entry.token)] = log_theta
+
+
+def save_trie(trie: PrefixTrie, path: str | os.PathLike[str]) -> None:
+    """Write the trie; all or nothing. ArtifactError when the file cannot be written."""
+    nodes = trie.nodes
+
+    def joined(name: str, dtype: type) -> container.AnyArray:
+        parts = [getattr(node, name) for node in nodes]
+        return np.concatenate([np.empty(0, dtype), *parts])
+
+    arrays: dict[str, container.AnyArray] = {
+        "parent": np.array([node.parent for node in nodes], np.int32),
+        "token": np.array([node.token for node in nodes], np.int32),
+        "count": np.array([len(node.ids) for node in nodes], np.int64),
+        "ids": joined("ids", np.int32),
+        "log_p": joined("log_p", np.float64),
+        "log_theta": joined("log_theta", np.float64),
+    }
+    container.write(path, FILE_KIND, {"key": trie.key}, arrays)
+
+
+def load_trie(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> PrefixTrie:
+    """The trie that `save_trie` wrote. ArtifactError when the file is damaged or something else."""
+    header, arrays = container.read(path, FILE_KIND)
+    parent, token, count = (arrays[name].tolist() for name in ("parent", "token", "count"))
+    edges = np.cumsum([0, *count])
+    shapes = {len(arrays[name]) for name in ("ids", "log_p", "log_theta")}
+    ordered = all(NONE <= above < number for number, above in enumerate(parent))
+    if shapes != {int(edges[-1])} or not len(parent) == len(token) == len(count) or not ordered:
+        raise ArtifactError("the trie's nodes do not fit together", location=str(path))
+    trie = PrefixTrie(max_bytes)
+    trie.key = str(header["key"])
+    for number, (above, last) in enumerate(zip(parent, token, strict=True)):
+        here = slice(int(edges[number]), int(edges[number + 1]))
+        trie.add(above, last, arrays["ids"][here].copy(), arrays["log_p"][here].copy())
+        trie.nodes[-1].log_theta[:] = arrays["log_theta"][here]
+    trie.update_all()
+    trie.bound()
+    return trie

@@ -1,4 +1,4 @@
-"""In: weights of particles. Out: which of them live on: multinomial, stratified, systematic."""
+"""Resampling of particles by their weights: stratified, systematic, multinomial."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""In: a posterior. Out: samples from populations of particles that are weighed and resampled.
+"""Sequential Monte Carlo (SMC): populations of particles that are weighted and resampled.
 
-Sequential Monte Carlo: particles whose prefixes turn out to be unlikely to end well lose weight,
-and those that do well are continued in their places. The weight that a population has on average is
-an unbiased estimate of the evidence, so one draw from it is a properly weighted sample. Potentials
-act as twists: each step is weighed by what they say of the prefix, which the next step divides out.
+Particles whose prefixes turn out unlikely to end well lose weight, and those that do well are
+duplicated in their place. The mean weight of a population is an unbiased estimate of the evidence,
+so one draw from it is a properly weighted sample. Potentials act as twists: each step is weighted
+by what they say of the prefix, which the next step divides out.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from typing import Literal
 import numpy as np
 
 from structgen.errors import GenerationError
-from structgen.generation.sampling.interfaces import Doubles, Stepper
+from structgen.generation.checks import check_count
+from structgen.generation.sampling.interfaces import Doubles
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Samples, effective_size, normalised
 from structgen.generation.sampling.samplers.awrs import AwrsStep
 from structgen.generation.sampling.samplers.independent import BATCH, from_groups
+from structgen.generation.sampling.samplers.interfaces import Stepper
 from structgen.generation.sampling.samplers.mask import FreeStep, MaskStep
 from structgen.generation.sampling.samplers.particles import run
 from structgen.generation.sampling.samplers.resampling import RESAMPLING, Resampling, resample
-from structgen.generation.settings import check_count
 
 STEPPERS: dict[str, Stepper] = {"mask": MaskStep(), "awrs": AwrsStep(), "free": FreeStep()}
 

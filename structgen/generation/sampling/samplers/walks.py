@@ -1,7 +1,8 @@
-"""In: walks through a prefix trie. Out: their attempts; the model is asked in batches.
+"""Attempts of the samplers that learn in a prefix trie, with the model asked in batches.
 
-A walk is a generator: it yields a place whose law it needs, and gets it back. Walks on known
-ground need no model, so they run ahead until all of them wait.
+A walk is a generator: it yields a context whose next-token distribution it needs, and receives it.
+Where the trie has the distribution already no model is needed, so walks run ahead until all of them
+wait for the model.
 """
 
 from __future__ import annotations
@@ -14,20 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
+from structgen.generation.checks import check_count
 from structgen.generation.distribution import row_rng
 from structgen.generation.sampling.interfaces import Doubles, Place
-from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.results import Meter, Sample, check_found
-from structgen.generation.sampling.samplers import trie_file
-from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie
-from structgen.generation.settings import check_count
+from structgen.generation.sampling.posterior import Posterior, UsageMeter
+from structgen.generation.sampling.results import Sample, check_found
+from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie, load_trie, save_trie
 
 Trie = PrefixTrie | str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Where a walk came to; `log_weight` is -inf, and the others mean nothing, where it failed."""
+    """The end of a walk; if it failed, `log_weight` is -inf and the other numbers mean nothing."""
 
     place: Place
     logp_model: float
@@ -36,7 +36,7 @@ class Attempt:
 
 
 def failed(place: Place) -> Attempt:
-    """The attempt of a walk that came to nothing."""
+    """The attempt of a walk that failed."""
     return Attempt(place, math.nan, math.nan, -math.inf)
 
 
@@ -71,16 +71,16 @@ def draw_rounds(
     end_round: Callable[[list[Attempt]], None],
     sizes: tuple[int, int, int],
     seed: int | None,
-) -> tuple[list[Sample], list[float], Meter]:
+) -> tuple[list[Sample], list[float], UsageMeter]:
     """Rounds of walks until `n` succeed: the samples, and the log-weights of all attempts so far.
 
-    sizes: n, walks in a round, most attempts. Of the last round, attempts behind the n-th success
+    sizes: n, walks in a round, most attempts. Of the last round, attempts after the n-th success
     are left out; which attempts succeed first must not depend on how long they take.
     """
     n, batch, most = sizes
     check_count("n", n)
     check_count("batch", batch)
-    meter = Meter(posterior)
+    meter = UsageMeter(posterior)
     samples: list[Sample] = []
     weights: list[float] = []
     while len(samples) < n and len(weights) < most:
@@ -115,7 +115,7 @@ class OpenTrie:
         if isinstance(given, PrefixTrie):
             self.trie = given
         elif self._path is not None and self._path.exists():
-            self.trie = trie_file.load(self._path)
+            self.trie = load_trie(self._path)
         else:
             self.trie = PrefixTrie()
         self.trie.made_for(posterior.key)
@@ -123,7 +123,7 @@ class OpenTrie:
     def close(self) -> None:
         """Write the file, if there is one."""
         if self._path is not None:
-            trie_file.save(self.trie, self._path)
+            save_trie(self.trie, self._path)
 
 
 def bounds(trie: PrefixTrie, samples: Sequence[Sample]) -> tuple[float, float]:

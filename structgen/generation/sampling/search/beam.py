@@ -1,8 +1,8 @@
-"""In: a posterior, and phrases that its texts must contain. Out: the most probable ones found.
+"""Beam search, with phrases that each result must contain.
 
-Beam search with dynamic beam allocation (Post & Vilar 2018, N18-1119): hypotheses are kept in banks
-by how many tokens of the phrases they have, and each bank has its share of the beam, so those that
-have begun a phrase are not crowded out by those that avoid it. Without phrases there is one bank.
+Dynamic beam allocation (Post & Vilar 2018, N18-1119): hypotheses are kept in banks by how many
+tokens of the phrases they have, and each bank has its share of the beam, so those that have begun a
+phrase are not crowded out by those that avoid it. Without phrases there is one bank.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from structgen.automata.interface import DEAD
+from structgen.generation.checks import check_count
 from structgen.generation.sampling.interfaces import Doubles, Place
-from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.posterior import Posterior, UsageMeter
 from structgen.generation.sampling.potentials.lexical import Phrases, Progress
-from structgen.generation.sampling.results import Meter, Samples, check_found
-from structgen.generation.settings import check_count
+from structgen.generation.sampling.results import Samples, check_found
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Beam:
         del seed
         check_count("n", n)
         check_count("width", self.width)
-        meter = Meter(posterior)
+        meter = UsageMeter(posterior)
         width = max(self.width, n)
         phrases = Phrases(self.phrases, posterior.constraint.vocabulary)
         beam = [Hypothesis(posterior.start, 0.0, 0.0, phrases.start)]

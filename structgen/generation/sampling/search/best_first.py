@@ -1,4 +1,4 @@
-"""In: a tree of prefixes. Out: its whole texts, the most probable first."""
+"""Best-first search: whole texts in order of probability, from a heap of prefixes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Frontier(Strategy):
         if not tree.root.closed:
             self._push(tree.root, tree.root.score, made=True)
 
-    def move(self, tree: Tree, most: int) -> list[Node]:
+    def select(self, tree: Tree, most: int) -> list[Node]:
         """The best nodes that must be expanded; whole texts that are better are found first."""
         nodes: list[Node] = []
         while self._heap and len(self.found) < self._wanted:

@@ -1,4 +1,4 @@
-"""In: a tree of prefixes, and values of whole texts. Out: where Monte Carlo tree search looks.
+"""Monte Carlo tree search: selection by PUCT, rollouts under the constraint, backups.
 
 `structgen.generation.sampling.search.search.MonteCarlo` says what is computed.
 """
@@ -20,15 +20,15 @@ from structgen.generation.sampling.search.tree import Node, Strategy, Tree
 Value = Callable[[Place, float], float]  # of a whole text, with the log of its weighed probability
 
 
-class Seen(NamedTuple):
+class ScoredText(NamedTuple):
     """A whole text: its log-probability under the model, and its value."""
 
     logp: float
     value: float
 
 
-class Draft(NamedTuple):
-    """A text that is being drawn from a node on: so far, and its log-probability."""
+class Rollout(NamedTuple):
+    """A text that is being drawn from a node on: its context so far, and its log-probability."""
 
     node: Node
     place: Place
@@ -50,7 +50,7 @@ class Planner(Strategy):
         backup: str,
         seed: int | None,
     ) -> None:
-        self.found: dict[Place, Seen] = {}
+        self.found: dict[Place, ScoredText] = {}
         self._value = value
         self._rollouts = rollouts
         self._exploration = exploration
@@ -61,12 +61,12 @@ class Planner(Strategy):
         if tree.root.ended:
             self._reach(tree, tree.root)
 
-    def move(self, tree: Tree, most: int) -> list[Node]:
+    def select(self, tree: Tree, most: int) -> list[Node]:
         """Down the tree from the root, once for each node; the visits are counted on the way."""
         nodes: list[Node] = []
         while len(nodes) < most and not tree.root.closed:
             leaf = self._descend(tree)
-            if leaf in nodes:  # the others are looked at when this one has been
+            if leaf in nodes:  # expand this one first
                 break
             if leaf is not None:
                 nodes.append(leaf)
@@ -74,12 +74,14 @@ class Planner(Strategy):
 
     def update(self, tree: Tree, nodes: Sequence[Node]) -> None:
         """Draw texts from the nodes on, all together, as far as the budget goes."""
-        drafts = [Draft(n, n.place, n.logp) for n in nodes for _ in range(self._rollouts)]
+        rollouts = [Rollout(n, n.place, n.logp) for n in nodes for _ in range(self._rollouts)]
         first = np.repeat(np.arange(len(nodes)), self._rollouts)
-        drafts = self._step(tree, drafts, tree.rows[first])
-        while drafts and tree.left > 0:
-            drafts = drafts[: tree.left]
-            drafts = self._step(tree, drafts, tree.posterior.log_probs([d.place for d in drafts]))
+        rollouts = self._step(tree, rollouts, tree.rows[first])
+        while rollouts and tree.left > 0:
+            rollouts = rollouts[: tree.left]
+            rollouts = self._step(
+                tree, rollouts, tree.posterior.log_probs([d.place for d in rollouts])
+            )
 
     def _descend(self, tree: Tree) -> Node | None:
         """A node that is to be expanded; None where the way ended in a text, or in nothing."""
@@ -124,38 +126,38 @@ class Planner(Strategy):
         value = node.total / node.count if self._mean else node.best
         return (value - self._low) / (self._high - self._low)
 
-    def _step(self, tree: Tree, drafts: Sequence[Draft], rows: Doubles) -> list[Draft]:
+    def _step(self, tree: Tree, rollouts: Sequence[Rollout], rows: Doubles) -> list[Rollout]:
         """One more token for each draft; those that have ended or come to nothing leave."""
         posterior = tree.posterior
-        places = [draft.place for draft in drafts]
-        steps = self._stepper.steps(posterior, places, rows, [self._rng] * len(drafts))
+        places = [rollout.place for rollout in rollouts]
+        steps = self._stepper.steps(posterior, places, rows, [self._rng] * len(rollouts))
         left = []
-        for draft, step, row in zip(drafts, steps, rows, strict=True):
+        for rollout, step, row in zip(rollouts, steps, rows, strict=True):
             if step.token is None:
                 continue
-            place = posterior.after(draft.place, step.token)
+            place = posterior.after(rollout.place, step.token)
             if place.state == DEAD:
                 continue
-            draft = Draft(draft.node, place, draft.logp + float(row[step.token]))
+            rollout = Rollout(rollout.node, place, rollout.logp + float(row[step.token]))
             if posterior.ended(place):
-                self._tell(tree, draft)
+                self._record(tree, rollout)
             else:
-                left.append(draft)
+                left.append(rollout)
         return left
 
     def _reach(self, tree: Tree, node: Node) -> None:
         """The search has come to a whole text."""
-        self._tell(tree, Draft(node, node.place, node.logp))
+        self._record(tree, Rollout(node, node.place, node.logp))
         tree.close(node)
 
-    def _tell(self, tree: Tree, draft: Draft) -> None:
-        """Value a whole text, and tell the nodes above it."""
-        seen = self.found.get(draft.place)
+    def _record(self, tree: Tree, rollout: Rollout) -> None:
+        """Value a whole text, and back the value up to the nodes above it."""
+        seen = self.found.get(rollout.place)
         if seen is None:
-            factor = float(tree.posterior.log_factors([draft.place])[0])
+            factor = float(tree.posterior.log_factors([rollout.place])[0])
             if factor == -math.inf:
                 return
-            seen = Seen(draft.logp, self._value(draft.place, draft.logp + factor))
-            self.found[draft.place] = seen
+            seen = ScoredText(rollout.logp, self._value(rollout.place, rollout.logp + factor))
+            self.found[rollout.place] = seen
             self._low, self._high = min(self._low, seen.value), max(self._high, seen.value)
-        draft.node.add_value(seen.value)
+        rollout.node.add_value(seen.value)

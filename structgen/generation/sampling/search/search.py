@@ -1,7 +1,7 @@
-"""In: a posterior, perhaps a score of texts. Out: the best texts that a tree search finds.
+"""`BestFirst` and `MonteCarlo`: the best texts of a posterior by tree search.
 
-`BestFirst` goes on with what is most probable so far; `MonteCarlo` balances what has scored well
-against what the model finds probable and was hardly tried. Texts are chosen, not drawn, so their
+`BestFirst` expands what is most probable so far; `MonteCarlo` balances what has scored well against
+what the model finds probable and was hardly tried. Texts are chosen, not drawn, so their
 `log_weight` is nan.
 """
 
@@ -15,13 +15,13 @@ from typing import Literal
 import numpy as np
 
 from structgen.errors import GenerationError
+from structgen.generation.checks import check_count
 from structgen.generation.sampling.interfaces import Place
-from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.results import Meter, Samples, check_found
+from structgen.generation.sampling.posterior import Posterior, UsageMeter
+from structgen.generation.sampling.results import Samples, check_found
 from structgen.generation.sampling.search.best_first import Frontier
 from structgen.generation.sampling.search.monte_carlo import Planner
 from structgen.generation.sampling.search.tree import Tree, search
-from structgen.generation.settings import check_count
 
 Score = Callable[[str], float]
 
@@ -48,7 +48,7 @@ class BestFirst:
         """The `n` best found; `seed` is not used. TruncatedError when fewer are found in budget."""
         del seed
         _check(n, self.budget, self.batch, self.candidates, self.width)
-        meter = Meter(posterior)
+        meter = UsageMeter(posterior)
         tree = Tree(posterior, self.budget, self.width)
         frontier = Frontier(tree, n if self.score is None else max(self.candidates, n))
         search(tree, frontier, self.batch)
@@ -64,7 +64,7 @@ class MonteCarlo:
     """The `n` best texts by a score that Monte Carlo tree search finds, the best first.
 
     From a prefix that looks promising texts are drawn as the model continues it under the
-    constraint, and scored; what they score is told to all their beginnings. Next comes the child
+    constraint, and scored; the score is backed up to all their prefixes. Next comes the child
     with the highest Q + exploration * P * sqrt(N) / (1 + n): Q, its best score (backup="max", as in
     PG-TD, arXiv 2303.05510) or its mean score, scaled to 0..1 over all scores so far; P, its
     probability; N and n, the visits of its parent and its own (PUCT, AlphaGo Zero). What is known
@@ -93,7 +93,7 @@ class MonteCarlo:
     def draw(self, posterior: Posterior, n: int, seed: int | None = None) -> Samples:
         """The `n` best found. TruncatedError when fewer are found in budget."""
         _check(n, self.budget, self.batch, self.rollouts, self.width)
-        meter = Meter(posterior)
+        meter = UsageMeter(posterior)
         tree = Tree(posterior, self.budget, self.width)
         score = self.score
 
@@ -119,7 +119,7 @@ def _text(posterior: Posterior, place: Place) -> str:
 
 
 def _chosen(
-    posterior: Posterior, found: Iterable[tuple[Place, float]], n: int, meter: Meter
+    posterior: Posterior, found: Iterable[tuple[Place, float]], n: int, meter: UsageMeter
 ) -> Samples:
     """The first `n` of the texts found, as samples without weights."""
     best = list(found)[:n]

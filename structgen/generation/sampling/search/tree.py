@@ -1,11 +1,11 @@
-"""In: a posterior. Out: a tree of prefixes, grown node by node within a budget.
+"""The search tree: prefixes as nodes, expanded within a budget of model calls.
 
-Every search is the same loop over the same nodes (TreeCoder, arXiv 2511.22277): `move` chooses the
-nodes to look at, `expand` asks the model what may follow them, all in one batch, `update` takes in
-what was found, `prune` lets go of what cannot lead to anything new.
+Every search is the same loop over the same nodes (TreeCoder, arXiv 2511.22277): `select` chooses
+the nodes to look at, `expand` asks the model for the next tokens' log-probabilities, all in one
+batch, `update` takes in the result, `prune` closes nodes that lead nowhere.
 
-A node ranks its children by probability and makes one only when it is wanted, so a vocabulary of
-any size costs what is looked at, and a critic judges a token only where the search wants to go.
+A node ranks its children by probability and creates one only when it is wanted, so a large
+vocabulary costs only what is looked at, and a critic judges a token only where the search goes.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class Strategy(ABC):
     """What makes a search: which nodes come next, and what is made of what they bring."""
 
     @abstractmethod
-    def move(self, tree: Tree, most: int) -> list[Node]:
+    def select(self, tree: Tree, most: int) -> list[Node]:
         """The nodes to expand next, `most` of them at most, each once; none ends the search."""
 
     @abstractmethod
@@ -216,7 +216,7 @@ class Strategy(ABC):
 
 def search(tree: Tree, strategy: Strategy, batch: int) -> None:
     """Run a strategy until it ends or the budget is spent; `batch` nodes are expanded together."""
-    while nodes := strategy.move(tree, min(batch, tree.left)):
+    while nodes := strategy.select(tree, min(batch, tree.left)):
         tree.expand(nodes)
         strategy.update(tree, nodes)
         tree.prune(nodes)

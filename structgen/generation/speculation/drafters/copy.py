@@ -1,10 +1,10 @@
-"""In: the prompt and the text so far. Out: drafts that copy from them.
+"""`CopyDrafter`: drafts copied from the prompt or the text so far (prompt lookup).
 
-Prompt lookup, or input-guided aggressive decoding (Ge et al. 2022; Sun et al. 2021): where the text
-ends like an earlier place, what stood behind that place is drafted. Strings are compared by bytes,
-and what is copied is cut into tokens anew, as far as the grammar takes it: behind a JSON quote a
-value has other tokens than in the prose that it comes from. Where nothing ends alike, such as at
-the beginning of a value, words of the prompt are tried that the grammar takes.
+Also known as input-guided aggressive decoding (Ge et al. 2022; Sun et al. 2021): where the text
+ends like an earlier passage, what followed that passage is drafted. Strings are compared by bytes,
+and what is copied is tokenized anew, as far as the grammar allows it: after a JSON quote a value
+has other tokens than in the prose that it comes from. Where nothing matches, such as at the
+beginning of a value, words of the prompt are tried that the grammar allows.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from structgen.automata.interface import DEAD
-from structgen.generation.speculation.drafters.forced import RECENT, Cutter, cutter
+from structgen.generation.speculation.drafters.forced import RECENT, ByteTokenizer, byte_tokenizer
 from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses, ranked
 from structgen.generation.speculation.drafters.rates import Rates
 from structgen.generation.speculation.drafters.suffix.occurrences import Occurrences
-from structgen.generation.speculation.interfaces import Context, Round
+from structgen.generation.speculation.interfaces import Round
+from structgen.generation.speculation.tree import Context
 
 LONGEST = 32  # bytes, or tokens, that are compared
 COPIED = 64  # bytes that are copied at most
-_PLACES = 4  # at which the same string is found, and words that are tried
+_PLACES = 4  # occurrences of a string, and words, that are tried
 _LOOKED_AT = 64  # words of the prompt that are looked at
 _STAYS = 0.7  # guessed probability that a copy is right, before any was seen
 
@@ -35,7 +36,7 @@ Kind = tuple[str, int]
 
 
 class Copied(NamedTuple):
-    """What stands behind an earlier place: how it was found, its share among others, tokens."""
+    """What followed an earlier passage: how it was found, its share among others, tokens."""
 
     kind: Kind
     share: float
@@ -43,7 +44,7 @@ class Copied(NamedTuple):
 
 
 class CopyDrafter(GuessDrafter):
-    """Drafts what stood behind the same string in the prompt, or earlier in the text.
+    """Drafts what followed the same string in the prompt, or earlier in the text.
 
     unit: "bytes" compares bytes and tries words, too; "tokens" compares tokens only.
     """
@@ -58,37 +59,37 @@ class CopyDrafter(GuessDrafter):
         """For a new text."""
         source: ByteSource | TokenSource
         if self.unit == "bytes":
-            source = ByteSource(cutter(context.constraint.vocabulary))
+            source = ByteSource(byte_tokenizer(context.constraint.vocabulary))
         else:
             source = TokenSource()
         return CopyGuesser(source, self.rates)
 
 
 class CopyGuesser:
-    """Guesses along what is copied; a place is what the copies go on with."""
+    """Guesses along what is copied; a cursor is what the copies go on with."""
 
     def __init__(self, source: ByteSource | TokenSource, rates: Rates) -> None:
         self._source = source
         self._rates = rates
-        self._place: list[Copied] | None = None
+        self._cursor: list[Copied] | None = None
 
     def start(self, context: Context) -> list[Copied] | None:
-        """What stands behind the earlier places that are like this one."""
-        self._place = list(self._source.find(context)) or None
-        return self._place
+        """What followed the earlier passages that match the end of the text."""
+        self._cursor = list(self._source.find(context)) or None
+        return self._cursor
 
-    def guesses(self, place: list[Copied], state: int) -> Guesses:
+    def guesses(self, cursor: list[Copied], state: int) -> Guesses:
         """The next tokens of the copies, each with its share of how often such copies are right."""
         weights: dict[int, float] = {}
-        for kind, share, tokens in place:
+        for kind, share, tokens in cursor:
             weights[tokens[0]] = weights.get(tokens[0], 0.0) + share * self._rates.of(
                 kind, _guess(kind)
             )
         return ranked(weights, max(1.0, sum(weights.values())), len(weights))
 
-    def follow(self, place: list[Copied], token: int) -> list[Copied] | None:
-        """The copies that go on behind this token."""
-        kept = [c for c in place if c.tokens[0] == token and len(c.tokens) > 1]
+    def follow(self, cursor: list[Copied], token: int) -> list[Copied] | None:
+        """The copies that go on after this token."""
+        kept = [c for c in cursor if c.tokens[0] == token and len(c.tokens) > 1]
         total = sum(copied.share for copied in kept)
         return [
             Copied(("goes on", min(kind[1], 3)), share / total, tokens[1:])
@@ -97,15 +98,15 @@ class CopyGuesser:
 
     def observe(self, context: Context, seen: Round) -> None:
         """Learn how often copies are right, along what was written."""
-        place = self._place
+        cursor = self._cursor
         for token in seen.written:
-            if not place:
+            if not cursor:
                 break
-            for kind in {copied.kind for copied in place}:
-                right = any(c.tokens[0] == token for c in place if c.kind == kind)
+            for kind in {copied.kind for copied in cursor}:
+                right = any(c.tokens[0] == token for c in cursor if c.kind == kind)
                 self._rates.learn(kind, right)
-            place = self.follow(place, token)
-        self._place = None
+            cursor = self.follow(cursor, token)
+        self._cursor = None
 
     def end(self, context: Context) -> None:
         """The rates stay."""
@@ -118,23 +119,23 @@ class TokenSource:
         self._seen = Occurrences(LONGEST, _LOOKED_AT)
 
     def find(self, context: Context) -> Iterator[Copied]:
-        """What followed it, the latest place first."""
+        """What followed it, the latest occurrence first."""
         tokens = context.tokens
         self._seen.extend(tokens[len(self._seen) :])
         matches = self._seen.matches(tokens[-1], tokens)
         if matches:
-            length, places = matches[0]
-            latest = places[: -_PLACES - 1 : -1]
-            for place, share in zip(latest, _shares(len(latest)), strict=True):
-                copied = tuple(self._seen.tokens[place : place + LONGEST])
+            length, positions = matches[0]
+            latest = positions[: -_PLACES - 1 : -1]
+            for position, share in zip(latest, _shares(len(latest)), strict=True):
+                copied = tuple(self._seen.tokens[position : position + LONGEST])
                 yield Copied(("found", min(length, 8)), share, copied)
 
 
 class ByteSource:
     """Finds the longest string of bytes that ends the text and occurred before, or words."""
 
-    def __init__(self, cuts: Cutter) -> None:
-        self._cutter = cuts
+    def __init__(self, cuts: ByteTokenizer) -> None:
+        self._tokenizer = cuts
         self._text = b""  # prompt and text, without special tokens
         self._read = 0
         self._words: list[tuple[int, int]] = []  # where words of the prompt begin and end
@@ -142,20 +143,20 @@ class ByteSource:
         self._copied = 0  # where the last copy ended
 
     def find(self, context: Context) -> Iterator[Copied]:
-        """Copies of what stands behind it, the place next to the last copy first."""
+        """Copies of what followed it, the passage next to the last copy first."""
         self._catch_up(context)
         if context.state < 0:
             return
-        length, places = self._alike()
+        length, positions = self._alike()
         if length:
-            self._copied = places[0]
-        cut = [tokens for place in places if (tokens := self._cut(context, place, 1))]
+            self._copied = positions[0]
+        cut = [tokens for position in positions if (tokens := self._cut(context, position, 1))]
         inside = _in_word(self._text[-1:])
         for tokens, share in zip(cut, _shares(len(cut)), strict=True):
             yield Copied(("found" if inside else "found signs", min(length, 12)), share, tokens)
         if not inside:
-            for rank, (kind, place, size) in enumerate(self._tried(context)):
-                if tokens := self._cut(context, place, size):
+            for rank, (kind, position, size) in enumerate(self._tried(context)):
+                if tokens := self._cut(context, position, size):
                     yield Copied((kind, rank), 1.0, tokens)
 
     def _alike(self) -> tuple[int, list[int]]:
@@ -171,21 +172,23 @@ class ByteSource:
         if low < 3 and _in_word(text[-low - 1 : -low] if low else b"a"):
             return 0, []
         wanted, at = text[size - low :], -1
-        places: list[int] = []
-        while len(places) < _LOOKED_AT:
+        positions: list[int] = []
+        while len(positions) < _LOOKED_AT:
             at = text.find(wanted, at + 1, size - 1)
             if at < 0:
                 break
-            places.append(at + low)
-        whole = [p for p in places if not _in_word(text[p - low - 1 : p - low])]
-        places = whole or places
-        ahead = [p for p in places if p >= self._copied] + [p for p in places if p < self._copied]
+            positions.append(at + low)
+        whole = [p for p in positions if not _in_word(text[p - low - 1 : p - low])]
+        positions = whole or positions
+        ahead = [p for p in positions if p >= self._copied] + [
+            p for p in positions if p < self._copied
+        ]
         return low, ahead[:_PLACES]
 
     def _tried(self, context: Context) -> Iterator[tuple[str, int, int]]:
         """Words that may stand here: why they are tried, where they begin, how long they are.
 
-        First those behind the text's last word, such as a key, in the prompt; then those behind the
+        First those after the text's last word, such as a key, in the prompt; then those after the
         last copy.
         """
         allowed = context.constraint.allowed_bytes(context.state)
@@ -211,9 +214,9 @@ class ByteSource:
                 if len(tried) == _PLACES:
                     return
 
-    def _cut(self, context: Context, place: int, least: int) -> tuple[int, ...]:
-        """The tokens of what stands at a place, as far as it is allowed, at least `least` bytes."""
-        data = self._text[place : place + COPIED]
+    def _cut(self, context: Context, position: int, least: int) -> tuple[int, ...]:
+        """The tokens of the text at a position, as far as it is allowed, at least `least` bytes."""
+        data = self._text[position : position + COPIED]
         low, high = least - 1, len(data)
         if context.constraint.advance_bytes(context.state, data) != DEAD:
             low = high  # as is usual inside of strings
@@ -224,13 +227,13 @@ class ByteSource:
             else:
                 high = middle - 1
         recent = context.tokens[-RECENT:]
-        return tuple(self._cutter.cut_behind(recent, data[:low])) if low >= least else ()
+        return tuple(self._tokenizer.tokenize_after(recent, data[:low])) if low >= least else ()
 
     def _catch_up(self, context: Context) -> None:
-        fresh = self._cutter.vocabulary.decode_bytes(context.tokens[self._read :])
+        fresh = self._tokenizer.vocabulary.decode_bytes(context.tokens[self._read :])
         self._text += fresh
         if not self._read:
-            text = self._cutter.vocabulary.decode_bytes(context.prompt)
+            text = self._tokenizer.vocabulary.decode_bytes(context.prompt)
             self._words = [word.span() for word in _WORD.finditer(text)]
             for number, (start, end) in enumerate(self._words):
                 self._numbers.setdefault(text[start:end], []).append(number)
@@ -243,7 +246,7 @@ def _guess(kind: Kind) -> float:
 
 
 def _shares(count: int) -> list[float]:
-    """Of the places of one string, each half as likely as the one before; together 1."""
+    """Of the positions of one string, each half as likely as the one before; together 1."""
     weights = [0.5**rank for rank in range(count)]
     return [weight / sum(weights) for weight in weights]
 

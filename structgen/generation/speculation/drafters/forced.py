@@ -1,8 +1,8 @@
-"""In: a state. Out: the tokens of the text that every completion starts with, as drafts.
+"""`ForcedDrafter`: drafts the text that every completion starts with.
 
-What the grammar forces is drafted and verified, never written unasked: the model may cut the same
-bytes into other tokens, and its law is what counts. So the guess is the tokenizer's own cut,
-together with the tokens before it, without the last tokens that could merge with what follows.
+What the grammar forces is drafted and verified, never written unasked: the model may tokenize the
+same bytes differently, and its distribution is what counts. So the guess is the tokenizer's own
+cut, together with the tokens before it, without the last tokens that could merge with what follows.
 Where only a few tokens are allowed, all of them are drafted: then one of them is right.
 """
 
@@ -21,9 +21,14 @@ import numpy as np
 from structgen.automata.interface import DEAD
 from structgen.generation.closing import Speller
 from structgen.generation.interfaces import Constraint
-from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses, Quiet, grow
-from structgen.generation.speculation.interfaces import Budget, Context
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.drafters.guessing import (
+    GuessDrafter,
+    Guesses,
+    LearnsNothing,
+    grow,
+)
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import Context, DraftTree
 from structgen.masks import bitmask
 from structgen.vocabulary.vocabulary import Vocabulary
 
@@ -39,7 +44,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-class Cutter:
+class ByteTokenizer:
     """Cuts bytes into tokens as the tokenizer does; without one, into the fewest tokens."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -66,16 +71,16 @@ class Cutter:
             text = data[: error.start].decode()
         return (self.vocabulary.encode_continuation(text) or []) if text else []
 
-    def cut_behind(self, before: Sequence[int], data: bytes) -> list[int]:
-        """The tokens of `data` behind the tokens `before`, together with those if they stay."""
+    def tokenize_after(self, before: Sequence[int], data: bytes) -> list[int]:
+        """The tokens of `data` after the tokens `before`, cut together if those do not change."""
         key = (tuple(before), data)
         found = self._known.get(key)
         if found is None:
-            found = self._cut_behind(before, data)
+            found = self._tokenize_after(before, data)
             _remember(self._known, key, found)
         return found
 
-    def _cut_behind(self, before: Sequence[int], data: bytes) -> list[int]:
+    def _tokenize_after(self, before: Sequence[int], data: bytes) -> list[int]:
         special = self.vocabulary.special_ids
         for first in range(len(before)):
             lead = list(before[first:])
@@ -85,15 +90,17 @@ class Cutter:
                     return cut[len(lead) :]
         return self.cut(data)
 
-    def firm(self, constraint: Constraint, state: int, data: bytes, tokens: list[int]) -> list[int]:
+    def stable_prefix(
+        self, constraint: Constraint, state: int, data: bytes, tokens: list[int]
+    ) -> list[int]:
         """Those of the `tokens` of `data`, read from `state` on, that what follows cannot change.
 
-        A token is dropped when it reaches over a place from which a longer token could be cut, one
-        that begins with the rest of `data` and goes on with what is allowed behind it.
+        A token is dropped when it reaches over a position from which a longer token could be cut,
+        one that begins with the rest of `data` and goes on with what is allowed after it.
         """
         after = constraint.advance_bytes(state, data)
         following = constraint.allowed_bytes(after)
-        place = next(
+        stable = next(
             i
             for i in range(max(0, len(data) - self._longest + 1), len(data) + 1)
             if i == len(data) or self._goes_on(constraint, after, following, data[i:])
@@ -101,7 +108,7 @@ class Cutter:
         end, kept = 0, []
         for token in tokens:
             end += len(self.vocabulary.token_bytes(token))
-            if end > place:
+            if end > stable:
                 break
             kept.append(token)
         return kept
@@ -122,24 +129,24 @@ class Cutter:
 
 
 @lru_cache(maxsize=4)
-def cutter(vocabulary: Vocabulary) -> Cutter:
+def byte_tokenizer(vocabulary: Vocabulary) -> ByteTokenizer:
     """The cutter of a vocabulary; that of the last ones is kept."""
-    return Cutter(vocabulary)
+    return ByteTokenizer(vocabulary)
 
 
 class ForcedText:
     """What one constraint forces, remembered by state. Safe to share by threads."""
 
-    def __init__(self, cuts: Cutter, few: int) -> None:
+    def __init__(self, cuts: ByteTokenizer, few: int) -> None:
         # The constraint is given with each question: kept here, it would never be freed.
-        self._cutter = cuts
+        self._tokenizer = cuts
         self._few = few
         self._bytes: dict[int, bytes] = {}
         self._tokens: dict[tuple[int, Recent], Recent] = {}
         self._choices: dict[int, Recent] = {}
 
     def tokens(self, constraint: Constraint, state: int, recent: Recent) -> Recent:
-        """The tokens forced in `state`, behind the tokens `recent`; () where there are none."""
+        """The tokens forced in `state`, after the tokens `recent`; () where there are none."""
         found = self._tokens.get((state, recent))
         if found is None:
             found = self._worked_out(constraint, state, recent)
@@ -159,8 +166,8 @@ class ForcedText:
             _remember(self._bytes, state, data)
         if not data:
             return ()
-        cut = self._cutter.cut_behind(recent, data)
-        return tuple(self._cutter.firm(constraint, state, data, cut))
+        cut = self._tokenizer.tokenize_after(recent, data)
+        return tuple(self._tokenizer.stable_prefix(constraint, state, data, cut))
 
     def choices(self, constraint: Constraint, state: int) -> Recent:
         """All allowed tokens if they are few, else ()."""
@@ -200,14 +207,14 @@ class ForcedTexts:
         with self._lock:
             found = self._of.get(constraint)
             if found is None:
-                found = ForcedText(cutter(constraint.vocabulary), self.few)
+                found = ForcedText(byte_tokenizer(constraint.vocabulary), self.few)
                 self._of[constraint] = found
             return found
 
 
 @dataclass
-class ForcedGuesser(Quiet):
-    """Guesses forced tokens, and each of a few allowed ones. Its place: the last tokens."""
+class ForcedGuesser(LearnsNothing):
+    """Guesses forced tokens, and each of a few allowed ones. Its cursor: the last tokens."""
 
     constraint: Constraint
     known: ForcedText
@@ -216,21 +223,21 @@ class ForcedGuesser(Quiet):
         """The last tokens."""
         return tuple(context.tokens[-RECENT:])
 
-    def guesses(self, place: Recent, state: int) -> Guesses:
+    def guesses(self, cursor: Recent, state: int) -> Guesses:
         """One token where text is forced; all of those allowed, equally likely, where few are."""
-        ahead = self.known.tokens(self.constraint, state, place)
+        ahead = self.known.tokens(self.constraint, state, cursor)
         if ahead:
             return [(ahead[0], SURE)]
         choices = self.known.choices(self.constraint, state)
         return [(token, 1.0 / len(choices)) for token in choices]
 
-    def follow(self, place: Recent, token: int) -> Recent:
+    def follow(self, cursor: Recent, token: int) -> Recent:
         """One token more."""
-        return (*place, token)[-RECENT:]
+        return (*cursor, token)[-RECENT:]
 
 
 class ForcedDrafter(GuessDrafter):
-    """Drafts what the grammar forces, and nothing else; alone, or behind another draft.
+    """Drafts what the grammar forces, and nothing else; alone, or after another draft.
 
     few: the number of allowed tokens up to which all of them are drafted.
     """
@@ -245,7 +252,7 @@ class ForcedDrafter(GuessDrafter):
         return ForcedGuesser(context.constraint, self.texts.of(context.constraint))
 
     def extend(self, tree: DraftTree, budget: Budget) -> None:
-        """Add what is forced behind every leaf of a tree, within the whole tree's budget."""
+        """Add what is forced after every leaf of a tree, within the whole tree's budget."""
         context = tree.context
         recent = context.tokens[-RECENT:]
         starts = [(leaf, tuple([*recent, *tree.path(leaf)][-RECENT:])) for leaf in tree.leaves()]

@@ -1,8 +1,8 @@
-"""In: a Guesser, which ranks next tokens. Out: a drafter; its trees grow best first, masked.
+"""`Guesser`: ranked guesses of the next token, and drafters that grow trees of them.
 
-Every model-free drafter is a Guesser: a place in its statistics, ranked guesses there, and where a
-token leads. The grammar prunes while the tree grows: what it refuses is left out, its probability
-is shared among what is allowed, and the search goes on with the next best.
+Every model-free drafter is a Guesser: a cursor into its statistics, ranked guesses there, and where
+a token moves the cursor. The grammar prunes while the tree grows, best first: a refused token is
+left out, and its probability is shared among the allowed ones.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from structgen.automata.interface import DEAD
-from structgen.generation.speculation.interfaces import Budget, Context, Round
-from structgen.generation.speculation.tree import NONE, DraftTree
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.tree import NONE, Context, DraftTree
 
 #: Tokens with the probabilities that they come next, the most probable first; together at most 1.
 Guesses = Sequence[tuple[int, float]]
 
 
 class Guesser(Protocol):
-    """Guesses the tokens of one text. A place is whatever it needs to know where it is."""
+    """Guesses the tokens of one text. A cursor is its position in its own statistics."""
 
     def start(self, context: Context) -> Any:
-        """The place after all tokens of the context; None where it knows nothing."""
+        """The cursor after all tokens of the context; None where nothing is known."""
 
-    def guesses(self, place: Any, state: int) -> Guesses:
+    def guesses(self, cursor: Any, state: int) -> Guesses:
         """What may come next. Need not be allowed in `state`."""
 
-    def follow(self, place: Any, token: int) -> Any:
-        """The place one token further, guessed or not; None where it knows nothing."""
+    def follow(self, cursor: Any, token: int) -> Any:
+        """The cursor one token further, guessed or not; None where nothing is known."""
 
     def observe(self, context: Context, seen: Round) -> None:
         """Learn from a round, as a Session does."""
@@ -40,7 +40,7 @@ class Guesser(Protocol):
         """The text is finished."""
 
 
-class Quiet:
+class LearnsNothing:
     """The part of a Guesser or Session that learns nothing."""
 
     def observe(self, context: Context, seen: Round) -> None:
@@ -58,7 +58,7 @@ def grow(
 ) -> None:
     """Add what the guesser guesses below some nodes of a tree, the most probable nodes first.
 
-    starts: nodes, with the guesser's place after each. The tree gets at most `budget.nodes` draft
+    starts: nodes, with the guesser's cursor after each. The tree gets at most `budget.nodes` draft
     tokens in all, none deeper than `budget.depth`, at most `budget.width` below one node, none that
     is reached with a probability below `budget.least` (best first as DySpec has it, with
     deterministic children; counts renormalised over what is allowed).
@@ -67,14 +67,14 @@ def grow(
     heap: list[tuple[float, int, int, int, float, Any]] = []
     number = itertools.count()  # breaks ties: first come, first served
 
-    def expect(priority: float, node: int, token: int, share: float, place: Any) -> None:
-        heapq.heappush(heap, (-priority, next(number), node, token, share, place))
+    def expect(priority: float, node: int, token: int, share: float, cursor: Any) -> None:
+        heapq.heappush(heap, (-priority, next(number), node, token, share, cursor))
 
-    def open_up(node: int, place: Any) -> None:
+    def open_up(node: int, cursor: Any) -> None:
         state, reached = tree.states[node], tree.estimates[node]
         refused = 0.0
         kept: list[tuple[int, float]] = []
-        for token, probability in guesser.guesses(place, state):
+        for token, probability in guesser.guesses(cursor, state):
             if len(kept) == budget.width:
                 break
             if advance(state, token) == DEAD:
@@ -85,19 +85,19 @@ def grow(
             share = min(1.0, probability / (1.0 - refused)) if refused < 1.0 else 1.0
             if reached * share < budget.least or share <= 0.0:
                 break
-            expect(reached * share, node, token, share, place)
+            expect(reached * share, node, token, share, cursor)
 
-    for node, place in starts:
-        expect(tree.estimates[node], node, NONE, 1.0, place)
+    for node, cursor in starts:
+        expect(tree.estimates[node], node, NONE, 1.0, cursor)
     while heap and len(tree) <= budget.nodes:
-        _, _, parent, token, share, place = heapq.heappop(heap)
+        _, _, parent, token, share, cursor = heapq.heappop(heap)
         if token == NONE:  # a node that is there: its children are asked for only now
-            if place is not None and tree.depths[parent] < budget.depth and tree.may_go_on(parent):
-                open_up(parent, place)
+            if cursor is not None and tree.depths[parent] < budget.depth and tree.may_go_on(parent):
+                open_up(parent, cursor)
         elif len(tree.children[parent]) < budget.width or tree.child(parent, token) != NONE:
             node = tree.add(parent, token, share)
             if node != NONE and len(tree) <= budget.nodes:
-                expect(tree.estimates[node], node, NONE, 1.0, guesser.follow(place, token))
+                expect(tree.estimates[node], node, NONE, 1.0, guesser.follow(cursor, token))
 
 
 @dataclass
@@ -117,7 +117,7 @@ class GuessSession:
         self.guesser.observe(context, seen)
 
     def end(self, context: Context) -> None:
-        """Tell the guesser."""
+        """End the guesser."""
         self.guesser.end(context)
 
 

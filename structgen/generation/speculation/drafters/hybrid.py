@@ -1,6 +1,6 @@
-"""In: several drafters. Out: one draft: that which promises most, or all of them in one tree.
+"""`HybridDrafter`: one draft of several drafters, the most promising or all in one tree.
 
-What the grammar forces is added behind each draft before they are compared, and the best nodes are
+What the grammar forces is added after each draft before they are compared, and the best nodes are
 kept within the budget.
 """
 
@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from structgen.errors import GenerationError
 from structgen.generation.speculation.drafters.forced import ForcedDrafter
-from structgen.generation.speculation.interfaces import Budget, Context, Drafter, Round, Session
+from structgen.generation.speculation.interfaces import Budget, Drafter, Round, Session
 from structgen.generation.speculation.names import check_drafter
-from structgen.generation.speculation.tree import NONE, DraftTree
+from structgen.generation.speculation.tree import NONE, Context, DraftTree
 from structgen.generation.speculation.trees.merge import merge
 
 
@@ -22,7 +22,7 @@ class HybridDrafter:
     """Several drafters as one.
 
     mode: "best" takes the draft of which most tokens are expected to be kept (SuffixDecoding's
-    hybrid), "merge" makes one tree of all drafts. forced: adds what the grammar forces behind every
+    hybrid), "merge" makes one tree of all drafts. forced: adds what the grammar forces after every
     leaf; None: it is not added.
     """
 
@@ -78,16 +78,16 @@ class HybridSession:
     def credits(self, tokens: Sequence[int]) -> list[str]:
         """The first drafter whose own tree has the token there; else it is forced."""
         names = [getattr(d, "name", type(d).__name__) for d in self._drafter.drafters]
-        places, found = [0] * len(names), []
+        nodes, found = [0] * len(names), []
         for token in tokens:
-            places = [
-                NONE if place == NONE else tree.child(place, token)
-                for place, (tree, _) in zip(places, self._alone, strict=True)
+            nodes = [
+                NONE if node == NONE else tree.child(node, token)
+                for node, (tree, _) in zip(nodes, self._alone, strict=True)
             ]
             own = (
                 name
-                for name, place, (_, size) in zip(names, places, self._alone, strict=True)
-                if 0 <= place < size
+                for name, node, (_, size) in zip(names, nodes, self._alone, strict=True)
+                if 0 <= node < size
             )
             found.append(next(own, "forced"))
         return found
@@ -98,7 +98,7 @@ class HybridSession:
             session.observe(context, _seen_by(drafter, self._drafter.hidden, seen))
 
     def end(self, context: Context) -> None:
-        """Tell all of them."""
+        """End all sessions."""
         for session in self._sessions:
             session.end(context)
 

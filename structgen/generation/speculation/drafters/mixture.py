@@ -1,4 +1,4 @@
-"""In: several guessers. Out: one, so that one path may take a token from each.
+"""`MixtureDrafter`: one path may take each of its tokens from another drafter.
 
 A value copied from the prompt, the quote and comma that closed the values before, the next key,
 which the grammar forces: no single guesser knows such a path, and trees made apart do not have it.
@@ -19,9 +19,10 @@ from structgen.generation.speculation.drafters.guessing import (
     GuessSession,
 )
 from structgen.generation.speculation.drafters.rates import Rates
-from structgen.generation.speculation.interfaces import Context, Round
+from structgen.generation.speculation.interfaces import Round
+from structgen.generation.speculation.tree import Context
 
-_BROADEST = 8  # most guesses of a part at one place
+_BROADEST = 8  # most guesses of a part at one cursor
 _RANKS = 3  # from this one on, guesses of a part are trusted alike
 _CERTAIN = 0.9  # probability of a guess that needs no second opinion
 
@@ -60,7 +61,7 @@ class MixtureDrafter(GuessDrafter):
 
 @dataclass
 class MixtureSession(GuessSession):
-    """A session that tells which part guessed what."""
+    """A session that knows which part guessed what."""
 
     guesser: MixtureGuesser
 
@@ -70,12 +71,12 @@ class MixtureSession(GuessSession):
 
 
 @dataclass
-class Place:
-    """The places of all parts; what they guessed there, by kind of guess; where tokens led."""
+class Cursor:
+    """The cursors of all parts; what they guessed there, by kind of guess; where tokens led."""
 
     parts: list[Any]
     guessed: list[tuple[Kind, int]] = field(default_factory=list)
-    longer: dict[int, Place] = field(default_factory=dict)
+    longer: dict[int, Cursor] = field(default_factory=dict)
 
 
 @dataclass
@@ -85,23 +86,23 @@ class MixtureGuesser:
     parts: list[Guesser]
     names: list[str]
     rates: Rates
-    _root: Place | None = None
+    _root: Cursor | None = None
 
-    def start(self, context: Context) -> Place:
-        """The places of all after the context."""
-        self._root = Place([part.start(context) for part in self.parts])
+    def start(self, context: Context) -> Cursor:
+        """The cursors of all parts after the context."""
+        self._root = Cursor([part.start(context) for part in self.parts])
         return self._root
 
-    def guesses(self, place: Place, state: int) -> Guesses:
+    def guesses(self, cursor: Cursor, state: int) -> Guesses:
         """Each token with the probability that one part is right, as if they erred apart.
 
         The parts are asked in their order, until one of them is nearly certain.
         """
         wrong: dict[int, float] = {}
-        estimate, note = self.rates.of, place.guessed.append
+        estimate, note = self.rates.of, cursor.guessed.append
         for number, part in enumerate(self.parts):
-            where = place.parts[number]
-            found = () if where is None else part.guesses(where, state)[:_BROADEST]
+            at = cursor.parts[number]
+            found = () if at is None else part.guesses(at, state)[:_BROADEST]
             for rank, (token, claimed) in enumerate(found):
                 kind = (number, min(rank, _RANKS), int(10 * claimed))
                 note((kind, token))
@@ -113,39 +114,39 @@ class MixtureGuesser:
         guesses.sort(key=itemgetter(1), reverse=True)
         return guesses
 
-    def follow(self, place: Place, token: int) -> Place:
+    def follow(self, cursor: Cursor, token: int) -> Cursor:
         """All of them one token further."""
-        longer = place.longer[token] = Place(
+        longer = cursor.longer[token] = Cursor(
             [
-                None if where is None else part.follow(where, token)
-                for part, where in zip(self.parts, place.parts, strict=True)
+                None if at is None else part.follow(at, token)
+                for part, at in zip(self.parts, cursor.parts, strict=True)
             ]
         )
         return longer
 
     def credits(self, tokens: Sequence[int]) -> list[str]:
         """For each token of a path that was drafted, the first part that guessed it there."""
-        found, place = [], self._root
+        found, cursor = [], self._root
         for token in tokens:
-            guessed = place.guessed if place is not None else ()
+            guessed = cursor.guessed if cursor is not None else ()
             found.append(next(self.names[kind[0]] for kind, t in guessed if t == token))
-            place = place.longer.get(token) if place is not None else None
+            cursor = cursor.longer.get(token) if cursor is not None else None
         return found
 
     def observe(self, context: Context, seen: Round) -> None:
         """Learn how often each kind of guess is right, and let all of them learn."""
-        place = self._root
+        cursor = self._root
         for token in seen.written:
-            if place is None:
+            if cursor is None:
                 break
-            for kind, guess in place.guessed:
+            for kind, guess in cursor.guessed:
                 self.rates.learn(kind, guess == token)
-            place = place.longer.get(token)
+            cursor = cursor.longer.get(token)
         self._root = None
         for part in self.parts:
             part.observe(context, seen)
 
     def end(self, context: Context) -> None:
-        """Tell all of them."""
+        """End all parts."""
         for part in self.parts:
             part.end(context)

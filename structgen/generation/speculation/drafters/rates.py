@@ -1,4 +1,4 @@
-"""In: cases and whether they came true. Out: Rates, estimated probabilities for kinds of cases."""
+"""`Rates`: how often guesses of a kind were right, smoothed by a prior."""
 
 from __future__ import annotations
 

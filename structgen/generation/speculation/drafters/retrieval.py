@@ -1,8 +1,8 @@
-"""In: a drafter that retrieves, one with a law. Out: the retrieved tree, pruned by that law.
+"""`RetrievalDrafter`: a retrieved tree, pruned by another drafter's probabilities (RASD).
 
-RASD (Quan et al. 2025): what is retrieved is cheap but says little about how likely it is. Where
-the other drafter has looked, its probabilities decide which retrieved branches are worth verifying;
-both trees are then fused by the longest common prefix.
+Quan et al. 2025: what is retrieved is cheap but says little about how likely it is. Where the other
+drafter has looked, its probabilities decide which retrieved branches are worth verifying; both
+trees are then merged by the longest common prefix.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from structgen.generation.speculation.drafters.hybrid import HybridDrafter, HybridSession
-from structgen.generation.speculation.interfaces import Budget, Context, Drafter, Session
-from structgen.generation.speculation.tree import NONE, DraftTree
+from structgen.generation.speculation.interfaces import Budget, Drafter, Session
+from structgen.generation.speculation.tree import NONE, Context, DraftTree
 from structgen.generation.speculation.trees.merge import merge
 
 
@@ -47,7 +47,7 @@ class RetrievalSession(HybridSession):
 
 
 def prune(retrieved: DraftTree, drafted: DraftTree, least: float) -> DraftTree:
-    """The retrieved tree without the branches that the draft's law makes improbable.
+    """The retrieved tree without the branches that the draft's distribution makes improbable.
 
     At each node that both have and the draft went on from, a branch keeps its own probability if
     the draft has it, too, else at most what the draft leaves for others; not more than `least`:
@@ -56,24 +56,24 @@ def prune(retrieved: DraftTree, drafted: DraftTree, least: float) -> DraftTree:
     if retrieved.draws:
         return retrieved
     pruned = DraftTree(retrieved.context)
-    places, twins = {0: 0}, {0: 0}
+    added, matches = {0: 0}, {0: 0}
     for node in range(1, len(retrieved)):
         parent = retrieved.parents[node]
-        if parent not in places:
+        if parent not in added:
             continue
         share = retrieved.estimates[node] / retrieved.estimates[parent]
-        twin = twins.get(parent, NONE)
-        if twin != NONE and drafted.children[twin]:
-            child = drafted.child(twin, retrieved.tokens[node])
+        match = matches.get(parent, NONE)
+        if match != NONE and drafted.children[match]:
+            child = drafted.child(match, retrieved.tokens[node])
             if child == NONE:
-                share = min(share, _left_over(drafted, twin))
+                share = min(share, _left_over(drafted, match))
                 if share <= least:
                     continue
             else:
-                twins[node] = child
-        place = pruned.add(places[parent], retrieved.tokens[node], min(share, 1.0))
-        if place != NONE:
-            places[node] = place
+                matches[node] = child
+        copy = pruned.add(added[parent], retrieved.tokens[node], min(share, 1.0))
+        if copy != NONE:
+            added[node] = copy
     return pruned
 
 

@@ -1,6 +1,6 @@
-"""In: a constraint and a state. Out: its class: states of one class are likely to go on alike.
+"""Classes of states in which the text is likely to go on alike.
 
-Two notions: equal futures (`Constraint.core`), which tells the places in one schema apart, and
+Two notions: equal futures (`Constraint.core`), which distinguishes the positions in one schema, and
 equal masks, which are compared across constraints of one vocabulary: the inside of a string is the
 same class in all schemas.
 """

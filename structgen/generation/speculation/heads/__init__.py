@@ -1,1 +1,1 @@
-"""In: hidden states of the target. Out: drafts from heads that were trained on them."""
+"""Drafts by heads (Medusa, EAGLE) that were trained on the target's hidden states."""

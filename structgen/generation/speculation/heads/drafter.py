@@ -1,9 +1,10 @@
-"""In: Heads. Out: HeadDrafter, which makes trees of what they think comes next.
+"""`HeadDrafter`: a drafter that grows trees from the logits of trained heads.
 
-A builder grows the tree and asks for laws; the heads give logits, which the grammar masks while the
-tree grows. With `BestFirst` the children are the likeliest by the product of the laws on their
-path, as Medusa's candidates (Cai et al. 2024, section 2.1.2) and EAGLE-2's tree (Li et al. 2024,
-section 4); other builders draw children from the very laws, for rules that weigh ratios.
+A builder grows the tree and asks for distributions; the heads give logits, which are masked by the
+constraint while the tree grows. With `BestFirst` the children are the most probable by the product
+along their path, as Medusa's candidates (Cai et al. 2024, section 2.1.2) and EAGLE-2's tree (Li et
+al. 2024, section 4); other builders draw children from the same distributions, for rules that weigh
+ratios.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import numpy.typing as npt
 
 from structgen.errors import GenerationError
 from structgen.generation.speculation.heads.interfaces import Heads, Reader
-from structgen.generation.speculation.interfaces import Budget, Context, Round
-from structgen.generation.speculation.laws import masked_law
-from structgen.generation.speculation.tree import DraftTree
-from structgen.generation.speculation.trees import BestFirst, Law, TreeBuilder, tell
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.masked import masked_law
+from structgen.generation.speculation.tree import Context, DraftTree
+from structgen.generation.speculation.trees import BestFirst, Distribution, TreeBuilder, notify
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class HeadDrafter:
 
 
 class HeadSession:
-    """Heads at work on one text; a `Session`, and its `laws` are a `Laws`."""
+    """Heads at work on one text; a `Session`."""
 
     def __init__(self, heads: Heads, builder: TreeBuilder) -> None:
         self._reader: Reader = heads.begin()
@@ -69,21 +70,21 @@ class HeadSession:
         kept = seen.hidden if not self._count else seen.hidden[[0, *seen.path]]
         self._unread.append(kept)
         self._count += len(kept)
-        tell(self._builder, seen)
+        notify(self._builder, seen)
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """See `Session`."""
         if self._most is not None:
             budget = replace(budget, depth=min(self._most, budget.depth))
         self._numbers = {}
-        return self._builder.grow(context, budget, self.laws)
+        return self._builder.grow(context, budget, self.distributions)
 
     def end(self, context: Context) -> None:
         """Let go of what was kept."""
         self._unread.clear()
 
-    def laws(self, tree: DraftTree, nodes: Sequence[int]) -> list[Law]:
-        """The masked laws after nodes of a tree: see `Laws`."""
+    def distributions(self, tree: DraftTree, nodes: Sequence[int]) -> list[Distribution]:
+        """The masked distributions after nodes of a tree: see `Distributions`."""
         rows: dict[int, npt.NDArray[Any]] = {}
         if 0 in nodes:
             rows[0] = self._read(tree.context)
@@ -98,7 +99,7 @@ class HeadSession:
         return [masked_law(tree.context, tree.states[node], rows[node]) for node in nodes]
 
     def _read(self, context: Context) -> npt.NDArray[Any]:
-        """The law after the root, once everything is read that came since the last draft."""
+        """The logits after the root, once everything written since the last draft is read."""
         hidden = self._unread[0]
         if len(self._unread) > 1:
             import torch

@@ -1,9 +1,10 @@
-"""In: the target's last hidden states and the tokens. Out: EagleHeads: one layer that goes on.
+"""`EagleHeads`: one decoder layer that predicts the target's next hidden states (EAGLE).
 
-From the target's state at a token and the token after it, one decoder layer predicts the target's
-next state, from that the one after, and so on; the target's output layer reads them (EAGLE, Li et
-al. 2024, section 4.1). Here the layer also sees the token that the state belongs to, so that it can
-look up where that token stood before, and what followed: most of what JSON extraction does.
+From the target's state at a token and the token after it, the layer predicts the target's next
+state, from that the one after, and so on; the target's output layer turns states into logits
+(EAGLE, Li et al. 2024, section 4.1). Here the layer also sees the token that the state belongs to,
+so that it can look up where that token stood before, and what followed: most of what JSON
+extraction needs.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class EagleHeads(nn.Module):
         """What `of` needs to know."""
         return {"attention": self.attention, "inner": self.down.in_features}
 
-    def enter(
+    def join_inputs(
         self, states: torch.Tensor, tokens: torch.Tensor, followers: torch.Tensor
     ) -> torch.Tensor:
         """[..., d]: a state, the token that it belongs to, and the token after that, as one."""
@@ -66,20 +67,20 @@ class EagleHeads(nn.Module):
         entered: torch.Tensor = self.join(torch.cat(parts, -1))
         return entered.to(states.dtype)  # training joins in half precision
 
-    def remember(
+    def keys_and_values(
         self, entered: torch.Tensor, positions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values [..., n, heads, d / heads] of n places at positions [..., n]."""
+        """Keys and values [..., n, heads, d / heads] of n inputs at positions [..., n]."""
         keys, values = self.memory(self.before(entered)).chunk(2, -1)
         return _turned(self._split(keys), positions), self._split(values)
 
-    def ask(self, entered: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    def scaled_queries(self, entered: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """Queries [..., n, heads, d / heads], scaled."""
         queries = _turned(self._split(self.queries(self.before(entered))), positions)
         scaled: torch.Tensor = queries * queries.shape[-1] ** -0.5
         return scaled
 
-    def leave(self, entered: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    def output_states(self, entered: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
         """The predicted states [..., n, d], given what attention has seen [..., n, heads, ...]."""
         mixed = entered + self.mix(seen.flatten(-2))
         gate, up = self.gate(self.between(mixed)).chunk(2, -1)
@@ -95,29 +96,29 @@ class EagleHeads(nn.Module):
 
 
 class EagleReader:
-    """The layer at work on one text, with keys and values of the places it has passed.
+    """The layer at work on one text, with keys and values of the inputs it has read.
 
-    A place is a pair of neighbouring tokens; place i has token i, its state, and token i + 1.
+    An input is a pair of neighbouring tokens: input i has token i, its state, and token i + 1.
     """
 
     def __init__(self, heads: EagleHeads) -> None:
         self._heads = heads
         empty = heads.output.new_empty((0, heads.attention, 0))
         self._keys, self._values = empty, empty
-        self._length = 0  # places that are certain
+        self._length = 0  # inputs that are certain
         self._states = empty  # of the draft's nodes
         self._tokens: list[int] = []
-        self._ancestors: list[list[int]] = []  # places of the draft that a node sees
+        self._ancestors: list[list[int]] = []  # inputs of the draft that a node sees
 
     @torch.inference_mode()
     def read(self, hidden: torch.Tensor, tokens: Sequence[int]) -> npt.NDArray[np.float32]:
-        """Pass the new places with their true states; the last of them predicts."""
+        """Read the new inputs with their true states; the last of them predicts."""
         heads = self._heads
         states = hidden[:, 0].to(heads.output.device, heads.output.dtype)
         pairs = torch.tensor(tokens)
         positions = torch.arange(self._length, self._length + len(states))
-        entered = heads.enter(states, pairs[:-1], pairs[1:])
-        keys, values = heads.remember(entered, positions.to(entered.device))
+        entered = heads.join_inputs(states, pairs[:-1], pairs[1:])
+        keys, values = heads.keys_and_values(entered, positions.to(entered.device))
         certain = self._length
         self._keys = torch.cat([self._keys[:certain], keys]) if certain else keys
         self._values = torch.cat([self._values[:certain], values]) if certain else values
@@ -130,16 +131,16 @@ class EagleReader:
 
     @torch.inference_mode()
     def extend(self, parents: Sequence[int], tokens: Sequence[int]) -> npt.NDArray[np.float32]:
-        """A place for each node: its parent with the predicted state, and its own token."""
+        """Read an input for each node: its parent with the predicted state, and its own token."""
         heads = self._heads
         first = len(self._keys)
         own = [self._tokens[parent] for parent in parents]
-        entered = heads.enter(
+        entered = heads.join_inputs(
             self._states[list(parents)], torch.tensor(own), torch.tensor(list(tokens))
         )
         depths = [len(self._ancestors[parent]) for parent in parents]
         positions = self._length + torch.tensor(depths)
-        keys, values = heads.remember(entered, positions.to(entered.device))
+        keys, values = heads.keys_and_values(entered, positions.to(entered.device))
         self._keys = torch.cat([self._keys, keys])
         self._values = torch.cat([self._values, values])
         mask = torch.zeros((len(tokens), len(self._keys)), dtype=torch.bool)
@@ -156,12 +157,12 @@ class EagleReader:
     def _predict(
         self, entered: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """The states after n places, which see the places that mask bool[n, places] allows."""
-        queries = self._heads.ask(entered, positions.to(entered.device))
+        """The states after n inputs, which attend to what mask bool[n, inputs] allows."""
+        queries = self._heads.scaled_queries(entered, positions.to(entered.device))
         scores = torch.einsum("qhd,khd->hqk", queries, self._keys)
         scores = scores.masked_fill(~mask.to(scores.device), -torch.inf)
         seen = torch.einsum("hqk,khd->qhd", scores.softmax(-1), self._values)
-        return self._heads.leave(entered, seen)
+        return self._heads.output_states(entered, seen)
 
     def _logits(self, states: torch.Tensor) -> npt.NDArray[np.float32]:
         found: npt.NDArray[np.float32] = (states @ self._heads.output.T).float().cpu().numpy()

@@ -1,4 +1,4 @@
-"""In: trained heads, or the name of shipped ones. Out: a file of their weights, or a drafter.
+"""Saves and loads trained heads, and makes drafters of the shipped ones.
 
 A file is safetensors in half precision; its metadata say which heads they are and their sizes. The
 target's embedding and output layer are not in it: they are taken from the model.
@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from structgen.demo import heads_path, model_path
 from structgen.errors import ModelError
 from structgen.generation.models.target import HuggingFaceTarget
 from structgen.generation.speculation.heads.drafter import HeadDrafter
@@ -69,15 +70,13 @@ def head_drafter(name: str, model: Any = None) -> HeadDrafter:
 
     model: the demo model where it is loaded already; else its embedding is read from its folder.
     """
-    from structgen import demo
-
     if name not in KINDS:
         raise ModelError(f"there are no heads named {name!r}", expected=" or ".join(KINDS))
     if model is None:
         from transformers import AutoModelForCausalLM
 
-        model = AutoModelForCausalLM.from_pretrained(demo.model_path())
-    return HeadDrafter(load_heads(demo.heads_path(name), model))
+        model = AutoModelForCausalLM.from_pretrained(model_path())
+    return HeadDrafter(load_heads(heads_path(name), model))
 
 
 def medusa(target: HuggingFaceTarget) -> HeadDrafter:

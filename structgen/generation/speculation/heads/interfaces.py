@@ -1,10 +1,11 @@
-"""In: nothing. Out: Heads and Reader, what a trained drafter of any kind must give; no more.
+"""The protocols of trained heads: `Heads`, shared by all texts, and `Reader`, one text's state.
 
-    target ── hidden states of the path kept ──▶ Reader.read ──▶ law after the root
-                                                 Reader.extend ▶ laws after nodes of the draft
+    target ── hidden states of the path kept ──▶ Reader.read ──▶ logits after the root
+                                                 Reader.extend ▶ logits after nodes of the draft
 
-Parallel heads (Medusa) give all nodes of a depth the same law. Sequential ones (Hydra, EAGLE) and
-early exits (Kangaroo) work out what each node adds; whatever they keep of a text is their Reader's.
+Parallel heads (Medusa) give all nodes of a depth the same logits. Sequential ones (Hydra, EAGLE)
+and early exits (Kangaroo) compute what each node adds; whatever they keep of a text is in their
+Reader.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""In: the target's last hidden state. Out: MedusaHeads: a head for each of the next positions.
+"""`MedusaHeads`: a head for each of the next positions (Medusa).
 
-Head k turns the state that predicted the last token into one that predicts the token k places
+Head k turns the state that predicted the last token into one that predicts the token k positions
 later, by a residual block, and the target's own output layer reads it (Cai et al. 2024, section
 2.1.1; there each head has an output layer of its own, which begins as the target's).
 """
@@ -45,7 +45,7 @@ class MedusaHeads(nn.Module):
 
     @property
     def depth(self) -> int:
-        """A head for each place."""
+        """A head for each position."""
         return len(self.blocks)
 
     def forward(self, states: torch.Tensor) -> list[torch.Tensor]:
@@ -58,7 +58,7 @@ class MedusaHeads(nn.Module):
 
 
 class MedusaReader:
-    """The laws for one text: the same for all nodes of a depth."""
+    """The distributions for one text: the same for all nodes of a depth."""
 
     def __init__(self, heads: MedusaHeads) -> None:
         self._heads = heads

@@ -1,4 +1,4 @@
-"""In: models smaller than the target, or parts of it. Out: drafters that ask them."""
+"""Drafters that ask a model: a smaller one, one with other tokens, or a part of the target."""
 
 from structgen.generation.speculation.models.clasp import Clasp
 from structgen.generation.speculation.models.contrast import Contrast

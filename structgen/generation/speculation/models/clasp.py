@@ -1,4 +1,4 @@
-"""In: the hidden states of all layers. Out: Clasp, the layers that come nearest to the last one."""
+"""`Clasp`: chooses the layers whose output comes nearest to that of all layers (CLaSp)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from structgen.generation.speculation.interfaces import Context, Round
+from structgen.generation.speculation.interfaces import Round
 from structgen.generation.speculation.models.layers import Layered
 from structgen.generation.speculation.models.selectors import spread
+from structgen.generation.speculation.tree import Context
 
 
 class Clasp:
@@ -30,9 +31,9 @@ class Clasp:
         model.check_runs()
         return tuple(range(model.depth))
 
-    def begin(self, model: Layered, context: Context) -> Choosing:
+    def begin(self, model: Layered, context: Context) -> ClaspSelection:
         """See `Selector`."""
-        return Choosing(self, model)
+        return ClaspSelection(self, model)
 
     def choose(self, model: Layered, states: torch.Tensor, first: int) -> tuple[int, ...]:
         """The layers to run: states [tokens, depth, d] before each layer, of tokens from `first`.
@@ -41,32 +42,33 @@ class Clasp:
         """
         most = model.depth - max(1, round(self.share * model.depth))
         last = model.run(model.depth - 1, states[None, :, -1], first)[0]
-        best: dict[int, Way] = {0: Way((), states[:, 0])}  # by the number of layers left out
+        # By the number of layers left out so far: the path with states nearest to the full ones.
+        best: dict[int, LayerPath] = {0: LayerPath((), states[:, 0])}
         for layer in range(model.depth):
             full = states[:, layer + 1] if layer + 1 < model.depth else last
             after = model.run(layer, torch.stack([way.states for way in best.values()]), first)
-            ways: dict[int, list[Way]] = {}
+            ways: dict[int, list[LayerPath]] = {}
             for (skipped, way), new in zip(best.items(), after, strict=True):
-                ways.setdefault(skipped, []).append(Way((*way.layers, layer), new))
+                ways.setdefault(skipped, []).append(LayerPath((*way.layers, layer), new))
                 ways.setdefault(skipped + 1, []).append(way)
             best = {skipped: _nearest(ways[skipped], full) for skipped in ways if skipped <= most}
         return best[most].layers
 
 
-class Way(NamedTuple):
-    """Layers that were run, and the states [tokens, d] behind them."""
+class LayerPath(NamedTuple):
+    """Layers that were run, and the states [tokens, d] after them."""
 
     layers: tuple[int, ...]
     states: torch.Tensor
 
 
-def _nearest(ways: list[Way], full: torch.Tensor) -> Way:
-    """The way whose states are most similar to those of all layers: by their mean cosine."""
+def _nearest(ways: list[LayerPath], full: torch.Tensor) -> LayerPath:
+    """The path whose states are most similar to those of all layers: by their mean cosine."""
     cosine = torch.nn.functional.cosine_similarity
     return max(ways, key=lambda way: float(cosine(way.states, full, dim=-1).mean()))
 
 
-class Choosing:
+class ClaspSelection:
     """Clasp at work on one text; a `Selection`."""
 
     def __init__(self, clasp: Clasp, model: Layered) -> None:
@@ -78,7 +80,7 @@ class Choosing:
         self._read = 0  # tokens whose states were seen
 
     def observe(self, context: Context, seen: Round) -> None:
-        """Look at the states of what was kept, and now and then choose anew."""
+        """Look at the states of what was kept, and every few rounds choose again."""
         if seen.hidden is None:
             return
         rows = seen.hidden if seen.width == 0 else seen.hidden[[0, *seen.path]]

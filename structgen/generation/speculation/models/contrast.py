@@ -1,4 +1,4 @@
-"""In: a weaker model. Out: Contrast, a transform towards what only the target finds likely."""
+"""`Contrast`: contrastive decoding against a weaker model, as a transform."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from structgen.errors import GenerationError
 from structgen.generation.interfaces import Constraint, Doubles
-from structgen.generation.speculation.interfaces import Ids
 from structgen.generation.speculation.models.load import load_draft_model
 from structgen.generation.speculation.models.reader import Reader, reader_of
 from structgen.generation.speculation.models.trim import Head
+from structgen.generation.speculation.tree import Ids
 
 
 class Contrast:
-    """The target's law against a weaker model's: logits of (1 + strength) target - strength weak.
+    """Contrasts the target with a weaker model: logits (1 + strength) target - strength weak.
 
     Only tokens with at least `plausible` times the probability of the most probable one are left
     (O'Brien and Lewis 2023; drafts may come from the same weak model, Yuan et al. 2024, speculative
@@ -56,23 +56,23 @@ class Contrast:
 
 
 class ContrastPath:
-    """One text, read by the weak model; a `Path`. Beyond its context the law stays as it is."""
+    """One text, read by the weak model; a `Path`. Past its context length nothing changes."""
 
-    def __init__(self, wish: Contrast, reader: Reader, prompt: Sequence[int]) -> None:
-        self._wish = wish
+    def __init__(self, settings: Contrast, reader: Reader, prompt: Sequence[int]) -> None:
+        self._settings = settings
         self._reader = reader
         self._text = list(prompt)
 
     def log_weights(self, state: int, ids: Ids, logits: Doubles) -> Doubles:
         """See `Path`."""
-        target = self._wish.target
+        target = self._settings.target
         if target.context is not None and len(self._text) >= target.context:
             return np.zeros(len(ids))
         known = ids < target.vocab_size
         _, weak = self._reader.follow(self._text, ids[known])
         weights = np.full(len(ids), -np.inf)
-        weights[known] = self._wish.strength * (logits[known] - weak)
-        weights[logits < logits.max() + self._wish.least] = -np.inf
+        weights[known] = self._settings.strength * (logits[known] - weak)
+        weights[logits < logits.max() + self._settings.least] = -np.inf
         return weights
 
     def wrote(self, state: int, token: int) -> None:

@@ -1,4 +1,4 @@
-"""In: a smaller model. Out: ModelDrafter, which drafts what that model would write."""
+"""`ModelDrafter`: drafts what a smaller language model would write."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 
 from structgen.generation.models.target import HuggingFaceTarget
-from structgen.generation.speculation.interfaces import Budget, Context, Round
-from structgen.generation.speculation.laws import allowed_ids, law_over
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.masked import allowed_ids, distribution_over
 from structgen.generation.speculation.models.load import load_draft_model
 from structgen.generation.speculation.models.reader import Answer, reader_of
 from structgen.generation.speculation.models.token_map import TokenMap
 from structgen.generation.speculation.models.trim import Head
-from structgen.generation.speculation.tree import DraftTree
-from structgen.generation.speculation.trees import BestFirst, Law, TreeBuilder, tell
+from structgen.generation.speculation.tree import Context, DraftTree
+from structgen.generation.speculation.trees import BestFirst, Distribution, TreeBuilder, notify
 from structgen.vocabulary.vocabulary import Vocabulary
 
 #: What a drafter reads instead of the prompt (RAPID: Chen et al. 2025, a retrieved part of it).
 Shorten = Callable[[tuple[int, ...]], Sequence[int]]
 
-_NOTHING: Law = (np.zeros(0, np.int64), np.zeros(0))
+_NOTHING: Distribution = (np.zeros(0, np.int64), np.zeros(0))
 
 
 class ModelDrafter:
     """A causal language model as a drafter (Leviathan et al. 2023), for all texts.
 
-    It asks the model for laws masked by the constraint, and lets a builder grow trees of them: the
-    most probable continuations (`BestFirst`), or drawn ones for rules that weigh ratios.
+    It asks the model for distributions masked by the constraint, and lets a builder grow trees of
+    them: the most probable continuations (`BestFirst`), or drawn ones for rules that weigh ratios.
     """
 
     hidden: tuple[int, ...] = ()
@@ -86,7 +86,7 @@ class ModelDrafter:
 
 
 class ModelSession:
-    """A draft model at work on one text; a `Session`, and its `laws` are a `Laws`."""
+    """A draft model at work on one text; a `Session`."""
 
     def __init__(
         self,
@@ -110,17 +110,17 @@ class ModelSession:
         """See `Session`. A text longer than the model's context is not drafted any more."""
         self._text += self._map.read(context.tokens[self._seen :])
         self._seen = len(context.tokens)
-        return self._builder.grow(context, budget, self.laws)
+        return self._builder.grow(context, budget, self.distributions)
 
     def observe(self, context: Context, seen: Round) -> None:
         """The next `propose` reads what was written; the builder may learn of it."""
-        tell(self._builder, seen)
+        notify(self._builder, seen)
 
     def end(self, context: Context) -> None:
         """The cache goes with the session."""
 
-    def laws(self, tree: DraftTree, nodes: Sequence[int]) -> list[Law]:
-        """The masked laws after nodes of a tree: see `Laws`."""
+    def distributions(self, tree: DraftTree, nodes: Sequence[int]) -> list[Distribution]:
+        """The masked distributions after nodes of a tree: see `Distributions`."""
         wanted = {n: self._wanted(tree, n) for n in nodes}
         asked = [n for n, (ids, _) in wanted.items() if len(ids) and self._readable(tree, n)]
         if not asked:
@@ -136,7 +136,7 @@ class ModelSession:
         for n, answer in zip(asked, answers, strict=True):
             if answer is not None:
                 self._at[n], logits = answer
-                found[n] = law_over(tree.context, wanted[n][0], logits)
+                found[n] = distribution_over(tree.context, wanted[n][0], logits)
         return list(found.values())
 
     def _wanted(self, tree: DraftTree, node: int) -> tuple[Any, Any]:

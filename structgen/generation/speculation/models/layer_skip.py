@@ -1,4 +1,4 @@
-"""In: the target's own model. Out: LayerSkipDrafter, which drafts with some of its layers.
+"""`LayerSkipDrafter`: drafts with some of the target's own layers (self-speculation).
 
 selector ── which layers ──▶ a model of these alone ──▶ drafts, as a smaller model makes them
    ▲                                                        │
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from structgen.generation.models.target import HuggingFaceTarget
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.models.drafter import ModelSession
 from structgen.generation.speculation.models.layers import Layered
 from structgen.generation.speculation.models.token_map import TokenMap
-from structgen.generation.speculation.tree import DraftTree
-from structgen.generation.speculation.trees import BestFirst, TreeBuilder, tell
+from structgen.generation.speculation.tree import Context, DraftTree
+from structgen.generation.speculation.trees import BestFirst, TreeBuilder, notify
 
 
 class Selection(Protocol):
@@ -43,7 +43,7 @@ class Selector(Protocol):
         """Start on a text."""
 
 
-class Always:
+class FixedLayers:
     """The same layers for all texts; a Selector, and its own Selection."""
 
     def __init__(self, layers: Sequence[int]) -> None:
@@ -53,7 +53,7 @@ class Always:
         """None."""
         return ()
 
-    def begin(self, model: Layered, context: Context) -> Always:
+    def begin(self, model: Layered, context: Context) -> FixedLayers:
         """There is nothing to begin."""
         return self
 
@@ -86,7 +86,7 @@ class LayerSkipDrafter:
         self.name = name
         self.builder = BestFirst() if builder is None else builder
         self.model = Layered(target, trim)
-        self.selector = Always(selector) if isinstance(selector, Sequence) else selector
+        self.selector = FixedLayers(selector) if isinstance(selector, Sequence) else selector
         self.hidden = self.selector.hidden(self.model)
 
     def begin(self, context: Context) -> LayerSkipSession:
@@ -116,7 +116,7 @@ class LayerSkipSession:
     def observe(self, context: Context, seen: Round) -> None:
         """See `Session`."""
         self._selection.observe(context, seen)
-        tell(self._drafter.builder, seen)
+        notify(self._drafter.builder, seen)
 
     def end(self, context: Context) -> None:
         """See `Session`."""

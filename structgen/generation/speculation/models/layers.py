@@ -1,4 +1,4 @@
-"""In: a transformers model. Out: Layered, which runs some of its layers, with the same weights."""
+"""`Layered`: runs some of the layers of a transformers model, with the same weights."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Layered:
 
     @torch.inference_mode()
     def run(self, layer: int, states: torch.Tensor, first: int) -> torch.Tensor:
-        """States [n, tokens, d] behind one layer; the tokens see one another, and nothing before.
+        """States [n, tokens, d] after one layer; the tokens see one another, and nothing before.
 
         first: the position of the first token.
         """
@@ -73,7 +73,7 @@ class Layered:
         """ModelError unless layers can be run one by one, as `run` does."""
         _, logits = self.target.prefill([[1, 2, 3]], (0, 1))
         if logits.hidden is None:
-            raise ModelError("the model tells no hidden states")
+            raise ModelError("the model gives no hidden states")
         before, after = logits.hidden[0].unbind(1)
         found = self.run(0, before[None], 0)[0]
         if (found - after).abs().max() > 0.01 * after.abs().max():
@@ -87,30 +87,30 @@ class Layered:
         for name in _NORMS:
             if hasattr(base, name):
                 return name, getattr(base, name)
-        raise ModelError(f"{type(base).__name__} has no norm behind its layers that is known")
+        raise ModelError(f"{type(base).__name__} has no known norm after its layers")
 
 
 def with_layers(model: Any, layers: Sequence[int]) -> Any:
     """A model of these layers of `model`, in this order, that shares all weights with it.
 
-    Modules are copied, tensors are not; the layers are numbered anew, so its cache is its own.
+    Modules are copied, tensors are not; the layers are renumbered, so its cache is its own.
     """
     tensors = itertools.chain(model.parameters(), model.buffers())
-    twin = copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})
-    name, found = _layers_of(twin.base_model)
+    copied = copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})
+    name, found = _layers_of(copied.base_model)
     chosen = [found[layer] for layer in layers]
     for number, layer in enumerate(chosen):
         for module in layer.modules():
             if hasattr(module, "layer_idx"):
                 module.layer_idx = number
-    setattr(twin.base_model, name, torch.nn.ModuleList(chosen))
-    for config in {id(part.config): part.config for part in (twin, twin.base_model)}.values():
+    setattr(copied.base_model, name, torch.nn.ModuleList(chosen))
+    for config in {id(part.config): part.config for part in (copied, copied.base_model)}.values():
         inner = config.get_text_config()
         kinds = getattr(inner, "layer_types", None)
         inner.num_hidden_layers = len(layers)
         if kinds is not None:
             inner.layer_types = [kinds[layer] for layer in layers]
-    return twin
+    return copied
 
 
 def _layers_of(base: Any) -> tuple[str, Any]:

@@ -1,4 +1,4 @@
-"""In: what a user gives as a draft model. Out: it as a target, with its vocabulary if known."""
+"""Loads a draft model as a target, with its vocabulary where that is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a text as it grows, guesses of how it goes on. Out: a draft model's logits after them.
+"""`Reader`: a draft model's logits after a text and after draft nodes, with a cache kept between.
 
 follow(text) ── what is new is read; drafts that came true are kept ──▶ logits after it
 grow(nodes)  ── a level of the draft, in one forward pass ───────────▶ logits after each
@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from structgen.generation.models.target import HuggingFaceTarget
-from structgen.generation.speculation.interfaces import Ids
 from structgen.generation.speculation.models.trim import Head
+from structgen.generation.speculation.tree import Ids
 
 #: A node of the draft, and the logits after it of the tokens that were asked about.
 Answer = tuple[int, npt.NDArray[Any]]
@@ -23,7 +23,7 @@ _TOP = -1  # what the first node of a draft follows
 
 
 class Reader(Protocol):
-    """One text in the cache of a draft model, and the nodes of a draft behind it.
+    """One text in the cache of a draft model, and the nodes of a draft after it.
 
     wanted: for each node the tokens int64[k] that are asked about; their logits are float[k].
     """
@@ -48,7 +48,8 @@ class TreeReader:
         self._head = head
         self._cache: Any = None
         self._kept: list[int] = []  # what counts in the cache
-        self._nodes: dict[tuple[int, int], int] = {}  # what may be kept: a tree behind it
+        # The draft after it, of which a path may be kept: (node before, token) -> node.
+        self._nodes: dict[tuple[int, int], int] = {}
 
     def follow(self, tokens: Sequence[int], wanted: Ids) -> Answer:
         """See `Reader`. One forward pass, mostly over one token."""
@@ -126,7 +127,7 @@ class ChainReader:
         return _TOP, logits.numpy()[-1][wanted]
 
     def grow(self, nodes: Sequence[tuple[int, int]], wanted: Sequence[Ids]) -> list[Answer | None]:
-        """See `Reader`. Only a node behind the last one is read, and one at a time."""
+        """See `Reader`. Only a node after the last one is read, and one at a time."""
         answers: list[Answer | None] = [None] * len(nodes)
         end = len(self._draft) - 1
         for i, (before, token) in enumerate(nodes):

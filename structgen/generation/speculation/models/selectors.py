@@ -1,4 +1,4 @@
-"""In: rounds. Out: which layers draft: by search (SWIFT), by similar prompts (KNN-SSD), by exit."""
+"""Which layers draft: by search (SWIFT), by similar prompts (KNN-SSD), by early exit."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structgen.generation.speculation.interfaces import Context, Round
-from structgen.generation.speculation.laws import allowed_ids
-from structgen.generation.speculation.models.layer_skip import Always, Selection
+from structgen.generation.speculation.interfaces import Round
+from structgen.generation.speculation.masked import allowed_ids
+from structgen.generation.speculation.models.layer_skip import FixedLayers, Selection
 from structgen.generation.speculation.models.layers import Layered
 from structgen.generation.speculation.policies.exit_layer import Del
+from structgen.generation.speculation.tree import Context
 
 
 def spread(depth: int, kept: int) -> tuple[int, ...]:
@@ -80,13 +81,13 @@ class Swift:
         """None."""
         return ()
 
-    def begin(self, model: Layered, context: Context) -> Searching:
+    def begin(self, model: Layered, context: Context) -> SwiftSelection:
         """See `Selector`."""
         return self.begin_with(model, self.best(model))
 
-    def begin_with(self, model: Layered, layers: tuple[int, ...]) -> Searching:
+    def begin_with(self, model: Layered, layers: tuple[int, ...]) -> SwiftSelection:
         """Start on a text with layers of which something is known."""
-        return Searching(self, model, layers)
+        return SwiftSelection(self, model, layers)
 
     def best(self, model: Layered) -> tuple[int, ...]:
         """The best layers so far."""
@@ -122,7 +123,7 @@ class Swift:
         return tuple(sorted({*layers, int(comes)} - {int(leaves)}))
 
 
-class Searching:
+class SwiftSelection:
     """Swift at work on one text; a `Selection`."""
 
     def __init__(self, search: Swift, model: Layered, layers: tuple[int, ...]) -> None:
@@ -160,28 +161,28 @@ class NearestPrompt:
         """None."""
         return ()
 
-    def begin(self, model: Layered, context: Context) -> Remembering:
+    def begin(self, model: Layered, context: Context) -> NearestPromptSelection:
         """See `Selector`."""
-        place = embed(model, context.prompt)
-        near = max(self._known, key=lambda known: float(known[0] @ place), default=None)
-        if near is None or near[0] @ place < self.least:
+        embedding = embed(model, context.prompt)
+        near = max(self._known, key=lambda known: float(known[0] @ embedding), default=None)
+        if near is None or near[0] @ embedding < self.least:
             inner = self.search.begin(model, context)
         else:
             inner = self.search.begin_with(model, near[1])
-        return Remembering(self, inner, place)
+        return NearestPromptSelection(self, inner, embedding)
 
-    def remember(self, place: npt.NDArray[np.float32], layers: tuple[int, ...]) -> None:
+    def remember(self, embedding: npt.NDArray[np.float32], layers: tuple[int, ...]) -> None:
         """Note which layers were the best for a prompt."""
-        self._known.append((place, layers))
+        self._known.append((embedding, layers))
 
 
-class Remembering:
+class NearestPromptSelection:
     """A search whose outcome is remembered; a `Selection`."""
 
-    def __init__(self, nearest: NearestPrompt, inner: Searching, place: Any) -> None:
+    def __init__(self, nearest: NearestPrompt, inner: SwiftSelection, embedding: Any) -> None:
         self._nearest = nearest
         self._inner = inner
-        self._place = place
+        self._embedding = embedding
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -194,7 +195,7 @@ class Remembering:
 
     def end(self, context: Context) -> None:
         """Remember what was found."""
-        self._nearest.remember(self._place, self.layers)
+        self._nearest.remember(self._embedding, self.layers)
 
 
 @torch.inference_mode()
@@ -218,5 +219,5 @@ class EarlyExit:
         return self.policy.layers
 
     def begin(self, model: Layered, context: Context) -> Selection:
-        """The exit is chosen anew for each text: to change it is to read the text again."""
-        return Always(range(self.policy.layer))
+        """The exit is chosen once for each text: a change would make the text be read again."""
+        return FixedLayers(range(self.policy.layer))

@@ -1,4 +1,4 @@
-"""In: a target. Out: ways in which it drafts for itself with some of its layers, as one may ask."""
+"""Self-drafting by name: SWIFT, CLaSp and early exit, with their defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a model with any tokenizer. Out: TextDrafter, which drafts text, cut into target tokens.
+"""`TextDrafter`: a draft model with another tokenizer; its text is cut into target tokens.
 
 its tokens ── bytes that the constraint allows ──▶ a draft text ── Rewriter ──▶ a chain
 """
@@ -17,13 +17,13 @@ import numpy.typing as npt
 from structgen.automata.interface import DEAD
 from structgen.errors import VocabularyError
 from structgen.generation.distribution import largest, softmax
-from structgen.generation.speculation.interfaces import Budget, Context, Ids, Round
-from structgen.generation.speculation.laws import allowed_ids
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.masked import allowed_ids
 from structgen.generation.speculation.models.load import load_draft_model
 from structgen.generation.speculation.models.reader import Reader, reader_of
 from structgen.generation.speculation.models.token_map import TokenMap
 from structgen.generation.speculation.models.trim import Head
-from structgen.generation.speculation.tree import NONE, DraftTree
+from structgen.generation.speculation.tree import NONE, Context, DraftTree, Ids
 from structgen.vocabulary.vocabulary import Vocabulary
 
 
@@ -59,7 +59,7 @@ class Rewriter(Protocol):
 
 
 class Retokenizer:
-    """Cuts the draft's text anew, as in the middle of a text, with no token to begin with.
+    """Tokenizes the draft's text again, as in the middle of a text, with no token to begin with.
 
     Whatever the target then accepts was compared token by token (Timor et al. 2025, string-level
     exact match, SLEM).
@@ -88,15 +88,15 @@ class NgramCache:
         self._lock = threading.Lock()
 
     def rewrite(self, pair: Pair, drafted: Sequence[int]) -> list[int]:
-        """See `Rewriter`. At each place the longest sequence that is known."""
+        """See `Rewriter`. At each position the longest sequence that is known."""
         found: list[int] = []
-        place = 0
-        while place < len(drafted):
-            length, token = self._match(pair, drafted[place : place + self._longest])
+        at = 0
+        while at < len(drafted):
+            length, token = self._match(pair, drafted[at : at + self._longest])
             if not length:
                 break
             found.append(token)
-            place += length
+            at += length
         return found
 
     def learn(self, pair: Pair, written: Sequence[int]) -> None:
@@ -240,30 +240,32 @@ class TextSession:
     def _best(self, context: Context, state: int, logits: npt.NDArray[Any]) -> _Piece | None:
         """The most probable token that may be written; None where the text ends, or none is found.
 
-        The mask tells about those that are tokens of the target too, the others are tried.
+        The mask decides on those that the target has, too; the others are tried one by one.
         """
         if context.ends(state):
             return None
-        law = softmax(logits.astype(np.float64))
+        distribution = softmax(logits.astype(np.float64))
         own = self._pair.tokens.ids[allowed_ids(context, state)]
         known = np.searchsorted(self._drafter.texts, own[own >= 0])
-        best, mass = NONE, float(law[known].sum())
+        best, mass = NONE, float(distribution[known].sum())
         if len(known):
-            best = int(known[law[known].argmax()])
+            best = int(known[distribution[known].argmax()])
         unsure = self._pair.unshared
-        for i in unsure[largest(law[unsure], min(self._drafter.tries, len(unsure)))].tolist():
-            if best != NONE and law[i] <= law[best]:
+        for i in unsure[
+            largest(distribution[unsure], min(self._drafter.tries, len(unsure)))
+        ].tolist():
+            if best != NONE and distribution[i] <= distribution[best]:
                 break
             data = self._pair.draft.token_bytes(int(self._drafter.texts[i]))
             if context.constraint.advance_bytes(state, data) != DEAD:
                 best = i
-                mass += float(law[i])
+                mass += float(distribution[i])
                 break
         if best == NONE:
             return None
         token = int(self._drafter.texts[best])
         after = context.constraint.advance_bytes(state, self._pair.draft.token_bytes(token))
-        return _Piece(token, after, float(law[best]) / mass)
+        return _Piece(token, after, float(distribution[best]) / mass)
 
     def _chances(self, drafted: Sequence[_Piece]) -> list[float]:
         """For each byte how probable it is after those before: the first of a token bears all."""

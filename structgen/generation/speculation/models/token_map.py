@@ -1,4 +1,4 @@
-"""In: the vocabularies of a target and of a draft model. Out: how one's tokens are the other's."""
+"""`TokenMap`: the tokens of a target as tokens of a draft model with another vocabulary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from structgen.errors import VocabularyError
-from structgen.generation.speculation.interfaces import Ids
+from structgen.generation.speculation.tree import Ids
 from structgen.vocabulary.vocabulary import Vocabulary
 
 

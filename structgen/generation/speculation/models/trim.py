@@ -1,7 +1,7 @@
-"""In: hidden states and the tokens that matter. Out: their logits, by those rows of the head alone.
+"""`Head`: logits of a few tokens only, by those rows of the output layer.
 
-Where the mask allows few tokens, most of the output layer computes what nobody asks for; in small
-draft models it is most of the work (VocabTrim: Goel et al. 2025, with a set of tokens fixed
+Where the mask allows few tokens, most of the output layer computes logits that are not needed; in
+small draft models it is most of the work (VocabTrim: Goel et al. 2025, with a set of tokens fixed
 beforehand; here it is what the mask allows at each node).
 """
 
@@ -15,13 +15,13 @@ import numpy.typing as npt
 import torch
 
 from structgen.generation.models.target import HuggingFaceTarget
-from structgen.generation.speculation.interfaces import Ids
+from structgen.generation.speculation.tree import Ids
 
 _SHARE = 8  # gathering rows pays when it is at most one in so many
 
 
 class Head:
-    """The output layer of a model. `trimmed` tells whether some of its rows can be had alone."""
+    """The output layer of a model. `trimmed`: whether some of its rows can be computed alone."""
 
     def __init__(self, target: HuggingFaceTarget, trim: bool = True) -> None:
         """`trim`: False always computes all rows."""
@@ -33,7 +33,7 @@ class Head:
         """Whether the logits of these tokens, int64[k] for each node, are had by rows alone."""
         most = self._vocab_size // _SHARE if self.trimmed else 0
         counts = [len(ids) for ids in wanted]
-        if sum(counts) <= most or max(counts) > most:  # told without looking at them
+        if sum(counts) <= most or max(counts) > most:  # decided without the union
             return sum(counts) <= most
         return len(_union(wanted)) <= most
 

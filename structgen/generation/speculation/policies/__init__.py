@@ -1,1 +1,1 @@
-"""In: rounds that were seen. Out: how much to draft next; costs.py is what all of them read."""
+"""Length policies: how much to draft next; all read the measured costs of costs.py."""

@@ -1,12 +1,13 @@
-"""In: how far drafts went, how much was kept. Out: Adl, which drafts about so far again, or on."""
+"""`Adl`: the draft length follows recent drafts, and grows where all of them was kept."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
 
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.policies.checks import check_share, check_some
+from structgen.generation.speculation.tree import Context
 
 
 @dataclass
@@ -21,8 +22,8 @@ class _Recent:
 class Adl:
     """As long as recent drafts were, and `step` tokens more where all of them has been kept.
 
-    The adaptive draft length of DiffuSpec (Li et al. 2025, section 3.3), for drafters that have to
-    be told a length and draft less where they see an end: it goes down to what they really draft,
+    The adaptive draft length of DiffuSpec (Li et al. 2025, section 3.3), for drafters that need
+    a length and draft less where they see an end: it goes down to what they really draft,
     and up while the target keeps pace. size: the largest, which is also the first. least: tokens
     in a row that are always drafted. weight: of the newest draft in the averages.
     """

@@ -1,7 +1,7 @@
-"""In: rewards of arms. Out: which arm to take next: Ucb, Exp3, and Bandit, a policy over budgets.
+"""`Bandit`: a multi-armed bandit over draft budgets, by UCB1 or EXP3.
 
 BanditSpec (Hou et al. 2025) treats configurations of speculative decoding as arms whose rewards
-nobody knows beforehand: UCB where they are as good tomorrow as today, EXP3 where they need not be.
+are unknown: UCB for stationary rewards, EXP3 for rewards that may change (adversarial).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.policies.checks import check_share, check_some
 from structgen.generation.speculation.policies.costs import CostTable
+from structgen.generation.speculation.tree import Context
 
 
 class Arms(Protocol):
@@ -25,7 +26,7 @@ class Arms(Protocol):
         """The arm to take."""
 
     def reward(self, arm: int, value: float) -> None:
-        """What came of an arm that was chosen."""
+        """Learn the reward of an arm that was chosen."""
 
 
 class Ucb:
@@ -81,27 +82,29 @@ class Exp3:
         self._lock = threading.Lock()
 
     @property
-    def law(self) -> list[float]:
+    def distribution(self) -> list[float]:
         """The probability of each arm."""
         weights = np.exp(self._log_weights - self._log_weights.max())
         share = weights / weights.sum()
-        law: list[float] = (
+        distribution: list[float] = (
             (1 - self._exploration) * share + self._exploration / len(share)
         ).tolist()
-        return law
+        return distribution
 
     def choose(self, rng: np.random.Generator) -> int:
-        """A draw from `law`."""
+        """A draw from `distribution`."""
         with self._lock:
-            law = self.law
-        return int(rng.choice(len(law), p=law))
+            distribution = self.distribution
+        return int(rng.choice(len(distribution), p=distribution))
 
     def reward(self, arm: int, value: float) -> None:
         """Weigh a reward in [0, 1] by how improbable its arm was."""
         check_share("reward", value)
         with self._lock:
-            law = self.law
-            self._log_weights[arm] += self._exploration * value / law[arm] / len(law)
+            distribution = self.distribution
+            self._log_weights[arm] += (
+                self._exploration * value / distribution[arm] / len(distribution)
+            )
 
 
 class Bandit:

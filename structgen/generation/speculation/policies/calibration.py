@@ -1,4 +1,4 @@
-"""In: how sure a drafter was, what was kept. Out: Calibration, how often such tokens are kept."""
+"""`Calibration`: how often tokens of a given drafter confidence are kept."""
 
 from __future__ import annotations
 

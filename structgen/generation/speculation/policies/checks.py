@@ -1,4 +1,4 @@
-"""In: the numbers that a policy is given. Out: nothing, or an error that names the wrong one."""
+"""Checks of the numbers that policies are given."""
 
 from __future__ import annotations
 

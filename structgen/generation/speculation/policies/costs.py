@@ -1,7 +1,7 @@
-"""In: the times of rounds. Out: CostTable: what a forward pass over n tokens costs on this machine.
+"""`CostTable`: the measured cost of a forward pass over n tokens on this machine.
 
 On a GPU, or with bfloat16, 16 tokens may cost little more than one; in float32 two may cost more
-than eight. So nobody guesses: policies and planners ask this table, which learns from every round.
+than eight. So policies and planners ask this table, which learns from every round.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from structgen.generation.speculation.interfaces import Round
 from structgen.generation.speculation.policies.checks import check_share, check_some
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-FIRST, AGAIN = 3, 128  # plain passes to begin with, and wider ones between two of them later
-SOON = 4  # wider ones between two to begin with
-_TRUST = 1.0  # times that SLOPE is worth: one outlier shall not rule out a width for ever
+FIRST, AGAIN = 3, 128  # plain passes at first, and wider passes between two plain ones later
+SOON = 4  # wider passes between two plain ones at first
+_TRUST = 1.0  # measurements that the prior SLOPE counts for: one outlier must not rule out a width
 SLOPE = 0.03  # of T(1), for each further token, where nothing was measured (a bfloat16 model's)
 
 
@@ -88,7 +88,7 @@ class CostTable:
                 self._passes[group] = times = {**times, width: _Times(self._window)}
             times[width].add(seconds)
             self._curves.pop(group, None)
-            # Each text of a pass tells of it, so its share of a pass is counted.
+            # Each text of a pass reports it, so only its share is counted.
             self._since[group] = 0 if width == 1 else self._since.get(group, 0) + 1 / rows
 
     def known(self, width: int, rows: int = 1) -> int:

@@ -1,4 +1,4 @@
-"""In: draft tokens and their fate. Out: Disco, a classifier that says whether to go on."""
+"""`Disco`: a learnt classifier decides whether drafting goes on."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import threading
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import Budget, Context, Doubles, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.policies.checks import check_share
 from structgen.generation.speculation.policies.outcomes import confidence, outcomes
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import Context, Doubles, DraftTree
 
 _EDGE = 1e-4  # probabilities are kept this far from 0 and 1
 

@@ -1,8 +1,8 @@
-"""In: hidden states of some layers. Out: Del: at which layer drafts leave, how long they are.
+"""`Del`: chooses the exit layer and the draft length of an early-exit drafter.
 
 Every pass of the target shows, for each layer, what would have been drafted from there. Comparing
-that with what was written costs an output layer, and no draft at all (DEL, Entezari Zarch et al.
-2025, section 3).
+that with what was written costs one output layer and no draft (DEL, Entezari Zarch et al. 2025,
+section 3).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.generation.speculation.interfaces import Budget, Context, Round
-from structgen.generation.speculation.laws import allowed_ids
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.masked import allowed_ids
 from structgen.generation.speculation.policies.checks import check_share, check_some
 from structgen.generation.speculation.policies.costs import CostTable
 from structgen.generation.speculation.policies.outcomes import confidence, outcomes
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import Context, DraftTree
 
 #: Logits float[n, V] of hidden states [n, d] of any layer: the last norm and the output layer.
 Head = Callable[[Any], npt.NDArray[Any]]
@@ -30,9 +30,9 @@ class Del:
     """Chooses exit layer and length by the tokens per layer that they promise.
 
     An early-exit drafter asks `layer`, and names `layers` as the hidden states it needs. Of layers
-    tried in the shadow, the share of tokens that they would have drafted rightly is kept, recent
-    ones counting more. Drafting stops early where the drafter's confidence is below the middle
-    between those of kept and of refused tokens.
+    evaluated without drafting, the share of tokens that they would have drafted rightly is kept,
+    recent ones counting more. Drafting stops early where the drafter's confidence is below the
+    middle between those of kept and of refused tokens.
     """
 
     def __init__(

@@ -1,11 +1,12 @@
-"""In: a budget. Out: Fixed, the length policy that always gives it."""
+"""`Fixed`: the same draft budget in every round."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from structgen.errors import GenerationError
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.tree import Context
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""In: a round. Out: which of its draft tokens were put to the test, and which were kept."""
+"""Which draft tokens of a round were tested, and which of them were kept."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""In: how often the k-th draft token is kept, and what widths cost. Out: Sized, the best size."""
+"""`Sized`: the draft size with the most tokens per time, from acceptance and costs."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import replace
 
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.policies.checks import check_share
 from structgen.generation.speculation.policies.costs import CostTable
+from structgen.generation.speculation.tree import Context
 
 _TRUST = 2.0  # rounds that a guess is worth
 _DECLINE = 0.95  # guess for a token: this share of what the one before it gains

@@ -1,7 +1,7 @@
-"""In: a draft being made. Out: Threshold and Confidence: whether it is worth going on.
+"""`Threshold` and `Confidence`: stop a draft while it is being made.
 
 Both look at tokens that are in the draft already, never at one that might be added: a drawn token
-is kept or not drawn, but never dropped for what it is.
+is kept or not drawn, but never dropped because of what it is.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.policies.checks import check_share
 from structgen.generation.speculation.policies.outcomes import confidence
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import Context, DraftTree
 
 #: The probability that a node is kept once its parent is: a drafter's estimate, or a trained head.
 Acceptance = Callable[[DraftTree, int], float]

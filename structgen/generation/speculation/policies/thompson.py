@@ -1,13 +1,14 @@
-"""In: kept and refused drafts. Out: Thompson, which draws a belief and takes the best length."""
+"""`Thompson`: Thompson sampling of the draft length, from Beta beliefs of acceptance."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import replace
 
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.policies.checks import check_share
 from structgen.generation.speculation.policies.costs import CostTable
+from structgen.generation.speculation.tree import Context
 
 
 class Thompson:

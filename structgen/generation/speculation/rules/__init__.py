@@ -1,13 +1,14 @@
-"""In: forks of a draft tree. Out: acceptance rules, each a plan of what is kept there.
+"""Acceptance rules: which child of a draft node is kept, as a plan of probabilities.
 
-    SampleCompare       a draw from the law; right for any children
+    SampleCompare       a draw from the distribution; right for any children
     RecursiveRejection  speculative sampling, its multi-round form, and RSD without replacement
     KSeq                SpecTr's rule for a settled number of independent draws
     OptimalTransport    accepts most of all lossless rules; for forks with few tokens
-    Typical, Judge, Reflective   change the law of the text, and are refused unless that is wanted
+    Typical, Judge, Reflective   change the distribution of the text, and are refused unless that is
+wanted
 
 Children that were chosen without chance need no rule of their own: whatever token comes of a plan,
-a child with that token is kept, so what a rule leaves of the law falls on them.
+a child with that token is kept, so what a rule leaves of the distribution falls on them.
 """
 
 from structgen.generation.speculation.rules.bound import optimal_acceptance

@@ -1,7 +1,7 @@
-"""In: the target's law, the law of the children. Out: the most that any lossless rule can accept.
+"""The largest acceptance probability that any lossless rule can have.
 
-A rule moves the law of the children onto that of the target; what it moves without paying is
-accepted. By duality of this transport no rule accepts more than 1 + min over sets T of tokens of
+A rule moves the distribution of the children onto that of the target; what it moves without paying
+is accepted. By duality of this transport no rule accepts more than 1 + min over sets T of tokens of
 p(T) - Q(T), where Q(T) is the probability that all children lie in T, and some rule reaches it (Sun
 et al. 2023, SpecTr; Hu et al. 2025, "Towards optimal multi-draft speculative decoding", section 4).
 For draws with and without replacement the best T is a beginning of the tokens in the order of p/q.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import Doubles, Scheme
+from structgen.generation.speculation.tree import Doubles, Scheme
 
 _STEP = 0.25  # of the logarithm of time; the integrals are exact to 1e-13 from 0.3 on
 _TAIL = 40.0  # exp(-40) is nothing
@@ -40,7 +40,7 @@ def escape(q: Doubles, scheme: Scheme, count: int) -> Doubles:
     """float64[k]: the probability that not all draws are among the first i + 1 tokens.
 
     Draws without replacement are the order in which clocks ring, each after an exponential time of
-    rate q. With r the mass behind the first tokens, the draws escape if a clock behind them rings
+    rate q. With r the mass of the later tokens, the draws escape if one of their clocks rings
     at a time t when fewer than `count` of theirs have rung: the integral of r exp(-r t) times the
     probability of that, a sum over independent clocks. On a logarithmic scale of t the trapezoidal
     rule converges exponentially (Trefethen & Weideman 2014, section 5).

@@ -1,4 +1,4 @@
-"""In: a rule, both laws. Out: what the rule writes and accepts on average, by trying all draws."""
+"""The exact distribution and acceptance of a rule, by enumerating all draws."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import AcceptRule, Doubles, Fork, Scheme
+from structgen.generation.speculation.interfaces import AcceptRule, Fork
+from structgen.generation.speculation.tree import Doubles, Scheme
 
 Drawn = tuple[int, ...]
 
 
 class Exact(NamedTuple):
-    """law: float64[k], of the token written. acceptance: probability that it is a child's."""
+    """What a rule does on average.
 
-    law: Doubles
+    distribution: float64[k], of the token written. acceptance: probability that it is a child's.
+    """
+
+    distribution: Doubles
     acceptance: float
 
 
@@ -28,18 +32,18 @@ def outcomes(
     drawn so far. O(k^count).
     """
 
-    def further(drawn: Drawn, mass: float, law: Doubles) -> Iterator[tuple[Drawn, float]]:
-        total = law.sum()
+    def further(drawn: Drawn, mass: float, distribution: Doubles) -> Iterator[tuple[Drawn, float]]:
+        total = distribution.sum()
         stopped = scheme is Scheme.ADAPTIVE and enough is not None and enough(drawn)
         if len(drawn) == count or total == 0.0 or stopped:
             yield drawn, mass
             return
-        for token in np.flatnonzero(law).tolist():
-            rest = law
+        for token in np.flatnonzero(distribution).tolist():
+            rest = distribution
             if scheme is not Scheme.IID:
-                rest = law.copy()
+                rest = distribution.copy()
                 rest[token] = 0.0
-            yield from further((*drawn, token), mass * law[token] / total, rest)
+            yield from further((*drawn, token), mass * distribution[token] / total, rest)
 
     yield from further((), 1.0, q)
 
@@ -55,15 +59,15 @@ def exactly(
 ) -> Exact:
     """What becomes of a fork with these points and `count` draws, averaged over the draws.
 
-    p, q: float64[k]. For a lossless rule the law is p; see `outcomes` for the rest.
+    p, q: float64[k]. For a lossless rule the distribution is p; see `outcomes` for the rest.
     """
-    law, acceptance = np.zeros(len(p)), 0.0
+    distribution, acceptance = np.zeros(len(p)), 0.0
     for drawn, mass in outcomes(q, scheme, count, enough):
         others = tuple(point for point in points if point not in drawn)
         fork = Fork(p, q, drawn, others, scheme)
         plan = rule.plan(fork)
         written = plan.residual.copy()
         np.add.at(written, list(fork.children), plan.accept)
-        law += mass * written
+        distribution += mass * written
         acceptance += mass * float(written[list(set(fork.children))].sum())
-    return Exact(law, acceptance)
+    return Exact(distribution, acceptance)

@@ -1,7 +1,7 @@
-"""In: amounts, and where each may go. Out: a largest flow, for which there is room everywhere.
+"""Maximum flow in a bipartite network, by blocking flows along shortest paths (Dinic 1970).
 
-Blocking flows along shortest paths (Dinic 1970). A path goes from a source with something left to a
-token of its own where there is room; or to one where another source gives way, and from that on.
+Sources have amounts, targets have room. An augmenting path goes from a source with something left
+to a target of its own with room; or to one where another source gives way, and on from that source.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Network(Generic[S]):
         return amount - rest
 
     def _receive(self, target: int, amount: float, depth: int) -> float:
-        """Make place for up to `amount`; returns for how much."""
+        """Make room for up to `amount`; returns for how much."""
         taken = min(amount, self._room[target])
         self._room[target] -= taken
         for other in self._senders[target]:

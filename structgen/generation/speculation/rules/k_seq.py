@@ -1,4 +1,4 @@
-"""In: forks with independent draws. Out: KSeq, a rule that divides the law among all of them."""
+"""`KSeq`: SpecTr's acceptance rule for a fixed number of independent draws."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from bisect import bisect_left
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import Doubles, Fork, Plan, Scheme
+from structgen.generation.speculation.interfaces import Fork, Plan
 from structgen.generation.speculation.rules.residual import residual_law
+from structgen.generation.speculation.tree import Doubles, Scheme
 
 _HALVINGS = 60
 
@@ -26,7 +27,7 @@ class KSeq:
     lossless = True
 
     def plan(self, fork: Fork) -> Plan:
-        """The probabilities of each child, and of what is left of the law."""
+        """The probabilities of each child, and of what is left of the distribution."""
         p, q, count = fork.p, fork.q, len(fork.drawn)
         accept = np.zeros(len(fork.children))
         if q is None or not count:

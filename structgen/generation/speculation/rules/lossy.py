@@ -1,7 +1,7 @@
-"""In: forks. Out: rules that accept more than the law allows: what is written changes.
+"""Lossy acceptance rules: they accept more than a lossless one, and change the distribution.
 
 They are refused unless `Speculation(lossy=True)` says that this is wanted. What is written still
-fits the constraint: no rule takes a token to which the masked law gives no probability.
+fits the constraint: no rule takes a token to which the masked distribution gives no probability.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import AcceptRule, Doubles, Fork, Plan, Scheme
+from structgen.generation.speculation.interfaces import AcceptRule, Fork, Plan
 from structgen.generation.speculation.rules.recursive import RecursiveRejection
+from structgen.generation.speculation.tree import Doubles, Scheme
 
 #: For each child of a fork (see `Fork.children`), how good it is: a trained head, another model.
 Scorer = Callable[[Fork], Sequence[float]]
 
-#: Another law of the tokens of a fork, float64[k], such as the model's own after it was asked to
-#: reflect on the draft.
+#: Another distribution of the tokens of a fork, float64[k], such as the model's own after it was
+#: asked to reflect on the draft.
 Second = Callable[[Fork], Doubles]
 
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """Keeps a child that is typical of the law: p > min(epsilon, delta * exp(-entropy)).
+    """Keeps a child that is typical of the distribution: p > min(epsilon, delta * exp(-entropy)).
 
-    The most probable one if there are several; without one, a token is drawn from the law (Cai et
-    al. 2024, Medusa, section 2.3.1).
+    The most probable one if there are several; without one, a token is drawn from the distribution
+    (Cai et al. 2024, Medusa, section 2.3.1).
     """
 
     epsilon: float = 0.09
@@ -49,7 +50,8 @@ class Judge:
     """Keeps the child that a scorer finds best, if its score exceeds a threshold.
 
     What counts is whether it is a good continuation, not whether the model would have said it
-    (Bachmann et al. 2025, "Judge decoding"). Without such a child, a token is drawn from the law.
+    (Bachmann et al. 2025, "Judge decoding"). Without such a child, a token is drawn from the
+    distribution.
     """
 
     scorer: Scorer
@@ -64,11 +66,11 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Reflective:
-    """Accepts by a mixture of the law and a second one.
+    """Accepts by a mixture of the distribution and a second one.
 
-    share: of the second, which is asked about every fork; only what the first law gives some
-    probability can come (after Wang et al. 2025, "reflective verification"). rule: decides on the
-    mixture.
+    share: of the second, which is asked about every fork; only what the first distribution gives
+    some probability can come (after Wang et al. 2025, "reflective verification"). rule: decides on
+    the mixture.
     """
 
     second: Second

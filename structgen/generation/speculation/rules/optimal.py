@@ -1,4 +1,4 @@
-"""In: forks with few tokens. Out: OptimalTransport, the lossless rule that accepts most."""
+"""`OptimalTransport`: the lossless rule with the highest acceptance, for small vocabularies."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import AcceptRule, Doubles, Fork, Plan, Scheme
+from structgen.generation.speculation.interfaces import AcceptRule, Fork, Plan
 from structgen.generation.speculation.rules.flow import largest_flow
 from structgen.generation.speculation.rules.recursive import RecursiveRejection
 from structgen.generation.speculation.rules.residual import residual_law
+from structgen.generation.speculation.tree import Doubles, Scheme
 
 Kids = frozenset[int]
 

@@ -1,18 +1,20 @@
-"""In: forks whose children were drawn. Out: RecursiveRejection: one after another is tried.
+"""`RecursiveRejection`: speculative sampling, one drawn child tried after another.
 
 Let x be drawn from q, and kept with probability min(1, p(x) / q(x)). The token y is then kept with
 probability min(p(y), q(y)), something is refused with probability sum max(p - q, 0), and a draw
-from the law proportional to max(p - q, 0) makes up for it: together p(y). Where that law is itself
-drawn from by trying the next child, the same holds of it, so p is right for any number of children.
-Each step is exact given those before it, hence the number may depend on what was drawn so far.
+from the residual distribution, proportional to max(p - q, 0), makes up for it: together p(y). Where
+that residual is itself drawn from by trying the next child, the same holds of it, so p is preserved
+for any number of children. Each step is exact given those before it, hence the number of children
+may depend on what was drawn so far.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import Fork, Plan, Scheme
+from structgen.generation.speculation.interfaces import Fork, Plan
 from structgen.generation.speculation.rules.residual import residual_law
+from structgen.generation.speculation.tree import Scheme
 
 
 class RecursiveRejection:
@@ -28,7 +30,7 @@ class RecursiveRejection:
     lossless = True
 
     def plan(self, fork: Fork) -> Plan:
-        """The probabilities of each child, and of what is left of the law."""
+        """The probabilities of each child, and of what is left of the distribution."""
         p, q = fork.p, fork.q
         accept = np.zeros(len(fork.children))
         left = 1.0

@@ -1,10 +1,10 @@
-"""In: two laws. Out: what one has more of than the other, as a law."""
+"""The residual distribution max(p - q, 0), normalised."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from structgen.generation.speculation.interfaces import Doubles
+from structgen.generation.speculation.tree import Doubles
 
 _ROUNDING = 1e-14  # what differs by no more than this differs by rounding
 

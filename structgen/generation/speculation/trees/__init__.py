@@ -1,4 +1,4 @@
-"""In: laws of the next token, asked for by the level. Out: ways to grow a draft tree from them.
+"""Tree builders: ways to grow a draft tree from next-token distributions.
 
     BestFirst        the most probable continuations (SpecExec); deterministic, for every rule
     Static           a shape settled beforehand; its children picked, drawn, or both
@@ -17,11 +17,11 @@ from structgen.generation.speculation.trees.cape import Cape
 from structgen.generation.speculation.trees.drawing import Pick
 from structgen.generation.speculation.trees.dynamic import Dynamic
 from structgen.generation.speculation.trees.interfaces import (
-    Law,
-    Laws,
+    Distribution,
+    Distributions,
     LearningBuilder,
     TreeBuilder,
-    tell,
+    notify,
 )
 from structgen.generation.speculation.trees.lattice import Lattice
 from structgen.generation.speculation.trees.merge import merge
@@ -32,10 +32,10 @@ from structgen.generation.speculation.trees.stochastic_beam import StochasticBea
 __all__ = [
     "BestFirst",
     "Cape",
+    "Distribution",
+    "Distributions",
     "Dynamic",
     "Lattice",
-    "Law",
-    "Laws",
     "LearningBuilder",
     "Pick",
     "Planned",
@@ -47,5 +47,5 @@ __all__ = [
     "StochasticBeam",
     "TreeBuilder",
     "merge",
-    "tell",
+    "notify",
 ]

@@ -1,4 +1,4 @@
-"""In: laws, a budget. Out: BestFirst, the tree of the most probable continuations (SpecExec)."""
+"""`BestFirst`: the tree of the most probable continuations (SpecExec)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from structgen.generation.distribution import largest
-from structgen.generation.speculation.interfaces import Budget, Context
-from structgen.generation.speculation.tree import NONE, DraftTree
-from structgen.generation.speculation.trees.interfaces import Law, Laws
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import NONE, Context, DraftTree
+from structgen.generation.speculation.trees.interfaces import Distribution, Distributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class BestFirst:
 
     beam: int | None = None
 
-    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
         """See `TreeBuilder`."""
         tree = DraftTree(context)
         best = Best(budget)
@@ -34,11 +34,11 @@ class BestFirst:
             level = best.of(tree, level)[: self.beam]
             if not level:
                 break
-            answers = laws(tree, level)
+            answers = distributions(tree, level)
             level = [
                 child
-                for node, law in zip(level, answers, strict=True)
-                for child in expand(tree, node, law, budget.width, best)
+                for node, distribution in zip(level, answers, strict=True)
+                for child in expand(tree, node, distribution, budget.width, best)
             ]
         return tree.part(best_nodes(tree, budget.nodes))
 
@@ -65,9 +65,11 @@ class Best:
         return sorted(found, key=lambda node: -tree.estimates[node])
 
 
-def expand(tree: DraftTree, node: int, law: Law, width: int, best: Best) -> list[int]:
+def expand(
+    tree: DraftTree, node: int, distribution: Distribution, width: int, best: Best
+) -> list[int]:
     """Add the most probable children of a node, as long as they are among the best."""
-    ids, probabilities = law
+    ids, probabilities = distribution
     ends = len(tree.context.constraint.vocabulary.eos_ids)  # what the tree may refuse
     added: list[int] = []
     for i in largest(probabilities, min(width + ends, len(ids))).tolist():

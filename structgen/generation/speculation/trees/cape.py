@@ -1,4 +1,4 @@
-"""In: laws. Out: Cape, a chain of best guesses with further candidates where it is unsure."""
+"""`Cape`: a chain of best guesses, with more candidates where confidence is low."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from structgen.generation.distribution import largest
-from structgen.generation.speculation.interfaces import Budget, Context
-from structgen.generation.speculation.tree import NONE, DraftTree
-from structgen.generation.speculation.trees.drawing import add_children, going_on
-from structgen.generation.speculation.trees.interfaces import Laws
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import NONE, Context, DraftTree
+from structgen.generation.speculation.trees.drawing import add_children, without_end_tokens
+from structgen.generation.speculation.trees.interfaces import Distributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Cape:
     limits: tuple[float, ...] = (0.3, 0.6, 0.8)
     counts: tuple[int, ...] = (7, 5, 3, 1)
 
-    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
         """See `TreeBuilder`."""
         tree = DraftTree(context)
         seen = []
@@ -32,11 +32,11 @@ class Cape:
         for _ in range(min(budget.depth, budget.nodes)):
             if node == NONE or not tree.may_go_on(node) or tree.estimates[node] < budget.least:
                 break
-            [law] = laws(tree, [node])
-            seen.append((node, law))
-            [node] = add_children(tree, node, law, 1, "top") or [NONE]
-        for parent, law in seen:
-            ids, probabilities = going_on(context, law)
+            [distribution] = distributions(tree, [node])
+            seen.append((node, distribution))
+            [node] = add_children(tree, node, distribution, 1, "top") or [NONE]
+        for parent, distribution in seen:
+            ids, probabilities = without_end_tokens(context, distribution)
             if not len(ids):
                 continue
             wanted = self.counts[bisect_right(self.limits, float(probabilities.max()))]

@@ -1,4 +1,4 @@
-"""In: a law, random numbers. Out: children of a node, picked or drawn, in one of four ways."""
+"""Adds children to a draft node: the most probable tokens, or random draws."""
 
 from __future__ import annotations
 
@@ -9,34 +9,45 @@ import numpy as np
 
 from structgen.generation.distribution import draw, largest
 from structgen.generation.sampling.samplers.awrs import without_replacement
-from structgen.generation.speculation.interfaces import Context, Doubles, Draws, Ids, Scheme
-from structgen.generation.speculation.tree import NONE, DraftTree
-from structgen.generation.speculation.trees.interfaces import Law
+from structgen.generation.speculation.tree import (
+    NONE,
+    Context,
+    Doubles,
+    DraftTree,
+    Draws,
+    Ids,
+    Scheme,
+)
+from structgen.generation.speculation.trees.interfaces import Distribution
 
 #: How children come about. "top": the most probable, as points. "iid": independent draws. "wor":
 #: draws without replacement, by Gumbel keys (Kool et al. 2019). "greedy": the most probable as
-#: points, and behind them one draw from the others (Hu et al. 2025, section 5).
+#: points, and after them one draw from the others (Hu et al. 2025, section 5).
 Pick = Literal["top", "iid", "wor", "greedy"]
 
 
-def going_on(context: Context, law: Law) -> Law:
-    """A law without the end tokens, not made to sum to 1: drafting the end of a text saves nothing.
+def without_end_tokens(context: Context, distribution: Distribution) -> Distribution:
+    """A distribution without the end tokens, not renormalised: drafting the end saves nothing.
 
     So what is drawn from it, made to sum to 1, is never of no use.
     """
-    ids, probabilities = law
+    ids, probabilities = distribution
     ends = np.array(sorted(context.constraint.vocabulary.eos_ids), np.int64)
-    places = np.searchsorted(ids, ends)
-    there = places[ids[np.minimum(places, len(ids) - 1)] == ends] if len(ids) else places[:0]
-    return (np.delete(ids, there), np.delete(probabilities, there)) if len(there) else law
+    at = np.searchsorted(ids, ends)
+    ending = at[ids[np.minimum(at, len(ids) - 1)] == ends] if len(ids) else at[:0]
+    return (
+        (np.delete(ids, ending), np.delete(probabilities, ending)) if len(ending) else distribution
+    )
 
 
-def add_children(tree: DraftTree, node: int, law: Law, count: int, pick: Pick) -> list[int]:
+def add_children(
+    tree: DraftTree, node: int, distribution: Distribution, count: int, pick: Pick
+) -> list[int]:
     """Give a node up to `count` children, fewer where there are fewer tokens; returns them.
 
     How many are drawn is settled before, so every rule for the scheme is right for them.
     """
-    ids, probabilities = going_on(tree.context, law)
+    ids, probabilities = without_end_tokens(tree.context, distribution)
     count = min(count, len(ids))
     if count == 0 or not tree.may_go_on(node):
         return []
@@ -55,10 +66,10 @@ def add_children(tree: DraftTree, node: int, law: Law, count: int, pick: Pick) -
 
 
 def add_drawn(
-    tree: DraftTree, node: int, scheme: Scheme, law: Law, drawn: Sequence[int]
+    tree: DraftTree, node: int, scheme: Scheme, distribution: Distribution, drawn: Sequence[int]
 ) -> list[int]:
-    """Add the tokens at positions `drawn` of a law, which need not sum to 1, as they were drawn."""
-    ids, probabilities = law
+    """Add the tokens at positions `drawn` as drawn children; `distribution` need not sum to 1."""
+    ids, probabilities = distribution
     draws = Draws(
         scheme, ids, probabilities / probabilities.sum(), tuple(int(ids[i]) for i in drawn)
     )
@@ -66,20 +77,20 @@ def add_drawn(
     return list(dict.fromkeys(nodes))
 
 
-def _points(tree: DraftTree, node: int, law: Law, picked: Ids) -> list[int]:
-    ids, probabilities = law
+def _points(tree: DraftTree, node: int, distribution: Distribution, picked: Ids) -> list[int]:
+    ids, probabilities = distribution
     added = [tree.add(node, int(ids[i]), float(probabilities[i])) for i in picked]
     return [child for child in added if child != NONE]
 
 
-def _greedy(tree: DraftTree, node: int, law: Law, count: int) -> list[int]:
-    ids, probabilities = law
+def _greedy(tree: DraftTree, node: int, distribution: Distribution, count: int) -> list[int]:
+    ids, probabilities = distribution
     order = largest(probabilities, count)
-    points = _points(tree, node, law, order[:-1])
+    points = _points(tree, node, distribution, order[:-1])
     if count == len(ids):  # all are children: nothing is left to chance
-        return points + _points(tree, node, law, order[-1:])
+        return points + _points(tree, node, distribution, order[-1:])
     others: Doubles = probabilities.copy()
     others[order[:-1]] = 0.0
-    behind = others > 0.0
-    rest = (ids[behind], others[behind])
+    possible = others > 0.0
+    rest = (ids[possible], others[possible])
     return points + add_drawn(tree, node, Scheme.IID, rest, [draw(rest[1], tree.context.rng)])

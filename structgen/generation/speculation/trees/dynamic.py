@@ -1,4 +1,4 @@
-"""In: laws, random numbers. Out: Dynamic, a tree drawn where a draw is most likely to be kept."""
+"""`Dynamic`: a tree drawn at random, always where a draw is most likely to be kept (DySpec)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from structgen.generation.distribution import draw
-from structgen.generation.speculation.interfaces import Budget, Context, Doubles, Scheme
-from structgen.generation.speculation.tree import DraftTree
-from structgen.generation.speculation.trees.drawing import add_drawn, going_on
-from structgen.generation.speculation.trees.interfaces import Law, Laws
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import Context, Doubles, DraftTree, Scheme
+from structgen.generation.speculation.trees.drawing import add_drawn, without_end_tokens
+from structgen.generation.speculation.trees.interfaces import Distribution, Distributions
 
 
 @dataclass(slots=True)
 class _Hand:
-    """The law of a node's children, what is left of it, and what was drawn so far."""
+    """The distribution of a node's children, what is left of it, and what was drawn so far."""
 
-    law: Law
+    distribution: Distribution
     left: Doubles
     drawn: list[int] = field(default_factory=list)
 
@@ -31,7 +31,7 @@ class Dynamic:
     its shape depends on what was drawn. The drafter is asked about all waiting nodes at once.
     """
 
-    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
         """See `TreeBuilder`."""
         tree = DraftTree(context)
         hands: dict[int, _Hand] = {}
@@ -43,9 +43,9 @@ class Dynamic:
             if -prospect < budget.least or deep or not tree.may_go_on(node):
                 continue
             if node not in hands:
-                _ask(tree, hands, node, budget.depth, waiting, laws)
+                _ask(tree, hands, node, budget.depth, waiting, distributions)
             hand = hands[node]
-            if not len(hand.law[0]):
+            if not len(hand.distribution[0]):
                 continue
             child = _draw(tree, node, hand)
             heapq.heappush(waiting, (-tree.estimates[child], next(order), child))
@@ -61,9 +61,9 @@ def _ask(
     node: int,
     depth: int,
     waiting: list[tuple[float, int, int]],
-    laws: Laws,
+    distributions: Distributions,
 ) -> None:
-    """Learn the laws of this node and of all others that wait for theirs."""
+    """Learn the distributions of this node and of all others that wait for theirs."""
 
     def others() -> Iterator[int]:
         for _, _, other in waiting:
@@ -71,8 +71,8 @@ def _ask(
                 yield other
 
     asked = [node, *others()]
-    for one, law in zip(asked, laws(tree, asked), strict=True):
-        useful = going_on(tree.context, law)
+    for one, distribution in zip(asked, distributions(tree, asked), strict=True):
+        useful = without_end_tokens(tree.context, distribution)
         hands[one] = _Hand(useful, useful[1].copy())
 
 
@@ -81,4 +81,4 @@ def _draw(tree: DraftTree, node: int, hand: _Hand) -> int:
     index = draw(hand.left, tree.context.rng)
     hand.left[index] = 0.0
     hand.drawn.append(index)
-    return add_drawn(tree, node, Scheme.ADAPTIVE, hand.law, hand.drawn)[-1]
+    return add_drawn(tree, node, Scheme.ADAPTIVE, hand.distribution, hand.drawn)[-1]

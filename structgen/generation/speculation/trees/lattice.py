@@ -1,4 +1,4 @@
-"""In: guesses for each position, independent of each other. Out: a tree of what fits together."""
+"""`Lattice`: a tree from guesses for several positions, independent of each other."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from itertools import count
 import numpy as np
 
 from structgen.generation.distribution import largest
-from structgen.generation.speculation.interfaces import Budget, Context, Doubles, Ids
-from structgen.generation.speculation.tree import NONE, DraftTree
-from structgen.generation.speculation.trees.interfaces import Law
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import NONE, Context, Doubles, DraftTree, Ids
+from structgen.generation.speculation.trees.interfaces import Distribution
 
-#: Log weights float64[k] of the tokens int64[k] behind a token: how well they go together.
+#: Log weights float64[k] of the tokens int64[k] after a token: how well they go together.
 Bond = Callable[[int, Ids], Doubles]
 
 
@@ -24,18 +24,18 @@ class Lattice:
     """Searches the paths through a token lattice and the automaton at once.
 
     A drafter that guesses several positions in one pass, such as a diffusion model or parallel
-    heads, gives for each position i a law of its own, masked by nothing, as the state there is not
-    known. The search is best-first over pairs of a position and a state (with a bond also of the
-    last token), by the log-probability so far and at best from there on (after Li et al. 2025,
-    DiffuSpec, section 3.2), so what it completes first is the most probable path that the grammar
-    allows. Each pair is continued once, by its best path; others end there, as leaves.
+    heads, gives for each position i a distribution of its own, masked by nothing, as the state
+    there is not known. The search is best-first over pairs of a position and a state (with a bond
+    also of the last token), by the log-probability so far and at best from there on (after Li et
+    al. 2025, DiffuSpec, section 3.2), so what it completes first is the most probable path that the
+    grammar allows. Each pair is continued once, by its best path; others end there, as leaves.
     bond: log weights of neighbours, at most 0, such as a trigram model's; None takes positions as
     independent.
     """
 
     bond: Bond | None = None
 
-    def grow(self, context: Context, budget: Budget, lattice: Sequence[Law]) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, lattice: Sequence[Distribution]) -> DraftTree:
         """A tree of at most `budget.nodes` tokens, all of them points.
 
         lattice: for each position tokens int64[k] and their probabilities float64[k]. The
@@ -57,17 +57,19 @@ class Lattice:
             if depth == len(lattice) or pair in settled or tree.estimates[node] < budget.least:
                 continue
             settled.add(pair)
-            for following, law, gain in self._allowed(tree, node, lattice[depth], budget.width):
+            for following, distribution, gain in self._allowed(
+                tree, node, lattice[depth], budget.width
+            ):
                 total = score + gain
                 key = -(total + ahead[depth + 1])
-                heapq.heappush(waiting, (key, next(order), total, node, following, law))
+                heapq.heappush(waiting, (key, next(order), total, node, following, distribution))
         return tree
 
     def _allowed(
-        self, tree: DraftTree, node: int, law: Law, width: int
+        self, tree: DraftTree, node: int, distribution: Distribution, width: int
     ) -> list[tuple[int, float, float]]:
-        """The best allowed tokens behind a node, their probabilities and log weights."""
-        ids, probabilities = law
+        """The best allowed tokens after a node, their probabilities and log weights."""
+        ids, probabilities = distribution
         with np.errstate(divide="ignore"):
             gains = np.log(probabilities)
         if self.bond is not None and node:
@@ -82,7 +84,10 @@ class Lattice:
         return found
 
 
-def _best_ahead(lattice: Sequence[Law]) -> list[float]:
+def _best_ahead(lattice: Sequence[Distribution]) -> list[float]:
     """For each position the sum of the largest log-probabilities from there on."""
-    best = [math.log(float(law.max())) if len(law) else 0.0 for _, law in lattice]
+    best = [
+        math.log(float(distribution.max())) if len(distribution) else 0.0
+        for _, distribution in lattice
+    ]
     return [math.fsum(best[i:]) for i in range(len(best) + 1)]

@@ -1,10 +1,10 @@
-"""In: draft trees of the same root. Out: one of them all, by prefix, the most probable nodes first.
+"""Merges draft trees of the same root into one, by prefix, most probable nodes first.
 
 What several drafters agree on is read once (RASD, Quan et al. 2025, fuses by the longest prefix).
 Children that were drawn at random stay together, all of them or none, which is decided before they
-are looked at; where two drafters drew below one node, the draws of the second become points. So
-do draws whose number was not settled before: whether there is room for them would tell what they
-are, and leaving them out for that bends the law.
+are looked at; where two drafters drew below one node, the draws of the second count as chosen
+children. So do draws whose number was not fixed beforehand: whether there is room for them would
+depend on what they are, and leaving them out for that would change the distribution of the text.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from structgen.generation.speculation.interfaces import Budget, Scheme
-from structgen.generation.speculation.tree import NONE, DraftTree
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import NONE, DraftTree, Scheme
 
 
 class _Candidate(NamedTuple):
@@ -35,24 +35,24 @@ def merge(trees: Sequence[DraftTree], budget: Budget) -> DraftTree:
     heap: list[_Candidate] = []
     number = 0
 
-    def consider(source: int, node: int, place: int) -> None:
-        """The children of a tree's node, which is `place` in the merged tree."""
+    def consider(source: int, node: int, target: int) -> None:
+        """The children of a tree's node, which is `target` in the merged tree."""
         nonlocal number
         tree = trees[source]
-        together = None if place in merged.draws else tree.draws.get(node)
+        together = None if target in merged.draws else tree.draws.get(node)
         if together is not None and together.scheme is Scheme.ADAPTIVE:
             together = None
         if together is not None:
             number += 1
-            priority = -merged.estimates[place]
-            heapq.heappush(heap, _Candidate(priority, number, source, place, node, True))
+            priority = -merged.estimates[target]
+            heapq.heappush(heap, _Candidate(priority, number, source, target, node, True))
         for child in tree.children[node].values():
             if together is not None and tree.tokens[child] in together.tokens:
                 continue
             number += 1
             share = tree.estimates[child] / tree.estimates[node]
-            priority = -merged.estimates[place] * share
-            heapq.heappush(heap, _Candidate(priority, number, source, place, child, False))
+            priority = -merged.estimates[target] * share
+            heapq.heappush(heap, _Candidate(priority, number, source, target, child, False))
 
     for source in range(len(trees)):
         consider(source, 0, 0)
@@ -64,23 +64,23 @@ def merge(trees: Sequence[DraftTree], budget: Budget) -> DraftTree:
             if candidate.drawn
             else _with_point(merged, parent, tree, candidate.node, budget)
         )
-        for node, place in added:
-            consider(candidate.source, node, place)
+        for node, target in added:
+            consider(candidate.source, node, target)
     return merged
 
 
 def _with_point(
     merged: DraftTree, parent: int, tree: DraftTree, node: int, budget: Budget
 ) -> list[tuple[int, int]]:
-    """Add one node; returns it with its place, if it has one."""
+    """Add one node; returns it with its node in the merged tree, if it has one."""
     token = tree.tokens[node]
     if merged.child(parent, token) == NONE and (
         len(merged.children[parent]) >= budget.width or merged.depths[parent] >= budget.depth
     ):
         return []
     share = tree.estimates[node] / tree.estimates[tree.parents[node]]
-    place = merged.add(parent, token, min(share, 1.0))
-    return [] if place == NONE else [(node, place)]
+    target = merged.add(parent, token, min(share, 1.0))
+    return [] if target == NONE else [(node, target)]
 
 
 def _with_draws(
@@ -99,5 +99,5 @@ def _with_draws(
         ]
     children = [tree.child(node, token) for token in draws.tokens]
     shares = [min(tree.estimates[child] / tree.estimates[node], 1.0) for child in children]
-    places = merged.add_draws(parent, draws, shares)
-    return list(dict.fromkeys(zip(children, places, strict=False)))
+    targets = merged.add_draws(parent, draws, shares)
+    return list(dict.fromkeys(zip(children, targets, strict=False)))

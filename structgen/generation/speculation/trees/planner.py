@@ -1,4 +1,4 @@
-"""In: how often children of each rank are kept, what passes cost. Out: the best static tree.
+"""Plans the best static tree shape from acceptance rates and costs (Sequoia).
 
 Under the assumption that the i-th child is kept with probability rates[i], given that its parent
 is, a tree is worth the sum over its nodes of the products of rates along their paths: the tokens
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from structgen.generation.speculation.interfaces import Budget, Context, Doubles, Round
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.tree import Context, Doubles, DraftTree
 from structgen.generation.speculation.trees.drawing import Pick
-from structgen.generation.speculation.trees.interfaces import Laws
+from structgen.generation.speculation.trees.interfaces import Distributions
 from structgen.generation.speculation.trees.static import Shape, Static
 
 #: Tokens per time for `expected` draft tokens kept of `nodes`: `CostTable.rate` is one.
@@ -56,9 +56,9 @@ class Planner:
         level = [(0, size, len(self._values) - 1)]
         while level:
             following = []
-            for place, count, depth in level:
+            for node, count, depth in level:
                 for child in self._split(count - 1, depth):
-                    parents.append(place)
+                    parents.append(node)
                     following.append((len(parents), child, depth - 1))
             level = following
         return Planned(Shape(tuple(parents)), float(values[size]) - 1.0)
@@ -140,7 +140,7 @@ class RankRates:
 
 
 class Sequoia:
-    """Trees of the shape that is best by what was seen so far, planned anew now and then.
+    """Trees of the shape that is best by what was seen so far, planned again every few rounds.
 
     pick: see `Pick`; Sequoia draws without replacement. rate: tokens per time, such as a cost
     table's; None takes as many nodes as the budget has. every: rounds between two plans.
@@ -156,16 +156,16 @@ class Sequoia:
         self._rounds = 0
         self._shapes: dict[tuple[int, int], Shape] = {}
 
-    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
         """See `TreeBuilder`."""
         key = budget.nodes, budget.depth
         shape = self._shapes.get(key)
         if shape is None:
             planner = Planner(self.ranks.rates, *key)
-            # Who drafts nothing learns nothing; not to draft at all is for the length policy.
+            # Without drafts nothing is learnt; not drafting at all is the length policy's choice.
             plan = planner.best_size(self._rate, 1) if self._rate else planner.best(budget.nodes)
             shape = self._shapes[key] = plan.shape
-        return Static(self._pick, shape).grow(context, budget, laws)
+        return Static(self._pick, shape).grow(context, budget, distributions)
 
     def observe(self, seen: Round) -> None:
         """See `LearningBuilder`."""

@@ -1,4 +1,4 @@
-"""In: a shape, a way to pick children. Out: Static, trees of a shape settled beforehand."""
+"""`Static`: trees of a fixed shape, with children chosen or drawn."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import deque
 from dataclasses import dataclass
 from itertools import islice
 
-from structgen.generation.speculation.interfaces import Budget, Context
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import Context, DraftTree
 from structgen.generation.speculation.trees.drawing import Pick, add_children
-from structgen.generation.speculation.trees.interfaces import Laws
+from structgen.generation.speculation.trees.interfaces import Distributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Shape:
         parents: list[int] = []
         level = range(1)
         for _ in range(depth):
-            places = (parent for parent in level for _ in range(width))
+            slots = (parent for parent in level for _ in range(width))
             first = len(parents)
-            parents += islice(places, nodes - first)
+            parents += islice(slots, nodes - first)
             level = range(first + 1, len(parents) + 1)
         return cls(tuple(parents))
 
@@ -43,12 +43,12 @@ class Shape:
     def within(self, budget: Budget) -> Shape:
         """The part that a budget allows: the first nodes, the first children, the upper levels."""
         kept: list[int] = []
-        place, depths, counts = {0: 0}, {0: 0}, {0: 0}
+        slot, depths, counts = {0: 0}, {0: 0}, {0: 0}
         for node, parent in enumerate(self.parents, 1):
-            fits = parent in place and len(kept) < budget.nodes
+            fits = parent in slot and len(kept) < budget.nodes
             if fits and depths[parent] < budget.depth and counts[parent] < budget.width:
-                kept.append(place[parent])
-                place[node], depths[node], counts[node] = len(kept), depths[parent] + 1, 0
+                kept.append(slot[parent])
+                slot[node], depths[node], counts[node] = len(kept), depths[parent] + 1, 0
                 counts[parent] += 1
         return Shape(tuple(kept))
 
@@ -64,7 +64,7 @@ class Static:
     pick: Pick = "wor"
     shape: Shape | None = None
 
-    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
         """See `TreeBuilder`."""
         shape = self.shape or Shape.uniform(budget.nodes, budget.depth, budget.width)
         wanted = shape.within(budget).children()
@@ -72,13 +72,13 @@ class Static:
         level: deque[tuple[int, int]] = deque([(0, 0)])  # nodes of the tree, and of the shape
         while level:
             asked = [
-                (node, place)
-                for node, place in level
-                if wanted[place] and tree.estimates[node] >= budget.least and tree.may_go_on(node)
+                (node, slot)
+                for node, slot in level
+                if wanted[slot] and tree.estimates[node] >= budget.least and tree.may_go_on(node)
             ]
             level.clear()
-            answers = laws(tree, [node for node, _ in asked]) if asked else []
-            for (node, place), law in zip(asked, answers, strict=True):
-                added = add_children(tree, node, law, len(wanted[place]), self.pick)
-                level += zip(added, wanted[place], strict=False)
+            answers = distributions(tree, [node for node, _ in asked]) if asked else []
+            for (node, slot), distribution in zip(asked, answers, strict=True):
+                added = add_children(tree, node, distribution, len(wanted[slot]), self.pick)
+                level += zip(added, wanted[slot], strict=False)
         return tree

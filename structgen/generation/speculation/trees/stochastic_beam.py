@@ -1,4 +1,4 @@
-"""In: laws, random numbers. Out: StochasticBeam: sequences drawn without replacement."""
+"""`StochasticBeam`: whole sequences drawn without replacement, level by level."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from structgen.generation.distribution import largest
-from structgen.generation.speculation.interfaces import Budget, Context, Doubles, Scheme
-from structgen.generation.speculation.tree import DraftTree
-from structgen.generation.speculation.trees.drawing import add_drawn, going_on
-from structgen.generation.speculation.trees.interfaces import Law, Laws
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import Context, Doubles, DraftTree, Scheme
+from structgen.generation.speculation.trees.drawing import add_drawn, without_end_tokens
+from structgen.generation.speculation.trees.interfaces import Distribution, Distributions
 
 _TINY = sys.float_info.min
 
@@ -30,7 +30,7 @@ class StochasticBeam:
 
     beam: int | None = None
 
-    def grow(self, context: Context, budget: Budget, laws: Laws) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
         """See `TreeBuilder`."""
         tree = DraftTree(context)
         beam = self.beam or -(-budget.nodes // max(budget.depth, 1))
@@ -40,25 +40,30 @@ class StochasticBeam:
             asked = [n for n in level if tree.estimates[n] >= budget.least and tree.may_go_on(n)]
             if not asked or room <= 0:
                 break
-            answers = [going_on(context, law) for law in laws(tree, asked)]
+            answers = [
+                without_end_tokens(context, distribution)
+                for distribution in distributions(tree, asked)
+            ]
             scores = [
-                _scores(tree.estimates[node], level[node], law, context.rng)
-                for node, law in zip(asked, answers, strict=True)
+                _scores(tree.estimates[node], level[node], distribution, context.rng)
+                for node, distribution in zip(asked, answers, strict=True)
             ]
             everything = np.sort(np.concatenate(scores))
             floor = everything[-room] if len(everything) > room else -np.inf
             level = {}
-            for node, law, perturbed in zip(asked, answers, scores, strict=True):
+            for node, distribution, perturbed in zip(asked, answers, scores, strict=True):
                 above = min(int((perturbed >= floor).sum()), budget.width)
                 best = largest(perturbed, above).tolist() if above else []
-                added = add_drawn(tree, node, Scheme.ADAPTIVE, law, best) if best else []
+                added = add_drawn(tree, node, Scheme.ADAPTIVE, distribution, best) if best else []
                 level |= {child: float(perturbed[i]) for child, i in zip(added, best, strict=True)}
         return tree
 
 
-def _scores(estimate: float, score: float, law: Law, rng: np.random.Generator) -> Doubles:
+def _scores(
+    estimate: float, score: float, distribution: Distribution, rng: np.random.Generator
+) -> Doubles:
     """float64[k]: perturbed log-probabilities of the children, the largest of them `score`."""
-    probabilities = law[1]
+    probabilities = distribution[1]
     if not len(probabilities):
         return probabilities
     noise = -np.log(rng.standard_exponential(len(probabilities)))

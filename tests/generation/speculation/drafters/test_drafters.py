@@ -1,4 +1,4 @@
-"""In: model-free drafters. Out: proof that they change nothing but the number of forward passes."""
+"""Tests that model-free drafters change nothing but the number of forward passes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from structgen.generation.speculation.drafters.ngrams.trigram import TrigramDraf
 from structgen.generation.speculation.drafters.retrieval import RetrievalDrafter
 from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafter
 from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.loop import decode
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import Context, DraftTree
 from tests.generation.speculation.toys import (
     SPEC,
     make_context,

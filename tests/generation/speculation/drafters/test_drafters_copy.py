@@ -1,4 +1,4 @@
-"""In: prompts with values. Out: proof that they are copied whatever tokens they have there."""
+"""Tests that values of the prompt are copied, however they are tokenized there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 import structgen as sg
 from structgen.generation.speculation.drafters.copy import CopyDrafter
-from structgen.generation.speculation.interfaces import Budget, Context
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import Context
 from tests.generation.speculation.toys import make_context
 
 WORDS = [b"<end>", b" Nina", b"Nina", b" Hart", b"Hart", b"mann", b"name", b' "', b'"']

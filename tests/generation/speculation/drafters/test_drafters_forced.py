@@ -1,4 +1,4 @@
-"""In: grammars that force text. Out: proof that it is drafted as the tokenizer cuts it."""
+"""Tests that forced text is drafted as the tokenizer cuts it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.automata.interface import DEAD
-from structgen.generation.speculation.drafters.forced import Cutter, ForcedDrafter, ForcedTexts
-from structgen.generation.speculation.interfaces import Budget, Context
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.drafters.forced import (
+    ByteTokenizer,
+    ForcedDrafter,
+    ForcedTexts,
+)
+from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.tree import Context, DraftTree
 from tests.generation.models import build_tokenizer
 from tests.generation.speculation.toys import allowed, make_context
 
@@ -59,20 +63,20 @@ def test_forced_text_is_cut_as_the_tokenizer_cuts(pattern: str, wanted: list[byt
 
 def test_tokens_before_are_cut_together_with_what_is_forced() -> None:
     """Behind an "a" that stands for itself, b stays b; behind others the tokenizer decides."""
-    cutter = Cutter(VOCABULARY)
+    byte_tokenizer = ByteTokenizer(VOCABULARY)
     a, b, ab, cd = (WORDS.index(word) for word in (b"a", b"b", b"ab", b"cd"))
-    assert cutter.cut_behind([a], b"b") == [b]  # "ab" would change the token before
-    assert cutter.cut_behind([ab], b"cd") == [cd]
-    assert cutter.cut_behind([0, cd], b"ab") == [ab]  # the end token is no text
+    assert byte_tokenizer.tokenize_after([a], b"b") == [b]  # "ab" would change the token before
+    assert byte_tokenizer.tokenize_after([ab], b"cd") == [cd]
+    assert byte_tokenizer.tokenize_after([0, cd], b"ab") == [ab]  # the end token is no text
 
 
 def test_bytes_that_end_inside_a_character_are_cut_before_it() -> None:
     """A tokenizer takes text."""
     tokenizer = build_tokenizer()
     vocabulary = sg.Vocabulary.from_transformers(tokenizer)
-    cutter = Cutter(vocabulary)
-    assert vocabulary.decode_bytes(cutter.cut("abé".encode()[:-1])) == b"ab"
-    assert cutter.cut("é".encode()[:1]) == []
+    byte_tokenizer = ByteTokenizer(vocabulary)
+    assert vocabulary.decode_bytes(byte_tokenizer.cut("abé".encode()[:-1])) == b"ab"
+    assert byte_tokenizer.cut("é".encode()[:1]) == []
 
 
 def test_few_choices_are_all_drafted() -> None:

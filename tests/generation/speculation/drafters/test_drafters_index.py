@@ -1,4 +1,4 @@
-"""In: random texts. Out: proof that suffix tables count as a search by hand does, and stay safe."""
+"""Tests that suffix tables count as a naive search does, and are safe to share."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_only_the_last_places_are_looked_at() -> None:
     seen = Occurrences(depth=4, most=3)
     seen.extend([7, 1] * 10 + [7])
     [*_, shortest] = seen.matches(7, [7])
-    assert len(shortest.places) <= 3
+    assert len(shortest.positions) <= 3
 
 
 @settings(max_examples=100, deadline=None)

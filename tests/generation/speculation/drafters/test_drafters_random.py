@@ -1,4 +1,4 @@
-"""In: drafters that draw. Out: proof that their rules write the law of the text, and no other."""
+"""Tests that drafters which draw keep the distribution of the text."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from structgen.generation.speculation.drafters.ngrams.stand import (
     draw_without_replacement,
 )
 from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafter
-from structgen.generation.speculation.interfaces import Budget, Context
+from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.loop import decode
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.rules import RecursiveRejection
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import Context, DraftTree
 from tests.generation.speculation.toys import allowed, make_row, toy_constraint, toy_model
 
 CONSTRAINT, MODEL = toy_constraint("(a|bc?|ca){1,3}"), toy_model()
@@ -35,7 +35,7 @@ DEEPEST = 4.0  # standard deviations of a chi-squared statistic
 
 
 def exact_law(model: TableModel) -> dict[tuple[int, ...], float]:
-    """The probability of every text, by enumeration: the masked law, token by token."""
+    """The probability of every text, by enumeration: the masked distribution, token by token."""
     law: dict[tuple[int, ...], float] = {}
 
     def walk(state: int, tokens: tuple[int, ...], reached: float) -> None:
@@ -99,10 +99,10 @@ def test_texts_have_the_law_that_they_have_without_drafts(drafter: Any) -> None:
 
 
 class Mistaken(StandDrafter):
-    """Says that its draws come from the uniform law."""
+    """Says that its draws come from the uniform distribution."""
 
     def begin(self, context: Context) -> Any:
-        """Like STAND, but for the law that is told."""
+        """Like STAND, but for the distribution that is told."""
         session: Any = super().begin(context)
         propose = session.propose
 
@@ -141,7 +141,7 @@ def test_draws_without_replacement_have_their_law() -> None:
 
 @pytest.mark.parametrize("drafter", [StandDrafter(), JacobiDrafter()], ids=["stand", "jacobi"])
 def test_drafts_are_used(drafter: Any) -> None:
-    """Tokens are kept, so the laws above are not those of the plain loop."""
+    """Tokens are kept, so the distributions above are not those of the plain loop."""
     rows = [make_row(CONSTRAINT, 1, i) for i in range(100)]
     for row in rows:
         list(decode(TableTarget(MODEL), [row], Speculation(drafter, RecursiveRejection())))

@@ -1,4 +1,4 @@
-"""In: drafts in whose middle something ends. Out: proof that the text is what it is without them.
+"""Tests that a text which ends in the middle of a draft is what it is without drafts.
 
 The drafter here knows what will be written, so that whole drafts are accepted and everything (the
 budget, a mode, a stop sequence, the text) ends in the middle of one.
@@ -17,10 +17,10 @@ import structgen as sg
 from structgen.errors import TruncatedError
 from structgen.generation import penalties
 from structgen.generation.generator import Generator
-from structgen.generation.speculation.interfaces import Budget, Context, Round
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.speculation import Speculation
-from structgen.generation.speculation.tree import NONE, DraftTree
+from structgen.generation.speculation.tree import NONE, Context, DraftTree
 from tests.generation.speculation.toys import RandomDrafter
 
 SIX = Fixed(Budget(nodes=6, depth=6, width=2))

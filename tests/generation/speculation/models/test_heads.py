@@ -1,4 +1,4 @@
-"""In: random and shipped heads. Out: proof that they draft well, and change no law."""
+"""Tests that trained heads draft well, and change no distribution."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from structgen.generation.speculation.heads.drafter import HeadDrafter
 from structgen.generation.speculation.heads.eagle import EagleHeads
 from structgen.generation.speculation.heads.files import head_drafter, load_heads, save_heads
 from structgen.generation.speculation.heads.medusa import MedusaHeads
-from structgen.generation.speculation.interfaces import Budget, Context, Round
-from structgen.generation.speculation.laws import masked_law
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.masked import masked_law
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.speculation import Speculation
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import Context, DraftTree
 from structgen.generation.speculation.trees import BestFirst, Dynamic, Static, TreeBuilder
 from tests.generation.speculation.toys import SIZE, SPEC, make_context, toy_constraint
 
@@ -114,7 +114,7 @@ def test_heads_see_the_states_of_the_path_that_was_kept(double: Generator) -> No
 
 
 class Table:
-    """Heads whose laws are random numbers by depth, as parallel heads have them."""
+    """Heads whose distributions are random numbers by depth, as parallel heads have them."""
 
     name = "table"
     hidden = ()
@@ -154,7 +154,7 @@ def propose(drafter: HeadDrafter, context: Context, budget: Budget) -> DraftTree
 def paths_by_brute_force(
     context: Context, heads: Table, depth: int
 ) -> dict[tuple[int, ...], float]:
-    """Every path that the grammar allows, with the product of the masked laws along it."""
+    """Every path that the grammar allows, with the product of the masked distributions along it."""
     found: dict[tuple[int, ...], float] = {}
     for length in range(1, depth + 1):
         for path in itertools.product(range(1, SIZE), repeat=length):
@@ -189,7 +189,7 @@ def test_the_likeliest_paths_are_picked(seed: int, nodes: int) -> None:
 
 @pytest.mark.parametrize("builder", [BestFirst(), Static("wor"), Dynamic()])
 def test_heads_set_how_deep_a_draft_can_be(builder: TreeBuilder) -> None:
-    """No law is asked for that they do not have; a chain where no trees are read."""
+    """No distribution is asked for that they do not have; a chain where no trees are read."""
     context = make_context(toy_constraint("(a|bc?|ca)+"))
     for chain in (False, True):
         given = replace(context, chain=chain)

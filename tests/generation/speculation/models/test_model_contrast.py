@@ -1,4 +1,4 @@
-"""In: a model and a weaker one. Out: proof that texts follow the contrast of both."""
+"""Tests that texts follow the contrast of a model and a weaker one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: tiny models that draft for each other. Out: proof that texts stay, and drafts are right."""
+"""Tests that drafts by a model leave texts as they are, and are right themselves."""
 
 from __future__ import annotations
 

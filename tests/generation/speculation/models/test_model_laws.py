@@ -1,4 +1,4 @@
-"""In: draft models whose drafts are drawn. Out: proof that their laws, and those of texts, hold."""
+"""Tests that drawn drafts of models, and the texts, have the right distributions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import structgen as sg
 from structgen.generation.distribution import Sampler
 from structgen.generation.generator import Generator
 from structgen.generation.speculation.interfaces import Budget
-from structgen.generation.speculation.laws import allowed_ids, law_over, masked_law
+from structgen.generation.speculation.masked import allowed_ids, distribution_over, masked_law
 from structgen.generation.speculation.models import LayerSkipDrafter, ModelDrafter
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.rules import KSeq, OptimalTransport, RecursiveRejection
@@ -59,7 +59,7 @@ def test_draws_tell_the_law_that_they_come_from(
             row = logits_after(model, text)
             ids = allowed_ids(context, tree.states[node])
             ids = ids[tokens.ids[ids] >= 0]
-            ids, law = law_over(context, ids, row[tokens.ids[ids]])
+            ids, law = distribution_over(context, ids, row[tokens.ids[ids]])
             if isinstance(builder, Static) and builder.pick == "greedy":
                 kept = np.isin(ids, draws.ids)
                 ids, law = ids[kept], law[kept] / law[kept].sum()
@@ -76,7 +76,7 @@ def test_draws_tell_the_law_that_they_come_from(
 def test_a_target_that_drafts_for_itself_accepts_everything(
     generator: Generator, settings: dict[str, Any]
 ) -> None:
-    """Draft and target have the same law, so the ratio is 1 everywhere."""
+    """Draft and target have the same distribution, so the ratio is 1 everywhere."""
     chain = Fixed(Budget(nodes=3, depth=3, width=1))
     every = range(len(generator.target.model.model.layers))
     for drafter in (
@@ -92,7 +92,7 @@ def test_a_target_that_drafts_for_itself_accepts_everything(
 
 
 def exact_law(generator: Generator) -> dict[tuple[int, ...], float]:
-    """The probability of every token sequence under the masked law, by going through all."""
+    """The probability of every token sequence under masked decoding, by enumeration."""
     constraint = generator.specs.get(LETTERS)[0]
     context = make_context(constraint)
     context.sampler = Sampler(temperature=WARM)

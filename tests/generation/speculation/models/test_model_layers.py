@@ -1,4 +1,4 @@
-"""In: tiny models of several layers. Out: proof that drafting with some of them is what it says.
+"""Tests that drafting with some of a model's layers does what it says.
 
 The oracle for a part of a model is a model built with that many layers, and given their weights.
 """

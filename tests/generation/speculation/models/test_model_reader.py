@@ -1,4 +1,4 @@
-"""In: tiny random models. Out: proof that a draft model's cache gives what a fresh reading does."""
+"""Tests that a draft model's cache gives the logits of a fresh reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: models with tokens of their own. Out: proof that what they draft is cut rightly."""
+"""Tests that drafts of models with other tokens are cut into the right target tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from structgen import demo
 from structgen.errors import VocabularyError
 from structgen.generation.generator import Generator
 from structgen.generation.speculation.interfaces import Budget
-from structgen.generation.speculation.laws import law_over
+from structgen.generation.speculation.masked import distribution_over
 from structgen.generation.speculation.models import NgramCache, Retokenizer, TextDrafter
 from structgen.generation.speculation.models.text_drafter import Pair, Rewriter
 from tests.generation.models import OTHER_MERGES, build_model, build_tokenizer
@@ -124,7 +124,7 @@ def test_estimates_are_the_draft_model_s_probabilities(generator: Generator) -> 
     for node in range(1, len(tree)):
         with torch.no_grad():
             logits = model(torch.tensor([text])).logits[0, -1].numpy()
-        ids, law = law_over(context, *some(constraint, tree.states[node - 1], logits))
+        ids, law = distribution_over(context, *some(constraint, tree.states[node - 1], logits))
         expected *= law[list(ids).index(tree.tokens[node])]
         assert tree.estimates[node] == pytest.approx(expected, rel=1e-9)
         assert law.max() == law[list(ids).index(tree.tokens[node])]

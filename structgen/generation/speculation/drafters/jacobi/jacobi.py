@@ -1,18 +1,19 @@
-"""In: the target's logits along the last draft. Out: a chain drawn from them, position by position.
+"""`JacobiDrafter`: a chain drawn from the target's logits along the last draft.
 
 Speculative Jacobi Decoding (Teng et al. 2024), for text under a grammar: the conditionals of the
-last iteration are the law that the next draft is drawn from, and the rule of speculative sampling
-accepts or corrects it: nothing is lost even where a conditional was worked out from other tokens.
+last iteration are the distribution that the next draft is drawn from, and the rule of speculative
+sampling accepts or corrects it: nothing is lost even where a conditional was computed from other
+tokens.
 """
 
 from __future__ import annotations
 
 from structgen.generation.distribution import draw
-from structgen.generation.speculation.drafters.guessing import Quiet
+from structgen.generation.speculation.drafters.guessing import LearnsNothing
 from structgen.generation.speculation.drafters.jacobi.trajectory import Trajectory
-from structgen.generation.speculation.interfaces import Budget, Context, Draws, Round, Scheme
-from structgen.generation.speculation.laws import masked_law
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.masked import masked_law
+from structgen.generation.speculation.tree import Context, DraftTree, Draws, Scheme
 
 
 class JacobiDrafter:
@@ -29,7 +30,7 @@ class JacobiDrafter:
         return JacobiSession(self.window)
 
 
-class JacobiSession(Quiet):
+class JacobiSession(LearnsNothing):
     """One text."""
 
     def __init__(self, window: int) -> None:
@@ -38,20 +39,20 @@ class JacobiSession(Quiet):
         self._chain: list[int] = []
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
-        """One token drawn for each position, from its law masked by the grammar there."""
+        """One token drawn for each position, from its distribution masked by the grammar there."""
         tree = DraftTree(context)
         node, self._chain = 0, []
-        place = len(context.tokens)
+        position = len(context.tokens)
         for depth in range(min(self._window, budget.nodes, budget.depth)):
-            row = self._trajectory.row(place + depth)
+            row = self._trajectory.row(position + depth)
             if row is None or not tree.may_go_on(node) or tree.estimates[node] < budget.least:
                 break
-            ids, law = masked_law(context, tree.states[node], row)
+            ids, distribution = masked_law(context, tree.states[node], row)
             if not len(ids):
                 break
-            at = draw(law, context.rng)
-            draws = Draws(Scheme.IID, ids, law, (int(ids[at]),))
-            [node] = tree.add_draws(node, draws, [float(law[at])])
+            at = draw(distribution, context.rng)
+            draws = Draws(Scheme.IID, ids, distribution, (int(ids[at]),))
+            [node] = tree.add_draws(node, draws, [float(distribution[at])])
             self._chain.append(int(ids[at]))
         return tree
 

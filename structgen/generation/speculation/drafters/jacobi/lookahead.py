@@ -1,7 +1,7 @@
-"""In: the target's logits along a chain of guesses. Out: n-grams drafted where they began before.
+"""`LookaheadDrafter`: n-grams that Jacobi iterations beside the text have found.
 
-Lookahead decoding (Fu et al. 2024): Jacobi iterations run beside the text and leave n-grams behind
-them; those that begin with the last token are drafted. Here both branches are in one tree: the
+Lookahead decoding (Fu et al. 2024): Jacobi iterations along a chain of guesses leave n-grams
+behind; those that begin with the last token are drafted. Here both branches are in one tree: the
 chain of guesses hangs from the root like the n-grams, so one pass of the target reads all.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import replace
 
-from structgen.generation.speculation.drafters.guessing import Guesses, Quiet, grow
+from structgen.generation.speculation.drafters.guessing import Guesses, LearnsNothing, grow
 from structgen.generation.speculation.drafters.jacobi.trajectory import Trajectory
 from structgen.generation.speculation.drafters.ngrams.likely import likely
-from structgen.generation.speculation.interfaces import Budget, Context, Round
-from structgen.generation.speculation.tree import NONE, DraftTree
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.tree import NONE, Context, DraftTree
 
 Gram = tuple[int, ...]
 
@@ -67,8 +67,8 @@ class LookaheadDrafter:
         return LookaheadSession(self, context)
 
 
-class LookaheadSession(Quiet):
-    """One text, as a Session and as a Guesser of n-grams; a place is what n-grams go on with."""
+class LookaheadSession(LearnsNothing):
+    """One text, as a Session and as a Guesser of n-grams; a cursor is what n-grams go on with."""
 
     def __init__(self, drafter: LookaheadDrafter, context: Context) -> None:
         self._drafter = drafter
@@ -97,14 +97,14 @@ class LookaheadSession(Quiet):
         """What followed the last token."""
         return self._pool.after(context.tokens[-1])
 
-    def guesses(self, place: list[Gram], state: int) -> Guesses:
+    def guesses(self, cursor: list[Gram], state: int) -> Guesses:
         """The next tokens of the n-grams, the newest first."""
-        tokens = dict.fromkeys(gram[0] for gram in place)
+        tokens = dict.fromkeys(gram[0] for gram in cursor)
         return [(token, _HIT * 0.5**rank) for rank, token in enumerate(tokens)]
 
-    def follow(self, place: list[Gram], token: int) -> list[Gram] | None:
+    def follow(self, cursor: list[Gram], token: int) -> list[Gram] | None:
         """The n-grams that go on; where none does, those that begin with the token."""
-        longer = [gram[1:] for gram in place if gram[0] == token and len(gram) > 1]
+        longer = [gram[1:] for gram in cursor if gram[0] == token and len(gram) > 1]
         return longer or self._pool.after(token) or None
 
     def observe(self, context: Context, seen: Round) -> None:
@@ -139,7 +139,7 @@ class LookaheadSession(Quiet):
             self._chain.append(token)
 
     def _learn_step(self, context: Context, seen: Round) -> None:
-        """N-grams of the step: a token of the chain, then what the target says at each place."""
+        """N-grams of the step: a token of the chain, then what the target says at each position."""
         tree, node = seen.tree, 0
         said: list[int] = []  # the likeliest token after the root, and after each of the chain
         tokens = [tree.tokens[0]]

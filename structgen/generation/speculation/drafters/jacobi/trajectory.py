@@ -1,4 +1,4 @@
-"""In: the target's logits along a chain of guesses. Out: the next chain, one Jacobi step on.
+"""The target's logits along a chain of guesses, which give the next chain (a Jacobi step).
 
 Position p of the text was guessed; the logits there, given the guesses before it, say what the
 target would write at p + 1. So each pass over a chain gives a better chain (Santilli et al. 2023).
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from structgen.generation.speculation.interfaces import Context, Round
-from structgen.generation.speculation.tree import NONE
+from structgen.generation.speculation.interfaces import Round
+from structgen.generation.speculation.tree import NONE, Context
 
 
 class Trajectory:
@@ -37,18 +37,18 @@ class Trajectory:
         counts: its logits are the target's own.
         """
         tree = seen.tree
-        place = len(context.tokens) - len(seen.written)  # of the first token after the root
-        rows = {place: seen.logits[0]}
+        first = len(context.tokens) - len(seen.written)  # of the first token after the root
+        rows = {first: seen.logits[0]}
         guesses = {}
         node = 0
         for depth, token in enumerate(chain, 1):
             node = tree.child(node, token)
             if node == NONE:
                 break
-            rows[place + depth] = seen.logits[node]
-            guesses[place + depth - 1] = token
+            rows[first + depth] = seen.logits[node]
+            guesses[first + depth - 1] = token
         for depth, node in enumerate(seen.path, 1):
-            rows[place + depth] = seen.logits[node]
+            rows[first + depth] = seen.logits[node]
         end = len(context.tokens)
         self._rows = {at: row for at, row in rows.items() if at >= end} or {end: rows[max(rows)]}
         self.guesses = {at: token for at, token in guesses.items() if at >= end}

@@ -1,4 +1,4 @@
-"""In: a row of the target's logits. Out: the tokens it finds most likely among the allowed ones."""
+"""The allowed tokens that the target's logits rank highest."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.generation.distribution import largest, softmax
-from structgen.generation.speculation.interfaces import Context, Doubles, Ids, Round
-from structgen.generation.speculation.laws import masked_law
+from structgen.generation.speculation.interfaces import Round
+from structgen.generation.speculation.masked import masked_law
+from structgen.generation.speculation.tree import Context, Doubles, Ids
 from structgen.masks import bitmask
 
 _WITHIN = 7.0  # nats below the best logit that are of interest: a thousandth of its probability
@@ -28,9 +29,9 @@ def likely(
     ids, values = _near(context, state, row)
     if not len(ids):
         return []
-    law = softmax(values)
+    distribution = softmax(values)
     chosen = largest(values, min(most, len(ids)))
-    return list(zip(ids[chosen].tolist(), law[chosen].tolist(), strict=True))
+    return list(zip(ids[chosen].tolist(), distribution[chosen].tolist(), strict=True))
 
 
 def likeliest(context: Context, state: int, row: npt.NDArray[Any], most: int) -> tuple[int, ...]:
@@ -49,8 +50,8 @@ def _near(context: Context, state: int, row: npt.NDArray[Any]) -> tuple[Ids, Dou
         near = near[bitmask.allows(mask, near)]
         if len(near):
             return near, row[near].astype(np.float64)
-    ids, law = masked_law(context, state, row)
-    return ids, np.log(law)
+    ids, distribution = masked_law(context, state, row)
+    return ids, np.log(distribution)
 
 
 def verified(seen: Round) -> Iterator[int]:

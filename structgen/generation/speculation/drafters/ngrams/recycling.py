@@ -1,8 +1,8 @@
-"""In: the target's logits at all verified nodes. Out: drafts of what it ranked high before.
+"""`RecyclingDrafter`: drafts what the target ranked high after the same token (Token Recycling).
 
-Token Recycling (Luo et al. 2024): an adjacency matrix has for each token those that the target last
-found most likely after it. The draft tree is the one whose nodes are most probable if a candidate's
-chance depends on its rank alone: a static tree, as in the paper, from which the grammar takes away.
+Luo et al. 2024: an adjacency matrix has for each token those that the target last found most likely
+after it. The draft tree is the one whose nodes are most probable if a candidate's chance depends on
+its rank alone: a static tree, as in the paper, from which the grammar takes away.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses
 from structgen.generation.speculation.drafters.ngrams.likely import likeliest, verified
 from structgen.generation.speculation.drafters.state_classes import ClassOf, Kind, StateClasses
-from structgen.generation.speculation.interfaces import Context, Round
+from structgen.generation.speculation.interfaces import Round
+from structgen.generation.speculation.tree import Context
 
 RANKS = (0.55, 0.15, 0.08, 0.05, 0.03, 0.02, 0.015, 0.01)  # that a candidate is right, by rank
 _MOST_KEYS = 1 << 16  # rows of the matrix
@@ -22,7 +23,7 @@ Matrix = dict[tuple[int, int], tuple[int, ...]]
 
 @dataclass
 class RecyclingGuesser:
-    """Guesses from the matrix; its place is the last token."""
+    """Guesses from the matrix; its cursor is the last token."""
 
     matrix: Matrix
     ranks: tuple[float, ...]
@@ -33,14 +34,14 @@ class RecyclingGuesser:
         self._constraint = context.constraint
         return context.tokens[-1]
 
-    def guesses(self, place: int, state: int) -> Guesses:
+    def guesses(self, cursor: int, state: int) -> Guesses:
         """The tokens that were likely after this one, by rank."""
-        found = self.matrix.get((place, self._class(state)))
+        found = self.matrix.get((cursor, self._class(state)))
         if found is None:
-            found = self.matrix.get((place, 0), ())
+            found = self.matrix.get((cursor, 0), ())
         return list(zip(found, self.ranks, strict=False))
 
-    def follow(self, place: int, token: int) -> int:
+    def follow(self, cursor: int, token: int) -> int:
         """The token itself."""
         return token
 

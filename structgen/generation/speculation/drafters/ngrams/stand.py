@@ -1,4 +1,4 @@
-"""In: the target's logits at all verified nodes. Out: drafts drawn from the law they gave before.
+"""`StandDrafter`: drafts drawn from the logits that the target had after the same n-gram.
 
 STAND (Song et al. 2025): an n-gram table keeps logits, not tokens, so that drafts are drawn at
 random like the target's own tokens. Children are drawn without replacement by perturbing the log
@@ -14,17 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from structgen.automata.interface import DEAD
-from structgen.generation.speculation.drafters.guessing import Quiet
-from structgen.generation.speculation.interfaces import (
-    Budget,
-    Context,
-    Doubles,
-    Draws,
-    Ids,
-    Round,
-    Scheme,
-)
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.drafters.guessing import LearnsNothing
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.tree import Context, Doubles, DraftTree, Draws, Ids, Scheme
 
 _MOST_KEYS = 1 << 15  # n-grams that are remembered
 
@@ -70,7 +62,7 @@ class StandDrafter:
             self.table[gram] = found
 
     def law(self, gram: tuple[int, ...], context: Context, state: int) -> tuple[Ids, Doubles]:
-        """The law of the longest n-gram known: ids int64[k], probabilities float64[k].
+        """The distribution of the longest n-gram known: ids int64[k], probabilities float64[k].
 
         Masked by the constraint, then by the text's own sampler; empty where nothing is known.
         """
@@ -83,16 +75,16 @@ class StandDrafter:
             if allowed.any():
                 ids, values = found.ids[allowed], found.values[allowed]
                 if context.sampler.greedy:
-                    law = np.exp(values - values.max())
-                    law /= law.sum()
+                    distribution = np.exp(values - values.max())
+                    distribution /= distribution.sum()
                 else:
-                    law = context.sampler.distribution(values)
-                return ids[law > 0], law[law > 0]
+                    distribution = context.sampler.distribution(values)
+                return ids[distribution > 0], distribution[distribution > 0]
         return np.zeros(0, np.int64), np.zeros(0)
 
 
 @dataclass
-class StandSession(Quiet):
+class StandSession(LearnsNothing):
     """One text."""
 
     drafter: StandDrafter
@@ -112,11 +104,13 @@ class StandSession(Quiet):
                 break
             if tree.depths[node] >= budget.depth or not tree.may_go_on(node):
                 continue
-            ids, law = self.drafter.law(gram, context, tree.states[node])
-            draws = draw_without_replacement(ids, law, min(room, budget.width), context.rng)
+            ids, distribution = self.drafter.law(gram, context, tree.states[node])
+            draws = draw_without_replacement(
+                ids, distribution, min(room, budget.width), context.rng
+            )
             if draws is None:
                 continue
-            estimates = [float(law[np.searchsorted(ids, token)]) for token in draws.tokens]
+            estimates = [float(distribution[np.searchsorted(ids, token)]) for token in draws.tokens]
             for child in tree.add_draws(node, draws, estimates):
                 gram_then = (*gram, tree.tokens[child])[-order:]
                 heapq.heappush(heap, (-tree.estimates[child], child, gram_then))
@@ -133,16 +127,16 @@ class StandSession(Quiet):
 
 
 def draw_without_replacement(
-    ids: Ids, law: Doubles, count: int, rng: np.random.Generator
+    ids: Ids, distribution: Doubles, count: int, rng: np.random.Generator
 ) -> Draws | None:
     """At most `count` tokens drawn without replacement, in order; None where there are none.
 
-    ids: int64[k], ascending; law: float64[k], positive. The largest of log law + Gumbel noise
-    (Kool, van Hoof and Welling 2019, section 2.3).
+    ids: int64[k], ascending; law: float64[k], positive. The largest of log law + Gumbel
+    noise (Kool, van Hoof and Welling 2019, section 2.3).
     """
     count = min(count, len(ids))
     if count <= 0:
         return None
-    scores = np.log(law) + rng.gumbel(size=len(law))
+    scores = np.log(distribution) + rng.gumbel(size=len(distribution))
     order = np.argsort(-scores)[:count]
-    return Draws(Scheme.WOR, ids, law, tuple(ids[order].tolist()))
+    return Draws(Scheme.WOR, ids, distribution, tuple(ids[order].tolist()))

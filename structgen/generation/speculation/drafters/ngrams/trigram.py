@@ -1,7 +1,7 @@
-"""In: the target's logits at all verified nodes. Out: drafts from a trigram approximation of it.
+"""`TrigramDrafter`: drafts from a trigram approximation of the target.
 
 ADED (Liu et al. 2024): a tri-gram matrix approximates the target, is updated while it writes, and a
-draft weighs what is known to be likely against what was tried seldom.
+draft weighs what is known to be likely against what was rarely tried.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses
 from structgen.generation.speculation.drafters.ngrams.likely import likely, verified
-from structgen.generation.speculation.interfaces import Context, Round
+from structgen.generation.speculation.interfaces import Round
+from structgen.generation.speculation.tree import Context
 
 Pair = tuple[int, int]  # the two tokens before; (-1, t) where only the last counts
 
@@ -78,7 +79,7 @@ class TrigramDrafter(GuessDrafter):
 
 @dataclass
 class TrigramGuesser:
-    """Guesses from the table; its place is the last two tokens."""
+    """Guesses from the table; its cursor is the last two tokens."""
 
     drafter: TrigramDrafter
 
@@ -86,13 +87,13 @@ class TrigramGuesser:
         """The last two tokens."""
         return context.tokens[-2] if len(context.tokens) > 1 else -1, context.tokens[-1]
 
-    def guesses(self, place: Pair, state: int) -> Guesses:
+    def guesses(self, cursor: Pair, state: int) -> Guesses:
         """What the table has."""
-        return self.drafter.guesses(place)
+        return self.drafter.guesses(cursor)
 
-    def follow(self, place: Pair, token: int) -> Pair:
+    def follow(self, cursor: Pair, token: int) -> Pair:
         """One token further."""
-        return place[1], token
+        return cursor[1], token
 
     def observe(self, context: Context, seen: Round) -> None:
         """Update the table at every node, and count what was drafted."""
@@ -116,5 +117,5 @@ class TrigramGuesser:
 
 def _before(context: Context, seen: Round) -> int:
     """The token before the root of a round's tree; -1 if there is none."""
-    place = len(context.tokens) - len(seen.written) - 2
-    return context.tokens[place] if place >= 0 else -1
+    index = len(context.tokens) - len(seen.written) - 2
+    return context.tokens[index] if index >= 0 else -1

@@ -1,10 +1,10 @@
-"""In: the prompt, the text so far, earlier texts. Out: what followed the same tokens there.
+"""`SuffixDrafter`: drafts what followed the same tokens in the prompt, this text or earlier texts.
 
 SuffixDecoding (Oliaro et al. 2024): of all strings that end the text here and occurred before, the
-one whose continuations promise most is drafted. A node's probability is the share of its count
+one with the most promising continuations is drafted. A node's probability is the share of its count
 among its allowed siblings; the score of a draft is the sum of the probabilities of its nodes, the
-expected number of accepted tokens. Strings may be found by the automaton's state, too: where it
-was the same, much the same was written, whatever the values before were.
+expected number of accepted tokens. Strings may be found by the automaton's state, too: after the
+same state much the same was written, whatever the values before were.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from structgen.generation.speculation.drafters.state_classes import StateClasses
 from structgen.generation.speculation.drafters.suffix.occurrences import END, Occurrences
 from structgen.generation.speculation.drafters.suffix.suffix_array import Node
 from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
-from structgen.generation.speculation.interfaces import Budget, Context, Round
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.tree import Context, DraftTree
 
 _BROADEST = 16  # most continuations of one string that are looked at
 _NEGLIGIBLE = 0.05  # share left to shorter strings from which on they are not asked
@@ -59,7 +59,7 @@ class SuffixSettings:
     most frequent of them, as SuffixDecoding does; "blend" mixes the continuations of all strings: a
     longer one leaves a shorter one the less, the oftener it occurred and the less it varied.
     factor, offset: a string of n tokens earns at most factor * n + offset draft tokens.
-    depth: the longest string told apart. classes: by which classes of states strings are found,
+    depth: the longest string distinguished. classes: by which classes of states strings are found,
     too. most: so many of the last
     occurrences in a text are looked at. across: by the states' classes, earlier texts are found.
     """
@@ -129,7 +129,7 @@ class Kind(NamedTuple):
     followers: int
 
 
-class Place(NamedTuple):
+class Cursor(NamedTuple):
     """The strings that end here, the longest first, and the tokens guessed since the text."""
 
     strings: list[Found]
@@ -147,7 +147,7 @@ class SuffixSession:
         self._shared = drafter.shared
         self._array = None if drafter.index is None else drafter.index.array
         self._trust = drafter.trust
-        self._place: Place | None = None
+        self._cursor: Cursor | None = None
         self._constraint = context.constraint
         self._tokens = context.tokens
         self._ends: list[Node] = []  # strings of earlier texts that end here, longest first
@@ -159,77 +159,78 @@ class SuffixSession:
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """A tree of the best string's continuations, or of all strings'."""
-        place = self.start(context)
+        cursor = self.start(context)
         best = DraftTree(context)
         if self._settings.mode == "blend":
-            grow(best, [(0, place)], self, budget)
+            grow(best, [(0, cursor)], self, budget)
             return best
         if self._settings.mode == "path":
             budget = replace(budget, width=1)
-        for string in place.strings:
+        for string in cursor.strings:
             size = int(self._settings.factor * string.length + self._settings.offset)
             size = min(budget.nodes, max(size, 1))
             if size <= best.expected:
                 continue  # a draft so small cannot be better
             tree = DraftTree(context)
-            grow(tree, [(0, Place([string], ()))], self, replace(budget, nodes=size))
+            grow(tree, [(0, Cursor([string], ()))], self, replace(budget, nodes=size))
             if tree.expected > best.expected:
                 best = tree
         return best
 
-    def start(self, context: Context) -> Place:
+    def start(self, context: Context) -> Cursor:
         """The strings that end the text here; of equally long ones this text's first."""
         self._catch_up(context)
         tokens = self._tokens = context.tokens
         found = [
-            Found(m.length, self._local, m.places) for m in self._local.matches(tokens[-1], tokens)
+            Found(m.length, self._local, m.positions)
+            for m in self._local.matches(tokens[-1], tokens)
         ]
         found += [Found(node.depth, self._array, node) for node in self._ends]
         found += self._by_state(context.state, tokens)
         found.sort(key=lambda string: -string.length)
-        self._place = Place(found, ())
-        return self._place
+        self._cursor = Cursor(found, ())
+        return self._cursor
 
-    def guesses(self, place: Place, state: int) -> Guesses:
+    def guesses(self, cursor: Cursor, state: int) -> Guesses:
         """The shares of what followed: those of the only string, or of all strings mixed."""
         if self._settings.mode != "blend":
-            [string] = place.strings
+            [string] = cursor.strings
             following = string.table.following(string.node)
             count = string.table.count
             total = count(string.node)
             shares = [(t, count(n) / total) for t, n in following.items() if t != END]
             return nlargest(_BROADEST, shares, key=lambda item: item[1])
         mixed: dict[int, float] = {}
-        rest = self._mix(mixed, place.strings, 1.0)
-        if rest > _LOST and place.path:
+        rest = self._mix(mixed, cursor.strings, 1.0)
+        if rest > _LOST and cursor.path:
             # Few of the strings were followed so far; the state may have been here before.
-            recent = [*self._tokens[-self._settings.depth :], *place.path]
+            recent = [*self._tokens[-self._settings.depth :], *cursor.path]
             again = sorted(self._by_state(state, recent), key=lambda string: -string.length)
             self._mix(mixed, again, rest)
         return nlargest(_BROADEST, mixed.items(), key=lambda item: item[1])
 
-    def follow(self, place: Place, token: int) -> Place | None:
+    def follow(self, cursor: Cursor, token: int) -> Cursor | None:
         """The strings longer by this token, those that occurred."""
         longer = []
-        for length, table, node in place.strings[:_STRINGS]:
+        for length, table, node in cursor.strings[:_STRINGS]:
             behind = table.following(node).get(token)
             if behind is not None:
                 longer.append(Found(length + 1, table, behind))
         if not longer and not self._classes:
             return None
-        return Place(longer, (*place.path, token))
+        return Cursor(longer, (*cursor.path, token))
 
     def observe(self, context: Context, seen: Round) -> None:
         """Learn which strings are to be trusted, along what was written."""
-        place = self._place
+        cursor = self._cursor
         for token in seen.written:
-            for string in place.strings[:_STRINGS] if place else ():
+            for string in cursor.strings[:_STRINGS] if cursor else ():
                 hit = token in string.table.following(string.node)
                 self._trust.learn(self._kind(string), hit)
                 if hit:
                     break
-            place = self.follow(place, token) if place else None
-        self._place = None
+            cursor = self.follow(cursor, token) if cursor else None
+        self._cursor = None
 
     def _mix(self, mixed: dict[int, float], strings: list[Found], rest: float) -> float:
         """Share out `rest` among what followed; returns what is left for shorter strings."""
@@ -248,9 +249,9 @@ class SuffixSession:
         return rest
 
     def _by_state(self, state: int, tokens: Sequence[int]) -> list[Found]:
-        """The strings found by a state, behind which `tokens` come to an end."""
+        """The strings that end with `tokens` and after which the automaton was in `state`."""
         return [
-            Found(match.length + 0.5, table, match.places)
+            Found(match.length + 0.5, table, match.positions)
             for kind, class_of in self._classes
             for table in (self._local, self._shared)
             for match in table.matches((kind, class_of(self._constraint, state)), tokens)

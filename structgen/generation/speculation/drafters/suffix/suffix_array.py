@@ -1,4 +1,4 @@
-"""In: texts, as tokens. Out: SuffixArray, which counts what follows any string of them."""
+"""`SuffixArray`: counts what follows any string of some texts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Node(NamedTuple):
 
 
 class SuffixArray:
-    """The places of some texts, sorted by what follows them, `depth` tokens far. Does not change.
+    """The positions of some texts, sorted by the `depth` tokens that follow. Immutable.
 
     Two threads may read it at once. Takes 8 bytes per token; building is O(n log n log depth).
     Attributes: `texts`, how many; `root`, the empty string.
     """
 
     def __init__(self, texts: Sequence[Ints], depth: int = 32) -> None:
-        """texts: int32[] each. Strings up to `depth` tokens are told apart."""
+        """texts: int32[] each. Strings up to `depth` tokens are distinguished."""
         self.depth = depth
         self.texts = len(texts)
         end = np.array([END], np.int32)
@@ -66,10 +66,10 @@ class SuffixArray:
         return node.last - node.first
 
     def _found(self, node: Node) -> dict[int, Node]:
-        places = self._order[node.first : node.last] + node.depth
-        places = places[places < len(self._tokens)]  # only the last text's end is cut off
-        tokens = self._tokens[places]
-        cut = node.last - node.first - len(tokens)  # such a place sorts first
+        positions = self._order[node.first : node.last] + node.depth
+        positions = positions[positions < len(self._tokens)]  # only the last text's end is cut off
+        tokens = self._tokens[positions]
+        cut = node.last - node.first - len(tokens)  # such a position sorts first
         edges = np.flatnonzero(np.diff(tokens)) + 1
         first = node.first + cut
         starts = [first, *(first + edges).tolist()] if len(tokens) else []
@@ -82,7 +82,7 @@ class SuffixArray:
 
 
 def _sorted(tokens: Ints, depth: int) -> Ints:
-    """The places sorted by the `depth` tokens from them on, by doubling (Manber and Myers 1990)."""
+    """The positions sorted by `depth` tokens, by prefix doubling (Manber and Myers 1990)."""
     rank = np.unique(tokens, return_inverse=True)[1].astype(np.int64) + 1
     size, width = len(tokens), 1
     order = np.argsort(rank, kind="stable")

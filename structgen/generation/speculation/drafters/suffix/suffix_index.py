@@ -1,4 +1,4 @@
-"""In: finished texts. Out: SuffixIndex, which finds their strings again, in memory or on disk."""
+"""`SuffixIndex`: finished texts, indexed by a suffix array, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from structgen.util import container
 
 KIND = "suffix index 1"
 MAX_TOKENS = 1 << 18
-_REBUILD = 16  # the array is made anew when there is a 16th more to put in it
+_REBUILD = 16  # the array is rebuilt when its texts have grown by a sixteenth
 
 
 class SuffixIndex:
     """Texts of earlier requests, at most `max_tokens` of them; the oldest are given up first.
 
     Safe to share by threads: `array` is a snapshot that never changes. A new text is found once the
-    array is made anew, which is when a sixteenth has come in, so the cost per token stays small;
+    array is rebuilt, which is when a sixteenth has been added, so the cost per token stays small;
     `refresh` does it now.
     """
 

@@ -1,4 +1,4 @@
-"""In: the name of a way to sample, or an object that is one. Out: a Family."""
+"""The samplers by name, and `draw`, which runs one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import difflib
 import importlib
 
 from structgen.errors import GenerationError
-from structgen.generation.sampling.interfaces import Family
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Samples
+from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 
 #: name -> module and class; the class's defaults are what the name means.
 FAMILIES = {
@@ -25,7 +25,7 @@ FAMILIES = {
 }
 
 
-def family(sampler: str | Family) -> Family:
+def sampler_named(sampler: str | SequenceSampler) -> SequenceSampler:
     """What a name means, with its defaults. GenerationError for a name that means nothing."""
     if not isinstance(sampler, str):
         return sampler
@@ -37,16 +37,19 @@ def family(sampler: str | Family) -> Family:
             hint=f"did you mean {close[0]!r}?" if close else "",
         )
     module, name = FAMILIES[sampler]
-    made: Family = getattr(importlib.import_module(module), name)()
+    made: SequenceSampler = getattr(importlib.import_module(module), name)()
     return made
 
 
 def draw(
-    posterior: Posterior, sampler: str | Family = "cars", n: int = 1, seed: int | None = None
+    posterior: Posterior,
+    sampler: str | SequenceSampler = "cars",
+    n: int = 1,
+    seed: int | None = None,
 ) -> Samples:
     """`n` samples of a posterior.
 
     sampler: a name of FAMILIES, or such an object with options of its own, as `Smc(particles=5)`.
     Equal seeds give equal samples. GenerationError or TruncatedError when it cannot.
     """
-    return family(sampler).draw(posterior, n, seed)
+    return sampler_named(sampler).draw(posterior, n, seed)

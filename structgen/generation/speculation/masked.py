@@ -1,7 +1,7 @@
-"""In: a state and logits. Out: the tokens that the mask allows there, and the masked law of them.
+"""The masked distribution of the next token at a state of the constraint.
 
-Drafts are drawn from this law, and the very same numbers go into the acceptance ratio: masked, at
-the temperature and truncation of the text (Leviathan et al. 2023, appendix A.1).
+Drafts are drawn from it, and the very same numbers go into the acceptance ratio: masked, at the
+temperature and truncation of the text (Leviathan et al. 2023, appendix A.1).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.generation.speculation.interfaces import Context, Doubles, Ids
+from structgen.generation.speculation.tree import Context, Doubles, Ids
 from structgen.masks import bitmask
 
 
@@ -26,17 +26,18 @@ def allowed_ids(context: Context, state: int) -> Ids:
 def masked_law(context: Context, state: int, logits: npt.NDArray[Any]) -> tuple[Ids, Doubles]:
     """The allowed tokens int64[k] with a finite logit, and their probabilities float64[k].
 
-    logits: float[V], a drafter's or the target's. Empty where nothing is allowed. See `law_over`.
+    logits: float[V], a drafter's or the target's. Empty where nothing is allowed. See
+    `distribution_over`.
     """
     ids = allowed_ids(context, state)
-    return law_over(context, ids, logits[ids])
+    return distribution_over(context, ids, logits[ids])
 
 
-def law_over(context: Context, ids: Ids, logits: npt.NDArray[Any]) -> tuple[Ids, Doubles]:
+def distribution_over(context: Context, ids: Ids, logits: npt.NDArray[Any]) -> tuple[Ids, Doubles]:
     """Those of the tokens int64[k] that may be drawn, and their probabilities.
 
-    logits: float[k]. The sampler is the context's; a greedy one gives the law at temperature 1, so
-    that estimates stay informative and draws stay varied.
+    logits: float[k]. The sampler is the context's; a greedy one gives the distribution at
+    temperature 1, so that estimates stay informative and draws stay varied.
     """
     values = logits.astype(np.float64)
     finite = values > -np.inf
@@ -47,6 +48,6 @@ def law_over(context: Context, ids: Ids, logits: npt.NDArray[Any]) -> tuple[Ids,
     if sampler.greedy:
         weights = np.exp(values - values.max())
         return ids, weights / weights.sum()
-    law = sampler.distribution(values)
-    kept = law > 0
-    return ids[kept], law[kept]
+    distribution = sampler.distribution(values)
+    kept = distribution > 0
+    return ids[kept], distribution[kept]

@@ -1,6 +1,6 @@
-"""In: logits, unmasked. Out: a token of the masked law, found by testing a few: no mask is made.
+"""Draws from the masked distribution at a draft node by testing single tokens, without a mask.
 
-Comparing drafts with a sample needs no more than a draw from the law, so where membership is cheap
+SampleCompare needs no more than a draw from the distribution, so where membership tests are cheap
 and masks are not, adaptive weighted rejection sampling (arXiv 2504.05410) serves at every node.
 """
 
@@ -20,17 +20,16 @@ from structgen.generation.interfaces import Drawn
 from structgen.generation.row import Request, Row
 from structgen.generation.sampling.samplers.awrs import first_accepted, without_replacement
 from structgen.generation.sampling.samplers.plausible import plausible_tokens
-from structgen.generation.speculation.interfaces import Doubles
-from structgen.generation.speculation.tree import DraftTree
+from structgen.generation.speculation.tree import Doubles, DraftTree
 
 
 def check_tested(request: Request) -> None:
-    """GenerationError where the law cannot be drawn from without looking at all allowed tokens."""
+    """GenerationError where drawing needs all allowed tokens: truncation, weights, transforms."""
     sampler = request.sampler
     truncated = sampler.top_k is not None or sampler.top_p < 1.0 or sampler.min_p > 0.0
     if truncated or request.weight is not None or request.transforms:
         raise GenerationError(
-            "tokens are to be drawn by testing, and their law is truncated or weighed",
+            "tokens are to be drawn by testing, and their distribution is truncated or weighed",
             location=request.label,
             hint="leave out top_k, top_p, min_p, penalties and weights, or draw with masks",
         )
@@ -42,16 +41,16 @@ def write_tested(row: Row, _tree: DraftTree, _node: int, logits: npt.NDArray[Any
 
 
 def draw_tested(row: Row, logits: npt.NDArray[Any]) -> Drawn:
-    """A token with the law that the row's sampler has over what is allowed in its state.
+    """A token with the distribution that the row's sampler has over what is allowed in its state.
 
     Tokens whose first byte may come are tested in the order of a draw without replacement, until
     one is accepted. `log_masked` is an estimate: `log_raw` plus the log of the weight, whose mean
-    is right for each token (see `structgen.generation.sampling.samplers.awrs`) under the law at
-    the row's temperature.
+    is right for each token (see `structgen.generation.sampling.samplers.awrs`) under the
+    distribution at the row's temperature.
     """
     values = logits.astype(np.float64)
     log_raw = log_sum_exp(values)
-    if row.planned or not math.isfinite(log_raw):
+    if row.closing_plan or not math.isfinite(log_raw):
         return Drawn(None, log_raw, log_raw, values.__getitem__)
     request, state = row.request, row.state
     constraint, sampler = request.constraint, request.sampler
