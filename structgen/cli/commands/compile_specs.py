@@ -70,7 +70,7 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compile, explore and save each spec, and sum up; those finished before are kept."""
-    tasks, together = closing_plan(args.specs, args.output)
+    tasks, together = planned(args.specs, args.output)
     vocabulary = load_vocabulary(args)
     settings = Settings(
         schema_options(args),
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return FAILED if any(outcome.problem for outcome in done) else FINE
 
 
-def closing_plan(specs: list[str], output: str) -> tuple[list[Task], bool]:
+def planned(specs: list[str], output: str) -> tuple[list[Task], bool]:
     """What to compile into which file, and whether `output` is a folder.
 
     Raises StructgenError when nothing is found, or two specs would go into one file.
