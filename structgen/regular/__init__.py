@@ -1,1 +1,1 @@
-"""Regular languages over Unicode characters: expressions, lazy automata, numbers, patterns."""
+"""Regular languages: patterns, expressions with derivatives, emptiness, and lazily built DFAs."""

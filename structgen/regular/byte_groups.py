@@ -1,8 +1,8 @@
-"""In: bytes, or classes of code points. Out: groups of bytes, few enough for bits of a number.
+"""Groups of UTF-8 lead bytes, few enough for the bits of an int64, that speed up trie walks.
 
-A walk over a vocabulary's trie need not look at a subtree all of whose bytes the lexer's state
-reads and stays alive: with a number for either, that is one comparison. A group stands for whole
-characters: those that begin with its bytes.
+A walk over a vocabulary's trie can skip a subtree if the lexer state reads all its bytes and loops:
+with a set of byte groups for the subtree and one for the state that is a single comparison. A group
+stands for whole characters: those whose UTF-8 form begins with one of its bytes.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from structgen.kernels.build.loader import kernels
 UInt64s = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int32]
 
-BROKEN = 0  #: the group of bytes that begin no character, and of whatever is no UTF-8
+BROKEN = 0  #: the group of bytes that begin no character, and of invalid UTF-8
 BROKEN_BIT = 1 << BROKEN
 _ASCII = (
     0x00, *range(0x20, 0x32), 0x38, *range(0x3A, 0x42), 0x47, *range(0x5B, 0x62), 0x67,
     *range(0x7B, 0x80),
-)  # fmt: skip  # the first of each group
+)  # fmt: skip  # first byte of each ASCII group
 _LEADS = (
     0xC2, 0xC3, 0xC4, 0xCC, 0xCE, 0xD0, 0xD4, 0xE0, 0xE1, 0xE2, 0xE3, 0xE4, 0xEA, 0xEC, 0xEE, 0xEF,
     0xF0, 0xF1,
 )  # fmt: skip
-_NEVER = 63  # the class of code points that nothing reads
+_NEVER = 63  # the class of code points that no state reads
 
 
 @cache
 def groups() -> npt.NDArray[np.uint8]:
-    """uint8[256]: the group of characters that begin with each byte."""
+    """uint8[256]: the group of each byte."""
     found = np.full(256, BROKEN, np.uint8)
     for number, first in enumerate((*_ASCII, *_LEADS), 1):
         found[first:] = number
@@ -43,7 +43,7 @@ def groups() -> npt.NDArray[np.uint8]:
 
 @cache
 def quoted() -> np.int64:
-    """The groups whose characters JSON strings hold as they are."""
+    """int64: the groups without characters that a JSON string must escape."""
     escaped = [*range(0x20), 0x22, 0x5C]
     return ~np.int64(sum({1 << int(groups()[byte]) for byte in escaped}) | BROKEN_BIT)
 
@@ -67,9 +67,10 @@ def _ends() -> tuple[Ints, Ints]:
 
 
 def needed(low: Ints, high: Ints, classes: Ints) -> UInt64s:
-    """uint64[groups]: bits of the classes that the characters of each group are in.
+    """uint64[groups]: for each group, bits of the character classes that its characters are in.
 
-    low, high, classes: int32[k], all code points but surrogates in order, with their class or -1.
+    low, high, classes: int32[k], ranges of all code points but surrogates, ascending, each with its
+    class or -1.
     """
     first, last = _ends()
     found = np.zeros(len(first) + 1, np.uint64)
@@ -82,7 +83,7 @@ def needed(low: Ints, high: Ints, classes: Ints) -> UInt64s:
 
 @lru_cache(maxsize=4096)
 def whole(ranges: tuple[tuple[int, int], ...]) -> int:
-    """The groups all of whose characters are in sorted ranges of code points."""
+    """Bits of the groups all of whose characters are in sorted ranges of code points."""
     found = 0
     begin, after = 0, -1
     for low, high in (*ranges, (0x120000, 0x120000)):
@@ -95,7 +96,7 @@ def whole(ranges: tuple[tuple[int, int], ...]) -> int:
 
 
 def _between(low: int, high: int) -> int:
-    """The groups within a range of code points."""
+    """Bits of the groups within a range of code points."""
     first, last = _ends()
     bits = 0
     begin, end = np.searchsorted(first, low), np.searchsorted(last, high, "right")

@@ -1,8 +1,8 @@
-"""In: code points, characters, ranges. Out: immutable hash-consed sets of code points.
+"""Immutable sets of Unicode code points, hash-consed.
 
-A `CharSet` holds Unicode scalar values: 0..0x10FFFF without the surrogates 0xD800..0xDFFF, which
-are never members. Equal sets are the same object, so `is`, `==` and hashing cost nothing, and the
-binary operations can be memoised by identity.
+A `CharSet` holds Unicode scalar values: 0..0x10FFFF without the surrogates 0xD800..0xDFFF. Equal
+sets are the same object, so `is`, `==` and hashing cost nothing, and binary operations are memoised
+by identity.
 """
 
 from __future__ import annotations

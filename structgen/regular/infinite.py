@@ -1,4 +1,7 @@
-"""In: a language. Out: whether it plainly has infinitely many words, wherever one stands in it."""
+"""Whether languages are infinite, how many members they have, and which, where that is plain.
+
+All answers are on the safe side: "no" or None says that it is not evident.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from structgen.errors import BudgetError
 from structgen.regular.charset import ALL, CharSet, union_all
 from structgen.regular.expressions.build import text_of
 from structgen.regular.expressions.nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
-from structgen.regular.expressions.required_characters import letters, sequence
+from structgen.regular.expressions.required_characters import possible_characters, sequence
 from structgen.regular.lazy_dfa.automaton import table_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.regex import (
@@ -25,11 +28,11 @@ from structgen.regular.regex import (
     intersect,
 )
 
-FEW_LETTERS = 100  # of words that are listed
-FEW = 5  # states of a language, looked at one by one to see that it never runs out of words
-MANY = 30  # looked at one by one where there is no table of them
-MAX_STATES = 1000  # looked at together
-ENOUGH = 1_000_000  # words: nobody asks for more
+FEW_LETTERS = 100  # length up to which words are listed
+FEW = 5  # derivatives walked before the automaton of a language is asked
+MANY = 30  # derivatives walked where there is no such automaton
+MAX_STATES = 1000  # states of an automaton that is explored as a whole
+ENOUGH = 1_000_000  # words; counting stops there
 
 
 def is_infinite(language: Regex) -> bool:
@@ -53,7 +56,7 @@ def members(language: Regex) -> list[str] | None:
 
 
 def least_count(language: Regex) -> int:
-    """So many words a language plainly has, if not more; ENOUGH at most."""
+    """A lower bound on the number of words of a language; ENOUGH at most."""
     if not language.plain or language is EMPTY:
         return 0
     if isinstance(language, Chars):
@@ -68,7 +71,8 @@ def least_count(language: Regex) -> int:
         return language.high - language.low
     found, even = 1, True
     for part in sequence(language) if isinstance(language, Concat) else ():
-        alike = part.shortest == part.longest  # so that its words can be told from those beside
+        # parts of fixed length do not run into those beside them, so their counts multiply
+        alike = part.shortest == part.longest
         count = least_count(part)
         found = min(found * count, ENOUGH) if even or alike else max(found, count)
         even = even and alike
@@ -79,7 +83,7 @@ Few = set[str] | None  # words, None where they are many or not plain
 
 
 def few_words(language: Regex, most: int) -> Few:
-    """The words of a language where it is plain that they are at most so many; None elsewhere."""
+    """The words of a language, if it plainly has at most `most`; else None."""
     if not language.plain or language.longest > FEW_LETTERS:
         return None
     if isinstance(language, Chars):
@@ -114,10 +118,10 @@ def _joined(heads: Few, tails: Few, most: int) -> Few:
 
 
 @lru_cache(maxsize=4096)
-def endless(language: Regex) -> bool:
-    """Whether whatever begins a word of a language is known to begin infinitely many.
+def every_prefix_is_infinite(language: Regex) -> bool:
+    """Whether every prefix of a word is known to begin infinitely many words of the language.
 
-    A language of which that is so, less finitely many words, is endless as well.
+    This stays true of the language less finitely many words, so these are left out first.
     """
     if any(map(_is_anywhere, language.parts if isinstance(language, Alt) else (language,))):
         return True
@@ -137,22 +141,22 @@ def endless(language: Regex) -> bool:
             return bool(known)
         after = {target for _, target in state.moves()}
         if not after or state.longest < INFINITE:
-            return False  # from a state with finitely many words one comes to the last
+            return False  # some prefix has finitely many words
         todo.extend(after)
     return True
 
 
 def _is_anywhere(part: Regex) -> bool:
-    """Whether words of a language end like some text does, whatever they begin with."""
+    """Whether a language is plainly that of any text before something."""
     head = part.head if isinstance(part, Concat) and part.plain else EMPTY
     return isinstance(head, Repeat) and head.body is ANY_CHAR and head.high == INFINITE
 
 
 def _leaves_some_letter(parts: tuple[Regex, ...]) -> bool:
-    """Whether some letter may be put behind each word, again and again.
+    """Whether some letter may be appended to each word, again and again.
 
-    It may if each part is a language that any text may follow, or all that such a language, or
-    another, is not, and these need the letter nowhere: then they do not get what they lack by it.
+    It may if any text may follow each positive part, and no complement's body has the letter: then
+    appending it never makes a word of that body.
     """
     bodies = [part.body for part in parts if isinstance(part, Not)]
     others = [part for part in parts if not isinstance(part, Not)]
@@ -161,20 +165,20 @@ def _leaves_some_letter(parts: tuple[Regex, ...]) -> bool:
 
 def _is_opened(part: Regex) -> bool:
     """Whether any text may follow each word of a language."""
-    return part is ANY or (isinstance(part, Concat) and part.plain and part.opened)
+    return part is ANY or (isinstance(part, Concat) and part.plain and part.ends_in_anything)
 
 
 def _read(body: Regex) -> CharSet:
-    """The letters of a language, but for those of any text before or behind all of it."""
+    """The letters of a language, without those of an any-text part before or after it."""
     if isinstance(body, Alt):
         return union_all([*map(_read, body.parts)])
-    if not (isinstance(body, Concat) and body.opened):
-        return letters(body)
-    return union_all([letters(part) for part in sequence(body) if part is not ANY])
+    if not (isinstance(body, Concat) and body.ends_in_anything):
+        return possible_characters(body)
+    return union_all([possible_characters(part) for part in sequence(body) if part is not ANY])
 
 
 def _goes_on(language: Regex) -> bool | None:
-    """Whether each state of a language leads on, as its table has it; None where that is large."""
+    """Whether no state of a language's automaton is without moves; None where it is too large."""
     with contextlib.suppress(TooLargeError, BudgetError):
         table = table_of(language)
         with table.lock:
@@ -185,7 +189,7 @@ def _goes_on(language: Regex) -> bool | None:
 
 
 def _without_few(language: Regex) -> Regex:
-    """A language with perhaps a few words more, where these are plainly left out of it."""
+    """A complement without the finite parts of its body: that adds finitely many words."""
     if not isinstance(language, Not):
         return language
     body = language.body

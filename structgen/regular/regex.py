@@ -1,12 +1,14 @@
-"""In: character sets, words, foreign automata. Out: regular languages closed under and, or, not.
+"""Regular expressions closed under union, intersection and complement, walked by derivatives.
 
-A `Regex` is a node of an immutable expression over Unicode characters. Nodes are hash-consed: the
-same form is the same object, so a node doubles as the state of a deterministic automaton, and the
-automaton is walked lazily with `moves` (Brzozowski 1964: the derivative of r by a character c is
-the language of all rests of members of r that start with c). Bounded repetition is never unrolled:
-the derivative of x{m,n} is x'x{m-1,n-1}. This module holds the derivation rule of every kind of
-node; `regex_base` and `regex_nodes` say what nodes know, `regex_build` and `regex_logic`
-make them and `regex_search` asks questions.
+The derivative of r by a character c is the language of all rests of members of r that start with c
+(Brzozowski 1964); `moves` gives derivatives by disjoint sets of characters (Owens, Reppy and Turon
+2009, "Regular-expression derivatives re-examined"). Nodes are hash-consed, so the same form is the
+same object, and a node doubles as a DFA state. Bounded repeats are never written out: the
+derivative of x{m,n} is x'x{m-1,n-1}.
+
+This module holds the derivation rule of each kind of node, and exports what other packages use of
+`expressions`: `base` and `nodes` say what a node is and knows, `build` and `logic` construct nodes
+in normal form, `search` decides emptiness and finds shortest members.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from structgen.regular.expressions.build import (
     chars,
     concat,
     join,
-    leaf,
     literal,
     repeat,
     repeat_counts,
+    sub_automaton,
     text_node,
     words,
     words_between,
@@ -37,23 +39,23 @@ from structgen.regular.expressions.nodes import (
     Chars,
     Concat,
     Lazy,
-    Leaf,
-    LeafState,
     Literal,
     Not,
     Repeat,
+    SubAutomaton,
+    SubAutomatonState,
     Words,
     matches,
 )
 from structgen.regular.expressions.search import min_length, shortest
 
 __all__ = [
-    "ANY", "ANY_CHAR", "EMPTY", "EPSILON", "INFINITE", "LeafState", "Regex",
-    "alt", "chars", "complement", "concat", "intersect", "leaf", "literal",
-    "matches", "min_length", "repeat", "shortest", "words",
+    "ANY", "ANY_CHAR", "EMPTY", "EPSILON", "INFINITE", "Regex", "SubAutomatonState",
+    "alt", "chars", "complement", "concat", "intersect", "literal",
+    "matches", "min_length", "repeat", "shortest", "sub_automaton", "words",
 ]  # fmt: skip
 
-FEW = 4  # characters: where a text begins with one of so few, each is looked at by itself
+FEW = 4  # characters: an intersection that can begin with so few is derived by each of them
 
 Derivatives = Iterable[tuple[CharSet, Regex]]
 
@@ -71,7 +73,7 @@ def _derive_literal(node: Literal) -> Derivatives:
 
 
 def _derive_words(node: Words) -> Derivatives:
-    """One move per distinct next letter, each a narrower stretch of the sorted list."""
+    """One move per distinct next letter, to the interval of the list that goes on with it."""
     listed, depth = node.table.words, node.depth
     low = node.low + node.nullable
     prefix = listed[node.low][:depth]
@@ -84,8 +86,8 @@ def _derive_words(node: Words) -> Derivatives:
         low = high
 
 
-def _derive_leaf(node: Leaf) -> Derivatives:
-    return [(of, leaf(state)) for of, state in node.state.moves()]
+def _derive_leaf(node: SubAutomaton) -> Derivatives:
+    return [(of, sub_automaton(state)) for of, state in node.state.moves()]
 
 
 def _derive_lazy(node: Lazy) -> Derivatives:
@@ -93,11 +95,13 @@ def _derive_lazy(node: Lazy) -> Derivatives:
 
 
 def _derive_concat(node: Concat) -> Derivatives:
+    """(xy)' is x'y, and y' too where x is nullable: one term for each part that may come first."""
     found = [(of, join(target, tail)) for head, tail in node.spine() for of, target in head.steps()]
     return _either(found) if node.head.nullable else found
 
 
 def _derive_repeat(node: Repeat) -> Derivatives:
+    """(x{m,n})' is x'x{m-1,n-1}, also for a nullable x, whose m is 0 in normal form."""
     high = node.high if node.high == INFINITE else node.high - 1
     rest = repeat_counts(node.body, max(node.low - 1, 0), high)
     return [(of, join(target, rest)) for of, target in node.body.steps()]
@@ -108,11 +112,12 @@ def _derive_alt(node: Alt) -> Derivatives:
 
 
 def _either(moves: Derivatives) -> Derivatives:
+    """Cut overlapping moves into disjoint ones; where several apply, to the union of targets."""
     return [(of, alt(*targets)) for of, targets in refine(moves)]
 
 
 def _derive_and(node: And) -> Derivatives:
-    """What all parts lead to. Where one has few characters, as a literal, only these matter."""
+    """(x & y)' is x' & y'; just by the first characters of a part where these are few."""
     found = [part.steps() for part in node.parts]
     few = next((points for points in map(_few, found) if points is not None), None)
     if few is None:
@@ -123,7 +128,7 @@ def _derive_and(node: And) -> Derivatives:
 
 
 def _few(moves: Moves) -> list[int] | None:
-    """The characters of some moves, None if they are more than FEW."""
+    """The first characters of some moves, None if they are more than FEW."""
     if len(moves) > FEW:
         return None
     ranges = [pair for of, _ in moves for pair in of.ranges[: FEW + 1]]
@@ -133,6 +138,7 @@ def _few(moves: Moves) -> list[int] | None:
 
 
 def _derive_not(node: Not) -> Derivatives:
+    """(~x)' is ~(x'); by a character that x cannot begin with it is the language of all texts."""
     moves = node.body.steps()
     rest = ~union_all([of for of, _ in moves])
     return [*((of, complement(target)) for of, target in moves), (rest, ANY)]
@@ -142,7 +148,7 @@ type(EMPTY).derive = _derive_nothing
 Chars.derive = _derive_chars
 Literal.derive = _derive_literal
 Words.derive = _derive_words
-Leaf.derive = _derive_leaf
+SubAutomaton.derive = _derive_leaf
 Lazy.derive = _derive_lazy
 Concat.derive = _derive_concat
 Repeat.derive = _derive_repeat

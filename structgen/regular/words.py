@@ -1,7 +1,7 @@
-"""In: a set of words. Out: a language that knows which of its words has been read.
+"""The language of a sorted word list, in which each word has a number: an implicit trie.
 
-The words lie sorted in one table; a state is the interval of those that start with what was read,
-so ten thousand property names cost two bisections per character.
+A state is the interval of words that start with what was read, so ten thousand property names cost
+two bisections per character and no nodes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from structgen.regular.charset import CharSet
 
 
-class WordTable:
-    """Sorted words with a number for each; compared by identity.
+class IndexedWords:
+    """Sorted words with a number for each. Compared by identity.
 
-    positions: the numbers, in the order of the words. starts: what has been made of the whole
-    table, by whom that concerns.
+    positions: the numbers, in the order of the words. starts: a cache for users of the table, with
+    keys of their own.
     """
 
     __slots__ = ("positions", "starts", "words")
@@ -31,7 +31,7 @@ class WordTable:
 class WordRange(NamedTuple):
     """The words `table.words[low:high]`, whose first `depth` characters have been read."""
 
-    table: WordTable
+    table: IndexedWords
     low: int
     high: int
     depth: int
@@ -47,7 +47,7 @@ class WordRange(NamedTuple):
         return self.table.words[self.low]
 
     def moves(self) -> tuple[tuple[CharSet, WordRange], ...]:
-        """Disjoint character sets and the ranges they lead to."""
+        """The next characters, each with the interval of the words that go on with it."""
         words, depth = self.table.words, self.depth
         out: list[tuple[CharSet, WordRange]] = []
         at = self.low + self.nullable
@@ -61,10 +61,10 @@ class WordRange(NamedTuple):
 
 def word_range(places: Mapping[str, int]) -> WordRange | None:
     """The language of exactly the words that have a number, or None when there are none."""
-    table = WordTable(places)
+    table = IndexedWords(places)
     return WordRange(table, 0, len(table.words), 0) if table.words else None
 
 
 def is_spellable(word: str) -> bool:
-    """Whether a text can have a word: one with unpaired surrogates is no Unicode text."""
+    """Whether a word is Unicode text: it has no unpaired surrogates."""
     return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)

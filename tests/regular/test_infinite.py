@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from structgen.regular import infinite
-from structgen.regular.infinite import ENOUGH, endless, few_words, least_count
+from structgen.regular.infinite import ENOUGH, every_prefix_is_infinite, few_words, least_count
 from structgen.regular.regex import Regex, alt, complement, intersect, repeat
 from structgen.regular.syntax.ecma import parse
 
@@ -41,19 +41,21 @@ def test_a_language_is_endless_where_every_state_leads_on(
 ) -> None:
     """Whether states are looked at one by one, or in a table."""
     monkeypatch.setattr(infinite, "FEW", few)
-    endless.cache_clear()
-    assert endless(parse(pattern)) != runs_out(parse(pattern))
-    endless.cache_clear()
+    every_prefix_is_infinite.cache_clear()
+    assert every_prefix_is_infinite(parse(pattern)) != runs_out(parse(pattern))
+    every_prefix_is_infinite.cache_clear()
 
 
 def test_a_text_found_anywhere_is_endless_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside whatever lists, of which no state is looked at."""
     monkeypatch.setattr(infinite, "MANY", -1)
     monkeypatch.setattr(infinite, "FEW", -1)
-    endless.cache_clear()
-    assert endless(alt(*map(parse, ["^ES(5|6|2015)$", "^lib[.][a-z]{9}$", "^[Ee]5|[Ee]6|[Ee]7$"])))
-    assert not endless(parse("^ES(5|6|2015)$|^[a-z]+1$"))
-    endless.cache_clear()
+    every_prefix_is_infinite.cache_clear()
+    assert every_prefix_is_infinite(
+        alt(*map(parse, ["^ES(5|6|2015)$", "^lib[.][a-z]{9}$", "^[Ee]5|[Ee]6|[Ee]7$"]))
+    )
+    assert not every_prefix_is_infinite(parse("^ES(5|6|2015)$|^[a-z]+1$"))
+    every_prefix_is_infinite.cache_clear()
 
 
 SOME = ["x", "ab", "^[a-z]+$", "^x", "x$", "^(ab|cd+)$", "^.*$", "^[\\s\\S]$", "^.?$"]
@@ -72,7 +74,7 @@ def test_what_is_in_languages_or_in_none_is_endless_where_it_leads_on(
         intersect(complement(one), complement(other)),
     ):
         if not language.is_empty():
-            assert endless(language) != runs_out(language)
+            assert every_prefix_is_infinite(language) != runs_out(language)
 
 
 @pytest.mark.parametrize("signs", [*product([True, False], repeat=3)])
@@ -82,12 +84,14 @@ def test_searches_beside_each_other_are_plainly_endless(
     """What texts must have in them, and must not, leaves some letter to go on with."""
     monkeypatch.setattr(infinite, "MANY", 0)  # then nothing is looked at
     monkeypatch.setattr(infinite, "FEW", -1)
-    endless.cache_clear()
+    every_prefix_is_infinite.cache_clear()
     parts = [parse(p) for p in ("dir_(work|share)", "drv_[a-z]+", "^net_[a-z]+[0-9]+")]
     language = intersect(*(p if s else complement(p) for p, s in zip(parts, signs, strict=True)))
-    assert endless(language)
-    assert not endless(intersect(language, parse("x$")))  # which is not seen at once
-    endless.cache_clear()
+    assert every_prefix_is_infinite(language)
+    assert not every_prefix_is_infinite(
+        intersect(language, parse("x$"))
+    )  # which is not seen at once
+    every_prefix_is_infinite.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_what_is_called_endless_leads_on(pattern: str, other: str) -> None:
         complement(parse(pattern, anchored=True)),
         intersect(complement(parse(other)), complement(parse(pattern))),
     ):
-        if not language.is_empty() and endless(language):
+        if not language.is_empty() and every_prefix_is_infinite(language):
             assert not runs_out(language)
 
 

@@ -21,8 +21,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from structgen.errors import BudgetError, SpecError
-from structgen.regular.expressions.build import leaf
-from structgen.regular.expressions.nodes import Leaf
+from structgen.regular.expressions.build import sub_automaton
+from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.numbers.digits import Decimal as Digits
 from structgen.regular.numbers.digits import State
 from structgen.regular.numbers.exponents import MAX_SHIFT, Scientific
@@ -38,7 +38,7 @@ from structgen.regular.numbers.language import (
 )
 from structgen.regular.numbers.range import Range
 from structgen.regular.numbers.set_operations import (
-    is_endless,
+    has_infinitely_many_values,
     multiples,
     number_complement,
     number_intersection,
@@ -388,7 +388,7 @@ def test_no_reachable_state_is_a_dead_end(rules: Rules) -> None:
         whole = text + rest
         assert spelled(whole, rules), whole
         assert fits(exact(whole), rules), whole
-        if isinstance(node, Leaf):
+        if isinstance(node, SubAutomaton):
             state: Any = node.state
             assert 0 <= state.shortest <= len(rest), text
             assert (state.shortest == 0) is state.nullable
@@ -405,7 +405,7 @@ def test_states_know_the_way_to_a_multiple(number: int) -> None:
         while not node.nullable:
             ways: list[tuple[int, str, Regex]] = []
             for chars, target in node.steps():
-                assert isinstance(target, Leaf)
+                assert isinstance(target, SubAutomaton)
                 state: State = target.state  # type: ignore[assignment]
                 ways.append((state.shortest, chr(chars.first), target))
             _, letter, node = min(ways, key=lambda way: way[:2])
@@ -786,7 +786,7 @@ def test_what_is_plainly_met_has_numbers_in_both_spellings(
     rule = Range(low, low_open, high, high_open, modulus, scale)
     if rule.is_plainly_met:
         begun = Digits.start(rule), Scientific.start(rule)
-        assert all(start is None or leaf(start).steps() for start in begun)
+        assert all(start is None or sub_automaton(start).steps() for start in begun)
         assert not rule.empty
 
 
@@ -829,10 +829,10 @@ def test_multiples_between_two_ends_are_listed(
     listed = multiples(language)
     assert [*map(Fraction, listed or ())] == wanted
     assert (listed is None) == (not wanted)
-    assert not is_endless(language)
+    assert not has_infinitely_many_values(language)
     for name, end in ends.items():
-        assert is_endless(number_language(multiple_of=[step], **{name: end}))
-    assert is_endless(number_language(**ends)) == (low < high)
+        assert has_infinitely_many_values(number_language(multiple_of=[step], **{name: end}))
+    assert has_infinitely_many_values(number_language(**ends)) == (low < high)
 
 
 @pytest.mark.parametrize("rules", [{"minimum": 1}, {"integer": True}])

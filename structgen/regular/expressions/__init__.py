@@ -1,1 +1,1 @@
-"""Hash-consed regular expressions in normal form, and what each node knows of itself."""
+"""Hash-consed regular expressions with intersection and complement, walked by derivatives."""

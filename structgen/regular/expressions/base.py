@@ -1,7 +1,8 @@
-"""In: the kind and the fields of a node. Out: the one node with them, and how any node is walked.
+"""The node of a regular expression: hash-consing, and how any node is walked by derivatives.
 
-Each kind of node (module `regex_nodes`) says what it knows about itself; its derivation rule, which
-needs the constructors, is attached to it in module `regex`.
+`Regex` is the base class. Each kind of node (module `nodes`) says what it knows about itself; its
+derivation rule needs the constructors of other nodes, and is attached to it in module
+`structgen.regular.regex`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from structgen.regular.charset import CharSet, union_all
 from structgen.regular.expressions import search
 
 Moves = tuple[tuple[CharSet, "Regex"], ...]
-INFINITE = 1 << 62  # upper bound of lengths and counts that stands for "no bound"
+INFINITE = 1 << 62  # stands for "no upper bound" of lengths and counts
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -36,7 +37,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 
 def intern(kind: type[Regex], *fields: Any) -> Regex:
-    """The one node of `kind` with these fields."""
+    """The one node of `kind` with these fields (hash-consing)."""
     key = (kind, *fields)
     found = _table.get(key)
     if found is not None:
@@ -62,28 +63,28 @@ def intern_in(
 class Regex:
     """A regular language; equal forms are one object, so `is` and `==` agree.
 
-    `nullable`: does the empty string belong? `id`: a small int, never used twice in a process.
-    `shortest`, `longest`: bounds on the length of members in characters (`longest` may be
-    `INFINITE`); exact when `plain`, which says that no intersection, complement or foreign leaf
-    occurs inside. `pace`: of so many neighbouring lengths within the bounds one occurs, and both
-    bounds do; `INFINITE` when that is not known. `witness`: some member is at most that long;
-    `INFINITE` when none is known.
+    `nullable`: is the empty string a member? `id`: a small int, never used twice in a process.
+    `plain`: no intersection, complement or sub-automaton occurs inside. `shortest`, `longest`:
+    bounds on the length of members in characters (`longest` may be `INFINITE`), exact when `plain`.
+    `length_gap`: among any so many neighbouring lengths within the bounds one is that of a member,
+    and so are both bounds; `INFINITE` when that is not known. `witness`: some member is at most
+    that long; `INFINITE` when none is known.
     """
 
     __slots__ = (
-        "__weakref__", "_distance", "_live", "_moves", "_steps",
-        "id", "longest", "nullable", "pace", "plain", "shortest", "witness",
+        "__weakref__", "_distance", "_moves", "_nonempty", "_steps",
+        "id", "length_gap", "longest", "nullable", "plain", "shortest", "witness",
     )  # fmt: skip
 
-    derive: ClassVar[Callable[[Any], Iterable[tuple[CharSet, Regex]]]]  # set by module `regex`
+    derive: ClassVar[Callable[[Any], Iterable[tuple[CharSet, Regex]]]]  # set in module `regex`
     id: int
     nullable: bool
     shortest: int
     longest: int
     plain: bool
-    pace: int
+    length_gap: int
     witness: int
-    _live: bool | None
+    _nonempty: bool | None
     _distance: int
     _steps: Moves | None
     _moves: Moves | None
@@ -95,21 +96,21 @@ class Regex:
         longest: int,
         *,
         plain: bool = True,
-        pace: int = INFINITE,
+        length_gap: int = INFINITE,
     ) -> None:
         self.id = next(_ids)
         self.nullable = nullable
         self.shortest = shortest
         self.longest = longest
         self.plain = plain
-        self.pace = pace
+        self.length_gap = length_gap
         self.witness = 0 if nullable else shortest if plain else INFINITE
-        self._live = True if plain or nullable else None
+        self._nonempty = True if plain or nullable else None
         self._distance = -1
         self._steps = self._moves = None
 
     def moves(self) -> Moves:
-        """Disjoint character sets with the derivatives they lead to, dead ends left out.
+        """The derivatives by disjoint character sets, without those that are empty languages.
 
         Each derivative occurs once; the sets are ordered by their first member. Raises
         `BudgetError` when deciding whether a derivative is empty costs too much.
@@ -118,15 +119,15 @@ class Regex:
         if found is None:
             found = self.steps()
             if not self.plain:
-                found = tuple(move for move in found if search.live(move[1]))
+                found = tuple(move for move in found if search.is_nonempty(move[1]))
             self._moves = found
         return found
 
     def steps(self) -> Moves:
-        """`moves` with the dead ends left in; never searches."""
+        """`moves` with empty derivatives left in; never searches."""
         if self._steps is not None:
             return self._steps
-        stack: list[Regex] = [self]
+        stack: list[Regex] = [self]  # no recursion: expressions may be very deep
         while stack:
             node = stack[-1]
             if node._steps is not None:
@@ -142,7 +143,7 @@ class Regex:
         return found if found is not None else ()
 
     def after(self, code_point: int) -> Regex:
-        """The derivative by one character, `EMPTY` when no move covers it; may be a dead end."""
+        """The derivative by one character, `EMPTY` when no move covers it; may be empty else."""
         for chars, target in self.steps():
             if code_point in chars:
                 return target
@@ -150,15 +151,15 @@ class Regex:
 
     def is_empty(self) -> bool:
         """True iff the language has no member; exact. Raises `BudgetError` if too costly."""
-        known = self.verdict()
+        known = self.known_nonempty()
         return not (search.has_member(self) if known is None else known)
 
-    def verdict(self) -> bool | None:
-        """Is the language non-empty, as far as can be told without a search?"""
-        return self._live
+    def known_nonempty(self) -> bool | None:
+        """Whether the language is non-empty, None where telling takes a search."""
+        return self._nonempty
 
     def sources(self) -> Iterable[Regex]:
-        """The nodes whose steps `derive` reads."""
+        """The nodes whose `steps` the derivation rule reads."""
         return ()
 
     def __repr__(self) -> str:
@@ -166,7 +167,7 @@ class Regex:
 
 
 def _group(moves: Iterable[tuple[CharSet, Regex]]) -> Moves:
-    """Moves with each target once, `EMPTY` left out, ordered by first character."""
+    """Join moves with the same target, leave `EMPTY` out, order by first character."""
     groups: dict[Regex, list[CharSet]] = {}
     for chars, target in moves:
         if chars and target is not EMPTY:
@@ -187,8 +188,8 @@ class _Nothing(Regex):
     __slots__ = ()
 
     def __init__(self, *, nullable: bool) -> None:
-        self._describe(nullable, 0, 0, pace=1 if nullable else INFINITE)
-        self._live = nullable
+        self._describe(nullable, 0, 0, length_gap=1 if nullable else INFINITE)
+        self._nonempty = nullable
         self.witness = 0 if nullable else INFINITE
 
 

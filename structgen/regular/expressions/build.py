@@ -1,7 +1,8 @@
-"""In: character sets, texts, nodes. Out: leaves, concatenations and repetitions in normal form.
+"""Constructors of characters, literals, word lists, sequences and repeats in normal form.
 
-Normal form keeps the number of different derivatives small: concatenations nest to the right, and
-`x` and `x{2,5}` in a row become one repetition. `regex_logic` holds the set operations.
+Normal form keeps the number of different derivatives small: sequences nest to the right,
+neighbouring literals become one, and `x` and `x{2,5}` in a row become one repeat. `logic` holds the
+set operations.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from structgen.regular.expressions.nodes import (
     Concat,
     Delayed,
     Lazy,
-    Leaf,
-    LeafState,
     Literal,
     Repeat,
+    SubAutomaton,
+    SubAutomatonState,
     Words,
     WordTable,
     word_table,
@@ -68,19 +69,19 @@ def words_in_order(ordered: tuple[str, ...]) -> Regex:
 
 
 def words_between(table: WordTable, low: int, high: int, depth: int) -> Regex:
-    """The rests from `depth` on of the words `low` to `high` of a list."""
+    """The words `low` to `high` of a list, each from letter `depth` on."""
     if high - low == 1:
         return text_node(table.words[low][depth:])
     return intern(Words, table, low, high, depth)
 
 
-def leaf(state: LeafState) -> Regex:
-    """The language of a foreign deterministic automaton from one of its states on."""
-    return intern(Leaf, state)
+def sub_automaton(state: SubAutomatonState) -> Regex:
+    """The language of a sub-automaton from one of its states on."""
+    return intern(SubAutomaton, state)
 
 
 def lazy(source: Delayed) -> Regex:
-    """A language that is spelled out when it is walked."""
+    """An expression that is made when it is walked."""
     return intern(Lazy, source)
 
 
@@ -120,13 +121,14 @@ def _join_one(head: Regex, tail: Regex) -> Regex:
         more = text_of(after)
         if more:
             return join(text_node(text + more), rest)
-    body, low, high = counted(head)
+    body, low, high = as_repeat(head)
+    # a* before "aab" takes the a's of the literal: a{2,}b
     if isinstance(after, Literal) and isinstance(head, Repeat) and text_of(body) == after.text[0]:
         left = after.text.lstrip(after.text[0])
         gone = len(after.text) - len(left)
         longer = repeat_counts(body, low + gone, min(high + gone, INFINITE))
         return join(longer, join(text_node(left), rest))
-    body2, low2, high2 = counted(after)
+    body2, low2, high2 = as_repeat(after)
     if body is body2:
         return join(repeat_counts(body, low + low2, min(high + high2, INFINITE)), rest)
     return intern(Concat, head, tail)
@@ -143,8 +145,8 @@ def text_of(node: Regex) -> str:
     return ""
 
 
-def counted(node: Regex) -> tuple[Regex, int, int]:
-    """A part as (body, low, high)."""
+def as_repeat(node: Regex) -> tuple[Regex, int, int]:
+    """A node as a repeat: (body, low, high)."""
     if isinstance(node, Repeat):
         return node.body, node.low, node.high
     return node, 1, 1
@@ -173,6 +175,7 @@ def repeat_counts(body: Regex, low: int, high: int) -> Regex:
     if body.nullable:
         low = 0
     if isinstance(body, Repeat):
+        # (x{a,b}){m,n} is x{ma,nb} if the counts of m, m+1, ... turns leave no gap between them
         few, many = body.low, body.high
         joins = low == high or max(low, 1) * (many - few) >= few - 1  # for all counts but 0
         if joins and (low > 0 or few <= 1):

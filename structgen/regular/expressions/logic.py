@@ -1,7 +1,8 @@
-"""In: regular expression nodes. Out: their union, intersection and complement in normal form.
+"""Union, intersection and complement of regular expressions in normal form.
 
-Alternatives and intersections are flat, sorted and free of duplicates and of parts that others
-absorb; `x` and `x{2,5}` as alternatives before the same tail become one repetition.
+Unions and intersections are flat, sorted and free of duplicates and of parts that others absorb;
+counts of the same body before the same tail are joined, and bounds on the length are computed with
+as intervals.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 from structgen.regular.charset import union_all
 from structgen.regular.expressions.base import EMPTY, EPSILON, INFINITE, Regex, intern
 from structgen.regular.expressions.build import (
+    as_repeat,
     chars,
-    counted,
     join,
     repeat_counts,
     text_of,
@@ -31,14 +32,14 @@ from structgen.regular.expressions.nodes import (
     Not,
     Repeat,
     Words,
-    is_span,
+    is_length_bound,
     matches,
 )
 
-_WORDS_FROM = 3  # this many literals in one alternative become one word list
-_WORDS_TESTED = 5000  # a word list of up to so many words is tested word by word
-_SOUGHT = 8  # times as many words: then a few are looked for one by one
-_COUNTED = 3  # how many counted parts at the front of a concatenation are compared
+_WORDS_FROM = 3  # so many literals in a union become one word list
+_WORDS_TESTED = 5000  # word lists up to so long are intersected word by word
+_SOUGHT = 8  # a word list more than so many times longer is searched instead of made a set
+_COUNTED = 3  # repeats at the front of a sequence that are compared for subsumption
 
 
 def alt(*parts: Regex) -> Regex:
@@ -104,7 +105,7 @@ def _merge_counts(found: set[Regex]) -> set[Regex]:
     groups: dict[tuple[Regex, Regex], list[tuple[int, int]]] = {}
     for part in found:
         head, tail = (part.head, part.tail) if isinstance(part, Concat) else (part, EPSILON)
-        body, low, high = counted(head)
+        body, low, high = as_repeat(head)
         groups.setdefault((body, tail), []).append((low, high))
     if len(groups) < len(found):
         found = set()
@@ -141,7 +142,7 @@ def _has_counts(part: Concat) -> bool:
 
 
 def _drop_covered(found: set[Regex]) -> set[Regex]:
-    """Drop `x{2,3}y{1}t` beside `x{1,5}y{0,4}t`: same bodies, every count range within another."""
+    """Drop x{2,3}y{1}t beside x{1,5}y{0,4}t: same bodies, each count range within another."""
     with_counts = [part for part in found if isinstance(part, Concat) and _has_counts(part)]
     if len(with_counts) < 2:
         return found
@@ -152,7 +153,7 @@ def _drop_covered(found: set[Regex]) -> set[Regex]:
         rest: Regex = part
         while len(bodies) < _COUNTED and rest is not EPSILON:
             head, rest = (rest.head, rest.tail) if isinstance(rest, Concat) else (rest, EPSILON)
-            body, low, high = counted(head)
+            body, low, high = as_repeat(head)
             bodies.append(body)
             counts += (-low, high)
         groups.setdefault((*bodies, rest), []).append((part, tuple(counts)))
@@ -177,8 +178,8 @@ def _absorb(found: set[Regex], kind: type[Alt | And]) -> set[Regex]:
 
 
 def _drop_within_spans(found: set[Regex]) -> set[Regex]:
-    """Drop what consists of texts whose lengths another part allows with any characters."""
-    for span in [part for part in found if is_span(part)]:
+    """Drop parts all of whose lengths a length bound beside them allows with any characters."""
+    for span in [part for part in found if is_length_bound(part)]:
         low, high = span.shortest, span.longest
         found = {p for p in found if p is span or p.shortest < low or p.longest > high}
     return found
@@ -222,7 +223,10 @@ def intersect(*parts: Regex) -> Regex:
 
 
 def _that_meet(found: set[Regex], barred: list[Regex]) -> list[Regex]:
-    """The alternatives of `barred` that do not plainly begin otherwise than all of `found` do."""
+    """The alternatives of the complements that may begin as all of `found` do.
+
+    The others are disjoint from `found`, and rule out nothing.
+    """
     begun = max(map(_first_text, found), key=len, default="")
     if not begun:
         return barred
@@ -241,13 +245,13 @@ def _that_begin(listed: Words, begun: str) -> Regex:
 
 
 def begin_apart(one: Regex, other: Regex) -> bool:
-    """Whether members of two languages plainly begin with different texts, so none is in both."""
+    """Whether members of two languages plainly begin with different texts: they are disjoint."""
     first, second = _first_text(one), _first_text(other)
     return not (first.startswith(second) or second.startswith(first))
 
 
 def _first_text(regex: Regex) -> str:
-    """What all members plainly begin with."""
+    """A text that all members plainly begin with."""
     if isinstance(regex, And):
         return max(map(_first_text, regex.parts), key=len)
     text = ""
@@ -260,7 +264,7 @@ def _first_text(regex: Regex) -> str:
 
 
 def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
-    """Settle literals, join character sets and length bounds, drop what others imply."""
+    """Simplify an intersection: test literals and words, join character sets and length bounds."""
     for part in found:
         text = text_of(part)
         if text:
@@ -299,7 +303,7 @@ def _those_in(texts: list[str], language: Regex) -> list[str]:
 
 
 def _bound_lengths(found: set[Regex], bounds: list[list[tuple[int, int]]]) -> set[Regex]:
-    """Add one part for the lengths that all of `bounds` allow, as far as others leave them open."""
+    """Add one part for the lengths that all `bounds` allow and that other parts leave open."""
     low = max((part.shortest for part in found), default=0)
     high = min((part.longest for part in found), default=INFINITE)
     allowed = [(0, INFINITE)]
@@ -344,6 +348,6 @@ def _spans(body: Regex) -> list[tuple[int, int]] | None:
         inner = _spans(body.body)
         return None if inner is None else [(0, 0), *inner]
     parts = body.parts if isinstance(body, Alt) else (body,)
-    if not all(map(is_span, parts)):
+    if not all(map(is_length_bound, parts)):
         return None
-    return sorted(counted(part)[1:] for part in parts)
+    return sorted(as_repeat(part)[1:] for part in parts)

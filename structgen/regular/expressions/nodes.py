@@ -1,7 +1,8 @@
-"""In: parts already in normal form. Out: the nodes of regular expressions, with what they know.
+"""The kinds of regular-expression nodes, and what each knows about itself without a search.
 
-Nodes are made by the constructors in `regex_build` and walked by the rules in `regex`; this module
-only says what a node knows about itself: emptiness as far as it is evident, nullability, lengths.
+Nodes are made by the constructors of `build` and `logic`, which give them parts in normal form, and
+derived by the rules in `structgen.regular.regex`. Here each kind says whether it is nullable, how
+long its members are, and whether it is non-empty as far as that is evident.
 """
 
 from __future__ import annotations
@@ -19,32 +20,38 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-class LeafState(Protocol):
-    """A state of a foreign deterministic automaton; hashable, equal iff interchangeable.
+class SubAutomatonState(Protocol):
+    """A state of a deterministic automaton that is no expression, such as a format's or a number's.
 
-    It may also have `shortest`, a lower bound on the length of what it accepts, `live`, true when
-    it is known to accept something, and then `witness`, the length of something that it accepts.
-    `reads`: disjoint sets of characters, if each move of it and of all states behind it is a union
-    of these, and all these states are live. `again`: characters of which any may follow in any
-    order, and how many of them; `may_end`, whether the text may end behind each. `base` and `own`:
-    a state with the same moves, except for those of certain characters, and these; None for
-    characters that do not follow. `boundless`: the state as it were if texts might have any length,
-    and how many characters may follow before that makes a difference. `table()`: all states, and
-    `number`, the place of this one there; `reads` then has a column for each of its sets.
+    Hashable; equal iff interchangeable. Beside what is declared below it may have:
+
+    - `shortest`: a lower bound on the length of what it accepts. `live`: it is known to accept
+      something, and then `witness`: the length of something that it accepts.
+    - `reads`: disjoint character sets; each move of this state and of all states after it is a
+      union of these, and all these states are non-empty.
+    - `again`: a character set, and how many characters of it may follow in any order; `may_end`:
+      whether the text may end after each of them.
+    - `base` and `own`: a state with the same moves except for certain characters, and the moves by
+      these; None for characters that cannot follow.
+    - `boundless`: the same state without bounds on the length of texts, and how many characters may
+      follow before that makes a difference.
+    - `table()`: all states (`StateTable`), and `number`: the row of this state; `reads` then has a
+      column for each of its sets.
     """
 
     @property
     def nullable(self) -> bool:
         """May a text end here?"""
 
-    def moves(self) -> Sequence[tuple[CharSet, LeafState]]:
-        """Disjoint character sets with the states they lead to; those may be dead ends."""
+    def moves(self) -> Sequence[tuple[CharSet, SubAutomatonState]]:
+        """Disjoint character sets with the states they lead to, which may be dead."""
 
 
 class StateTable(NamedTuple):
-    """All states of a foreign automaton.
+    """All states of a sub-automaton.
 
-    moves: int32[S, len(reads)], -1 for none; ends: uint8[S], whether a text may end.
+    moves: int32[S, len(reads)], the next state by class of characters, -1 for none. ends: uint8[S],
+    whether a text may end.
     """
 
     moves: npt.NDArray[np.int32]
@@ -52,7 +59,7 @@ class StateTable(NamedTuple):
 
 
 class Delayed(Protocol):
-    """A language spelled out only when it is walked; hashable, equal iff interchangeable."""
+    """An expression made only when it is walked; hashable, equal iff interchangeable."""
 
     @property
     def nullable(self) -> bool:
@@ -73,7 +80,7 @@ class Chars(Regex):
 
     def __init__(self, chars: CharSet) -> None:
         self.chars = chars
-        self._describe(False, 1, 1, pace=1)
+        self._describe(False, 1, 1, length_gap=1)
 
 
 class Literal(Regex):
@@ -83,11 +90,11 @@ class Literal(Regex):
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._describe(False, len(text), len(text), pace=1)
+        self._describe(False, len(text), len(text), length_gap=1)
 
 
 class WordTable:
-    """Sorted distinct words; equal lists are one object, so nodes hold 10,000 words at no cost."""
+    """Sorted distinct words, hash-consed: nodes share a list of 10,000 words at no cost."""
 
     __slots__ = ("__weakref__", "lengths", "words")
 
@@ -105,7 +112,7 @@ def word_table(words: tuple[str, ...]) -> WordTable:
 
 
 class Words(Regex):
-    """The words `table.words[low:high]`, two or more, without the first `depth` letters."""
+    """The words `table.words[low:high]`, two or more, without their first `depth` letters."""
 
     __slots__ = ("depth", "high", "low", "table")
 
@@ -113,7 +120,9 @@ class Words(Regex):
         self.table, self.low, self.high, self.depth = table, low, high, depth
         lengths = table.lengths[low:high]
         few, most = min(lengths), max(lengths)
-        self._describe(lengths[0] == depth, few - depth, most - depth, pace=max(most - few, 1))
+        self._describe(
+            lengths[0] == depth, few - depth, most - depth, length_gap=max(most - few, 1)
+        )
 
     def members(self) -> list[str]:
         """All words of this language, sorted."""
@@ -127,23 +136,23 @@ class Words(Regex):
         return at < self.high and listed[at] == whole
 
 
-class Leaf(Regex):
-    """A state of a foreign automaton."""
+class SubAutomaton(Regex):
+    """The language of a sub-automaton from one of its states on."""
 
     __slots__ = ("state",)
 
-    def __init__(self, state: LeafState) -> None:
+    def __init__(self, state: SubAutomatonState) -> None:
         self.state = state
         nullable = state.nullable
         shortest = 0 if nullable else max(1, getattr(state, "shortest", 1))
         self._describe(nullable, shortest, INFINITE, plain=False)
         if getattr(state, "live", False):
-            self._live = True
+            self._nonempty = True
             self.witness = 0 if nullable else getattr(state, "witness", INFINITE)
 
 
 class Lazy(Regex):
-    """A language spelled out when it is walked, so that it may mention itself after a character."""
+    """An expression made when it is walked, so that it may refer to itself after a character."""
 
     __slots__ = ("_expanded", "source")
 
@@ -176,22 +185,22 @@ class Concat(Regex):
             head.shortest + tail.shortest,
             min(head.longest + tail.longest, INFINITE),
             plain=head.plain and tail.plain,
-            pace=max(head.pace, tail.pace),
+            length_gap=max(head.length_gap, tail.length_gap),
         )
         self.witness = min(head.witness + tail.witness, INFINITE)
 
-    def verdict(self) -> bool | None:  # noqa: D102
-        if self._live is None:
-            head, tail = self.head.verdict(), self.tail._live
+    def known_nonempty(self) -> bool | None:  # noqa: D102
+        if self._nonempty is None:
+            head, tail = self.head.known_nonempty(), self.tail._nonempty
             if head is False or tail is False:
-                self._live = False
+                self._nonempty = False
             elif head and tail:
-                self._live = True
-        return self._live
+                self._nonempty = True
+        return self._nonempty
 
     @property
-    def in_a_row(self) -> list[Regex]:
-        """All that follows each other; there may be too much of it for recursion."""
+    def parts_in_order(self) -> list[Regex]:
+        """The parts of the sequence; nested tails may be too deep for recursion."""
         found: list[Regex] = []
         at: Regex = self
         while isinstance(at, Concat):
@@ -200,15 +209,15 @@ class Concat(Regex):
         return [*found, at]
 
     @property
-    def opened(self) -> bool:
-        """Whether any text may follow all the rest."""
+    def ends_in_anything(self) -> bool:
+        """Whether the last part is the language of all texts."""
         at: Regex = self
         while isinstance(at, Concat):
             at = at.tail
         return at is ANY
 
     def spine(self) -> Iterable[tuple[Regex, Regex]]:
-        """The parts a member can start in, each with what follows it."""
+        """The parts that can come first (all before them nullable), each with what follows it."""
         node: Regex = self
         while isinstance(node, Concat):
             yield node.head, node.tail
@@ -228,24 +237,24 @@ class Repeat(Regex):
 
     def __init__(self, body: Regex, low: int, high: int) -> None:
         self.body, self.low, self.high = body, low, high
-        shortest, longest, pace = body.shortest, body.longest, body.pace
+        shortest, longest, length_gap = body.shortest, body.longest, body.length_gap
         if low < high:
             gap = shortest - max(low, 1) * (longest - shortest)
-            pace = max(pace, gap, 0 if low else shortest)
+            length_gap = max(length_gap, gap, 0 if low else shortest)
         self._describe(
             low == 0 or body.nullable,
             low * shortest,
             min(high * longest, INFINITE),
             plain=body.plain,
-            pace=pace,
+            length_gap=length_gap,
         )
         if low > 0 and not body.nullable:
             self.witness = min(low * body.witness, INFINITE)
 
-    def verdict(self) -> bool | None:  # noqa: D102
-        if self._live is None:
-            self._live = self.body._live
-        return self._live
+    def known_nonempty(self) -> bool | None:  # noqa: D102
+        if self._nonempty is None:
+            self._nonempty = self.body._nonempty
+        return self._nonempty
 
     def sources(self) -> Iterable[Regex]:  # noqa: D102
         return (self.body,)
@@ -260,23 +269,23 @@ class Alt(Regex):
         self.parts = parts
         bounds = sorted((part.shortest, part.longest) for part in parts)
         longest = bounds[0][1]
-        pace = max(part.pace for part in parts)
+        length_gap = max(part.length_gap for part in parts)
         for low, high in bounds:
-            pace = max(pace, low - longest)
+            length_gap = max(length_gap, low - longest)
             longest = max(longest, high)
         nullable = any(part.nullable for part in parts)
         plain = all(part.plain for part in parts)
-        self._describe(nullable, bounds[0][0], longest, plain=plain, pace=pace)
+        self._describe(nullable, bounds[0][0], longest, plain=plain, length_gap=length_gap)
         self.witness = min(part.witness for part in parts)
 
-    def verdict(self) -> bool | None:  # noqa: D102
-        if self._live is None:
-            verdicts = [part._live for part in self.parts]
+    def known_nonempty(self) -> bool | None:  # noqa: D102
+        if self._nonempty is None:
+            verdicts = [part._nonempty for part in self.parts]
             if True in verdicts:
-                self._live = True
+                self._nonempty = True
             elif None not in verdicts:
-                self._live = False
-        return self._live
+                self._nonempty = False
+        return self._nonempty
 
     def sources(self) -> Iterable[Regex]:  # noqa: D102
         return self.parts
@@ -293,21 +302,21 @@ class And(Regex):
         longest = min(part.longest for part in parts)
         nullable = all(part.nullable for part in parts)
         self._describe(nullable, shortest, longest, plain=False)
-        if len(parts) == 2 and is_span(parts[0]) != is_span(parts[1]):
-            span, other = parts if is_span(parts[0]) else parts[::-1]
+        if len(parts) == 2 and is_length_bound(parts[0]) != is_length_bound(parts[1]):
+            span, other = parts if is_length_bound(parts[0]) else parts[::-1]
             if shortest > longest:
-                self._live = False
-            elif other.pace < INFINITE and longest - shortest + 1 >= other.pace:
-                self._live = True
-                self.witness = shortest + other.pace - 1
+                self._nonempty = False
+            elif other.length_gap < INFINITE and longest - shortest + 1 >= other.length_gap:
+                self._nonempty = True
+                self.witness = shortest + other.length_gap - 1
             elif other.shortest >= span.shortest and other.witness <= span.longest:
-                self._live = True
+                self._nonempty = True
                 self.witness = other.witness
 
-    def verdict(self) -> bool | None:  # noqa: D102
-        if self._live is None and any(part._live is False for part in self.parts):
-            self._live = False
-        return self._live
+    def known_nonempty(self) -> bool | None:  # noqa: D102
+        if self._nonempty is None and any(part._nonempty is False for part in self.parts):
+            self._nonempty = False
+        return self._nonempty
 
     def sources(self) -> Iterable[Regex]:  # noqa: D102
         return self.parts
@@ -322,15 +331,15 @@ class Not(Regex):
         self.body = body
         self._describe(not body.nullable, 1 if body.nullable else 0, INFINITE, plain=False)
         if body.longest < INFINITE:
-            self._live = True
+            self._nonempty = True
             self.witness = min(self.witness, body.longest + 1)
 
     def sources(self) -> Iterable[Regex]:  # noqa: D102
         return (self.body,)
 
 
-def is_span(node: Regex) -> bool:
-    """True for `any character{low,high}`: nothing but a bound on the length."""
+def is_length_bound(node: Regex) -> bool:
+    """True for any character{low,high}: nothing but a bound on the length."""
     return (isinstance(node, Repeat) and node.body is ANY_CHAR) or node is ANY_CHAR
 
 
@@ -348,7 +357,7 @@ def matches(root: Regex, text: str) -> bool:
         return root.text == text
     if isinstance(root, Words):
         return root.has(text)
-    if isinstance(root, Alt) and not root.plain:  # what is plain has fewer states, and alone
+    if isinstance(root, Alt) and not root.plain:  # the cheap alternatives first
         return any(matches(part, text) for part in sorted(root.parts, key=_is_foreign))
     node = root
     while isinstance(node, Concat) and isinstance(node.head, Literal):
@@ -363,23 +372,23 @@ def matches(root: Regex, text: str) -> bool:
 
 
 def is_listed(node: Regex) -> bool:
-    """Whether a node is a foreign automaton that has a table of its states."""
-    return isinstance(node, Leaf) and hasattr(node.state, "table")
+    """Whether a node is a sub-automaton that has a table of all its states."""
+    return isinstance(node, SubAutomaton) and hasattr(node.state, "table")
 
 
-def is_lasting(language: object) -> bool:
-    """Whether a language goes on behind most texts: all texts are in it, or all but others."""
+def is_open_ended(language: object) -> bool:
+    """Whether most texts can be continued in a language: the one of all texts, or a complement."""
     return language is ANY or isinstance(language, Not)
 
 
-def free_place(vector: Sequence[object]) -> int | None:
-    """The place of the only language of several that is lasting; None if not one is."""
-    found = [place for place, language in enumerate(vector) if is_lasting(language)]
+def open_ended_index(vector: Sequence[object]) -> int | None:
+    """The index of the only open-ended language of several; None if there is not exactly one."""
+    found = [place for place, language in enumerate(vector) if is_open_ended(language)]
     return found[0] if len(found) == 1 else None
 
 
 def texts_of(language: object) -> list[str] | None:
-    """The texts of a language that is a list, or one of nothing; None of others."""
+    """The members of a word list, a literal or the empty language; None of other languages."""
     if isinstance(language, Words):
         return language.members()
     if isinstance(language, Literal):

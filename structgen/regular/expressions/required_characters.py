@@ -1,7 +1,7 @@
-"""In: a regular expression. Out: the characters its texts may have, and those they must have.
+"""Which characters the members of a regular expression may have, and which they must have.
 
-An intersection is empty where one part must have a character that another cannot have. That is seen
-at once, and spares a search that would come to the same end.
+An intersection is empty where one part requires a character that another cannot have. Seeing that
+at once spares a search over derivatives.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from structgen.regular.expressions.nodes import (
     And,
     Chars,
     Concat,
-    Leaf,
     Literal,
     Repeat,
+    SubAutomaton,
     Words,
 )
 
 
 @lru_cache(maxsize=4096)
-def letters(node: Regex) -> CharSet:
-    """A set that has all characters of all members."""
+def possible_characters(node: Regex) -> CharSet:
+    """A superset of the characters of all members."""
     if isinstance(node, Chars):
         return node.chars
     if isinstance(node, Literal):
@@ -35,69 +35,72 @@ def letters(node: Regex) -> CharSet:
     if isinstance(node, Words):
         return CharSet.chars("".join({*itertools.chain.from_iterable(node.members())}))
     if isinstance(node, Repeat):
-        return letters(node.body)
+        return possible_characters(node.body)
     if isinstance(node, Concat):
-        return union_all([letters(part) for part in sequence(node)])
+        return union_all([possible_characters(part) for part in sequence(node)])
     if isinstance(node, Alt):
-        return union_all([letters(part) for part in node.parts])
-    reads = getattr(node.state, "reads", None) if isinstance(node, Leaf) else None
+        return union_all([possible_characters(part) for part in node.parts])
+    reads = getattr(node.state, "reads", None) if isinstance(node, SubAutomaton) else None
     return union_all(list(reads)) if reads else ALL
 
 
 @lru_cache(maxsize=4096)
-def needed(node: Regex) -> frozenset[CharSet]:
-    """Sets of each of which every member has a character."""
+def required_characters(node: Regex) -> frozenset[CharSet]:
+    """Character sets of each of which every member has a character."""
     if isinstance(node, Chars):
         return frozenset((node.chars,))
     if isinstance(node, Literal):
         return frozenset(map(CharSet.chars, node.text))
     if isinstance(node, Repeat):
-        return needed(node.body) if node.low else frozenset()
+        return required_characters(node.body) if node.low else frozenset()
     if isinstance(node, Concat):
-        return frozenset().union(*map(needed, sequence(node)))
+        return frozenset().union(*map(required_characters, sequence(node)))
     if isinstance(node, Alt):
-        return frozenset.intersection(*map(needed, node.parts))
+        return frozenset.intersection(*map(required_characters, node.parts))
     return frozenset()
 
 
-def lacks(node: Regex) -> bool:
-    """Whether an intersection is empty since a part must have what another cannot have."""
-    wanted = [needed(part) for part in node.parts] if isinstance(node, And) else []
+def lacks_required_character(node: Regex) -> bool:
+    """Whether an intersection is empty as one part requires what another cannot have."""
+    wanted = [required_characters(part) for part in node.parts] if isinstance(node, And) else []
     if not isinstance(node, And) or not any(wanted):
         return False
-    found = letters(node.parts[0])
+    found = possible_characters(node.parts[0])
     for part in node.parts[1:]:
-        found = found & letters(part)
+        found = found & possible_characters(part)
     return any(not found & chars for sets in wanted for chars in sets)
 
 
-def without_lacking(node: Regex) -> Regex:
-    """The same, less the ends of parts that lack what another part of an intersection must have.
+def without_impossible_alternatives(node: Regex) -> Regex:
+    """An intersection without alternatives that lack what another part requires.
 
-    As offsets, where a pattern asks for a time in UTC.
+    For example, without offsets where a pattern asks for a time that ends in Z.
     """
     if not isinstance(node, And):
         return node
-    wanted = frozenset().union(*map(needed, node.parts))
-    parts = tuple([_that_have(part, wanted, NONE) for part in node.parts])
+    wanted = frozenset().union(*map(required_characters, node.parts))
+    parts = tuple([_with_required(part, wanted, NONE) for part in node.parts])
     return node if parts == node.parts else intersect(*parts)
 
 
-def _that_have(node: Regex, wanted: frozenset[CharSet], before: CharSet) -> Regex:
-    """Less the alternatives at the end without which each of some characters can be there."""
+def _with_required(node: Regex, wanted: frozenset[CharSet], before: CharSet) -> Regex:
+    """Drop the last alternatives of a node with which some required character cannot occur.
+
+    before: the characters that may come before it.
+    """
     if isinstance(node, Concat):
         *heads, last = sequence(node)
-        end = _that_have(last, wanted, union_all([before, *map(letters, heads)]))
+        end = _with_required(last, wanted, union_all([before, *map(possible_characters, heads)]))
         return node if end is last else concat(*heads, end)
     if isinstance(node, Alt):
-        parts = tuple([_that_have(part, wanted, before) for part in node.parts])
+        parts = tuple([_with_required(part, wanted, before) for part in node.parts])
         return node if parts == node.parts else alt(*parts)
-    have = before | letters(node)
+    have = before | possible_characters(node)
     return node if all(have & chars for chars in wanted) else EMPTY
 
 
 def sequence(node: Regex) -> list[Regex]:
-    """The parts of a sequence."""
+    """The parts of a sequence, or the node itself."""
     found: list[Regex] = []
     while isinstance(node, Concat):
         found.append(node.head)

@@ -1,4 +1,4 @@
-"""In: a regular expression node. Out: is it empty, how long is a shortest member, which one is it.
+"""Emptiness of a regular expression, the length of a shortest member, and that member.
 
 All searches walk derivatives lazily, keep what they learn on the nodes, use no recursion, and give
 up with `BudgetError` after a stated number of nodes.
@@ -18,10 +18,10 @@ from structgen.errors import BudgetError
 if TYPE_CHECKING:
     from structgen.regular.expressions.base import Regex
 
-FEW_LETTERS = 100  # of a text that is tried before others are looked for
-FEW_NODES = 100  # that a search visits before it is left to kernels
+FEW_LETTERS = 100  # length up to which a shortest member of one part is tried on the others
+FEW_NODES = 100  # nodes a search visits before a product automaton is tried
 NODE_BUDGET = 20_000  # nodes one search may visit
-LONG = 50  # nodes after which a search looks at what is needed to end
+LONG = 50  # nodes after which a search also prunes by required characters
 
 
 def too_costly(what: str, budget: int) -> BudgetError:
@@ -32,19 +32,19 @@ def too_costly(what: str, budget: int) -> BudgetError:
     )
 
 
-def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
+def is_nonempty(root: Regex, budget: int = NODE_BUDGET) -> bool:
     """True iff `root` has a member.
 
-    Best first by the lower bound on the length still missing, and where that takes long, in turn
-    with what was found first, as there may be no end of nodes with a low bound. Reaching a node
-    known to be non-empty proves it for the whole path; running out of nodes proves all visited
-    ones empty. Raises `BudgetError` after `budget` nodes.
+    Best first by the lower bound on the length still missing; after LONG nodes alternately breadth
+    first, as there may be infinitely many nodes with a low bound. Reaching a node known to be
+    non-empty proves it for the whole path; running out of nodes proves all visited ones empty.
+    Raises `BudgetError` after `budget` nodes.
     """
-    known = root.verdict()
+    known = root.known_nonempty()
     if known is not None:
         return known
     if _meet_at_once(root):
-        root._live = True
+        root._nonempty = True
         return True
     parents: dict[Regex, Regex | None] = {root: None}
     heap: list[tuple[int, int, Regex]] = [(root.shortest, 0, root)]
@@ -59,11 +59,11 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
         for _, target in node.steps():
             if target in parents:
                 continue
-            verdict = target.verdict()
-            if verdict:
+            known_nonempty = target.known_nonempty()
+            if known_nonempty:
                 _mark_path(node, parents)
                 return True
-            if verdict is None:
+            if known_nonempty is None:
                 parents[target] = node
                 if len(parents) > LONG and _lacks(target):
                     continue
@@ -72,31 +72,32 @@ def live(root: Regex, budget: int = NODE_BUDGET) -> bool:
         if len(parents) > budget:
             raise too_costly("the emptiness", budget)
     for node in parents:
-        node._live = False
+        node._nonempty = False
     return False
 
 
 def has_member(root: Regex) -> bool:
-    """As `live`, but where that takes long kernels look at an expression's parts side by side."""
+    """As `is_nonempty`, but where that takes long, by a product automaton where there is one."""
     with contextlib.suppress(BudgetError):
-        return live(root, FEW_NODES)
-    from structgen.regular.lazy_dfa.automaton import formula_has_member
+        return is_nonempty(root, FEW_NODES)
+    from structgen.regular.lazy_dfa.automaton import product_has_member
 
     with contextlib.suppress(BudgetError):
-        root._live = formula_has_member(root)
-    return live(root)
+        root._nonempty = product_has_member(root)
+    return is_nonempty(root)
 
 
 def _lacks(node: Regex) -> bool:
-    from structgen.regular.expressions.required_characters import lacks
+    from structgen.regular.expressions.required_characters import lacks_required_character
 
-    return lacks(node)
+    return lacks_required_character(node)
 
 
 def _meet_at_once(root: Regex) -> bool:
-    """Whether a shortest text of one part of an intersection is in all others, as most often.
+    """Whether a cheap guess proves an intersection non-empty, as it mostly does.
 
-    Or those of all parts that ask for something in a text, one behind the other.
+    Tried are the shortest member of each part, and of parts that look for something anywhere in a
+    text the concatenation of these.
     """
     from structgen.regular.expressions.nodes import Alt, And, matches
 
@@ -108,7 +109,7 @@ def _meet_at_once(root: Regex) -> bool:
 
 
 def _tried(parts: Iterable[Regex]) -> Iterator[str]:
-    """Texts that may be in all of some languages."""
+    """Texts worth a try as common members of some languages."""
     from structgen.regular.expressions.nodes import Concat
 
     searched: list[str] = []
@@ -116,7 +117,7 @@ def _tried(parts: Iterable[Regex]) -> Iterator[str]:
         word = _short_word(part)
         if word is not None:
             yield word
-            if isinstance(part, Concat) and part.opened:
+            if isinstance(part, Concat) and part.ends_in_anything:
                 searched.append(word)
     if len(searched) > 1:
         yield "".join(searched)
@@ -124,12 +125,12 @@ def _tried(parts: Iterable[Regex]) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _short_word(part: Regex) -> str | None:
-    """A shortest text of an expression where that is found without a search, and is no long one."""
+    """A shortest member of a plain expression, if it is short; None of others."""
     return shortest(part) if part.plain and part.shortest <= FEW_LETTERS else None
 
 
 def _unbarred(root: Regex) -> str | None:
-    """A shortest text of what an intersection asks for, if its other parts do not rule that out."""
+    """A shortest member of an intersection's only positive part, if no complement rules it out."""
     from structgen.regular.expressions.nodes import And, Not, matches
 
     parts = root.parts if isinstance(root, And) else ()
@@ -137,22 +138,23 @@ def _unbarred(root: Regex) -> str | None:
     word = _short_word(wanted[0]) if len(wanted) == 1 else None
     if word is None or not all(part is wanted[0] or matches(part, word) for part in parts):
         return None
-    root._live, root._distance = True, len(word)
+    root._nonempty, root._distance = True, len(word)
     return word
 
 
 def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:
     while node is not None:
-        node._live = True
+        node._nonempty = True
         node = parents[node]
 
 
 def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
     """The length of a shortest member in characters, or None when there is none.
 
-    A* over the live moves with the nodes' lower bounds. Raises `BudgetError` after `budget` nodes.
+    A* over the non-empty moves with the nodes' lower bounds. Raises `BudgetError` after `budget`
+    nodes.
     """
-    if not live(root, budget):
+    if not is_nonempty(root, budget):
         return None
     if root.plain or root.nullable:
         return root.shortest

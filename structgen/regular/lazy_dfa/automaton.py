@@ -1,12 +1,30 @@
-"""In: a regular expression. Out: its deterministic states, each found once in a process.
+"""The lazily built DFA of a regular expression: which construction finds it, and a shared cache.
 
-Which states an expression has, and what characters lead from one to the other, does not depend on a
-spec, so specs share it. Kernels find the states by the dozen where the expression has positions
-(module `regex_positions`), is a range of numbers (`regex_numbers`), or is made of parts that have
-tables (modules `regex_blocks`, `regex_leaves`, `regex_listed` and `regex_formula`). Others are
-found one by one: by a format itself (`regex_foreign`), by those of each part of a union
-(`regex_union`), by derivatives (`regex`). Several expressions that a text is read in have states
-together (`regex_vectors`).
+The states of an expression and the moves between them do not depend on a spec, so all specs of a
+process share one automaton per expression (`automaton_of`), or per tuple of expressions that a text
+is read in side by side (`vector_automaton`). Automata grow as they are walked; the cache keeps
+those used last.
+
+Several constructions exist, since none is best for all expressions. A constructor that cannot take
+an expression, or would get too large, raises `TooLargeError`, and the next one is tried:
+
+A bound on the length and nothing else, `any character{m,n}`: `LengthAutomaton`; its states count.
+
+A plain expression (unions, sequences, repetitions of characters):
+1. `PositionAutomaton`: sets of Glushkov positions, found by a kernel.
+2. `CounterAutomaton`: one repeated character class whose count is too large to write out.
+
+An expression with intersections, complements or sub-automata:
+1. `_bounded`: the DFA without a bound on the length, and a counter of characters beside it.
+2. `NumberAutomaton`: a range of numbers, or multiples in one; a kernel computes the moves.
+3. `SubsetAutomaton`: sets of sub-automaton states that tell the same characters apart (numbers).
+4. `ProductAutomaton` for intersections and complements, `ComposedAutomaton` (Glushkov's
+   construction over automata in place of characters) for the rest.
+
+What is left is found state by state in Python:
+1. `SteppedSubAutomaton`: a single sub-automaton, as formats have.
+2. `UnionAutomaton`: the alternatives' automata side by side.
+3. `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
 
 from __future__ import annotations
@@ -21,64 +39,71 @@ from itertools import islice
 from typing import Any
 
 from structgen.errors import BudgetError
-from structgen.regular.expressions.build import counted
-from structgen.regular.expressions.nodes import Chars, Leaf, Not, Repeat, is_listed, is_span
-from structgen.regular.expressions.required_characters import without_lacking
+from structgen.regular.expressions.build import as_repeat
+from structgen.regular.expressions.nodes import (
+    Chars,
+    Not,
+    Repeat,
+    SubAutomaton,
+    is_length_bound,
+    is_listed,
+)
+from structgen.regular.expressions.required_characters import without_impossible_alternatives
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.counters import (
     FAR,
-    CappedAutomaton,
-    CountedAutomaton,
+    CounterAutomaton,
     LengthAutomaton,
-    apart,
+    LengthLimitAutomaton,
     boundless,
-    longest_wait,
-    loose,
-    may_fail,
-    uncounted,
-    without_far,
+    has_dead_ends,
+    longest_distance_to_end,
+    split_length_bound,
+    without_counters,
+    without_far_bounds,
+    without_redundant_bounds,
 )
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton
-from structgen.regular.lazy_dfa.product import FormulaAutomaton, is_formula
-from structgen.regular.lazy_dfa.shared_leaves import LeavesAutomaton
-from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, Uncounted
+from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
+from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (
     DerivedAutomaton,
-    ForeignAutomaton,
+    SteppedSubAutomaton,
     UnionAutomaton,
     Within,
 )
-from structgen.regular.lazy_dfa.sub_automata import Block, BlockAutomaton, listed
+from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton, StateTables, listed
+from structgen.regular.lazy_dfa.subset_construction import SubsetAutomaton
 from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 from structgen.regular.regex import ANY, INFINITE, Regex, repeat
 
-MAX_STATES = 10_000  # of one automaton: what lies behind begins another
-MAX_KEPT = 100_000  # states kept in a process
-COUNTED, DROPPED = 8, 4  # automata that are looked at, and let go at most, when one becomes known
+MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
+MAX_KEPT = 100_000  # states of all cached automata together
+COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
 
 
 class Kept:
-    """The automata used last, together of at most about MAX_KEPT states, and some in any case.
+    """A cache of automata by least recent use, of about MAX_KEPT states; pinned ones stay.
 
-    They grow where they are used; what that makes too much is let go a few at a time, as to look at
-    all of them takes milliseconds.
+    Automata grow after they were added, so sizes are read again, a few at each miss: reading all of
+    them would take milliseconds.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, as a forked process must: another thread may have held a lock."""
+        """Empty the cache, as a forked process must: another thread may have held a lock."""
         self._found: OrderedDict[Regex | Vector, RegexAutomaton] = OrderedDict()
         self._held: dict[Regex | Vector, RegexAutomaton] = {}
-        self._sizes: dict[Regex | Vector, int] = {}  # when each was looked at last
-        self._states = 0  # all of these together
-        self._turn: Iterator[Regex | Vector] = iter(())  # of those to be looked at
+        self._sizes: dict[Regex | Vector, int] = {}  # of each, when it was read last
+        self._states = 0  # the sum of these sizes
+        self._turn: Iterator[Regex | Vector] = iter(())  # whose sizes are read next
         self._lock = threading.Lock()
 
     def of(self, regex: Regex | Vector) -> RegexAutomaton:
-        """The automaton of an expression, or of several side by side. Raises TooLargeError."""
+        """The automaton of an expression or vector, cached or fresh. Raises TooLargeError."""
         held = self._held.get(regex)
         if held is not None and held.size <= MAX_STATES:
             return held
@@ -105,7 +130,7 @@ class Kept:
         self._states -= self._sizes.pop(regex)
 
     def _drop_some(self) -> None:
-        """Drop what has grown so large that others begin anew, and of the rest what is too much."""
+        """Evict automata beyond MAX_STATES, and beyond MAX_KEPT those used least recently."""
         turn = [*islice(self._turn, COUNTED)]
         if len(turn) < COUNTED:
             self._turn = iter([*self._found])
@@ -118,11 +143,11 @@ class Kept:
                 self._drop(next(iter(self._found)))
 
     def holds(self, regex: Regex) -> bool:
-        """Whether the automaton of an expression stays."""
+        """Whether the automaton of an expression is pinned."""
         return regex in self._held
 
     def hold(self, regex: Regex) -> RegexAutomaton:
-        """The same, which stays, whatever others come."""
+        """The automaton of an expression, pinned: it is never evicted."""
         return self._held.setdefault(regex, self.of(regex))
 
 
@@ -131,12 +156,12 @@ os.register_at_fork(after_in_child=_kept.forget)
 
 
 def automaton_of(regex: Regex) -> RegexAutomaton | None:
-    """The states of an expression; None where nothing may follow, or anything."""
+    """The DFA of an expression; None for the empty text alone and for the language of all texts."""
     return None if regex.longest == 0 or regex is ANY else _kept.of(regex)
 
 
 def vector_automaton(vector: Vector) -> VectorAutomaton | None:
-    """The states of expressions side by side; None where no automaton has them."""
+    """One DFA that reads several expressions side by side; None where none can be built."""
     with contextlib.suppress(TooLargeError):
         found: Any = _kept.of(vector)
         return found  # type: ignore[no-any-return]
@@ -144,15 +169,12 @@ def vector_automaton(vector: Vector) -> VectorAutomaton | None:
 
 
 def is_held(regex: Regex) -> bool:
-    """Whether the automaton of an expression was prepared."""
+    """Whether `prepare` pinned the automaton of an expression."""
     return _kept.holds(regex)
 
 
 def prepare(regex: Regex, count: int, *texts: str) -> None:
-    """Find what leads on from the start of an expression and about `count` states, and in texts.
-
-    It stays, whatever other expressions come.
-    """
+    """Pin the DFA of an expression; explore about `count` states, and the paths of texts."""
     if regex.longest == 0 or regex is ANY:
         return
     automaton = _kept.hold(regex)
@@ -167,26 +189,29 @@ def prepare(regex: Regex, count: int, *texts: str) -> None:
                     state = each.after(state, letter)
 
 
-def formula_has_member(regex: Regex) -> bool | None:
-    """Whether a formula has a text, as its automaton has it; None of others. BudgetError."""
-    found = automaton_of(regex) if is_formula(regex) else None
-    if not isinstance(found, FormulaAutomaton):
+def product_has_member(regex: Regex) -> bool | None:
+    """Whether an intersection or complement is non-empty, as its product automaton says.
+
+    None where the expression has no such automaton. Raises BudgetError.
+    """
+    found = automaton_of(regex) if is_boolean_combination(regex) else None
+    if not isinstance(found, ProductAutomaton):
         return None
     with found.lock:
         found.explore(0)
         return bool(found.ends[0] or (found.search.moves[0] >= 0).any())
 
 
-def block_of(regex: Regex) -> Block:
-    """The states of a part of an expression. Raises TooLargeError where no table has them."""
+def block_of(regex: Regex) -> StateTables:
+    """The table of states of a part of an expression. Raises TooLargeError where there is none."""
     return listed(regex) if is_listed(regex) else table_of(regex)
 
 
 def table_of(regex: Regex) -> TableAutomaton:
-    """The states of an expression that a table has. Raises TooLargeError where none does."""
-    if isinstance(regex, Leaf):
-        return LeavesAutomaton(regex)
-    found = None if is_span(regex) else automaton_of(regex)
+    """The DFA of an expression as a table. Raises TooLargeError where it has none."""
+    if isinstance(regex, SubAutomaton):
+        return SubsetAutomaton(regex)
+    found = None if is_length_bound(regex) else automaton_of(regex)
     found = found or PositionAutomaton(regex)
     if not isinstance(found, TableAutomaton):
         raise TooLargeError
@@ -196,95 +221,102 @@ def table_of(regex: Regex) -> TableAutomaton:
 def _begun(regex: Regex) -> RegexAutomaton:
     found = _first_that_fits(regex)
     if isinstance(found, TableAutomaton):
-        found.find_uncounted = partial(_without_counts, regex)
+        found.find_without_counters = partial(_without_counts, regex)
     return found
 
 
-def _without_counts(regex: Regex) -> Uncounted | None:
-    """The automaton of an expression without bounds that are far; None where that is no gain."""
-    rest, reach = uncounted(regex) or (None, 0)
+def _without_counts(regex: Regex) -> WithoutCounters | None:
+    """The automaton of an expression without its far bounds; None where that gains nothing."""
+    rest, reach = without_counters(regex) or (None, 0)
     found = None if rest is None or not reach else _waiting(rest, regex)
-    return None if found is None else Uncounted(found[0], reach - found[1])
+    return None if found is None else WithoutCounters(found[0], reach - found[1])
 
 
-def far_from_bounds(regex: Regex) -> tuple[Regex, int]:
-    """An expression without bounds that are far, and how many characters may follow as without.
+def before_far_bounds(regex: Regex) -> tuple[Regex, int]:
+    """An expression without its far bounds, and for how many characters that makes no difference.
 
-    The same, and any number, where there is no such bound, or it is not known.
+    The expression itself and INFINITE where it has no such bound, or the number is not known.
     """
-    rest, reach = without_far(regex, FAR)
+    rest, reach = without_far_bounds(regex, FAR)
     if rest is regex:
         return regex, INFINITE
-    if is_span(rest):
+    if is_length_bound(rest):
         return rest, reach - rest.shortest
     found = _waiting(rest, regex)
     return (regex, INFINITE) if found is None else (rest, reach - found[1])
 
 
 def _waiting(rest: Regex, bounded: Regex) -> tuple[TableAutomaton, int] | None:
-    """The automaton of `rest`, which is `bounded` without bounds, and its `longest_wait`.
+    """The automaton of `rest` (`bounded` without its bounds), and its `longest_distance_to_end`.
 
-    None where that is not known, or beginnings are lost without the bounds.
+    None where that distance is not known, or some prefix of `bounded` is none of `rest`.
     """
     with contextlib.suppress(TooLargeError, BudgetError):
         base = automaton_of(rest)
         if isinstance(base, TableAutomaton):
             with base.lock:
-                wait = longest_wait(base)
-                lost = isinstance(bounded, Not) and may_fail(base)
+                wait = longest_distance_to_end(base)
+                lost = isinstance(bounded, Not) and has_dead_ends(base)
                 return None if lost else (base, wait)
     return None
 
 
 def _first_that_fits(regex: Regex) -> RegexAutomaton:
-    if is_span(regex):
+    """A fresh automaton, by the first construction that takes the expression (see the module)."""
+    if is_length_bound(regex):
         return LengthAutomaton(regex)
-    regex = without_lacking(regex)
+    regex = without_impossible_alternatives(regex)
     ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton, _repeated)
     if not regex.plain:
-        regex = loose(regex)
+        regex = without_redundant_bounds(regex)
         beside = partial(
-            FormulaAutomaton if is_formula(regex) else BlockAutomaton, table_of=block_of
+            ProductAutomaton if is_boolean_combination(regex) else ComposedAutomaton,
+            table_of=block_of,
         )
-        ways = (_bounded, NumberAutomaton, LeavesAutomaton, beside)
+        ways = (_bounded, NumberAutomaton, SubsetAutomaton, beside)
     for way in ways:
         with contextlib.suppress(TooLargeError):
             return way(regex)
-    if isinstance(regex, Leaf):
+    if isinstance(regex, SubAutomaton):
         base = None if (rest := boundless(regex)) is None else automaton_of(rest)
-        return ForeignAutomaton(regex.state, None if base is None else Uncounted(base, INFINITE))
+        return SteppedSubAutomaton(
+            regex.state, None if base is None else WithoutCounters(base, INFINITE)
+        )
     with contextlib.suppress(TooLargeError):
         return UnionAutomaton(regex, automaton_of)
     return DerivedAutomaton(regex)
 
 
 def _repeated(regex: Regex) -> RegexAutomaton:
-    """The states of characters of one kind, by how many have been read. Raises TooLargeError."""
+    """A repeated character class as a counter. Raises TooLargeError for other expressions."""
     if not (isinstance(regex, Repeat) and isinstance(regex.body, Chars)):
         raise TooLargeError
     base = PositionAutomaton(repeat(regex.body, 0))
-    return CountedAutomaton(base, regex.low, regex.high, ends=regex.nullable)
+    return CounterAutomaton(base, regex.low, regex.high, ends=regex.nullable)
 
 
 def _bounded(regex: Regex) -> RegexAutomaton:
-    """The states of an expression the lengths of whose texts have bounds. Raises TooLargeError."""
-    found = apart(regex)
+    """An expression with a bound on its length: its DFA without the bound, and a counter beside it.
+
+    Raises TooLargeError for other expressions.
+    """
+    found = split_length_bound(regex)
     if found is None:
         raise TooLargeError
     rest, span = found
-    _, low, high = counted(span)
+    _, low, high = as_repeat(span)
     base = automaton_of(rest)
-    least = 0 if rest.shortest >= low else low  # a bound that always holds is none
+    least = 0 if rest.shortest >= low else low  # a lower bound that always holds is dropped
     capped = least == 0 and high < INFINITE
-    if isinstance(rest, Leaf) and isinstance(base, ForeignAutomaton) and capped:
-        return ForeignAutomaton(Within(rest.state, high))
+    if isinstance(rest, SubAutomaton) and isinstance(base, SteppedSubAutomaton) and capped:
+        return SteppedSubAutomaton(Within(rest.state, high))
     if not isinstance(base, TableAutomaton):
         raise TooLargeError
-    bare = uncounted(regex)
-    counts_more = bare is not None and bare[0] is not rest  # than what shares rows counts
+    bare = without_counters(regex)
+    counts_more = bare is not None and bare[0] is not rest  # counters that masks cannot ignore
     if not counts_more and (isinstance(base, PositionAutomaton) or low or not capped):
         with base.lock, contextlib.suppress(TooLargeError):
-            return CountedAutomaton(base, least, high, ends=regex.nullable)
+            return CounterAutomaton(base, least, high, ends=regex.nullable)
     if not capped:
         raise TooLargeError
-    return CappedAutomaton(base, high, ends=regex.nullable)
+    return LengthLimitAutomaton(base, high, ends=regex.nullable)

@@ -1,4 +1,8 @@
-"""Classes of characters that an automaton does not tell apart."""
+"""Classes of characters that an automaton does not tell apart, so that its tables have few columns.
+
+The sets that an automaton reads are refined into disjoint classes (as lexer generators do); a table
+has one column a class. Bit sets over classes fit into 64 bits.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,17 @@ MAX_CLASSES = 62  # of characters that some position tells apart
 
 
 class TooLargeError(Exception):
-    """The expression has too many positions, or what is no union, sequence or repetition."""
+    """A construction cannot take an expression: it would be too large, or is of another kind."""
 
 
 class PositionClasses(NamedTuple):
-    """Characters that no position tells apart.
+    """A partition of the code points into classes.
 
-    low, high, group: int32[k], the code points that some position reads, in order, with their
-    classes. letters: int32[classes], one of each. reads: uint64[n + 1], bits of the classes that
-    each position reads. needs: those that the characters of each group of bytes are in
-    (`byte_groups`).
-    total: whether each character is in a class.
+    low, high, group: int32[k], ranges of code points in order, each with its class; code points
+    that no set has are in no range. letters: int32[classes], a sample of each class. reads:
+    uint64[n], bits of the classes that make up each of the given sets. needs: uint64[groups], bits
+    of the classes that the characters of each byte group are in (`byte_groups`). total: whether
+    each character is in a class.
     """
 
     low: npt.NDArray[np.int32]
@@ -40,23 +44,26 @@ class PositionClasses(NamedTuple):
 
 
 def classes_of(sets: list[CharSet | None]) -> PositionClasses:
-    """The classes of what positions read. Raises TooLargeError when there are too many."""
+    """The coarsest partition of which all given sets are unions; None stands for the empty set.
+
+    One sweep over the ends of all ranges. Raises TooLargeError beyond MAX_CLASSES.
+    """
     numbers: dict[CharSet, int] = {}
     for chars in sets:
         if chars is not None:
             numbers.setdefault(chars, len(numbers))
-    toggles = {0: 0, 0xD800: 0, 0xE000: 0, 0x110000: 0}
+    toggles = {0: 0, 0xD800: 0, 0xE000: 0, 0x110000: 0}  # sets that begin or end at a code point
     for chars, number in numbers.items():
         bit = 1 << number
         for first, last in chars.ranges:
             toggles[first] = toggles.get(first, 0) ^ bit
             toggles[last + 1] = toggles.get(last + 1, 0) ^ bit
-    known: dict[int, int] = {}
+    known: dict[int, int] = {}  # the class of each combination of sets
     spans: list[tuple[int, int, int]] = []
     active = 0
     for first, after in pairwise(sorted(toggles)):
         active ^= toggles[first]
-        if first != 0xD800:
+        if first != 0xD800:  # surrogates are no characters
             group = known.setdefault(active, len(known)) if active else -1
             spans.append((first, after - 1, group))
     if len(known) > MAX_CLASSES:
@@ -85,7 +92,7 @@ def classes_of(sets: list[CharSet | None]) -> PositionClasses:
 
 
 def sets_of(classes: PositionClasses) -> list[CharSet]:
-    """The characters of each class."""
+    """The set of characters of each class."""
     ranges: list[list[tuple[int, int]]] = [[] for _ in classes.letters]
     for low, high, group in zip(classes.low, classes.high, classes.group, strict=True):
         ranges[group].append((int(low), int(high)))
@@ -93,7 +100,7 @@ def sets_of(classes: PositionClasses) -> list[CharSet]:
 
 
 def places_in(classes: PositionClasses, letters: Ints) -> Ints:
-    """int32[k]: the classes that code points are in, -1 for none."""
+    """int32[k]: the class of each code point, -1 for none."""
     if not len(classes.low):
         return np.full(len(letters), -1, np.int32)
     at = np.maximum(np.searchsorted(classes.low, letters, "right") - 1, 0)

@@ -1,7 +1,15 @@
-"""In: an automaton, and how many characters its texts may have. Out: the automaton of those.
+"""Automata that count: bounds on the length of texts, and bounded repeats too long to write out.
 
-Nothing has to be known of the whole automaton: it is explored as far as texts go. Whether one can
-still end in time is plain as long as there is room; near the limit all that is near is looked at.
+Where the only bound is on the number of characters, a state is a pair (state of the automaton
+without the bound, characters read so far) instead of one copy of the automaton per length:
+- `LengthAutomaton`: any character{m,n}; the counter alone.
+- `CounterAutomaton`: for automata small enough to be explored as a whole, where the shortest way
+  to an end is known for every state.
+- `LengthLimitAutomaton`: an upper bound only; the automaton is explored as far as texts go.
+
+A mask does not depend on a bound that no token can reach. So states that differ only in such a far
+counter share the mask of one state without it: `without_counters` and `without_far_bounds` give the
+expression without these bounds, and the length up to which both have the same texts.
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ from structgen.errors import BudgetError
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import ALL, CharSet
 from structgen.regular.expressions.base import INFINITE, Regex
-from structgen.regular.expressions.build import concat, counted, leaf, repeat
+from structgen.regular.expressions.build import as_repeat, concat, repeat, sub_automaton
 from structgen.regular.expressions.logic import alt, complement, intersect
 from structgen.regular.expressions.nodes import (
     ANY_CHAR,
@@ -25,10 +33,10 @@ from structgen.regular.expressions.nodes import (
     And,
     Chars,
     Concat,
-    Leaf,
     Not,
     Repeat,
-    is_span,
+    SubAutomaton,
+    is_length_bound,
 )
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.states import (
@@ -37,50 +45,52 @@ from structgen.regular.lazy_dfa.states import (
     RegexAutomaton,
     TableAutomaton,
     Unbounded,
-    within,
+    bounded_ahead,
 )
 from structgen.util.arrays import with_room
 
-FAR = 160  # characters: tokens are shorter
-NEAR = 48  # characters: few tokens are longer
-FEW = 1  # of the printable characters, that one of nearly all is not
+FAR = 160  # characters: all tokens are shorter
+NEAR = 48  # characters: most tokens are shorter
+FEW = 1  # printable characters that a class of "nearly all characters" may lack
 
 _PRINTABLE = CharSet.of([(0x20, 0x7E)])
-MAX_COUNTED = 1500  # states of an expression whose texts' lengths are bounded
-MAX_LENGTHS = 3_000_000  # moves looked at to find out which lengths its texts have
-MAX_FAR = 500_000  # the same where there is only a bound above, and that is far
-MAX_NEAR = 5000  # states of the automaton that are looked at to see how soon a text can end
-LENGTHS_AT_ONCE = 16  # states whose moves are written down together: few tokens are longer
+MAX_COUNTED = 1500  # states of the automaton beside a counter, when it is explored as a whole
+MAX_LENGTHS = 3_000_000  # moves times lengths looked at to find which lengths its texts have
+MAX_FAR = 500_000  # the same where there is only a far upper bound
+MAX_NEAR = 5000  # states that are explored to see how soon a text can end from one of them
+LENGTHS_AT_ONCE = 16  # states of `LengthAutomaton` explored together: few tokens are longer
 _RANGES = np.array(ALL.ranges, np.int32)
 
 
-def apart(regex: Regex) -> tuple[Regex, Regex] | None:
-    """What a text must be, and how long, if that is all an expression says; None if not so.
+def split_length_bound(regex: Regex) -> tuple[Regex, Regex] | None:
+    """Split an intersection into an expression without a bound on the length, and that bound.
 
-    So it is where one part of an intersection is so many characters of some kind.
+    None unless exactly one part is a repeated character class with a bound.
     """
     bounded = [part for part in regex.parts if _is_bounded(part)] if isinstance(regex, And) else []
     if not isinstance(regex, And) or len(bounded) != 1:
         return None
-    body, low, high = counted(bounded[0])
+    body, low, high = as_repeat(bounded[0])
     rest = intersect(repeat(body, 0), *(part for part in regex.parts if part is not bounded[0]))
     return rest, repeat(ANY_CHAR, low, high)
 
 
 def _is_bounded(part: Regex) -> bool:
-    """Whether a part of an intersection is characters of some kind, and how many is bounded."""
+    """Whether a part of an intersection is a repeated character class whose count is bounded."""
     if not isinstance(part, Repeat) or not isinstance(part.body, Chars):
-        return is_span(part)
-    return part.low > 1 or part.high < INFINITE or is_span(part)
+        return is_length_bound(part)
+    return part.low > 1 or part.high < INFINITE or is_length_bound(part)
 
 
-def loose(regex: Regex, most: int = INFINITE, *, denied: bool = True) -> Regex:
-    """What has the same texts of at most `most` characters, but counts nothing that takes more.
+def without_redundant_bounds(regex: Regex, most: int = INFINITE, *, denied: bool = True) -> Regex:
+    """Drop the repeat bounds that a limit of `most` characters implies anyway.
 
-    So a name of at most 255 characters has not more than 127 labels, each with its dot, anyway.
-    denied: whether what is ruled out counts nothing either; else no text is lost.
+    Up to that length the result has the same texts.
+
+    For example, a host name of at most 255 characters has at most 127 labels with their dots
+    anyway. denied: also simplify inside complements; without it every text of `regex` stays a text.
     """
-    again = partial(loose, denied=denied)
+    again = partial(without_redundant_bounds, denied=denied)
     if most < 0 or _counts_to(regex) <= most:
         return regex
     if isinstance(regex, Repeat):
@@ -89,7 +99,7 @@ def loose(regex: Regex, most: int = INFINITE, *, denied: bool = True) -> Regex:
         return repeat(body, regex.low, INFINITE if idle else regex.high)
     if isinstance(regex, Concat):
         room = most - regex.shortest
-        return concat(*(again(part, room + part.shortest) for part in regex.in_a_row))
+        return concat(*(again(part, room + part.shortest) for part in regex.parts_in_order))
     if isinstance(regex, And):
         parts = [*regex.parts]
         for i, part in enumerate(parts):
@@ -103,9 +113,9 @@ def loose(regex: Regex, most: int = INFINITE, *, denied: bool = True) -> Regex:
 
 @lru_cache(maxsize=1024)
 def _counts_to(regex: Regex) -> int:
-    """With how many characters a text can be too often what some bound counts; the most of these.
+    """The greatest length at which some repeat bound of an expression first matters.
 
-    More than INFINITE where parts bound each other's length.
+    More than INFINITE for intersections, whose parts bound each other's length.
     """
     return _counting(regex)
 
@@ -115,7 +125,7 @@ def _counting(regex: Regex) -> int:
         own = (regex.high + 1) * regex.body.shortest if regex.high < INFINITE else 0
         return max(own, _counting(regex.body))
     if isinstance(regex, Concat):
-        parts = regex.in_a_row
+        parts = regex.parts_in_order
         return regex.shortest + max(_counting(part) - part.shortest for part in parts)
     if isinstance(regex, Alt):
         return max(map(_counting, regex.parts))
@@ -124,60 +134,62 @@ def _counting(regex: Regex) -> int:
     return _counting(regex.body) if isinstance(regex, Not) else 0
 
 
-def uncounted(regex: Regex) -> tuple[Regex, int] | None:
-    """An expression without the bounds that `RegexAutomaton.unbounded` leaves out; None if none.
+def without_counters(regex: Regex) -> tuple[Regex, int] | None:
+    """The expression behind `RegexAutomaton.unbounded`, or None if there are no bounds to drop.
 
-    And up to which length the two have the same texts; 0 where that is near, or the automaton says
-    more.
+    And up to which length both have the same texts; 0 where that is too short to be of use, or the
+    automaton itself knows more.
     """
-    found = apart(regex)
+    found = split_length_bound(regex)
     if found is not None:
-        _, low, high = counted(found[1])
-        rest, reach = without_far(found[0], NEAR)
+        _, low, high = as_repeat(found[1])
+        rest, reach = without_far_bounds(found[0], NEAR)
         if reach < FAR <= high and found[0].shortest >= low:
             return rest, reach
         return found[0], high if not low and high >= FAR else 0
-    if isinstance(regex, Leaf):
+    if isinstance(regex, SubAutomaton):
         same = boundless(regex)
         return None if same is None else (same, 0)
-    rest, reach = without_far(regex, NEAR)
+    rest, reach = without_far_bounds(regex, NEAR)
     return None if reach == INFINITE else (rest, reach)
 
 
-def without_far(regex: Regex, near: int) -> tuple[Regex, int]:
-    """An expression without the bounds that are far, and up to which length texts are the same.
+def without_far_bounds(regex: Regex, near: int) -> tuple[Regex, int]:
+    """An expression without its far bounds, and up to which length both have the same texts.
 
-    near: from how many of nearly all characters on a bound is far.
-
-    No text is lost, but of a complement: without bounds more is ruled out, maybe all that a text
-    could become (`may_fail`). So what is ruled out by parts of an expression stays as it is.
+    near: a repeat of nearly all characters is far from so many on; other repeats from FAR on.
+    The result has every text of `regex`. Complements are the exception: a complement at the top
+    rules out more without bounds, so `has_dead_ends` must be asked; complements inside stay as
+    they are.
     """
     if isinstance(regex, Not):
-        rest, reach = without_far(regex.body, near)
+        rest, reach = without_far_bounds(regex.body, near)
         return (regex if reach == INFINITE else complement(rest)), reach
     reach = _reach(regex, near)
-    return (regex if reach == INFINITE else loose(regex, reach, denied=False)), reach
+    return (
+        regex if reach == INFINITE else without_redundant_bounds(regex, reach, denied=False)
+    ), reach
 
 
-def may_fail(automaton: TableAutomaton) -> bool:
-    """Whether no text follows some beginning, as an automaton has it whose moves are all known."""
+def has_dead_ends(automaton: TableAutomaton) -> bool:
+    """Whether some prefix cannot be continued, in an automaton that is explored as a whole."""
     moves = automaton.search.moves[: automaton.size]
     return not automaton.classes.total or bool((moves < 0).any())
 
 
 def _reach(regex: Regex, near: int) -> int:
-    """The greatest length up to which no count that is far makes a difference."""
+    """The greatest length up to which no far bound makes a difference; INFINITE without one."""
     if regex.plain and regex.longest < near:
         return INFINITE
-    if isinstance(regex, And):  # of which a span says only how many characters it has in all
-        return min(_reach(part, FAR if is_span(part) else near) for part in regex.parts)
+    if isinstance(regex, And):  # a length bound counts all characters
+        return min(_reach(part, FAR if is_length_bound(part) else near) for part in regex.parts)
     reach = min((_reach(part, near) for part in _inner(regex)), default=INFINITE)
     wide = isinstance(regex, Repeat) and _is_wide(regex.body)
     return min(reach, _own_reach(regex, near if wide else FAR))
 
 
 def _own_reach(regex: Regex, far: int) -> int:
-    """The same for what an expression itself counts."""
+    """`_reach` of the outermost repeat alone."""
     if not isinstance(regex, Repeat) or regex.high == INFINITE:
         return INFINITE
     shortest = regex.body.shortest
@@ -186,33 +198,33 @@ def _own_reach(regex: Regex, far: int) -> int:
 
 
 def _is_wide(body: Regex) -> bool:
-    """Whether a part is one of nearly all characters: then most tokens have to be looked at."""
+    """Whether a part is a class of nearly all characters, so that most tokens stay within it."""
     return isinstance(body, Chars) and len(_PRINTABLE & body.chars) >= len(_PRINTABLE) - FEW
 
 
 def _inner(regex: Regex) -> Sequence[Regex]:
-    """The parts of an expression, but what is ruled out."""
+    """The subexpressions, but not those of complements."""
     if isinstance(regex, Concat):
-        return regex.in_a_row
+        return regex.parts_in_order
     if isinstance(regex, Alt):
         return regex.parts
     return (regex.body,) if isinstance(regex, Repeat) else ()
 
 
 def boundless(regex: Regex) -> Regex | None:
-    """A foreign automaton without the bounds of its texts' lengths; None where there are none."""
-    state = regex.state if isinstance(regex, Leaf) else None
+    """A sub-automaton without its length bounds; None where it has none."""
+    state = regex.state if isinstance(regex, SubAutomaton) else None
     found = getattr(state, "boundless", None)
-    return None if found is None or found[0] == state else leaf(found[0])
+    return None if found is None or found[0] == state else sub_automaton(found[0])
 
 
-def longest_wait(automaton: TableAutomaton) -> int:
-    """The fewest characters that end a text from the state from which it takes most.
+def longest_distance_to_end(automaton: TableAutomaton) -> int:
+    """The greatest distance from any state to a nearest accepting one, in characters.
 
-    Raises TooLargeError, or BudgetError, where it does not pay to look at all states. Hold the lock
+    Raises TooLargeError or BudgetError where it does not pay to explore all states. Hold the lock
     of the automaton.
     """
-    automaton.explore_all(automaton.worth)
+    automaton.explore_all(automaton.max_eager_states)
     count = automaton.size
     moves = automaton.search.moves[:count]
     wait = np.where(automaton.ends[:count] != 0, 0, count)
@@ -224,25 +236,25 @@ def longest_wait(automaton: TableAutomaton) -> int:
 
 
 class LengthAutomaton(RegexAutomaton):
-    """State i is where i characters have been read, as far as it matters how many."""
+    """The automaton of any character{m,n}: state i says that i characters have been read."""
 
-    settled = True
+    loops_are_final = True
 
     def __init__(self, span: Regex) -> None:
-        """`span`: see `regex_nodes.is_span`."""
+        """`span`: see `nodes.is_length_bound`."""
         super().__init__(ends=span.nullable)
-        _, low, high = counted(span)
+        _, low, high = as_repeat(span)
         endless = high == INFINITE
         self._last = low if endless else high
         self._bounds = np.array([low, -1 if endless else high], np.int64)
 
     def left(self, state: int) -> tuple[int, int]:
-        """Fewest and most characters that follow in a state."""
+        """Fewest and most characters that may still follow."""
         low, high = self._bounds.tolist()
         return max(low - state, 0), INFINITE if high < 0 else high - state
 
     def explore(self, state: int) -> None:
-        """See `RegexAutomaton.explore`: this state, and those behind it."""
+        """See `RegexAutomaton.explore`; a few states after this one too."""
         begin, end = self.known, min(state + LENGTHS_AT_ONCE, self._last + 1)
         if state < begin:
             return
@@ -252,13 +264,14 @@ class LengthAutomaton(RegexAutomaton):
         self.made, self.known = made, end
 
 
-class CountedAutomaton(TableAutomaton):
-    """States as those of another expression, with the number of characters that were read."""
+class CounterAutomaton(TableAutomaton):
+    """A DFA of states int32[S, 2]: a state of a fully explored base automaton, and a count."""
 
     def __init__(self, base: TableAutomaton, low: int, high: int, *, ends: bool) -> None:
         """Texts of `base` with `low` to `high` characters. Raises TooLargeError."""
         most = high if high < INFINITE else -1
-        moves = MAX_LENGTHS if low or most < FAR else MAX_FAR  # else there are other ways
+        # a far upper bound alone is also what `LengthLimitAutomaton` can do
+        moves = MAX_LENGTHS if low or most < FAR else MAX_FAR
         count = moves // (max(low, most + 1, 1) * len(base.classes.letters))
         base.explore_all(min(count, MAX_COUNTED))
         longest = (low + base.made if most < 0 else most) + 1
@@ -270,7 +283,8 @@ class CountedAutomaton(TableAutomaton):
         self._longer = np.zeros((longest, base.made), np.int32)
         kernels("regular.glushkov").lengths(base.search.moves, base.ends, self._longer, base.made)
         sizes = self._longer[: low + 1]
-        wait = int((sizes - np.arange(low + 1)[:, None]).max())  # what is wanted at most to end
+        # the most characters that can be missing to an end within the bounds
+        wait = int((sizes - np.arange(low + 1)[:, None]).max())
         self._free = -1 if most < 0 or low + wait > most else most - wait
 
     def unbounded(self, state: int) -> Unbounded | None:
@@ -299,14 +313,14 @@ class CountedAutomaton(TableAutomaton):
         return found
 
     def ahead(self, begin: int, end: int) -> Any:
-        """See `TableAutomaton.ahead`: as without the bounds, and what these leave."""
+        """See `TableAutomaton.ahead`: that of the base, with the lengths that the bounds leave."""
         at, size = self.states[begin:end].T
         base = self._base.ahead(0, self._base.made)
         low, most = self._bounds.tolist()
-        return within(base, at, low - size, most - size if most >= 0 else base.most[at])
+        return bounded_ahead(base, at, low - size, most - size if most >= 0 else base.most[at])
 
     def _knows_loops(self, order: Array) -> bool:
-        """As without the bounds, as long as some text can end between them from anywhere."""
+        """The loops of the base, for as many characters as the upper bound cannot matter."""
         if self._free < 0:
             return False
         kernels("regular.bounded_length").bound_loops(
@@ -315,8 +329,12 @@ class CountedAutomaton(TableAutomaton):
         return True
 
 
-class CappedAutomaton(TableAutomaton):
-    """States as those of another expression, with the number of characters that were read."""
+class LengthLimitAutomaton(TableAutomaton):
+    """A DFA of states int32[S, 2]: a state of a base automaton explored on demand, and a count.
+
+    A move stays if some end is near enough. That is plain as long as there is room; near the limit
+    the kernel asks for exact distances (`_learn`), which explores the base around the state.
+    """
 
     def __init__(self, base: TableAutomaton, most: int, *, ends: bool) -> None:
         """Texts of `base` with at most `most` characters. Raises TooLargeError."""
@@ -324,7 +342,7 @@ class CappedAutomaton(TableAutomaton):
         self._base, self._most = base, most
         self._k = kernels("regular.bounded_length")
         self._said = np.zeros((0, 2), np.int32)
-        self._seen = -1  # of how many of its states the moves were known when that was looked at
+        self._seen = -1  # how many states of the base were explored at the last `_look`
         with base.lock:
             self._reach(0)
 
@@ -346,7 +364,7 @@ class CappedAutomaton(TableAutomaton):
         return found
 
     def _look(self) -> None:
-        """Take over what has become known of the automaton."""
+        """Update the distances to an end from what the base has explored since."""
         base, k, known = self._base, self._k, len(self._said)
         if base.found == self._seen:
             return
@@ -357,7 +375,7 @@ class CappedAutomaton(TableAutomaton):
         k.nearest_ends(base.search.moves, base.ends, self._said)
 
     def _learn(self, state: int) -> None:
-        """Find out more of how soon a text can end from a state of the automaton."""
+        """Find a bound on the distance from a state of the base to an end, or the exact one."""
         try:
             if self._said[state, self._k.UPPER] == self._k.FAR:
                 self._reach(state)
@@ -370,7 +388,7 @@ class CappedAutomaton(TableAutomaton):
             ) from error
 
     def _reach(self, state: int) -> None:
-        """Find some end behind a state of the automaton, what was met last first."""
+        """Find some end reachable from a state of the base, depth first."""
         waiting, seen = [state], {state}
         self._look()
         while self._said[state, self._k.UPPER] == self._k.FAR:
@@ -381,9 +399,9 @@ class CappedAutomaton(TableAutomaton):
             waiting += new
 
     def _settle(self, state: int) -> None:
-        """Find out how soon a text can end from a state of the automaton. Raises TooLargeError."""
+        """Find the distance from a state to an end, breadth first. Raises TooLargeError."""
         near, new, depth = {state}, {state}, 0
-        while depth < self._said[state, self._k.UPPER]:  # what is not known may end sooner
+        while depth < self._said[state, self._k.UPPER]:  # unexplored states may be nearer to an end
             new = self._behind(new) - near
             near |= new
             depth += 1
@@ -392,7 +410,7 @@ class CappedAutomaton(TableAutomaton):
         self._said[state, self._k.SAID] |= self._k.EXACT
 
     def _behind(self, states: Iterable[int]) -> set[int]:
-        """The states of the automaton that others lead to by a character."""
+        """The states of the base that some states lead to by one character."""
         for state in states:
             self._base.find(state, AT_ONCE)
         self._look()
@@ -404,14 +422,14 @@ class CappedAutomaton(TableAutomaton):
         return found
 
     def ahead(self, begin: int, end: int) -> Any:
-        """See `TableAutomaton.ahead`: as without the limit, and what that leaves."""
+        """See `TableAutomaton.ahead`: that of the base, with the length that the limit leaves."""
         at, size = self.states[begin:end].T
         with self._base.lock:
             base = self._base.ahead(0, self._base.size)
-        return within(base, at, 0, self._most - size)
+        return bounded_ahead(base, at, 0, self._most - size)
 
     def _knows_loops(self, order: Array) -> bool:
-        """As without the limit, as long as a text can end within it from wherever that leads."""
+        """The loops of the base, for as many characters as leave room for an end after them."""
         base, k = self._base, self._k
         with base.lock:
             base.note()

@@ -1,7 +1,12 @@
-"""In: a regular expression without intersections. Out: its positions, and what may follow each.
+"""The position automaton of a plain regular expression (Glushkov 1961), determinised lazily.
 
 A position is one place in the expression where a character is read. Which positions may come first
-and next is read off the expression once (Glushkov 1961), with counted repetitions written out.
+and which may follow each is read off the expression once, with bounded repeats written out; a DFA
+state is a set of positions, one bit each, and a kernel finds its moves with bit operations.
+
+Two reductions keep the number of states small. In a run of positions that repeat one character
+class (x{0,9}) some positions read all that the others read, so only one of them is kept in a set
+(subsumption). And alternatives that any text may follow share the positions of that any-text tail.
 """
 
 from __future__ import annotations
@@ -16,16 +21,16 @@ from structgen.regular.charset import ALL, CharSet
 from structgen.regular.expressions.base import EPSILON, INFINITE, Regex
 from structgen.regular.expressions.nodes import ANY, Alt, Chars, Concat, Literal, Repeat, Words
 from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_of
-from structgen.regular.lazy_dfa.states import Array, TableAutomaton, anything, unread
+from structgen.regular.lazy_dfa.states import Array, TableAutomaton, nothing_ahead, unknown_ahead
 from structgen.util.cached import found_once
 
 MAX_POSITIONS = 2000
 MAX_DEPTH = 100  # of nested expressions
-MAX_LINKS = 20_000  # pairs of a position and a set of those that may follow it
+MAX_LINKS = 20_000  # "may follow" links written while the expression is read
 
 
 class Part(NamedTuple):
-    """Positions as bits: those that may come first, and last; whether it may be empty."""
+    """A subexpression: bit sets of its first and last positions, and whether it is nullable."""
 
     first: int
     last: int
@@ -33,10 +38,10 @@ class Part(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Positions in a row that read the same character again, as often as they may, or must.
+    """Positions `first` to `last` that repeat one character class: one subsumes the others.
 
-    What one of them reads, another reads as well: the first, where fewer are left behind each, or
-    the last (`rises`), where any number may follow and each must be reached from the one before.
+    In x{0,n} the first reads all that the later ones read, since more repeats are left. In x{n,}
+    the last does (`rises`), since no more repeats are needed.
     """
 
     first: int
@@ -44,9 +49,10 @@ class Run(NamedTuple):
     rises: bool
 
     def pieces(self) -> list[tuple[int, int, bool, bool]]:
-        """A piece for each word of 64 positions, that with the one to keep first, if it is met.
+        """The run cut at 64-bit words, beginning with the word of the position that is kept.
 
-        Each is: the word; its bits; whether it is not the run's first one; whether the run rises.
+        Each piece: the index of the word; the run's bits in it; whether it is not the first piece;
+        whether the run rises.
         """
         bits = (2 << self.last) - (1 << self.first)
         words = range(self.first >> 6, (self.last >> 6) + 1)
@@ -59,17 +65,18 @@ class Run(NamedTuple):
 class Positions:
     """The positions of an expression, numbered from 1. Raises TooLargeError.
 
-    start: the bits of those that may come first. follow[p]: of those that may come after p; bit 0
-    says that the text may end. sets[p]: the characters that p reads. runs: see `Run`.
+    start: bits of the positions that may come first. follow[p]: bits of those that may follow
+    position p. Bit 0 of either says that the text may end. sets[p]: the characters that p reads.
+    runs: see `Run`.
     """
 
     def __init__(self, regex: Regex) -> None:
-        """Number the positions of `regex`."""
+        """Read the positions off `regex`."""
         self._begin()
         whole = self._part(regex, 0)
         self.start = whole.first | whole.empty
         self._link(whole.last, 1)
-        #: sets of positions that read any text: one that reads all characters again and again
+        #: state sets that accept every text: a position that repeats all characters, and the end
         self.universal = [
             1 << place | 1
             for place, chars in enumerate(self.sets)
@@ -117,7 +124,7 @@ class Positions:
         return self._chain([*map(_letter, text)])
 
     def _chain(self, sets: list[CharSet]) -> Part:
-        """A position for each of some characters in a row."""
+        """A position for each of some characters in a row; the next one follows each."""
         begin, end = len(self.follow), len(self.follow) + len(sets)
         if end - 1 > MAX_POSITIONS:
             raise TooLargeError
@@ -127,7 +134,7 @@ class Positions:
         return Part(1 << begin, 1 << (end - 1), False)
 
     def _words(self, texts: list[str]) -> Part:
-        """A position for each beginning of a word."""
+        """A trie: one position for each prefix of a word."""
         places: dict[str, int] = {}
         first = last = 0
         for text in texts:
@@ -146,11 +153,11 @@ class Positions:
         return Part(first, last, "" in texts)
 
     def _alternatives(self, node: Alt, depth: int) -> Part:
-        """Those that any text may follow share the position that reads it.
+        """A union. Alternatives that any text may follow share the positions of that tail.
 
-        Otherwise a state would say which of them have been read, although it does not matter.
+        Otherwise a state would say which of them have been read, which does not matter.
         """
-        opened = [part for part in node.parts if isinstance(part, Concat) and part.opened]
+        opened = [part for part in node.parts if isinstance(part, Concat) and part.ends_in_anything]
         if len(opened) < 2:
             return _either([self._part(part, depth) for part in node.parts])
         closed = [self._part(part, depth) for part in node.parts if part not in opened]
@@ -158,7 +165,7 @@ class Positions:
         return _either([*closed, self._joined(heads, self._part(ANY, depth))])
 
     def _sequence(self, node: Concat, depth: int, *, opened: bool = False) -> Part:
-        """opened: without the last part."""
+        """A concatenation. opened: without its last part."""
         whole = Part(0, 0, True)
         at: Regex = node
         while isinstance(at, Concat):
@@ -173,7 +180,7 @@ class Positions:
         return Part(first, last, one.empty and other.empty)
 
     def _repetition(self, node: Repeat, depth: int) -> Part:
-        """The body as often as it may come; the last one again and again if there is no bound."""
+        """A repeat: copies of the body in a row; without an upper bound the last one loops."""
         endless = node.high == INFINITE
         count = max(node.low, 1) if endless else node.high
         if count * max(node.body.shortest, 1) > MAX_POSITIONS:
@@ -192,7 +199,7 @@ class Positions:
         for number in range(1, count + 1):
             if number > 1:
                 body = Part(body.first << size, body.last << size, body.empty)
-                shift = size * (number - 1)
+                shift = size * (number - 1)  # a copy is the first body with its bits moved up
                 self.follow += [bits << shift for bits in follow]
                 self.runs += [Run(r.first + shift, r.last + shift, r.rises) for r in runs]
                 self._repeat(one)
@@ -205,11 +212,11 @@ class Positions:
         return Part(whole.first, last | whole.last, node.low == 0 or whole.empty)
 
     def _repeat(self, places: slice) -> None:
-        """Add what positions are once more."""
+        """Copy what each of some positions reads, for one more copy of a repeated body."""
         self.sets += self.sets[places]
 
     def _characters(self, node: Repeat, chars: CharSet, count: int, *, endless: bool) -> Part:
-        """`_repetition` of a character."""
+        """`_repetition` of one character class: a chain, of which a part is a `Run`."""
         least, begin = max(node.low, 1), len(self.follow)
         chain = self._chain([chars] * count)
         if endless:
@@ -221,7 +228,7 @@ class Positions:
         return Part(chain.first, last, node.low == 0)
 
     def _link(self, last: int, first: int) -> None:
-        """Let the positions `first` come after those in `last`."""
+        """Let the positions in `first` follow each of those in `last`."""
         if not first:
             return
         while last:
@@ -240,7 +247,7 @@ def _letter(letter: str) -> CharSet:
 
 
 def _either(parts: list[Part]) -> Part:
-    """Any one of some parts."""
+    """The union of some parts."""
     first = last = 0
     for part in parts:
         first |= part.first
@@ -248,22 +255,23 @@ def _either(parts: list[Part]) -> Part:
     return Part(first, last, any(part.empty for part in parts))
 
 
-FEW_POSITIONS = 1000  # of listed words: up to so many, all their states are found at once
+FEW_POSITIONS = 1000  # of a word list: up to so many, all states are found at once
 
 
 class PositionAutomaton(TableAutomaton):
-    """States as sets of positions."""
+    """A DFA whose states are sets of positions: uint64[S, W] bits."""
 
-    is_quick = True
+    is_kernel_only = True
 
     def __init__(self, regex: Regex) -> None:
         """Raises TooLargeError."""
-        self._open = isinstance(regex, Concat) and regex.head is ANY  # then nothing is ever fatal
-        self._listed = isinstance(regex, Words)  # then nothing is read again and again
+        # any text may come first: no state is dead
+        self._open = isinstance(regex, Concat) and regex.head is ANY
+        self._listed = isinstance(regex, Words)  # a finite language: no loops
         self._number(Positions(regex), few=self._listed, ends=regex.nullable)
 
     def _number(self, positions: Positions, *, few: bool, ends: bool) -> None:
-        """Begin with the start. few: whether there are not many more states than positions."""
+        """Lay out positions as words. few: there will not be many more states than positions."""
         classes = classes_of(positions.sets)
         width = len(positions.follow) // 64 + 1
         bits = [*positions.follow, positions.start, *positions.universal]
@@ -278,7 +286,7 @@ class PositionAutomaton(TableAutomaton):
         self._few = few and count <= FEW_POSITIONS
 
     def find(self, state: int, count: int) -> None:
-        """See `TableAutomaton.find`: all states of a few words, as each look has its cost."""
+        """See `TableAutomaton.find`; of a short word list all states, as each call costs."""
         if self._few and not self.found:
             self.explore_near(2 * FEW_POSITIONS)
         else:
@@ -302,7 +310,7 @@ class PositionAutomaton(TableAutomaton):
             made, now, _ = self.search.sizes.tolist()
             if now == made:
                 return
-            state = self._next()  # walks along words turn to the next word soon
+            state = self._next()  # a branch ended before `count`: go on with another one
 
     def _endings(self, begin: int, end: int) -> Array:
         found: Array = (self.states[begin:end, 0] & np.uint64(1)).astype(np.bool_)
@@ -310,15 +318,15 @@ class PositionAutomaton(TableAutomaton):
 
     def ahead(self, begin: int, end: int) -> Any:
         """See `TableAutomaton.ahead`."""
-        found = anything(end - begin)
+        found = unknown_ahead(end - begin)
         states = np.ascontiguousarray(self.states[begin:end])
         kernels("regular.required_ahead").look_from(states, self.classes.reads, self._behind, found)
         return found
 
     @found_once
     def _behind(self) -> Any:
-        """What texts read behind each position."""
-        found = unread(len(self._follow))
+        """`Ahead` of each position, as a fixpoint over `follow`."""
+        found = nothing_ahead(len(self._follow))
         kernels("regular.required_ahead").look_behind(self._follow, self.classes.reads, found)
         return found
 

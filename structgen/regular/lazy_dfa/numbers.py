@@ -1,7 +1,8 @@
-"""In: a language of numbers as it was asked for. Out: its states, which kernels find.
+"""The automaton of a range of numbers, or of the multiples in one: a kernel computes its moves.
 
-Those are the numbers between two ends, and multiples among them: nearly all that schemas ask for.
-`regex_leaves` finds the states of any other such language from those of its parts.
+A state is how far a number has been read: the phase (sign, digits, point, exponent), how its digits
+compare with both ends, and the remainder modulo the divisor. These are nearly all numbers that
+schemas ask for; `subset_construction` takes other unions of number languages.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from structgen.regular.numbers.exponents import (
     MAX_SHIFT,
     leading,
 )
-from structgen.regular.numbers.language import facts_of, is_scientific, sides
+from structgen.regular.numbers.language import by_sign, constraints_of, is_scientific
 from structgen.regular.numbers.range import Range, digits_of, split_off
 from structgen.regular.regex import Regex
 
-MAX_MODULUS = 10**8  # of multiples, as whole numbers of the unit that MAX_SCALE bounds:
-MAX_SCALE = 8  # places behind the point, so that kernels can compute with 64 bits
+MAX_MODULUS = 10**8  # of the divisor, as a multiple of 10**-scale
+MAX_SCALE = 8  # decimal places of the divisor, so that kernels can compute with 64 bits
 _CLASSES = classes_of([None, *READS])
 _KINDS = np.array(["0123456789.e+-".index(chr(x).lower()) for x in _CLASSES.letters], np.int8)
 _NO_DIGITS = ~np.bitwise_or.reduce(np.uint64(1) << np.flatnonzero(_KINDS < 10).astype(np.uint64))
@@ -35,15 +36,15 @@ _DIGITS = sum(1 << g for g, need in enumerate(_CLASSES.needs) if not need & _NO_
 
 
 class NumberAutomaton(TableAutomaton):
-    """States as how far a number has been read."""
+    """uint64[S, WIDTH]: states as a kernel packs them; see `kernels.numbers.states`."""
 
     def __init__(self, regex: Regex) -> None:
         """Raises TooLargeError for other languages."""
-        facts = facts_of(regex)
+        facts = constraints_of(regex)
         if facts is None or facts.modulus >= MAX_MODULUS or facts.scale > MAX_SCALE:
             raise TooLargeError
         scientific = is_scientific(facts.spelling)
-        found = [_told(rule, scientific=scientific) for rule in sides(facts)]
+        found = [_told(rule, scientific=scientific) for rule in by_sign(facts)]
         self._rules = np.array([numbers for numbers, _ in found], np.int64)
         room = max(1, *(len(part) for _, parts in found for part in parts))
         spelled = "".join(part.ljust(room, "0") for _, parts in found for part in parts)
@@ -79,12 +80,12 @@ class NumberAutomaton(TableAutomaton):
 
 
 def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
-    """The row of `kernels.numbers.columns` for a range, and the digits of its ends.
+    """A range as kernels take it: the row of `kernels.numbers.columns`, and the digits of its ends.
 
-    Of multiples the ends are such multiples themselves. Raises TooLargeError.
+    With a divisor the ends are moved to multiples of it. Raises TooLargeError.
     """
     unit = Fraction(rule.modulus, 10**rule.scale)
-    others = unit not in {0, 1}  # multiples of another number
+    others = unit not in {0, 1}  # multiples of something else than 1
     low, low_open, high, high_open = rule.low, rule.low_open, rule.high, rule.high_open
     if unit:
         low, low_open = -(-rule.least // rule.modulus) * unit, False
@@ -117,7 +118,7 @@ def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
 
 
 def _multiples(rule: Range, units: list[int], digits: list[str]) -> list[int]:
-    """The last columns of a rule, from both ends in its units, and their digits as texts.
+    """The columns about multiples. units: both ends times 10**scale; digits: their leading digits.
 
     Raises TooLargeError.
     """

@@ -1,7 +1,9 @@
-"""In: expressions that must hold at once, or not, and that have tables. Out: one for all of them.
+"""Product construction: one automaton for a Boolean formula over several others.
 
-A state is one of each expression, side by side (kernel module `logic`), as long as what has been
-read leads to a text; that an expression rules a text out is a state of its own.
+The expression is compiled to a formula in postfix form (and, or, not) over its parts, each of which
+has a table of states. A state is a tuple with one state per part; the formula says whether it
+accepts. Moves to dead tuples are left out: a search over tuples finds whether some text still makes
+the formula true (kernel `regular.product`), helped by what each part must and may read (`Ahead`).
 """
 
 from __future__ import annotations
@@ -20,40 +22,42 @@ from structgen.regular.expressions.nodes import Alt, And, Not, Words
 from structgen.regular.expressions.search import too_costly
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton
-from structgen.regular.lazy_dfa.sub_automata import Block, BlockAutomaton, BlockStates
-from structgen.regular.numbers.language import alternatives
+from structgen.regular.lazy_dfa.sub_automata import (
+    ComposedAutomaton,
+    StateTables,
+    SubAutomatonStates,
+)
+from structgen.regular.numbers.language import number_alternatives
 from structgen.util.arrays import with_room
 
-MAX_SIDE = 300_000  # states that there is room for besides those that have a number
-WORTH = 100  # see `TableAutomaton`: each state may take a search
-WORTH_OF_SETS = 16  # the same where parts are sets of states themselves
-MAX_PARTS = 60  # expressions side by side, a bit each, and levels of a formula
-MAX_LINES = 1000  # of a formula
-ROOM = 128  # states that there is room for at first
+MAX_SIDE = 300_000  # tuples kept by searches besides those that are states
+WORTH = 100  # `max_eager_states`: each state may take a search
+WORTH_OF_SETS = 16  # the same where a part is a `ComposedAutomaton`
+MAX_PARTS = 60  # parts, a bit each, and levels of the formula
+MAX_LINES = 1000  # instructions of the formula
+ROOM = 128  # tuples that there is room for at first
 
-TableOf = Callable[[Regex], Block]
+TableOf = Callable[[Regex], StateTables]
 Parts = dict[Regex, int]
 Lines = list[tuple[int, int]]
 
 
-class FormulaAutomaton(TableAutomaton):
-    """States as those of the parts of an intersection or complement, side by side."""
+class ProductAutomaton(TableAutomaton):
+    """The product of the parts of an expression; states uint64[S, 1] are the numbers of tuples."""
 
     def __init__(self, regex: Regex, table_of: TableOf) -> None:
-        """Raises TooLargeError.
-
-        table_of: the states of an expression, and TooLargeError where no table has them.
-        """
+        """table_of: makes the table of a part. Raises TooLargeError."""
         parts, lines = _written(regex)
         blocks = [*map(table_of, parts)]
-        sets = [block for block in blocks if isinstance(block, BlockAutomaton)]
+        sets = [block for block in blocks if isinstance(block, ComposedAutomaton)]
         if any(block.is_vast for block in sets):
             raise TooLargeError
-        self._dives = bool(sets)  # into formats, which have many states and few dead ends
+        self._dives = bool(sets)  # search depth first: formats have many states and few dead ends
         words = any(isinstance(part, Words) for part in parts)
-        self._widely = words and all(part.plain for part in parts)  # words turn to others soon
-        self.worth = WORTH_OF_SETS if sets else WORTH
-        self._parts = BlockStates(blocks, [ALL])
+        # walks along word lists branch soon
+        self._widely = words and all(part.plain for part in parts)
+        self.max_eager_states = WORTH_OF_SETS if sets else WORTH
+        self._parts = SubAutomatonStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
         joint = regex.parts if isinstance(regex, And) else ()
         super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=regex.nullable)
@@ -77,11 +81,11 @@ class FormulaAutomaton(TableAutomaton):
         self._grow(ROOM)
 
     def find(self, state: int, count: int) -> None:
-        """See `TableAutomaton.find`: not many at once, as each move may ask for a search."""
+        """See `TableAutomaton.find`: few at once, as each move may take a search."""
         super().find(state, min(count, AT_ONCE))
 
     def _grow(self, room: int) -> None:
-        """Make room for so many states side by side."""
+        """Make room for so many tuples, and empty the hash table over them."""
         side = self._side
         used = int(side.sizes[0])
         side = self._side = side._replace(
@@ -101,7 +105,7 @@ class FormulaAutomaton(TableAutomaton):
         self._side.sizes[1] = 0
 
     def _forget(self) -> None:
-        """Keep those states side by side that have a number, and nothing behind them."""
+        """Drop all tuples that searches made and that are no states."""
         side, made = self._side, int(self.search.sizes[0])
         kept = self.states[:made, 0].astype(np.int64)
         side.states[:made], side.ends[:made] = side.states[kept], side.ends[kept]
@@ -116,17 +120,17 @@ class FormulaAutomaton(TableAutomaton):
         end = self.found + count
         self._find_behind(state, count, end)
         while self._widely and self.found < min(end, self.size):
-            self._find_behind(self._next(), count, end)  # walks turn to the next word soon
+            self._find_behind(self._next(), count, end)  # a branch ended early: go on with another
 
     def _find_behind(self, state: int, count: int, end: int) -> None:
-        k, forgot = kernels("regular.product"), -1
+        k, forgot = kernels("regular.product"), -1  # forgot: states explored at the last `_forget`
         while self.search.queue[state] != 1:
             given = self._parts.nodes, self._formula, self._side, self.states, self.search
             need = k.explore_side(*given, self._dives, state, end)
-            if need >= 0:
+            if need >= 0:  # a part has to be explored
                 self._parts.learn(need, count)
                 self._side = self._side._replace(ahead=self._parts.ahead())
-            elif need == k.FULL:
+            elif need == k.FULL:  # grow, then drop what searches left, then give up
                 made, known, _ = self.search.sizes.tolist()
                 room = len(self._side.walked)
                 if room < made + MAX_SIDE:
@@ -144,18 +148,19 @@ class FormulaAutomaton(TableAutomaton):
         return ends
 
 
-def is_formula(node: Regex) -> bool:
-    """Whether an expression is an intersection or a complement, or has one as an alternative."""
+def is_boolean_combination(node: Regex) -> bool:
+    """Whether an expression is an intersection or complement, or a union with one of these."""
     return isinstance(node, And | Not) or (
-        isinstance(node, Alt) and any(map(is_formula, node.parts))
+        isinstance(node, Alt) and any(map(is_boolean_combination, node.parts))
     )
 
 
 def _written(regex: Regex) -> tuple[Parts, Lines]:
-    """A formula and its parts: see `kernels.regular.product.follows`. Raises TooLargeError.
+    """The parts of an expression and its formula over them. Raises TooLargeError.
 
-    A union whose alternatives are all parts anyway, as where one of them has to hold and no other,
-    is none itself.
+    The formula is in postfix form: (part, 1), or (AND, OR or NOT, number of operands); see
+    `kernels.regular.product.follows`. A union is no part of its own if all its alternatives are
+    parts anyway, as in "exactly one of".
     """
     parts: Parts = {}
     lines: Lines = []
@@ -172,7 +177,7 @@ def _written(regex: Regex) -> tuple[Parts, Lines]:
 def _write(
     node: Regex, parts: Parts, lines: Lines, alone: frozenset[Regex], depth: int = 0
 ) -> None:
-    """Write a formula and its parts down. alone: of which unions are no parts."""
+    """Append the formula of a node. alone: unions of these parts are compiled to an OR."""
     if max(depth, len(parts)) > MAX_PARTS or len(lines) > MAX_LINES:
         raise TooLargeError
     k = kernels("regular.product")
@@ -189,13 +194,13 @@ def _write(
 
 
 def _inner(node: Regex) -> Sequence[Regex]:
-    """The parts of an expression that are looked at one by one, itself if there are none."""
+    """The operands of a node; the node itself if it is a part."""
     if isinstance(node, Not):
         return (node.body,)
     if isinstance(node, And):
         return node.parts
     if node.plain or not isinstance(node, Alt):
         return (node,)
-    formulas = [part for part in node.parts if is_formula(part)]
-    others = [part for part in node.parts if not is_formula(part)]
-    return [*formulas, *alternatives(alt(*others))] if others else formulas
+    formulas = [part for part in node.parts if is_boolean_combination(part)]
+    others = [part for part in node.parts if not is_boolean_combination(part)]
+    return [*formulas, *number_alternatives(alt(*others))] if others else formulas

@@ -1,4 +1,9 @@
-"""In: what leads on from a state. Out: the states of an expression, numbered as they are found."""
+"""The interface of lazily built DFAs: states numbered as they are found, moves explored on demand.
+
+`RegexAutomaton` is what the engine reads: spans of code points and the states they lead to.
+`TableAutomaton` is the kind whose moves kernels find by the dozen, in a table of states by
+character classes. A state that was found keeps its number; what was written for it never changes.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +23,18 @@ from structgen.util.cached import found_once
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 256
 ROOM = 64  # states for which there is room at first
-LOOK_AGAIN = 1.2  # times as many states known: then all are looked at again
+LOOK_AGAIN = 1.2  # growth of the explored states after which all are searched for loops again
 
 Array = npt.NDArray[Any]
 Numbers = Array | Sequence[Any]
 
 
 class Unbounded(NamedTuple):
-    """A state as it were if texts might have any length: one of another automaton.
+    """The state of an automaton without length bounds that a state of a bounded one stands for.
 
-    free: so many characters may follow as they do there; most: so many may at all. wanted:
-    int32[S], fewest characters with which a text ends from each state of that automaton; None where
-    it is not said what follows behind `free` characters.
+    For the next `free` characters the two read the same texts; at most `most` characters may follow
+    at all. wanted: int32[S], fewest characters that end a text from each state of the unbounded
+    automaton; None where nothing is said of texts longer than `free`.
     """
 
     automaton: RegexAutomaton
@@ -40,20 +45,22 @@ class Unbounded(NamedTuple):
 
 
 class RegexAutomaton(ABC):
-    """The states of one expression, by number; 0 is the start. Hold `lock` while looking at them.
+    """A lazily built DFA over code points; states are numbers, 0 is the start.
 
-    made: how many states have a number; known: of how many it is known what leads on from them,
-    `order`, int32[known], as they were found. spans: int32[k, 3], first and last code point and the
-    state behind; those of order[i] are first[i] to first[i + 1] - 1, ascending.
-    loops: int64[made], groups of bytes, and often: uint8[made], how many characters of these may
-    follow in any order, 255 for any number; 0 where that is not known.
-    came: int32[made, 2], by which state and code point each was met first; (0, 0) for the start.
-    ends, endless: uint8[made], whether the text may end there (and how, where there are several
-    ways), and whether any text may follow.
-    The arrays may be longer.
+    Hold `lock` to use it.
+
+    made: how many states have numbers. known: how many are explored, that is, have their moves.
+    order: int32[known], the explored states as they came. spans: int32[k, 3], moves as (first code
+    point, last code point, next state); the moves of order[i] are the rows first[i] to first[i + 1]
+    - 1, ascending. loops: int64[made], a set of byte groups (`byte_groups`), and often:
+    uint8[made], how many characters of these groups may follow in any order; 255 for any number, 0
+    where nothing is known. A trie walk skips whole subtrees with these two. came: int32[made, 2],
+    the state and code point by which each was found first; (0, 0) for the start. ends: uint8[made],
+    0 where the text may not end, else which outcome its end has (1 if there is only one). endless:
+    uint8[made], 1 where any text may follow. The arrays may be longer than said here.
     """
 
-    settled = False  #: no more is found of `loops` and `often` of a state once its moves are known
+    loops_are_final = False  #: `loops` and `often` of a state never change once it is explored
 
     def __init__(self, *, ends: bool) -> None:
         self.lock = threading.Lock()
@@ -70,20 +77,20 @@ class RegexAutomaton(ABC):
 
     @abstractmethod
     def explore(self, state: int) -> None:
-        """Find the moves of a state, and of others where that costs little."""
+        """Find the moves of a state, and of others where that costs little more."""
 
     def explore_near(self, _count: int) -> None:
-        """Find the moves of the start, and of about so many states behind it if that is cheap."""
+        """Explore the start, and breadth first about so many states if that is cheap."""
         self.explore(0)
 
     def after(self, state: int, letter: str) -> int:
-        """The state behind a character that may be read in `state`."""
+        """The next state after a character that `state` allows."""
         spans = self.spans_from(state)
         inside = (spans[:, 0] <= ord(letter)) & (spans[:, 1] >= ord(letter))
         return int(spans[inside, 2][0])
 
     def spans_from(self, state: int) -> Array:
-        """The spans of a state, which is explored first if need be."""
+        """int32[k, 3]: the moves of a state, which is explored first if need be."""
         self.explore(state)
         place = self.place(state)
         found: Array = self.spans[self.first[place] : self.first[place + 1]]
@@ -91,19 +98,19 @@ class RegexAutomaton(ABC):
 
     @property
     def size(self) -> int:
-        """How many states there are, numbered or not."""
+        """How many states have been found, numbered or not."""
         return self.made
 
     def place(self, state: int) -> int:
-        """The place in `order` of a state whose moves are known."""
+        """Where an explored state stands in `order`."""
         return int((self.order[: self.known] == state).argmax())
 
     def unbounded(self, _state: int) -> Unbounded | None:
-        """The state without a bound above; None if it has none, or one below that counts."""
+        """The state without its upper length bound; None if it has none, or the lower matters."""
         return None
 
     def _make_room(self, made: int, known: int, spans: int = 0) -> None:
-        """See to it that there is room for so many states, and so many more spans."""
+        """Grow the arrays to hold so many states, explored states, and more spans."""
         if made > len(self.came):
             self.came = with_room(self.came, made)
             self.ends = with_room(self.ends, made)
@@ -118,7 +125,7 @@ class RegexAutomaton(ABC):
             self.spans = with_room(self.spans, used + spans, None, used)
 
     def explored(self) -> Any:
-        """All of that for kernels: `kernels.regular.glushkov.Explored`."""
+        """The arrays as kernels take them: `kernels.regular.glushkov.Explored`."""
         return kernels("regular.glushkov").Explored(
             self.order,
             self.first,
@@ -132,15 +139,17 @@ class RegexAutomaton(ABC):
 
 
 class TableAutomaton(RegexAutomaton):
-    """States that kernels find. states: uint64 or int32[S, W], what each one is.
+    """A DFA whose states and moves kernels find, as a table of states by character classes.
 
-    What is found is in `search` and `ends` at once; who reads spans has it written down (`note`).
-    worth: so many states it may have, at most, if all are to be looked at without need. is_quick:
-    whether kernels alone find the moves of each, without a search.
+    states: uint64 or int32[S, W], what each state stands for (a bit set, a tuple of numbers, ...).
+    search: `kernels.regular.glushkov.Search`, the moves, the hash table of states and the queue.
+    New moves are in `search` and `ends` at once; `note` then writes them as spans of code points.
+    max_eager_states: it pays to explore all states ahead of need up to so many. is_kernel_only:
+    kernels find all moves without asking Python.
     """
 
-    worth = 1500
-    is_quick = False
+    max_eager_states = 1500
+    is_kernel_only = False
 
     def __init__(self, start: npt.NDArray[Any], classes: PositionClasses, *, ends: bool) -> None:
         super().__init__(ends=ends)
@@ -164,9 +173,9 @@ class TableAutomaton(RegexAutomaton):
             fewer=np.zeros(1, np.uint64),
             oftener=np.zeros(1, np.uint8),
         )
-        self._looked = 0  # how many states were known when all were looked at for loops
-        #: finds an automaton without bounds that are far; see `regex_far`
-        self.find_uncounted: Callable[[], Uncounted | None] = lambda: None
+        self._looked = 0  # how many states were explored when all were last searched for loops
+        #: makes the automaton without far bounds; see `counters`
+        self.find_without_counters: Callable[[], WithoutCounters | None] = lambda: None
 
     @property
     def size(self) -> int:
@@ -175,12 +184,12 @@ class TableAutomaton(RegexAutomaton):
 
     @property
     def found(self) -> int:
-        """Of how many states the moves have been found."""
+        """How many states have their moves."""
         return int(self.search.sizes[1])
 
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`."""
-        found = self._uncounted
+        found = self._without_counters
         if found is None:
             return None
         with found.automaton.lock:
@@ -188,8 +197,8 @@ class TableAutomaton(RegexAutomaton):
         return Unbounded(found.automaton, at, found.free - depth) if depth < found.free else None
 
     @found_once
-    def _uncounted(self) -> Uncounted | None:
-        return self.find_uncounted()
+    def _without_counters(self) -> WithoutCounters | None:
+        return self.find_without_counters()
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""
@@ -197,12 +206,12 @@ class TableAutomaton(RegexAutomaton):
         self.note()
 
     def find(self, state: int, count: int) -> None:
-        """Find the moves of a state, and of the nearest behind it, of about `count` in all."""
+        """Find the moves of a state and of the nearest ones after it, about `count` in all."""
         if self.search.queue[state] != 1:
             self._go_on(state, count)
 
     def _go_on(self, state: int, count: int) -> None:
-        """Find the moves of a state, and of the nearest behind it, at most so many in all."""
+        """Grow the table, then find the moves of a state and of at most `count` states in all."""
         found, used = self.search, self.size
         room = used + 2 * (count + len(self.classes.letters))
         if room > len(self.states):
@@ -221,11 +230,15 @@ class TableAutomaton(RegexAutomaton):
         self.ends[used:now] = self._endings(used, now)
 
     def ahead(self, begin: int, end: int) -> Any:
-        """What texts read from states `begin` to `end` - 1 on: `regular.required_ahead.Ahead`."""
-        return anything(end - begin)
+        """Which characters the rest of a text may and must have, from states `begin` to `end` - 1.
+
+        `kernels.regular.required_ahead.Ahead`: may, must (uint64 bits of classes), least and most
+        length. Product constructions prune dead states with it.
+        """
+        return unknown_ahead(end - begin)
 
     def widen(self) -> None:
-        """Make room for twice as many numbers in what each state is."""
+        """Double the width of `states`, and empty the hash table over them."""
         self.states = np.pad(self.states, ((0, 0), (0, self.states.shape[1])))
         self.search.table[:] = -1
         self.search.sizes[2] = 0
@@ -237,7 +250,7 @@ class TableAutomaton(RegexAutomaton):
         self.note()
 
     def explore_all(self, most: int) -> None:
-        """Find the moves of all states. Raises TooLargeError when there are more than `most`."""
+        """Explore all states. Raises TooLargeError when there are more than `most`."""
         while self.found < self.size <= most:
             self._go_on(self._next(), min(max(AT_ONCE, self.found), most))
         if self.size > most:
@@ -245,22 +258,22 @@ class TableAutomaton(RegexAutomaton):
         self.note()
 
     def _next(self) -> int:
-        """The first state, of those that there are, whose moves have not been found."""
+        """The first state without moves."""
         return int((self.search.queue[: self.size] != 1).argmax())
 
     @abstractmethod
     def _find(self, state: int, count: int) -> None:
-        """Find the moves of a state, and of others behind it, at most so many in all.
+        """Find the moves of a state and of others after it, at most so many in all.
 
-        Those behind it only as far as there is room for the states that they lead to.
+        Of others only as long as the table has room for the states that they lead to.
         """
 
     @abstractmethod
     def _endings(self, begin: int, end: int) -> npt.NDArray[Any]:
-        """Whether the text may end in states `begin` to `end` - 1, or how."""
+        """`ends` of states `begin` to `end` - 1."""
 
     def note(self) -> None:
-        """Write down what has been found."""
+        """Write the moves found since the last call as spans, and find loops."""
         made, known, k = self.made, self.known, kernels("regular.state_spans")
         now, done, _ = self.search.sizes.tolist()
         if done == known:
@@ -274,9 +287,9 @@ class TableAutomaton(RegexAutomaton):
         self.made, self.known = now, done
 
     def _unlooked(self, known: int, done: int) -> int:
-        """From which of the `done` states that are known now on to look for loops.
+        """The first of the `done` explored states in which to search for loops.
 
-        To look at all of them again pays only where many are new.
+        Searching all of them again pays only where many are new.
         """
         if len(self._work.every) < len(self.states):
             self._work = type(self._work)(*(with_room(x, len(self.states)) for x in self._work))
@@ -286,34 +299,34 @@ class TableAutomaton(RegexAutomaton):
         return 0
 
     def _knows_loops(self, _order: Array) -> bool:
-        """Write down what states read again and again and how often, if that is known already."""
+        """Write `loops` and `often` of some states if they are known without a search."""
         return False
 
 
-def anything(count: int) -> Any:
-    """`regular.required_ahead.Ahead` of so many states of which nothing is known."""
+def unknown_ahead(count: int) -> Any:
+    """`Ahead` of so many states of which nothing is known: any character may, none must follow."""
     k = kernels("regular.required_ahead")
     none = np.zeros(count, np.uint64)
     return k.Ahead(~none, none, np.zeros(count, np.int64), np.full(count, k.ENDLESS))
 
 
-def within(found: Any, states: Numbers, least: Numbers | int, most: Numbers | int) -> Any:
-    """`Ahead` of some states of an automaton where so many characters follow each."""
+def bounded_ahead(found: Any, states: Numbers, least: Numbers | int, most: Numbers | int) -> Any:
+    """`Ahead` of some states where bounds on the length of the rest are known."""
     found = type(found)(*(part[states] for part in found))
     return found._replace(least=np.maximum(found.least, least), most=np.minimum(found.most, most))
 
 
-def unread(count: int) -> Any:
-    """The same where nothing has been looked at: nothing may be read, and everything must."""
+def nothing_ahead(count: int) -> Any:
+    """`Ahead` as the start of a fixpoint: no character may follow, and all must."""
     k = kernels("regular.required_ahead")
     none = np.zeros(count, np.uint64)
     return k.Ahead(none, ~none, np.full(count, k.ENDLESS), np.full(count, k.ENDLESS))
 
 
-class Uncounted:
-    """An automaton beside one that counts more: the states of its own that the same texts lead to.
+class WithoutCounters:
+    """An automaton without counters, and the state in it for each state of the counting one.
 
-    free: characters in which texts of the two do not differ, nor whether they can end.
+    free: for so many characters the two read the same texts, and these end alike.
     """
 
     def __init__(self, automaton: RegexAutomaton, free: int) -> None:
@@ -322,12 +335,12 @@ class Uncounted:
         self._known = {0: (0, 0)}
 
     def of(self, state: int, came: Array) -> tuple[int, int]:
-        """The state of `automaton` that one of the other is, and how many characters lead there.
+        """The state of `automaton` that a state of the counting one maps to, and its depth.
 
-        -1 where these are more than `free`. came: see `RegexAutomaton`, of the other one. Hold the
-        locks of both.
+        Found by replaying the characters by which the state was found first (`came` of the counting
+        automaton). -1 where these are more than `free`. Hold the locks of both.
         """
-        way = []
+        way = []  # states without a mapping, the deepest first
         while state not in self._known:
             way.append(state)
             state = int(came[state, 0])

@@ -1,4 +1,10 @@
-"""In: states as objects that say what leads on from them. Out: the same states by number."""
+"""Automata whose states are Python objects that say their own moves: derivatives, formats, unions.
+
+States are numbered as they are met. This is the fallback where no kernel can find the states: the
+derivatives of an expression (`DerivedAutomaton`), a sub-automaton such as a format's
+(`SteppedSubAutomaton`), and unions of expressions that have different kinds of automata
+(`UnionAutomaton`).
+"""
 
 from __future__ import annotations
 
@@ -14,45 +20,51 @@ from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import INFINITE, Regex
-from structgen.regular.expressions.build import leaf, repeat
+from structgen.regular.expressions.build import repeat, sub_automaton
 from structgen.regular.expressions.logic import alt, intersect
 from structgen.regular.expressions.nodes import (
     ANY,
     ANY_CHAR,
     Alt,
-    LeafState,
+    SubAutomatonState,
 )
-from structgen.regular.expressions.search import live
+from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
-from structgen.regular.lazy_dfa.states import Array, Numbers, RegexAutomaton, Unbounded, Uncounted
+from structgen.regular.lazy_dfa.states import (
+    Array,
+    Numbers,
+    RegexAutomaton,
+    Unbounded,
+    WithoutCounters,
+)
 
-Told = tuple[bool, bool, int, int]  # `ends`, `endless`, `loops` and `often`
-FEW_RANGES = 500  # of code points, which are sorted faster as they are
-MOST_REPEATS = 254  # characters of which it matters how many may follow
-States = tuple[int, ...]  # of each automaton; -1 where none of its texts fits any more
+StateFacts = tuple[bool, bool, int, int]  # `ends`, `endless`, `loops`, `often` of `RegexAutomaton`
+FEW_RANGES = 500  # ranges that Python sorts faster than numpy does
+MOST_REPEATS = 254  # the greatest count that `often` can hold; 255 is any number
+States = tuple[int, ...]  # one state per automaton of a union, -1 for a dead one
 Span = tuple[int, int, int]
 
 
 class SteppedAutomaton(RegexAutomaton):
-    """States as objects that say one by one what leads on from them."""
+    """A DFA over Python objects, explored state by state."""
 
-    settled = True
+    loops_are_final = True
 
     def __init__(self, start: Hashable) -> None:
         self._nodes = [start]
         self._numbers = {start: 0}
-        told = self._told(start)
+        told = self._facts(start)
         super().__init__(ends=told[0])
         self.loops[0], self.often[0] = told[2:]
-        self._places: dict[int, int] = {}  # of those explored, in `order`
+        self._places: dict[int, int] = {}  # explored state -> its index in `order`
 
     @abstractmethod
     def _spans(self, state: int) -> Numbers:
-        """Ranges of code points, ascending, with the numbers of the states behind them."""
+        """int32[k, 3]: the moves of a state as spans, ascending."""
 
     @abstractmethod
-    def _told(self, node: Any) -> Told:
-        """What is known of a state at once."""
+    def _facts(self, node: Any) -> StateFacts:
+        """What is known of a state before it is explored."""
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`. Raises BudgetError."""
@@ -83,7 +95,7 @@ class SteppedAutomaton(RegexAutomaton):
         return self._places[state]
 
     def _moved(self, state: int, moves: Sequence[tuple[CharSet, Any]]) -> Numbers:
-        """Moves from a state to others as `_spans`."""
+        """The spans of moves by character sets; new states get numbers."""
         to = self._numbered(state, [(chars.first, 0, after) for chars, after in moves])
         counts = [len(chars.ranges) for chars, _ in moves]
         if sum(counts) < FEW_RANGES:
@@ -97,7 +109,7 @@ class SteppedAutomaton(RegexAutomaton):
     def _numbered(
         self, state: int, steps: Iterable[tuple[int, int, Any]]
     ) -> list[tuple[int, int, int]]:
-        """Steps from a state with the numbers of the states behind."""
+        """Spans to state objects with numbers in their place; new states get numbers."""
         spans: list[tuple[int, int, int]] = []
         new: list[tuple[int, int]] = []
         for low, high, target in steps:
@@ -110,14 +122,14 @@ class SteppedAutomaton(RegexAutomaton):
             begin, self.made = self.made, len(self._nodes)
             self._make_room(self.made, self.known)
             self.came[begin : self.made] = new
-            told = zip(*map(self._told, self._nodes[begin:]), strict=True)
+            told = zip(*map(self._facts, self._nodes[begin:]), strict=True)
             arrays: tuple[Array, ...] = self.ends, self.endless, self.loops, self.often
             for array, each in zip(arrays, told, strict=True):
                 array[begin : self.made] = each
         return spans
 
     def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
-        """Its `loops` and `often`, of which nothing is known but what leads on from the state."""
+        """`loops` and `often` of an explored state: the byte groups that lead back to itself."""
         if isinstance(spans, np.ndarray):
             spans = spans[spans[:, 2] == state].tolist()
         ranges = tuple((low, high) for low, high, to in spans if to == state)
@@ -130,23 +142,23 @@ def _ranges_of(chars: CharSet) -> Array:
 
 
 class DerivedAutomaton(SteppedAutomaton):
-    """States as expressions, each the derivative of another."""
+    """The derivatives of an expression by characters (Brzozowski 1964), dead ones left out."""
 
     def _spans(self, state: int) -> Numbers:
         node: Any = self._nodes[state]
         return self._moved(state, node.moves())
 
-    def _told(self, node: Regex) -> Told:
+    def _facts(self, node: Regex) -> StateFacts:
         return node.nullable, node is ANY, 0, 0
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """A state of a foreign automaton of whose texts at most `most` characters may follow."""
+    """A sub-automaton state with a limit: at most `most` more characters may follow."""
 
     state: Any
     most: int
-    live: ClassVar[bool] = True  # no others are led to
+    is_nonempty: ClassVar[bool] = True  # dead states are never led to
 
     @property
     def nullable(self) -> bool:
@@ -155,12 +167,12 @@ class Within:
 
     @property
     def again(self) -> tuple[CharSet, int] | None:
-        """As the state itself, while so many may follow, if a text may end behind each of them."""
+        """The loop of the state itself, up to the limit, if a text may end after each character."""
         found = self.state.again if getattr(self.state, "may_end", False) else None
         return None if found is None else (found[0], min(found[1], self.most))
 
     def moves(self) -> list[tuple[CharSet, Within]]:
-        """Those of the state that lead to a text that is short enough."""
+        """The moves after which some text is short enough."""
         if not self.most:
             return []
         most = self.most - 1
@@ -168,31 +180,31 @@ class Within:
         return [(chars, Within(after, most)) for chars, after in found]
 
 
-def _ends_within(state: LeafState, most: int) -> bool:
-    """Whether a text of at most `most` characters follows a state."""
+def _ends_within(state: SubAutomatonState, most: int) -> bool:
+    """Whether a state accepts a text of at most `most` characters."""
     known = getattr(state, "live", False)
     if state.nullable or (known and getattr(state, "witness", INFINITE) <= most):
         return True
-    return live(intersect(leaf(state), repeat(ANY_CHAR, 0, most)))
+    return is_nonempty(intersect(sub_automaton(state), repeat(ANY_CHAR, 0, most)))
 
 
-class ForeignAutomaton(SteppedAutomaton):
-    """States that `LeafState` describes. Hold `lock` while looking at them."""
+class SteppedSubAutomaton(SteppedAutomaton):
+    """The states of one sub-automaton (`SubAutomatonState`). Hold `lock` to use it."""
 
-    def __init__(self, start: Any, uncounted: Uncounted | None = None) -> None:
-        """`start`: a `LeafState`. uncounted: the same without bounds of length."""
+    def __init__(self, start: Any, without_counters: WithoutCounters | None = None) -> None:
+        """`start`: a `SubAutomatonState`. uncounted: the same without bounds of length."""
         super().__init__(start)
-        self._uncounted = uncounted
+        self._without_counters = without_counters
 
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`."""
-        found, node = self._uncounted, cast(Any, self._nodes[state])
+        found, node = self._without_counters, cast(Any, self._nodes[state])
         if found is None or (free := node.boundless[1]) <= 0:
             return None
         with found.automaton.lock:
             return Unbounded(found.automaton, found.of(state, self.came)[0], int(free))
 
-    def _told(self, node: LeafState) -> Told:
+    def _facts(self, node: SubAutomatonState) -> StateFacts:
         again = getattr(node, "again", None)
         if again is None:
             return node.nullable, False, 0, 0
@@ -213,18 +225,18 @@ class ForeignAutomaton(SteppedAutomaton):
         return found[: kernels("regular.state_spans").lay_over(spans, over, found)]
 
 
-def _is_live(state: LeafState) -> bool:
-    """Whether a state accepts something."""
-    return getattr(state, "live", False) or live(leaf(state))
+def _is_live(state: SubAutomatonState) -> bool:
+    """Whether a state accepts some text."""
+    return getattr(state, "live", False) or is_nonempty(sub_automaton(state))
 
 
 class UnionAutomaton(SteppedAutomaton):
-    """States as those of the alternatives' automata, which share them with other specs."""
+    """The product of the alternatives' automata, for a union of which some have no table."""
 
     def __init__(
         self, regex: Regex, automaton_of: Callable[[Regex], RegexAutomaton | None]
     ) -> None:
-        """Raises TooLargeError where there is nothing to unite."""
+        """Raises TooLargeError unless `regex` is a union with an alternative that is not plain."""
         if not isinstance(regex, Alt) or regex.plain:
             raise TooLargeError
         plain = alt(*(part for part in regex.parts if part.plain))
@@ -237,7 +249,7 @@ class UnionAutomaton(SteppedAutomaton):
         return self._numbered(state, self._steps(node))
 
     def _steps(self, node: States) -> list[tuple[int, int, States]]:
-        """Ranges of code points, ascending, with the states behind them."""
+        """Spans of code points, ascending, with the tuples of states that they lead to."""
         dead = (-1,) * len(node)
         each = [(at, self._spans_of(at, state)) for at, state in enumerate(node) if state >= 0]
         if len(each) == 1:
@@ -252,25 +264,25 @@ class UnionAutomaton(SteppedAutomaton):
             spans: list[Span] = part.spans_from(state).tolist()
         return spans
 
-    def _told(self, node: States) -> Told:
+    def _facts(self, node: States) -> StateFacts:
         met = [(part, state) for part, state in zip(self._parts, node, strict=True) if state >= 0]
         ends, endless = any(p.ends[s] for p, s in met), any(p.endless[s] for p, s in met)
         if len(met) > 1:
             return ends, endless, 0, 0
         ((part, alone),) = met
-        with part.lock:  # the two belong together
+        with part.lock:  # so that the two are of one moment
             return ends, endless, int(part.loops[alone]), int(part.often[alone])
 
     def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
         node: Any = self._nodes[state]
-        *_, loops, often = self._told(node)  # more, where a part has been looked at since
+        *_, loops, often = self._facts(node)  # exploring a part may have found its loops
         return (loops, often) if often else super()._again(state, spans)
 
 
 def _together(
     each: list[tuple[int, list[Span]]], dead: States
 ) -> Iterator[tuple[int, int, States]]:
-    """Spans of several automata at once."""
+    """The common refinement of the spans of several automata."""
     cuts = sorted({x for _, spans in each for low, high, _ in spans for x in (low, high + 1)})
     numbers = {cut: i for i, cut in enumerate(cuts)}
     found = [[*dead] for _ in cuts]

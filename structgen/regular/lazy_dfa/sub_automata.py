@@ -1,8 +1,10 @@
-"""In: an expression with intersections, complements, foreign automata. Out: its states in tables.
+"""Glushkov's construction with automata in the place of characters.
 
-A block is a part whose states some table has. Which blocks may come first and next is read off the
-expression as with positions (module `regex_positions`), and a state is the set of the states that
-the blocks may be in: what Glushkov (1961) does with characters, done with automata.
+Intersections, complements and formats inside an expression are sub-automata whose states a table
+has (`StateTables`). Which sub-automata may come first and follow each other is read off the
+expression as in `glushkov`; a DFA state is the set of states that the sub-automata may be in. All
+their states get one common numbering, and their character classes are refined into common ones
+(`SubAutomatonStates`).
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ from structgen.regular.expressions.nodes import (
     Alt,
     Concat,
     Lazy,
-    Leaf,
     Repeat,
     StateTable,
+    SubAutomaton,
     is_listed,
 )
 from structgen.regular.lazy_dfa.character_classes import (
@@ -35,44 +37,52 @@ from structgen.regular.lazy_dfa.character_classes import (
     sets_of,
 )
 from structgen.regular.lazy_dfa.glushkov import Part, Positions
-from structgen.regular.lazy_dfa.states import AT_ONCE, Array, TableAutomaton, anything, unread
+from structgen.regular.lazy_dfa.states import (
+    AT_ONCE,
+    Array,
+    TableAutomaton,
+    nothing_ahead,
+    unknown_ahead,
+)
 from structgen.util.arrays import with_room
 from structgen.util.cached import found_once
 
-NARROW = 4  # states of blocks that there is room for in one state, at first
-TOO_NARROW = -2  # what the kernel says when that is not enough
+NARROW = 4  # the width of a state set at first
+TOO_NARROW = -2  # the kernel's answer when a set is wider than the table
 
 Ints = npt.NDArray[np.int32]
 
-NO_BLOCKS = np.full((1, 1), -1, np.int32)  # as `after` of `explore_sets`: none begins
+# `after` of `explore_sets` where no sub-automaton follows another
+NO_BLOCKS = np.full((1, 1), -1, np.int32)
 
 
-class Block(Protocol):
-    """An automaton whose states a table has; 0 is the start. See `TableAutomaton`."""
+class StateTables(Protocol):
+    """An automaton with a table of states, as `TableAutomaton` is one; 0 is the start."""
 
     lock: Any
     classes: PositionClasses
     search: Any
     ends: npt.NDArray[np.uint8]
-    is_quick: bool
+    is_kernel_only: bool
 
     def find(self, state: int, count: int) -> None:
-        """Find the moves of a state, and of others behind it, of about so many in all."""
+        """See `TableAutomaton.find`."""
 
     def ahead(self, begin: int, end: int) -> Any:
-        """What texts read from states `begin` to `end` - 1 on."""
+        """See `TableAutomaton.ahead`."""
 
 
-class Blocks(Positions):
-    """The blocks of an expression, numbered from 1 as its positions are. Raises TooLargeError.
+class SubAutomatonPositions(Positions):
+    """Positions that are sub-automata, numbered from 1. Raises TooLargeError.
 
-    block_of: makes the block of a part that is one. blocks: those of the positions.
+    block_of: makes the table of a subexpression. blocks: the table of each position. is_vast:
+    whether one is a sub-automaton without a table of all its states.
     """
 
-    def __init__(self, regex: Regex, block_of: Callable[[Regex], Block]) -> None:
-        """Number the blocks of `regex`."""
+    def __init__(self, regex: Regex, block_of: Callable[[Regex], StateTables]) -> None:
+        """Read the sub-automata off `regex`."""
         self._block_of = block_of
-        self.blocks: list[Block] = []
+        self.blocks: list[StateTables] = []
         self.is_vast = False
         super().__init__(regex)
 
@@ -84,7 +94,7 @@ class Blocks(Positions):
         if node.longest == 0:
             return Part(0, 0, node.nullable)
         bit = 1 << self._position(None)
-        self.is_vast = self.is_vast or (isinstance(node, Leaf) and not is_listed(node))
+        self.is_vast = self.is_vast or (isinstance(node, SubAutomaton) and not is_listed(node))
         self.blocks.append(self._block_of(node))
         return Part(bit, bit, node.nullable)
 
@@ -103,25 +113,25 @@ class Blocks(Positions):
         return self._joined(whole, self._part(at, depth))
 
 
-class BlockStates:
-    """The states of some blocks, by one number each; those at which blocks begin come first.
+class SubAutomatonStates:
+    """One numbering ("nodes") of the states of several sub-automata; their starts come first.
 
-    classes: the characters that some block tells apart. nodes:
-    `kernels.regular.sub_automata.Nodes`; `ends` has 2
-    set where it is known that any text may follow.
+    classes: the common refinement of their character classes. nodes:
+    `kernels.regular.sub_automata.Nodes`, the moves of nodes by these classes, copied from the
+    sub-automata as they are explored; `ends` has bit 2 set where any text may follow.
     """
 
-    def __init__(self, blocks: Sequence[Block], others: Sequence[CharSet] = ()) -> None:
-        """Raises TooLargeError. others: sets of characters to be told apart as well."""
+    def __init__(self, blocks: Sequence[StateTables], others: Sequence[CharSet] = ()) -> None:
+        """Raises TooLargeError. others: sets of characters that classes must tell apart as well."""
         self._blocks = blocks
         self.classes = classes_of([None, *others, *(x for b in blocks for x in sets_of(b.classes))])
         count = self._made = len(blocks)
         self._classes = [places_in(b.classes, self.classes.letters) for b in blocks]
         self._numbers = [np.array([number], np.int32) for number in range(count)]
-        self._states = np.zeros(count, np.int32)  # of each node, its number in its block
-        self._copied = [0] * count  # of how many states of each block the moves are here
-        self._told = [0] * count  # of how many it is known what lies ahead
-        self._ahead = anything(count)
+        self._states = np.zeros(count, np.int32)  # of each node, its number in its own automaton
+        self._copied = [0] * count  # of each automaton, how many explored states have been copied
+        self._told = [0] * count  # of each automaton, of how many states `ahead` has been copied
+        self._ahead = unknown_ahead(count)
         self.nodes = kernels("regular.sub_automata").Nodes(
             moves=np.full((count, len(self.classes.letters)), -1, np.int32),
             known=np.zeros(count, np.uint8),
@@ -130,7 +140,7 @@ class BlockStates:
         )
 
     def learn(self, node: int, count: int) -> None:
-        """Find the moves of a node, and of about so many of its block; take over what is known."""
+        """Explore a node and about `count` states of its automaton, and copy what is new."""
         place, state = int(self.nodes.block[node]), int(self._states[node])
         block, classes = self._blocks[place], self._classes[place]
         with block.lock:
@@ -151,9 +161,9 @@ class BlockStates:
             self._copied[place] = known
 
     def ahead(self) -> Any:
-        """What texts of its block read from each node on, in the classes of the whole.
+        """`Ahead` of each node within its own automaton, in the common classes.
 
-        See `kernels.regular.required_ahead.Ahead`; the arrays may be longer.
+        The arrays may be longer than the number of nodes.
         """
         if self._made > len(self._ahead.may):
             self._ahead = type(self._ahead)(*(with_room(part, self._made) for part in self._ahead))
@@ -170,7 +180,7 @@ class BlockStates:
 
     @found_once
     def _bits(self) -> list[npt.NDArray[np.uint64]]:
-        """For each block, the classes of the whole that each of its own has, in bits: uint64[C]."""
+        """uint64[C] for each automaton: bits of the common classes that make up its own."""
         sets = []
         for block, own in zip(self._blocks, self._classes, strict=True):
             sets.append(np.zeros(len(block.classes.letters), np.uint64))
@@ -179,7 +189,7 @@ class BlockStates:
         return sets
 
     def _number(self, place: int, count: int) -> Ints:
-        """The numbers of the states of a block, of so many, of which some may be new."""
+        """The nodes of the first `count` states of an automaton; new ones are appended."""
         numbers = self._numbers[place]
         more = count - len(numbers)
         if more:
@@ -196,26 +206,26 @@ class BlockStates:
         return numbers
 
 
-class BlockAutomaton(TableAutomaton):
-    """States as sets of states of blocks.
+class ComposedAutomaton(TableAutomaton):
+    """A DFA whose states are sets of nodes of sub-automata (node + 1 each, 0 for none).
 
-    is_vast: whether one is a foreign automaton, of which each state that others are met with costs,
-    as long as it has no table.
+    is_vast: whether a sub-automaton has no table of all its states, so that each new combination
+    costs a step in Python.
     """
 
-    def __init__(self, regex: Regex, table_of: Callable[[Regex], Block]) -> None:
-        """Raises TooLargeError. table_of: makes the block of a part that is one."""
+    def __init__(self, regex: Regex, table_of: Callable[[Regex], StateTables]) -> None:
+        """Raises TooLargeError. table_of: makes the table of a subexpression."""
         for part in regex.parts if isinstance(regex, Alt) else ():
-            if isinstance(part, Leaf):
-                table_of(part)  # before those of others are made in vain
-        found = Blocks(regex, table_of)
+            if isinstance(part, SubAutomaton):
+                table_of(part)  # fails early, before tables of other parts are made in vain
+        found = SubAutomatonPositions(regex, table_of)
         count = len(found.blocks)
         if not count:
             raise TooLargeError
-        self._parts = BlockStates(found.blocks)
+        self._parts = SubAutomatonStates(found.blocks)
         self.is_vast = found.is_vast
-        self.worth = 0 if self.is_vast else self.worth
-        self.is_quick = all(block.is_quick for block in found.blocks)
+        self.max_eager_states = 0 if self.is_vast else self.max_eager_states
+        self.is_kernel_only = all(block.is_kernel_only for block in found.blocks)
         first = _members(found.start)
         start = np.zeros(max(NARROW, len(first)), np.uint64)
         start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
@@ -227,8 +237,8 @@ class BlockAutomaton(TableAutomaton):
         self._last = np.array([bits & 1 for bits in found.follow[1:]], np.uint8)
 
     def find(self, state: int, count: int) -> None:
-        """See `TableAutomaton.find`: not many, as those like a state come first."""
-        super().find(state, min(count, AT_ONCE) if self.is_quick else count)
+        """See `TableAutomaton.find`: few at a time, as the kernel takes similar states first."""
+        super().find(state, min(count, AT_ONCE) if self.is_kernel_only else count)
 
     def _find(self, state: int, count: int) -> None:
         end = self.found + count
@@ -243,7 +253,7 @@ class BlockAutomaton(TableAutomaton):
 
     def ahead(self, begin: int, end: int) -> Any:
         """See `TableAutomaton.ahead`."""
-        nodes, found = self.states[begin:end].astype(np.int64) - 1, anything(end - begin)
+        nodes, found = self.states[begin:end].astype(np.int64) - 1, unknown_ahead(end - begin)
         block = self._parts.nodes.block
         here = self._parts.ahead()
         kernels("regular.required_ahead").look_from_nodes(nodes, block, here, self._behind, found)
@@ -251,21 +261,20 @@ class BlockAutomaton(TableAutomaton):
 
     @found_once
     def _behind(self) -> Any:
-        """What texts read behind each block."""
-        found = unread(len(self._after))
+        """`Ahead` behind each sub-automaton, as a fixpoint over what follows it."""
+        found = nothing_ahead(len(self._after))
         given = self._after, self._last, self._parts.nodes.block, self._parts.ahead(), found
         kernels("regular.required_ahead").look_behind_blocks(*given)
         return found
 
 
 def explore_sets(automaton: TableAutomaton, nodes: Any, after: Ints, state: int, end: int) -> int:
-    """Find the moves of a state, and of others until those of `end` are known.
+    """Find the moves of a state, and of others until `end` states are explored.
 
-    A state of the automaton is a set of `nodes`; see
-    `kernels.regular.sub_automata.explore_blocks`. Returns a
-    node whose moves must be known first, or -1.
+    A state is a set of `nodes` (see `kernels.regular.sub_automata.explore_blocks`). Returns a node
+    that must be explored first, or -1 when done.
     """
-    near = AT_ONCE if automaton.is_quick else 0
+    near = AT_ONCE if automaton.is_kernel_only else 0
     while automaton.search.queue[state] != 1:
         row = np.zeros(automaton.states.shape[1], np.uint64)
         given = nodes, after, automaton.states, automaton.search, row
@@ -277,14 +286,14 @@ def explore_sets(automaton: TableAutomaton, nodes: Any, after: Ints, state: int,
 
 
 def _members(bits: int) -> list[int]:
-    """The blocks of positions whose bits are set, from 0."""
+    """The sub-automata whose position bits are set, from 0."""
     return [place - 1 for place in range(1, bits.bit_length()) if bits >> place & 1]
 
 
-class Listed:
-    """All states of a foreign automaton, found as they are listed. See `regex_blocks.Block`."""
+class CompleteTable:
+    """A sub-automaton that gives the table of all its states at once."""
 
-    is_quick = True
+    is_kernel_only = True
 
     def __init__(self, moves: Array, ends: Array, classes: PositionClasses) -> None:
         """moves: int32[S, C], by class of characters; ends: uint8[S]."""
@@ -301,20 +310,20 @@ class Listed:
         )
 
     def find(self, state: int, count: int) -> None:
-        """See `Block`: all are found."""
+        """See `StateTables`: all states are explored."""
 
     def ahead(self, begin: int, end: int) -> Any:
-        """See `Block`."""
-        return anything(end - begin)
+        """See `StateTables`."""
+        return unknown_ahead(end - begin)
 
 
 @lru_cache(maxsize=16)
-def listed(leaf: Regex) -> Listed:
-    """The states of a leaf for which `is_listed` holds."""
-    state = cast(Any, leaf).state
+def listed(sub_automaton: Regex) -> CompleteTable:
+    """The table of a sub-automaton for which `is_listed` holds, from its state on."""
+    state = cast(Any, sub_automaton).state
     table: StateTable = state.table()
     start, order = int(state.number), np.arange(len(table.ends), dtype=np.int32)
-    order[[0, start]] = start, 0  # the start is the first one
+    order[[0, start]] = start, 0  # the given state becomes state 0
     classes = classes_of([None, *state.reads])
     moves = np.full((len(order), len(classes.letters)), -1, np.int32)
     for place, letter in enumerate(classes.letters.tolist()):
@@ -322,4 +331,4 @@ def listed(leaf: Regex) -> Listed:
             if letter in chars:
                 to = table.moves[order, column]
                 moves[:, place] = np.where(to < 0, to, order[to])
-    return Listed(moves, table.ends[order], classes)
+    return CompleteTable(moves, table.ends[order], classes)

@@ -1,7 +1,11 @@
-"""In: expressions that a text is read in side by side. Out: one automaton for all of them.
+"""One automaton for several expressions that a text is read in side by side.
 
-Which of them a text fits is read off a position behind each plain part, which reads nothing: others
-are made of such parts, their complements, unions and intersections.
+A JSON value under `anyOf`, or a key that several schemas know, is in a vector of languages; the end
+of the text must say in which of them it is (its outcome). The plain parts that the languages are
+made of are read by one position automaton; each part is followed by a position that reads nothing,
+so a state says which parts a text is in, and unions, intersections and complements of parts are
+evaluated on these bits. That needs no product, but works only where no state can be dead that looks
+alive (`parts_of`).
 """
 
 from __future__ import annotations
@@ -21,10 +25,10 @@ from structgen.regular.expressions.nodes import (
     Not,
     Repeat,
     Words,
-    free_place,
-    is_lasting,
-    is_span,
+    is_length_bound,
+    is_open_ended,
     matches,
+    open_ended_index,
     texts_of,
 )
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
@@ -32,20 +36,23 @@ from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 from structgen.regular.lazy_dfa.states import Array
 from structgen.regular.regex import ANY, EMPTY, INFINITE, Regex
 
-MAX_OUTCOMES = 255  # sets of parts that a text may fit
-MAX_ENDLESS = 12  # parts with texts of any length where some rule others out
-WIDE = 6  # expressions side by side of which it takes long to look at each letter
-FEW_PARTS = 8  # of a union that is taken apart
+MAX_OUTCOMES = 255  # outcomes that `ends` (uint8) can tell apart
+MAX_ENDLESS = 12  # infinite parts whose 2**n combinations are tried
+WIDE = 6  # expressions side by side from which on stepping through derivatives is slow
+FEW_PARTS = 8  # alternatives of a union that is taken apart
 
 Vector = tuple[Regex, ...]
 Outcome = tuple[bool, ...]
 
 
-class Beside(Positions):
-    """The positions of several expressions. ends: those behind each. Raises TooLargeError."""
+class SideBySidePositions(Positions):
+    """The positions of several expressions at once. Raises TooLargeError.
+
+    ends: for each expression, the position behind it, which reads nothing.
+    """
 
     def __init__(self, regexes: Iterable[Regex]) -> None:
-        """Number the positions of each, and one that reads nothing behind them."""
+        """Read the positions off each expression."""
         self._begin()
         self.start = 0
         self.universal = []
@@ -59,30 +66,30 @@ class Beside(Positions):
 
 
 class VectorAutomaton(PositionAutomaton):
-    """States of expressions side by side; that no text of one follows does not end the others.
+    """A DFA that reads several expressions at once; one that is dead does not end the others.
 
-    outcomes: for each value of `ends` from 1 on, which expressions a text fits that ends so, as far
-    as met. free_place: that of the only expression that anything may follow in the end, if any.
+    outcomes: for each value of `ends` from 1 on, which expressions a text is in that ends so, as
+    far as met. open_ended_index: see `nodes.open_ended_index`.
     """
 
     def __init__(self, vector: Vector) -> None:
-        """Raises TooLargeError, also where it is not plain that texts fit what has been read."""
+        """Raises TooLargeError, also where it cannot be seen that no state is dead."""
         parts, self._dies = parts_of(vector)
-        positions = Beside(parts)
+        positions = SideBySidePositions(parts)
         self._vector = vector
         self._places = dict(zip(parts, positions.ends, strict=True))
         self._open = self._listed = False
         few = all(x is ANY or isinstance(x, Literal | Words) for x in parts)
         self._number(positions, few=few, ends=False)
-        self.free_place = free_place(vector)
+        self.open_ended_index = open_ended_index(vector)
         self._codes: dict[Outcome, int] = {}
         self.outcomes: list[Outcome] = []
-        if self.free_place is not None:
-            self._code(tuple(i == self.free_place for i in range(len(vector))))
+        if self.open_ended_index is not None:
+            self._code(tuple(i == self.open_ended_index for i in range(len(vector))))
         self.ends[0] = self._endings(0, 1)[0]
 
     def _code(self, outcome: Outcome) -> int:
-        """What `ends` says of states with that outcome."""
+        """The value of `ends` for an outcome."""
         code = self._codes.setdefault(outcome, len(self._codes) + 1)
         if code > len(self.outcomes):
             self.outcomes.append(outcome)
@@ -101,29 +108,30 @@ class VectorAutomaton(PositionAutomaton):
     def _go_on(self, state: int, count: int) -> None:
         known = self.found
         super()._go_on(state, count)
-        if self._dies:  # nothing leads to states where a text fits no expression
+        if self._dies:  # states in which a text is in no expression are dead: cut moves to them
             order, moves = self.search.order[known : self.found], self.search.moves
             to = moves[order]
             moves[order] = np.where((to >= 0) & (self.ends[to] == 0), -1, to)
 
     def note(self) -> None:
-        """See `TableAutomaton.note`; any text may follow where it fits what it always may fit."""
+        """See `TableAutomaton.note`; any text may follow only where the outcome stays the same."""
         super().note()
-        free = self.ends[: self.made] == (1 if self.free_place is not None else 0)
+        free = self.ends[: self.made] == (1 if self.open_ended_index is not None else 0)
         self.endless[: self.made] &= free & (not self._dies)
 
 
 def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
-    """What tells which expressions a text fits, and whether it can go on only while it fits one.
+    """The plain parts that tell in which languages of a vector a text is, and whether texts "die".
 
-    Else all that is read of the parts can go on. Raises TooLargeError, also where neither is plain.
+    True: a text can be continued only while it is in some language of the vector. False: whatever
+    the parts can read can be continued. Raises TooLargeError, also where neither can be seen.
     """
-    lasting = [language for language in vector if is_lasting(language)]
+    lasting = [language for language in vector if is_open_ended(language)]
     few = len({*vector} - {EMPTY}) < WIDE
     if few and len(lasting) > 1 and any(map(_rules_out_many, lasting)):
-        raise TooLargeError  # behind most letters nothing else is left: each is looked at alone
+        raise TooLargeError  # after most characters one is left, which has an automaton of its own
     whole = not any(isinstance(language, And | Not) for language in vector)
-    for unions in (False,) if whole else (False, True):  # as few as will do
+    for unions in (False,) if whole else (False, True):  # whole unions mean fewer parts
         found: dict[Regex, None] = {}
         for language in vector:
             _take_apart(language, found, unions=unions)
@@ -144,7 +152,7 @@ def _rules_out_many(language: Regex) -> bool:
 
 
 def _take_apart(node: Regex, parts: dict[Regex, None], *, unions: bool) -> None:
-    """Collect what an expression is made of. unions: whether they are taken apart, if small."""
+    """Collect the parts of an expression. unions: whether small ones are taken apart."""
     if isinstance(node, Not):
         _take_apart(node.body, parts, unions=unions)
     elif isinstance(node, And) or (
@@ -157,7 +165,7 @@ def _take_apart(node: Regex, parts: dict[Regex, None], *, unions: bool) -> None:
 
 
 def _fits(node: Regex, known: Mapping[Regex, Array]) -> Array:
-    """bool[n]: whether each text fits an expression, by which parts it fits."""
+    """bool[n]: whether each text is in an expression, given for each part whether it is in it."""
     if node in known:
         return known[node]
     if isinstance(node, Not):
@@ -169,10 +177,11 @@ def _fits(node: Regex, known: Mapping[Regex, Array]) -> Array:
 
 
 def _dies(vector: Vector, parts: Iterable[Regex]) -> bool | None:
-    """Whether texts can go on only while they fit an expression. False if all can, None if unknown.
+    """Whether texts "die" once they are in no language (see `parts_of`); None if unknown.
 
-    All can where one is fitted however few of the endless parts are left at the end. Where what has
-    been fitted stays so, and less never is worse, a text that fits none is lost.
+    False where every combination of infinite parts leaves the text in some language. True where a
+    text once in an infinite part stays in it, and being in fewer parts is never worse: then a text
+    that is in no language now never will be.
     """
     endless = [part for part in parts if part.longest == INFINITE and part is not ANY]
     if len(endless) > MAX_ENDLESS:
@@ -189,21 +198,22 @@ def _dies(vector: Vector, parts: Iterable[Regex]) -> bool | None:
     listed = [texts_of(part) for part in parts if part not in endless and part is not ANY]
     if None in listed:
         return None
-    texts = [text for few in listed for text in few or ()]  # fitted as what follows them is?
+    # texts of the finite parts: are they in some language just when their infinite parts say so?
+    texts = [text for few in listed for text in few or ()]
     fitted = {part: np.array([matches(part, t) for t in texts], np.bool_) for part in known}
     case = sum((fitted[part] << i for i, part in enumerate(endless)), np.zeros(len(texts), int))
     return True if (_some(vector, fitted) == some[case]).all() else None
 
 
 def _some(vector: Vector, known: Mapping[Regex, Array]) -> Array:
-    """bool[n]: whether each text fits one of the expressions, by which parts it fits."""
+    """bool[n]: whether each text is in some language, given the parts it is in."""
     known = {**known, ANY: np.ones(len(known[EMPTY]), np.bool_)}
     found: Array = np.logical_or.reduce([_fits(language, known) for language in vector])
     return found
 
 
 def _stays(node: Regex) -> bool:
-    """Whether a text that has been fitted is, whatever follows it."""
+    """Whether every continuation of a member is a member."""
     if isinstance(node, Alt):
         return all(map(_stays, node.parts))
     while isinstance(node, Concat):
@@ -212,9 +222,9 @@ def _stays(node: Regex) -> bool:
 
 
 def _goes_on(node: Regex) -> bool:
-    """Whether all that can be read of an expression is followed by texts that fit, as is plain.
+    """Whether it is plain that every prefix of an expression can be continued to a member.
 
-    So it is of endless texts, but for a few that are ruled out.
+    So it is of an infinite language less finitely many texts.
     """
     parts = node.parts if isinstance(node, And) else (node,)
     wanted = [part for part in parts if not isinstance(part, Not)]
@@ -226,7 +236,7 @@ def _goes_on(node: Regex) -> bool:
 
 
 def _is_endless(node: Regex) -> bool:
-    """Whether all that can be read leads to texts of any length: they end or begin with repeats."""
+    """Whether every prefix leads to members of any length, by an unbounded repeat at an end."""
     if isinstance(node, Alt):
         return any(map(_is_open, node.parts)) or all(map(_is_endless, node.parts))
     if _is_open(node):
@@ -237,12 +247,12 @@ def _is_endless(node: Regex) -> bool:
 
 
 def _is_open(node: Regex) -> bool:
-    """Whether texts may begin with anything, so that nothing is ever fatal."""
-    return isinstance(node, Concat) and is_span(node.head) and node.head.longest == INFINITE
+    """Whether members may begin with any text, so that no state is dead."""
+    return isinstance(node, Concat) and is_length_bound(node.head) and node.head.longest == INFINITE
 
 
 def _is_clear(parts: Iterable[Regex]) -> bool:
-    """Whether so many sets of expressions at most may be fitted as there are numbers for."""
+    """Whether there are at most MAX_OUTCOMES outcomes."""
     texts = 2
     patterns: list[Regex] = []
     for part in parts:

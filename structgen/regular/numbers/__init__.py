@@ -1,1 +1,1 @@
-"""Languages of JSON numbers: ranges and multiples, by value."""
+"""Languages of JSON numbers by value: ranges, multiples, unions, intersections and complements."""

@@ -1,16 +1,18 @@
-"""In: a range and a modulus for non-negative numbers. Out: a deterministic automaton over digits.
+"""An automaton that reads plain decimals digit by digit, for a range and multiples in it.
 
-`Decimal` states read a plain decimal (`120`, `0.250`) digit by digit and know at every step whether
-the value can still end in the range *and* on a multiple: every move leads to a live state. States
-are few integers; two prefixes with the same future are the same state wherever that is cheap.
+`Decimal` states read `120` or `0.250` from the left, and know after each digit whether the value
+can still end in the range *and* on a multiple: every move leads to a non-empty state. A state is a
+few integers; two prefixes with the same continuations get the same state wherever that is cheap to
+see.
 
-Comparing from the left without knowing the length yet: for a bound, a state holds either how many
-more whole digits the number must (may) have, or "equal to the bound so far, r digits of it left".
+Bounds, without knowing the length yet: for each bound a state holds either how many more whole
+digits the number must (may) have, or "equal to the bound so far, r digits of it left".
 
-Multiples from the left: every multiple of a decimal `m` is a multiple of `modulus / 10**scale`, so
-a prefix N with l whole digits to come needs a suffix w of `l + scale` digits, N * 10**(l + scale)
-+ w = 0 (mod modulus). `need` is the least such l and `rest` the least such w there: the pair
-determines all longer suffixes too, so it names exactly the Myhill-Nerode class of N.
+Multiples: every multiple of a decimal `m` is one of `modulus / 10**scale`. After a prefix N, with l
+more whole digits and `scale` fraction digits to come, these digits w must satisfy N * 10**(l +
+scale) + w = 0 (mod modulus). `need` is the least l for which such a w < 10**(l + scale) exists, and
+`rest` the least w there. The pair determines the continuations of every length, so it is exactly
+the Myhill-Nerode class of N.
 """
 
 from __future__ import annotations
@@ -28,14 +30,14 @@ DIGITS = "0123456789"
 DIGIT_VALUES = range(10)
 T = TypeVar("T")
 Moves = tuple[tuple[CharSet, "State"], ...]
-READS = tuple(map(CharSet.chars, (*DIGITS, ".", "eE", "+", "-")))  # sets that numbers tell apart
+#: the character classes of all number automata
+READS = tuple(map(CharSet.chars, (*DIGITS, ".", "eE", "+", "-")))
 
 
 class State(Protocol):
-    """What every state of this module and of `number_exponents` offers to the regex algebra.
+    """What the number states of this module and of `exponents` offer as `SubAutomatonState`.
 
-    `live` is always true, and so says that no search is needed to prove the language non-empty.
-    `reads`: see `LeafState`.
+    `live` is always true: no search is needed to prove a language of these states non-empty.
     """
 
     live: ClassVar[bool]
@@ -57,12 +59,12 @@ class State(Protocol):
 
 
 START, PADDING, ZERO, WHOLE, POINT, FRACTION = range(6)
-_FREE = -1  # in a fraction: above the lower end, or below the upper one, whatever follows
+_FREE = -1  # in a fraction: strictly within this bound already, whatever follows
 
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """A state: the prefix of a plain decimal that was read, as far as it matters for what follows.
+    """The prefix of a plain decimal that was read, as far as it matters for what follows.
 
     Whole digits: `low` >= 0 is how many more digits are needed at least, `high` >= 0 how many may
     follow (None: any number); `~r` means "equal to that bound so far, r whole digits of it left".
@@ -83,7 +85,7 @@ class Decimal:
 
     @staticmethod
     def start(rule: Range) -> Decimal:
-        """The state before the first digit, the only one that may be dead."""
+        """The state before the first digit; it alone may accept nothing."""
         low = 0 if rule.free_below else ~len(rule.low_whole)
         high = None if rule.high is None else ~len(rule.high_whole)
         return Decimal(rule, START, low, high)
@@ -140,7 +142,7 @@ class Decimal:
         return tuple(found)
 
     def _whole_digits(self, first: int) -> Sequence[tuple[CharSet, Decimal]]:
-        """Where the whole digits from `first` on lead, dead states included."""
+        """The states after each whole digit from `first` on, dead ones included."""
         if self.low == 0 and self.high is None and self.rule.modulus < 2:
             return ((digit_set(tuple(range(first, 10))), Decimal(self.rule, WHOLE)),)
         rule, cuts = self.rule, set(DIGIT_VALUES) if self.rule.modulus > 1 else set[int]()
@@ -150,7 +152,7 @@ class Decimal:
         return grouped((run, self._whole_digit(run[0])) for run in runs(first, cuts))
 
     def _zero(self) -> Decimal | None:
-        """After a first digit 0: the whole part is 0, or it is padding."""
+        """The state after a first digit 0: the whole part is 0, or it is padding."""
         rule = self.rule
         if rule.padded:
             return replace(self, phase=PADDING)
@@ -197,6 +199,7 @@ class Decimal:
             length, rest = self.need - 1, self.rest
         else:
             length, rest = 0, 10 * self.rest % modulus
+        # try ever longer suffixes: from some length on one fits
         power = 10 ** (length + scale)
         while True:
             found = (rest - digit * power) % modulus
@@ -205,7 +208,7 @@ class Decimal:
             length, power, rest = length + 1, power * 10, rest * 10 % modulus
 
     def _whole_live(self) -> bool:
-        """Can some number of further whole digits, and a fraction, reach a wanted value?
+        """Whether some number of further whole digits, and a fraction, reach a value of the set.
 
         If l further digits do it, and neither l nor l + 1 is where a bound must be met digit by
         digit, then l + 1 do it too (append a zero): so the greatest such l and those two suffice.
@@ -219,7 +222,7 @@ class Decimal:
         return any(length >= 0 and self._length_live(length) for length in lengths)
 
     def _length_live(self, length: int) -> bool:
-        """Is some value wanted that has exactly `length` more whole digits?"""
+        """Whether the set has a value with exactly `length` more whole digits."""
         rule, low, high = self.rule, self.low, self.high
         if high is None or length < (low if low >= 0 else ~low):
             return False
@@ -254,7 +257,7 @@ class Decimal:
         return self._part(POINT, low, high, rule.scale, self.rest)
 
     def _part_digits(self) -> Sequence[range]:
-        """The digits that may follow in a fraction, those together that nothing tells apart."""
+        """The digits that may follow in a fraction, in runs that lead to the same state."""
         rule, cuts = self.rule, set(DIGIT_VALUES) if self.need else set[int]()
         if rule.modulus and not self.need:
             return [range(1)]
@@ -284,7 +287,7 @@ class Decimal:
         return self._part(FRACTION, low, high, need, rest)
 
     def _part(self, phase: int, low: int, high: int | None, need: int, rest: int) -> Decimal | None:
-        """The state with these fields, without what no longer matters; None if it is dead."""
+        """The state with these fields, those reset that no longer matter; None if it is dead."""
         rule = self.rule
         if not rule.modulus:
             if high == len(rule.high_part) and rule.high_open:
@@ -314,7 +317,7 @@ def _prefix(whole: str, part: str, places: int) -> int:
 
 
 def cuts_at(rest: str) -> set[int]:
-    """Where digits are told apart that are compared with the first of a bound's, 0 if none."""
+    """Where runs of digits begin that are compared with the next digit of a bound."""
     digit = int(rest[0]) if rest else 0
     return {digit, digit + 1}
 
@@ -326,7 +329,7 @@ def runs(first: int, cuts: Iterable[int]) -> Sequence[range]:
 
 
 def grouped(targets: Iterable[tuple[range, T | None]]) -> tuple[tuple[CharSet, T], ...]:
-    """Moves by digits, those with the same target joined, None (dead) left out."""
+    """Moves by digits, joined where the target is the same, without dead ones (None)."""
     groups: dict[T, list[int]] = {}
     for digits, state in targets:
         if state is not None:

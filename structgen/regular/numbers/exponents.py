@@ -1,11 +1,12 @@
-"""In: a range and a modulus for positive numbers. Out: an automaton over scientific notation.
+"""An automaton that reads scientific notation, for a range and multiples in it.
 
-`Scientific` states read digits with a point anywhere, then `e` or `E` and an exponent. How far the
-point stands from the first digit other than 0 is the state's `order`; with the exponent it gives
-the order of magnitude, so bounds compare orders first and digits after: the digits leave one
-interval of exponents open, which `Exponent` states read. A multiple of `modulus / 10**scale` needs
-an exponent from some least value on, which depends on how many digits were written. A finite
-automaton tells only boundedly many orders (`MAX_SHIFT`) and digits (`MAX_FRACTION`) apart.
+`Scientific` states read digits with a point anywhere, then `e` or `E` and an exponent. The `order`
+of a state is the power of ten that its first non-zero digit stands for before the exponent;
+exponent and order give the magnitude. So bounds compare magnitudes first and digits second: the
+digits read leave one interval of exponents, which `Exponent` states read. A multiple of `modulus /
+10**scale` needs an exponent of at least some value, which depends on how many digits were written.
+A finite automaton can tell only boundedly many orders (`MAX_SHIFT`) and digits (`MAX_FRACTION`)
+apart.
 """
 
 from __future__ import annotations
@@ -113,12 +114,12 @@ class Magnitudes:
 
     @cached_property
     def shift(self) -> int:
-        """How far the point may be from the first digit other than 0."""
+        """How far the point may be from the first non-zero digit."""
         return 0 if self.rule.natural else MAX_SHIFT
 
     @cached_property
     def wide(self) -> bool:
-        """Does some exponent suit all digits, whatever they are?"""
+        """Whether some exponent suits any digits at all."""
         if not self.rule.modulus:
             return self.high_exponent > self.low_exponent + 1
         least = self.tens + self.core.bit_length() + MAX_FRACTION - self.rule.scale
@@ -129,9 +130,9 @@ class Magnitudes:
         return {}
 
     def ways(self, low: int, high: int, first: int) -> list[tuple[CharSet, int, int, int]]:
-        """The digits from `first` on that nothing tells apart, one of them, and `low` and `high`.
+        """The digits from `first` on, grouped by the state they lead to; for a `core` below 2.
 
-        The last two are those after the digit. For a `core` below 2.
+        Each group: its characters, one of its digits, and `low` and `high` after it.
         """
         found = self._ways.get((low, high, first))
         if found is None:
@@ -173,11 +174,11 @@ def leading(whole: str, part: str) -> tuple[str, int]:
 
 @dataclass(unsafe_hash=True, slots=True)  # never changed; frozen ones take six times as long
 class Scientific:
-    """A state: what was read of the digits before an exponent, as far as it matters later.
+    """The digits read before an exponent, as far as they matter later.
 
     `phase`: nothing was read, `0`, `0.0` (any zeros), whole digits, `12.`, a fraction. `order` is
-    the power of ten that the first digit other than 0 stands for (before there is one: the power
-    that the next digit stands for).
+    the power of ten that the first non-zero digit stands for (before there is one: that of the next
+    digit).
     `low`, `high`: how many digits of the bound were met exactly, or less / greater than it.
     With a modulus: `places` digits after the first, the last `zeros` digits are 0, and `rest` is
     the number without these zeros, modulo `core`. `number` (with `shown` digits after the first)
@@ -200,7 +201,7 @@ class Scientific:
 
     @staticmethod
     def start(rule: Range) -> Scientific | None:
-        """The state before the first digit, the one that may be dead; None if nothing fits.
+        """The state before the first digit, which may accept nothing; None for an empty range.
 
         Values that a double cannot hold are left out.
         """
@@ -244,12 +245,12 @@ class Scientific:
         return tuple(found)
 
     def _met(self, phase: int, order: int) -> Scientific:
-        """The state after a character that is no digit of the number."""
+        """The state after a leading zero or a point."""
         read = (self.places, self.zeros, self.rest, self.number, self.shown)
         return Scientific(self.rule, phase, order, self.low, self.high, *read)
 
     def _digits(self, first: int) -> Iterable[tuple[CharSet, Scientific]]:
-        """Where the digits from `first` on lead, if that is live."""
+        """The non-empty states after the digits from `first` on."""
         bounds = self.rule
         if bounds.core < 2:
             ways = bounds.ways(self.low, self.high, first)
@@ -261,7 +262,7 @@ class Scientific:
         return (move for move in moves if bounds.wide or move[1]._live())
 
     def _digit(self, digit: int, low: int, high: int) -> Scientific:
-        """The state after one more digit; it may be dead. low, high: those after it."""
+        """The state after one more digit, with `low` and `high` after it; it may accept nothing."""
         bounds = self.rule
         begun = self.phase > _SMALL
         phase = _WHOLE if self.phase in {_START, _WHOLE} else _FRACTION
@@ -269,8 +270,10 @@ class Scientific:
         shown = self.shown + begun
         number = 10 * self.number + digit
         if not bounds.rule.modulus:
-            settled = low == self.low and high == self.high and phase == self.phase == _FRACTION
-            if settled:
+            loops_are_final = (
+                low == self.low and high == self.high and phase == self.phase == _FRACTION
+            )
+            if loops_are_final:
                 return self
             return Scientific(bounds, phase, order, low, high, number=number, shown=shown)
         zeros, rest = self.zeros + 1, self.rest
@@ -279,7 +282,7 @@ class Scientific:
         return Scientific(bounds, phase, order, low, high, shown, zeros, rest, number, shown)
 
     def _live(self) -> bool:
-        """Can more digits and some exponent spell a wanted value?
+        """Whether more digits and some exponent spell a value of the range.
 
         If some number fits with an exponent, the same digits fit with a greater one as long as
         the upper end is not reached: so only the greatest two exponents need a look.
@@ -289,7 +292,7 @@ class Scientific:
         return bounds.wide or self._reaches(most) or self._reaches(most - 1)
 
     def _reaches(self, exponent: int) -> bool:
-        """Can more digits and then this exponent spell a wanted value?"""
+        """Whether more digits and then this exponent spell a value of the range."""
         size, low, high, grid = _measures(self.rule, exponent, self.shown)
         first = self.number * size
         end = min(first + size, high)
@@ -297,7 +300,7 @@ class Scientific:
         return -(-first // grid) * grid < end
 
     def _exponent(self) -> Exponent | None:
-        """The state after `e`: which exponents suit the digits."""
+        """The state after `e`: the interval of exponents that suit the digits; None if empty."""
         bounds = self.rule
         first = bounds.low_exponent + (self.low != _GREATER)
         last = bounds.high_exponent - (self.high == _GREATER)
@@ -309,7 +312,7 @@ class Scientific:
         return Exponent(first - self.order, last - self.order) if first <= last else None
 
     def _least_exponent(self) -> int | None:
-        """The least order that makes the digits a multiple; None if there is none."""
+        """The least magnitude at which the digits are a multiple; None if there is none."""
         core, rest = self.rule.core, self.rest
         tens = self.rule.tens
         while rest % core:
@@ -322,10 +325,10 @@ class Scientific:
 
 @lru_cache(maxsize=4096)
 def _measures(bounds: Magnitudes, exponent: int, shown: int) -> tuple[int, int, int, int]:
-    """What digits mean, `shown` of them after the first, before an exponent: all in one unit.
+    """In one common unit: the last digit's value, both ends, and a divisor of all values.
 
-    The size of the last digit, the least value wanted, the end of those wanted, and of what all
-    that can be spelled and is wanted is a multiple.
+    For digits with `shown` of them after the first, before an exponent of this magnitude. The
+    second end is exclusive; the divisor divides all values that are wanted and that can be spelled.
     """
     rule, (places, low, high) = bounds.rule, bounds.units
     shift = max(places, MAX_FRACTION - exponent, shown - exponent)

@@ -1,4 +1,4 @@
-"""In: bounds and multiples for a JSON number. Out: the regular language of the texts that fit.
+"""The regular language of the JSON numbers between two ends, and of the multiples among them.
 
 A text belongs to `number_language(...)` iff it is one of the `spellings(...)` for the same
 constraints and its exact decimal value satisfies all of them; nothing is rounded to a float.
@@ -16,7 +16,7 @@ So `1e400` is left out under such constraints, as readers take it for infinity, 
 end before an exponent; the repr of every double is in.
 The spellings depend on the kind of constraint, never on its values, which makes complements exact:
 what violates constraints c is `intersect(spellings(c), complement(number_language(c)))`, and
-`number_sets` finds the same for any union or intersection of languages made here.
+`set_operations` finds the same for any union or intersection of languages made here.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from structgen.regular.numbers.exponents import MAX_FRACTION, Scientific
 from structgen.regular.numbers.range import Range, split_off
 from structgen.regular.regex import (
     EMPTY,
-    LeafState,
     Regex,
+    SubAutomatonState,
     alt,
     chars,
     concat,
-    leaf,
     literal,
     repeat,
+    sub_automaton,
 )
 
 __all__ = [
-    "JSON_NUMBER", "MAX_DIGITS", "MAX_FRACTION", "PLAIN_NUMBER", "Facts", "Spelling",
-    "alternatives", "equal_to", "facts_of", "is_scientific", "joined", "language_for",
-    "number_language", "sides", "spelled", "spellings", "to_fraction",
+    "JSON_NUMBER", "MAX_DIGITS", "MAX_FRACTION", "PLAIN_NUMBER", "NumberConstraints", "Spelling",
+    "by_sign", "conjunction", "constraints_of", "equal_to", "is_scientific", "language_for",
+    "number_alternatives", "number_language", "spelled", "spellings", "to_fraction",
 ]  # fmt: skip
 
 MAX_DIGITS = 2000  # digits a bound or multiple may have before and after its point
@@ -102,7 +102,7 @@ def number_language(
     `spelling` narrows them: "decimal" leaves exponents out, "integer" also fractions (`1.0`), as
     draft 4 defines integers; "natural" is how programs print: what must be an `integer` in digits,
     zero without a sign, other numbers with one digit before the point if an exponent follows.
-    That is no constraint: `number_sets` looks at the values of such texts only.
+    That is no constraint: `set_operations` looks at the values of such texts only.
     `location` is the JSON Pointer that errors name. `EMPTY` when no number fits.
     Raises `SpecError` for a multiple <= 0 or a bound without a finite decimal spelling,
     `BudgetError` for values with more than `MAX_DIGITS` digits.
@@ -123,7 +123,7 @@ def number_language(
     try:
         ends = (low, low_open, high, high_open)
         kind = "digits" if integer and spelling == "natural" else spelling
-        return language_for(Facts(ends, *_common_multiple(moduli), kind))
+        return language_for(NumberConstraints(ends, *_common_multiple(moduli), kind))
     except ValueError as error:
         raise SpecError(
             f"a bound is {error}", location=location, expected="a decimal number"
@@ -184,7 +184,7 @@ def _spellings(*, multiples: bool) -> Regex:
 
 
 def spelled(strictness: int) -> Regex:
-    """What languages are exact on: 0 those without ends or multiples, 1 with ends, 2 multiples."""
+    """The spellings by strictness: 0 without ends and multiples, 1 with ends, 2 with multiples."""
     return _spellings(multiples=strictness == 2) if strictness else JSON_NUMBER
 
 
@@ -238,8 +238,13 @@ End = tuple[Fraction | None, bool]
 Ends = tuple[Fraction | None, bool, Fraction | None, bool]
 
 
-class Facts(NamedTuple):
-    """The constraints that a language was made for; `spelling` is "digits" for natural integers."""
+class NumberConstraints(NamedTuple):
+    """The constraints that a number language was made for.
+
+    ends: low, whether it is excluded, high, whether it is excluded (None: no end). Multiples are
+    those of modulus / 10**scale (modulus 0: any value). `spelling` is "digits" for natural
+    integers.
+    """
 
     ends: Ends
     modulus: int
@@ -247,14 +252,15 @@ class Facts(NamedTuple):
     spelling: str
 
 
-_facts: WeakKeyDictionary[Regex, Facts] = WeakKeyDictionary()
-_wholes: WeakValueDictionary[int, Regex] = WeakValueDictionary()  # by the ids of alternatives
-_facts[JSON_NUMBER] = Facts((None, False, None, False), 0, 0, "any")
+_facts: WeakKeyDictionary[Regex, NumberConstraints] = WeakKeyDictionary()
+#: for each alternative of a language, by its `id`, the language
+_wholes: WeakValueDictionary[int, Regex] = WeakValueDictionary()
+_facts[JSON_NUMBER] = NumberConstraints((None, False, None, False), 0, 0, "any")
 _NARROWER = {"any": 0, "natural": 1, "decimal": 1, "digits": 2, "integer": 2}
 
 
-def language_for(facts: Facts) -> Regex:
-    """The language for some constraints, which `facts_of` tells of it."""
+def language_for(facts: NumberConstraints) -> Regex:
+    """The language for some constraints; `constraints_of` gives them back."""
     language = _language(*facts)
     if language is not EMPTY:
         _facts.setdefault(language, facts)
@@ -264,8 +270,8 @@ def language_for(facts: Facts) -> Regex:
     return language
 
 
-def alternatives(language: Regex) -> list[Regex]:
-    """A union taken apart: those alternatives together that `language_for` made, and all others."""
+def number_alternatives(language: Regex) -> list[Regex]:
+    """Split a union into the languages that `language_for` made, and the union of the rest."""
     parts = dict.fromkeys(language.parts if isinstance(language, Alt) else (language,))
     left = parts.copy()
     found: list[Regex] = []
@@ -278,27 +284,27 @@ def alternatives(language: Regex) -> list[Regex]:
     return [*found, alt(*left)] if left else found
 
 
-def facts_of(language: Regex) -> Facts | None:
-    """What a language was made for, if it is one of `number_language` as it came."""
+def constraints_of(language: Regex) -> NumberConstraints | None:
+    """The constraints of a language that `number_language` made; None for all others."""
     return _facts.get(language)
 
 
-def joined(one: Facts, other: Facts) -> Facts | None:
-    """Both constraints together; None where the spellings have no narrower one in common."""
+def conjunction(one: NumberConstraints, other: NumberConstraints) -> NumberConstraints | None:
+    """Both constraints at once; None where neither spelling is the narrower one."""
     narrow, wide = sorted((one.spelling, other.spelling), key=_NARROWER.__getitem__, reverse=True)
     if narrow != wide and _NARROWER[narrow] == _NARROWER[wide]:
         return None
     low = _tightest(one.ends[:2], other.ends[:2], 1)
     high = _tightest(one.ends[2:], other.ends[2:], -1)
     moduli = [Fraction(f.modulus, 10**f.scale) for f in (one, other) if f.modulus]
-    both = Facts((*low, *high), *_common_multiple(moduli), narrow)
-    for facts in (one, other):  # a single value that fits is told by itself
+    both = NumberConstraints((*low, *high), *_common_multiple(moduli), narrow)
+    for facts in (one, other):  # keep the constraints of a single value as they were given
         if facts.ends == both.ends and facts.spelling == narrow and is_single(both):
             return facts
     return both
 
 
-def is_single(facts: Facts) -> bool:
+def is_single(facts: NumberConstraints) -> bool:
     """Whether constraints leave a single value."""
     low, low_open, high, high_open = facts.ends
     if low is None or low != high or low_open or high_open:
@@ -312,12 +318,12 @@ def _language(ends: Ends, modulus: int, scale: int, spelling: str) -> Regex:
     excluded = low_open or high_open
     if not (modulus or low or high or excluded) and is_scientific(spelling):
         return _signs(low, high)
-    above, below = sides(Facts(ends, modulus, scale, spelling))
+    above, below = by_sign(NumberConstraints(ends, modulus, scale, spelling))
     return alt(_magnitudes(above, spelling), concat(literal("-"), _magnitudes(below, spelling)))
 
 
-def sides(facts: Facts) -> tuple[Range, Range]:
-    """The values without a sign that are wanted, and those behind one."""
+def by_sign(facts: NumberConstraints) -> tuple[Range, Range]:
+    """The range of values without a minus sign, and the range of magnitudes after one."""
     (low, low_open, high, high_open), modulus, scale, spelling = facts
     above = _side(low, low_open, high, high_open, modulus, scale, spelling)
     if spelling == "digits" and (high is None or high >= 0):
@@ -336,7 +342,7 @@ def _side(
     scale: int,
     spelling: str,
 ) -> Range:
-    """The values between two ends that are not below zero."""
+    """The range of the values between two ends that are not below zero."""
     if low is None or low < 0:
         low, low_open = Fraction(0), False
     point, natural = spelling not in _DIGITS_ONLY, spelling in {"natural", "digits"}
@@ -348,7 +354,7 @@ def _negated(value: Fraction | None) -> Fraction | None:
 
 
 def _signs(low: Fraction | None, high: Fraction | None) -> Regex:
-    """Constraints that only forbid a sign: any spelling will do."""
+    """The language of constraints that only forbid a sign: any spelling will do."""
     if low is high is None:
         return JSON_NUMBER
     above = EMPTY if high is not None else _ANY_POSITIVE
@@ -357,7 +363,7 @@ def _signs(low: Fraction | None, high: Fraction | None) -> Regex:
 
 
 def _magnitudes(rule: Range, spelling: str) -> Regex:
-    """Texts without a sign whose value lies in a range."""
+    """The texts without a sign whose value is in a range."""
     if rule.empty:
         return EMPTY
     some = spelling == "any" and rule.is_plainly_met
@@ -373,9 +379,9 @@ def is_scientific(spelling: str) -> bool:
     return spelling in {"any", "natural"}
 
 
-def _begun(start: LeafState | None, *, some: bool = False) -> Regex:
-    """The language from a state on, which may be a dead one if it is not known to have `some`."""
+def _begun(start: SubAutomatonState | None, *, some: bool = False) -> Regex:
+    """The language of a start state; `some` says that it is known to be non-empty."""
     if start is None:
         return EMPTY
-    node = leaf(start)
+    node = sub_automaton(start)
     return node if some or node.steps() else EMPTY

@@ -1,4 +1,4 @@
-"""In: the ends of a range and a modulus, as fractions. Out: a `Range` that knows their digits."""
+"""The values that a number may have: a range of non-negative decimals, and multiples in it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class Range:
-    """Which non-negative values are wanted, and how they are spelled.
+    """A set of non-negative values, and how they are spelled.
 
-    Values from `low` to `high` (None: no upper end), without the ends that are `open`, that are
+    The values from `low` to `high` (None: no upper end), without the ends that are `open`, that are
     multiples of `modulus / 10**scale` (modulus 0: any value). `point`: a fraction may follow, else
-    `scale` is 0 and `modulus` at least 1. `padded`: leading zeros may precede (exponents).
-    `natural`: no other spellings of the same value than those that programs print.
+    `scale` is 0 and `modulus` at least 1. `padded`: leading zeros may precede, as in exponents.
+    `natural`: only the spelling that programs print. Derived: the digits of both ends before
+    (`whole`) and after (`part`) the point; `least` and `greatest`, the ends in units of 10**-scale,
+    rounded inwards; `hashed`, the hash, computed once.
     """
 
     low: Fraction = Fraction(0)
@@ -65,7 +67,7 @@ class Range:
 
     @property
     def is_plainly_met(self) -> bool:
-        """Whether it is plain that some number above zero is wanted, in all its spellings."""
+        """Whether some number above zero is plainly in the set, in all its spellings."""
         if self.natural or self.modulus > 1 or self.scale:
             return False
         whole = self.high is None or self.greatest >= max(self.least, 1)
@@ -83,11 +85,11 @@ class Range:
         return self.high is None or value < self.high or (value == self.high and not self.high_open)
 
     def without_low(self) -> Range:
-        """The same without its lower end."""
+        """The range without its lower end."""
         return self if self.free_below else _without_low(self)
 
     def without_high(self) -> Range:
-        """The same without its upper end."""
+        """The range without its upper end."""
         return self if self.high is None else _without_high(self)
 
 

@@ -1,4 +1,4 @@
-"""In: languages of numbers. Out: their intersections and complements, by value.
+"""Intersections and complements of number languages, by value rather than by spelling.
 
 Unions need no function of their own: `regex.alt` is right for these languages as it is.
 """
@@ -11,19 +11,19 @@ from decimal import Decimal
 from fractions import Fraction
 
 from structgen.errors import BudgetError
-from structgen.regular.expressions.nodes import Alt, And, Concat, Leaf, Not
+from structgen.regular.expressions.nodes import Alt, And, Concat, Not, SubAutomaton
 from structgen.regular.numbers.digits import Decimal as DecimalState
 from structgen.regular.numbers.exponents import Scientific
 from structgen.regular.numbers.language import (
     JSON_NUMBER,
     PLAIN_NUMBER,
     Ends,
-    Facts,
-    alternatives,
-    facts_of,
+    NumberConstraints,
+    conjunction,
+    constraints_of,
     is_single,
-    joined,
     language_for,
+    number_alternatives,
     spelled,
 )
 from structgen.regular.numbers.range import Range
@@ -31,19 +31,20 @@ from structgen.regular.regex import ANY, EMPTY, Regex, alt, complement, concat, 
 
 
 def number_intersection(*languages: Regex) -> Regex:
-    """A member of each of some languages of this module; `EMPTY` where no value has a text in it.
+    """The intersection of number languages; `EMPTY` where they have no value in common.
 
-    Constraints that are just joined become one automaton. What is left of them beside complements
-    is searched for a plain decimal: every value that fits has one, and it is found sooner.
+    Languages whose constraints are known become one language with all constraints. Whether a value
+    is left beside complements is searched among plain decimals: every value has one, and the search
+    is shorter.
     """
     parts = [part for of in languages for part in (of.parts if isinstance(of, And) else (of,))]
     if any(isinstance(part, Not) and _is_spelling(part.body) for part in parts):
         parts = [_widened(part) for part in parts]
-    facts: Facts | None = None
+    facts: NumberConstraints | None = None
     others: list[Regex] = []
     for part in parts:
-        known = facts_of(part)
-        joint = known if facts is None or known is None else joined(facts, known)
+        known = constraints_of(part)
+        joint = known if facts is None or known is None else conjunction(facts, known)
         if joint is None:
             others.append(part)
         else:
@@ -64,12 +65,12 @@ def number_intersection(*languages: Regex) -> Regex:
 
 
 def _united(language: Regex) -> list[Regex]:
-    """The parts of a union, if each of them is a single value."""
+    """The parts of a union if each is a single value, else none."""
     found: list[Regex] = []
-    for part in alternatives(language) if isinstance(language, Alt) else ():
-        others = isinstance(part, Alt) and facts_of(part) is None
+    for part in number_alternatives(language) if isinstance(language, Alt) else ():
+        others = isinstance(part, Alt) and constraints_of(part) is None
         found += part.parts if isinstance(part, Alt) and others else (part,)
-    facts = [*map(facts_of, found)]
+    facts = [*map(constraints_of, found)]
     return found if all(one is not None and is_single(one) for one in facts) else []
 
 
@@ -86,9 +87,9 @@ def number_complement(language: Regex) -> Regex:
     return intersect(spelled(_strictness(widened)), complement(widened))
 
 
-def is_endless(language: Regex) -> bool:
-    """Whether it is plain that infinitely many values have texts in a language."""
-    facts = facts_of(language)
+def has_infinitely_many_values(language: Regex) -> bool:
+    """Whether a language plainly has infinitely many values."""
+    facts = constraints_of(language)
     if facts is None:
         return False
     low, _, high, _ = facts.ends
@@ -96,8 +97,8 @@ def is_endless(language: Regex) -> bool:
 
 
 def multiples(language: Regex) -> Iterator[Decimal] | None:
-    """The values of a language, ascending, if it is that of the multiples between two ends."""
-    facts = facts_of(language)
+    """The ascending values of a language of multiples between two ends; None of others."""
+    facts = constraints_of(language)
     if facts is None or not facts.modulus:
         return None
     low, low_open, high, high_open = facts.ends
@@ -112,7 +113,7 @@ def multiples(language: Regex) -> Iterator[Decimal] | None:
 
 
 def _is_spelling(node: Regex) -> bool:
-    """Whether a language says how values are spelled: natural spellings are no more than a wish."""
+    """Whether a language restricts how values are spelled (natural spellings do not count)."""
     if isinstance(node, Alt | And):
         return any(map(_is_spelling, node.parts))
     if isinstance(node, Concat):
@@ -122,15 +123,15 @@ def _is_spelling(node: Regex) -> bool:
 
 
 def _widened(node: Regex) -> Regex:
-    """A language with all spellings of the values that it has natural spellings of."""
-    facts = facts_of(node)
+    """A language with all spellings of its values in place of the natural ones."""
+    facts = constraints_of(node)
     if facts is not None:
         natural = facts.spelling in {"natural", "digits"}
         return language_for(facts._replace(spelling="any")) if natural else node
     if isinstance(node, And):
         return intersect(*map(_widened, node.parts))
     if isinstance(node, Alt):
-        parts = alternatives(node)
+        parts = number_alternatives(node)
         return alt(*map(_widened, parts if len(parts) > 1 else node.parts))
     if isinstance(node, Concat) and isinstance(node.tail, Alt) and not node.plain:
         return alt(*(_widened(concat(node.head, part)) for part in node.tail.parts))
@@ -142,11 +143,11 @@ def _widened(node: Regex) -> Regex:
     if negative:
         high = None if rule.high is None else -rule.high
         ends = (high, rule.high_open, -rule.low, rule.low_open)
-    return language_for(Facts(ends, rule.modulus, rule.scale, "any"))
+    return language_for(NumberConstraints(ends, rule.modulus, rule.scale, "any"))
 
 
 def _strictness(node: Regex) -> int:
-    """Which spellings a language is exact on: an index into `_SPELLINGS`."""
+    """The strictness of a language's spellings, see `language.spelled`."""
     if isinstance(node, Alt | And):
         return max(map(_strictness, node.parts))
     if isinstance(node, Not):
@@ -158,7 +159,7 @@ def _strictness(node: Regex) -> int:
 
 
 def _plain(node: Regex) -> Regex:
-    """A language without the automata that read exponents."""
+    """A language without its automata that read exponents."""
     if isinstance(node, Alt | And):
         parts = [_plain(part) for part in node.parts]
         return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
@@ -166,12 +167,12 @@ def _plain(node: Regex) -> Regex:
         return complement(_plain(node.body))
     if isinstance(node, Concat):
         return concat(_plain(node.head), _plain(node.tail))
-    return EMPTY if isinstance(node, Leaf) and isinstance(node.state, Scientific) else node
+    return EMPTY if isinstance(node, SubAutomaton) and isinstance(node.state, Scientific) else node
 
 
 def _rule_of(node: Regex) -> Range | None:
-    """The range that a foreign automaton of this module was made for."""
-    state = node.state if isinstance(node, Leaf) else None
+    """The range that a number automaton was made for."""
+    state = node.state if isinstance(node, SubAutomaton) else None
     if isinstance(state, Scientific):
         return state.rule.rule
     return state.rule if isinstance(state, DecimalState) else None

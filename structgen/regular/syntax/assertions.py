@@ -1,10 +1,10 @@
-r"""In: a pattern's syntax tree with anchors, word boundaries, lookarounds. Out: the exact `Regex`.
+"""Translation of patterns with anchors, word boundaries and lookarounds to exact expressions.
 
-A part of a pattern is translated together with what follows it (its `Rest`), because that is where
-assertions look: `(?=x)r` is the intersection of `x.*` and r, `(?!x)r` that of r and the complement
-of `x.*`, `$r` is the empty string if r has it. What an assertion wants to know about the text
-before it is a `Context`: is there any, was the last character a word character, and how far each
-lookbehind has come. Loops around assertions are spelled out as they are walked.
+A part of a pattern is translated together with what follows it (its `Rest`, a continuation),
+because that is where assertions look: `(?=x)r` is the intersection of `x.*` and r, `(?!x)r` that of
+r and the complement of `x.*`, `$r` is the empty string if r has it. What an assertion asks about
+the text before it is a `Context`: is there any, was the last character a word character, and the
+state of each lookbehind. Loops around assertions are expanded as they are walked.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Context(NamedTuple):
 
 
 class Scope:
-    """What the assertions of one pattern look at: contexts that differ in nothing else are one."""
+    """What the assertions of one pattern can see: contexts that differ elsewhere are the same."""
 
     def __init__(self, node: Node) -> None:
         if _longest_chain(node) > _DEPTH:
@@ -133,7 +133,7 @@ class Scope:
 
 
 def _longest_chain(node: Node) -> int:
-    """How many steps of translation may wait for one another."""
+    """How deep the translation of a node can recurse."""
     match node:
         case Sequence():
             return sum(_longest_chain(part) for part in node.parts)
@@ -287,7 +287,7 @@ class _Again(Rest):
 
 @dataclass(frozen=True)
 class _Turns:
-    """A loop at one position, spelled out when walked."""
+    """A loop in one context, expanded when it is walked."""
 
     loop: _Then
     node: Loop
@@ -331,7 +331,7 @@ class _Reading:
 
 
 def _read(reading: _Reading) -> Regex:
-    """The language of a reading: a plain concatenation wherever the context makes no difference."""
+    """A reading as an expression; a plain sequence wherever the context makes no difference."""
     language, rest, context = reading.language, reading.rest, reading.context
     here = rest.at(context) if language.nullable else EMPTY
     if language is EPSILON:

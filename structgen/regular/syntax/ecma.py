@@ -1,4 +1,4 @@
-r"""In: a pattern as JSON Schema means it (ECMA-262, flag `u`). Out: the `Regex` of fitting texts.
+r"""A parser of ECMA-262 patterns (flag `u`), as JSON Schema uses them, to regular expressions.
 
 Beyond flag `u` three habits of real schemas are read as ECMA-262's Annex B reads them: a backslash
 before punctuation that needs none (`\-`, `\_`, `\:`), a brace or closing bracket on its own, and a

@@ -1,6 +1,6 @@
-r"""In: a pattern and an offset into it. Out: the characters of the escape or class found there.
+"""A reader of the escapes and character classes of ECMA-262 patterns (flag `u`).
 
-Escapes and classes of ECMA-262 with flag `u`; see `regex_syntax` for what is read beyond that.
+See `ecma` for what is read beyond that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In: names of character classes and Unicode properties. Out: their character sets.
+"""Character sets of Unicode properties and of ECMA-262's class escapes.
 
 The data is that of Python's own `unicodedata`, so its Unicode version is Python's. General
 categories are exact, as are the binary properties listed below; scripts and the properties that

@@ -21,7 +21,7 @@ from structgen.regular.expressions.nodes import ANY_CHAR, Chars
 from structgen.regular.lazy_dfa import automaton as regex_automaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
-from structgen.regular.lazy_dfa.counters import CappedAutomaton
+from structgen.regular.lazy_dfa.counters import LengthLimitAutomaton
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
 from structgen.regular.lazy_dfa.states import RegexAutomaton
 from structgen.regular.regex import (
@@ -246,7 +246,7 @@ def test_a_limit_holds_for_what_is_only_explored_as_far_as_texts_go(
     fits = [t for t in TEXTS if all(o.fullmatch(t) for o in oracles) and len(t) <= most]
     try:
         whole = regex_automaton.table_of(base)
-        capped = CappedAutomaton(whole, most, ends=base.nullable)
+        capped = LengthLimitAutomaton(whole, most, ends=base.nullable)
     except TooLargeError:
         return
     for text in TEXTS:
@@ -500,7 +500,7 @@ def test_what_one_expression_says_is_found_together(schema: object, begin: str) 
         if state >= 0:
             mask_is_advance(constraint, state)
     assert isinstance(constraint.automaton, Engine)
-    assert len(constraint.automaton.entered) == 1
+    assert len(constraint.automaton.embedded) == 1
 
 
 @given(

@@ -17,7 +17,7 @@ from structgen.regular.expressions.nodes import Repeat
 from structgen.regular.lazy_dfa import automaton as regex_automaton
 from structgen.regular.lazy_dfa import counters
 from structgen.regular.lazy_dfa.automaton import _begun, automaton_of
-from structgen.regular.lazy_dfa.counters import FAR, loose, uncounted
+from structgen.regular.lazy_dfa.counters import FAR, without_counters, without_redundant_bounds
 from structgen.regular.lazy_dfa.states import RegexAutomaton
 from structgen.regular.regex import INFINITE, Regex, matches, repeat
 from structgen.regular.syntax.ecma import parse
@@ -54,7 +54,7 @@ def test_texts_are_the_same_as_far_as_is_said(
     """As set arithmetic has them, whatever counts as far."""
     for bound in ("FAR", "NEAR"):
         monkeypatch.setattr(counters, bound, far)
-    rest, reach = uncounted(pair.regex) or (pair.regex, 0)
+    rest, reach = without_counters(pair.regex) or (pair.regex, 0)
     if reach:  # else more is said by the automaton
         short = {text for text in TEXTS if len(text) <= reach}
         assert {text for text in short if matches(rest, text)} == pair.members & short
@@ -102,15 +102,15 @@ def covered(spans: Any) -> list[bool]:
 
 def test_counts_that_are_near_stay() -> None:
     """And those that many characters are needed to reach do not."""
-    assert uncounted(parse(rf"^[a-z]{{1,{FAR - 2}}}$", anchored=True)) is None
-    found = uncounted(parse(rf"^[a-z]{{1,{FAR}}}$", anchored=True))
+    assert without_counters(parse(rf"^[a-z]{{1,{FAR - 2}}}$", anchored=True)) is None
+    found = without_counters(parse(rf"^[a-z]{{1,{FAR}}}$", anchored=True))
     assert found is not None
     assert isinstance(found[0], Repeat)
     assert (found[0].low, found[0].high, found[1]) == (1, INFINITE, FAR)
-    words = uncounted(parse(r"^(?:\S+\s+){0,99}\S+$", anchored=True))
+    words = without_counters(parse(r"^(?:\S+\s+){0,99}\S+$", anchored=True))
     assert words is not None
     assert words[1] == 199  # each takes two characters
-    assert uncounted(repeat(parse("^(?:ab?){2}$", anchored=True), 0, 300)) is not None
+    assert without_counters(repeat(parse("^(?:ab?){2}$", anchored=True), 0, 300)) is not None
 
 
 def test_counts_of_nearly_all_characters_are_left_out_sooner() -> None:
@@ -118,26 +118,26 @@ def test_counts_of_nearly_all_characters_are_left_out_sooner() -> None:
     for label, most in ((".", 63), ("[^.]", 100), (r"\S", 63)):
         name = rf"(?:{label}{{1,{most}}}\.)+a"
         for whole in (name, rf"(?=.{{1,255}}$){name}"):
-            found = uncounted(parse(f"^{whole}$", anchored=True))
+            found = without_counters(parse(f"^{whole}$", anchored=True))
             assert found is not None
             assert found[1] == most
             assert matches(found[0], "a" * 200 + ".a")
     for name in ("(?:[a-z]{1,63}-)+1", ".{1,40}@.{1,40}", "(?=.{1,64}$)[a-z]+[0-9]+"):
-        found = uncounted(parse(f"^{name}$", anchored=True))
+        found = without_counters(parse(f"^{name}$", anchored=True))
         assert found is None or not found[1]
 
 
 def test_long_patterns_are_looked_at_without_recursion() -> None:
     """As many characters in a row as there are, and what counts behind them."""
     chain = "[ab][ac]" * 1500
-    assert uncounted(parse(f"^{chain}$", anchored=True)) is None
-    assert uncounted(parse("^[ab]{3000}$", anchored=True)) is None  # counted anyway
-    found = uncounted(parse(f"^{chain}c{{0,900}}$", anchored=True))
+    assert without_counters(parse(f"^{chain}$", anchored=True)) is None
+    assert without_counters(parse("^[ab]{3000}$", anchored=True)) is None  # counted anyway
+    found = without_counters(parse(f"^{chain}c{{0,900}}$", anchored=True))
     assert found is not None
     assert found[1] == 900
     short = parse(f"^(?=.{{0,3100}}$){chain}c{{0,101}}$", anchored=True)
-    assert matches(loose(short), "a" * 3000 + "c" * 100)
-    assert not matches(loose(short), "a" * 3000 + "c" * 101)
+    assert matches(without_redundant_bounds(short), "a" * 3000 + "c" * 100)
+    assert not matches(without_redundant_bounds(short), "a" * 3000 + "c" * 101)
 
 
 def test_what_takes_too_long_to_begin_uncounted_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,9 +148,9 @@ def test_what_takes_too_long_to_begin_uncounted_is_counted(monkeypatch: pytest.M
 
     regex = parse("^[a-z]{1,255}$", anchored=True)
     automaton = _begun(regex)
-    assert regex_automaton.far_from_bounds(regex)[1] < INFINITE
+    assert regex_automaton.before_far_bounds(regex)[1] < INFINITE
     monkeypatch.setattr(regex_automaton, "automaton_of", never)
-    assert regex_automaton.far_from_bounds(regex) == (regex, INFINITE)
+    assert regex_automaton.before_far_bounds(regex) == (regex, INFINITE)
     assert automaton.unbounded(0) is None
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
-from structgen.regular.expressions.nodes import Leaf
+from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, ForeignAutomaton, Within
+from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, SteppedSubAutomaton, Within
 from structgen.regular.regex import ANY_CHAR, intersect, matches, repeat
 from structgen.schema.formats.formats import format_built
 
@@ -23,7 +23,7 @@ LETTERS = "ab019-.[]{}(),?:<>=!^$\\|xX*+uk}n\u00e9\u4e00\U0001f600"
 def start(name: str) -> Any:
     """The state in which a format begins."""
     found = format_built(name)
-    assert isinstance(found, Leaf)
+    assert isinstance(found, SubAutomaton)
     return found.state
 
 
@@ -45,7 +45,7 @@ def walks(name: str, count: int, steps: int) -> Iterator[tuple[Any, str]]:
         yield state, text
 
 
-def spans(automaton: ForeignAutomaton, state: int) -> list[tuple[int, int, int]]:
+def spans(automaton: SteppedSubAutomaton, state: int) -> list[tuple[int, int, int]]:
     """What leads on from a state."""
     automaton.explore(state)
     place = automaton.order[: automaton.known].tolist().index(state)
@@ -56,7 +56,7 @@ def spans(automaton: ForeignAutomaton, state: int) -> list[tuple[int, int, int]]
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_automaton_has_the_moves_of_its_states(name: str) -> None:
     """Each character leads where it does from the state, whatever was explored before."""
-    automaton = ForeignAutomaton(start(name))
+    automaton = SteppedSubAutomaton(start(name))
     nodes: list[Any] = automaton._nodes
     for _, text in walks(name, 60, 12):
         number = 0
@@ -96,7 +96,7 @@ def test_what_may_follow_in_any_order_does(name: str) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_may_follow_again_is_known_before_a_state_is_looked_at(name: str) -> None:
     """As soon as it has a number, and the same when what leads on from it is known as well."""
-    automaton = ForeignAutomaton(start(name))
+    automaton = SteppedSubAutomaton(start(name))
     for state in range(20):
         automaton.explore(state)
     told = automaton.often[: automaton.made].copy()
@@ -128,7 +128,7 @@ def test_texts_of_bounded_length_are_those_that_are_short_enough(most: int) -> N
     """Read by an automaton of its own, which knows what may follow in any order."""
     whole = format_built("hostname")
     automaton = automaton_of(intersect(whole, repeat(ANY_CHAR, 0, most)))
-    assert isinstance(automaton, ForeignAutomaton)
+    assert isinstance(automaton, SteppedSubAutomaton)
     rnd = random.Random(most)
     for _ in range(60):
         size = rnd.choice([1, most - 1, most, most + 1, rnd.randrange(most + 3)])

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from structgen.regular.expressions.nodes import Repeat
 from structgen.regular.lazy_dfa.automaton import _begun, automaton_of
-from structgen.regular.lazy_dfa.counters import CappedAutomaton, CountedAutomaton, apart, loose
+from structgen.regular.lazy_dfa.counters import (
+    CounterAutomaton,
+    LengthLimitAutomaton,
+    split_length_bound,
+    without_redundant_bounds,
+)
 from structgen.regular.lazy_dfa.states import TableAutomaton
 from structgen.regular.regex import ANY_CHAR, INFINITE, Regex, intersect, matches, repeat
 from structgen.regular.syntax.ecma import parse
@@ -31,7 +36,7 @@ def counts(regex: Regex) -> list[int]:
 @given(PAIRS, st.integers(0, LONGEST))
 def test_texts_that_are_short_enough_stay(pair: Pair, most: int) -> None:
     """As set arithmetic has them; longer ones may come and go."""
-    found = loose(pair.regex, most)
+    found = without_redundant_bounds(pair.regex, most)
     short = {text for text in TEXTS if len(text) <= most}
     assert {text for text in short if matches(found, text)} == pair.members & short
 
@@ -41,7 +46,7 @@ def test_an_intersection_is_the_same(pairs: list[Pair], most: int) -> None:
     """Whichever part has the bound, and where several have one."""
     parts = [pair.regex for pair in pairs]
     for regex in (intersect(*parts), intersect(*parts, repeat(ANY_CHAR, 0, most))):
-        assert same(loose(regex), regex)
+        assert same(without_redundant_bounds(regex), regex)
 
 
 @given(PAIRS, st.sampled_from([r"[\s\S]", "[ab]", "[^a]"]), st.integers(0, 3), st.integers(0, 4))
@@ -51,7 +56,7 @@ def test_what_a_text_is_and_how_long_are_told_apart(
     """Both together say what the whole says, of which kind the characters counted may be."""
     counted = repeat(parse(f"^{kind}$", anchored=True), low, low + more)
     node = intersect(pair.regex, counted)
-    found = apart(node)
+    found = split_length_bound(node)
     if found is not None:
         both = {text for text in TEXTS if all(matches(part, text) for part in found)}
         assert both == {text for text in TEXTS if matches(node, text)}
@@ -61,7 +66,7 @@ def test_a_password_is_counted_apart() -> None:
     """All but how long it is has few states, however many characters are not in a line."""
     node = parse(r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{8,64}$", anchored=True)
     automaton = automaton_of(node)
-    assert isinstance(automaton, CountedAutomaton)
+    assert isinstance(automaton, CounterAutomaton)
     found = automaton.unbounded(0)
     assert found is None  # too short as yet
     state = 0
@@ -74,9 +79,9 @@ def test_labels_of_a_short_name_are_not_counted() -> None:
     """More than 127 of them take more than 253 characters; not so where 300 may come."""
     short, long = (parse(rf"^(?=.{{1,{most}}}$){NAMES}$") for most in (253, 300))
     assert 127 in counts(short)
-    assert 127 not in counts(loose(short))
-    assert {61, 63, 253, INFINITE} <= {*counts(loose(short))}
-    assert 127 in counts(loose(long))
+    assert 127 not in counts(without_redundant_bounds(short))
+    assert {61, 63, 253, INFINITE} <= {*counts(without_redundant_bounds(short))}
+    assert 127 in counts(without_redundant_bounds(long))
 
 
 def test_a_pattern_of_names_has_tables() -> None:
@@ -143,4 +148,4 @@ def test_far_bounds_are_counted_as_far_as_texts_go() -> None:
         type(automaton_of(intersect(regex, repeat(ANY_CHAR, 0, most))))
         for regex, most in [(large, 100), (large, 1000), (small, 1000)]
     ]
-    assert kinds == [CountedAutomaton, CappedAutomaton, CountedAutomaton]
+    assert kinds == [CounterAutomaton, LengthLimitAutomaton, CounterAutomaton]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton
-from structgen.regular.lazy_dfa.shared_leaves import LeavesAutomaton
 from structgen.regular.lazy_dfa.states import TableAutomaton
+from structgen.regular.lazy_dfa.subset_construction import SubsetAutomaton
 from structgen.regular.numbers.language import number_language
 from structgen.regular.regex import EMPTY, Regex
 
@@ -78,7 +78,7 @@ def check_free_digits(automaton: TableAutomaton) -> None:
 
 def compare(regex: Regex) -> bool:
     """Check that both ways lead to the same texts; False where there are too many states."""
-    one, other = NumberAutomaton(regex), LeavesAutomaton(regex)
+    one, other = NumberAutomaton(regex), SubsetAutomaton(regex)
     assert np.array_equal(one.classes.letters, other.classes.letters)
     if not (explored(one) and explored(other)):
         return False
@@ -145,4 +145,4 @@ def test_what_is_left_to_others() -> None:
     ):
         with pytest.raises(TooLargeError):
             NumberAutomaton(regex)
-        LeavesAutomaton(regex).explore(0)
+        SubsetAutomaton(regex).explore(0)

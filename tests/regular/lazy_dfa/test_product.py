@@ -16,8 +16,13 @@ from structgen.errors import BudgetError
 from structgen.regular.lazy_dfa import product
 from structgen.regular.lazy_dfa.automaton import _begun, table_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
-from structgen.regular.lazy_dfa.product import FormulaAutomaton, is_formula
-from structgen.regular.numbers.language import JSON_NUMBER, alternatives, number_language, spellings
+from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
+from structgen.regular.numbers.language import (
+    JSON_NUMBER,
+    number_alternatives,
+    number_language,
+    spellings,
+)
 from structgen.regular.numbers.set_operations import number_complement, number_intersection
 from structgen.regular.regex import Regex, alt, complement, intersect, matches
 from structgen.regular.syntax.ecma import parse
@@ -65,7 +70,7 @@ SETS = st.recursive(
 )
 
 
-def leads_on_everywhere(automaton: FormulaAutomaton) -> bool:
+def leads_on_everywhere(automaton: ProductAutomaton) -> bool:
     """Whether a text can end from each state that was looked at, going on as long as it takes.
 
     Nor may a state have been looked at twice.
@@ -90,13 +95,13 @@ def leads_on_everywhere(automaton: FormulaAutomaton) -> bool:
 def test_sets_of_numbers(found: tuple[Regex, Rule]) -> None:
     """What is a multiple of some and not of others is told by its value; no state is a dead end."""
     language, rule = found
-    if not is_formula(language):
+    if not is_boolean_combination(language):
         return
     exact = intersect(spellings(multiple_of=[1]), language)  # what all constraints are exact on
     if not any(rule(Fraction(text)) for text in TEXTS_OF_NUMBERS):
         return
     automaton = _begun(exact)
-    assert isinstance(automaton, FormulaAutomaton)
+    assert isinstance(automaton, ProductAutomaton)
     for text in TEXTS_OF_NUMBERS:
         assert accepts(automaton, text) == rule(Fraction(text)), text
     assert leads_on_everywhere(automaton)
@@ -106,7 +111,7 @@ def test_a_bound_and_a_multiple_that_must_not_be() -> None:
     """As derivatives have it, for all that numbers look like; two bounds are one language."""
     regex = intersect(number_language(minimum=3), complement(number_language(multiple_of=[2])))
     automaton = _begun(regex)
-    assert isinstance(automaton, FormulaAutomaton)
+    assert isinstance(automaton, ProductAutomaton)
     for text in NUMBERS:
         assert accepts(automaton, text) == matches(regex, text), text
     both: Regex = number_intersection(number_language(minimum=3), number_language(maximum=5))
@@ -137,9 +142,9 @@ def test_formulas_of_patterns(patterns: list[str], signs: int, kinds: int) -> No
             found = found != bool(signs & 1)
         return found
 
-    if not is_formula(language) or language.is_empty():
+    if not is_boolean_combination(language) or language.is_empty():
         return
-    automaton = FormulaAutomaton(language, table_of)
+    automaton = ProductAutomaton(language, table_of)
     for text in TEXTS[:80]:
         assert accepts(automaton, text) == has(text), text
     assert leads_on_everywhere(automaton)
@@ -155,7 +160,7 @@ def test_a_union_of_what_are_parts_anyway_is_no_part() -> None:
             for one in found
         )
     )
-    automaton = FormulaAutomaton(language, table_of)
+    automaton = ProductAutomaton(language, table_of)
     assert len(automaton._side.row) == len(names)
     for text in ("NEW", "xDONE", "NOT_DONE", "NEW DONE", "DONDONE", "ON_SIGNING_NEW", "OLD", ""):
         wanted = sum(bool(re.search(name, text)) for name in names) == 1
@@ -171,7 +176,7 @@ def test_no_state_is_found_twice_where_there_was_too_little_room(
     monkeypatch.setattr(product, "ROOM", room)
     one, other = parse("[ab]*a[ab]{5}c?", anchored=True), parse("[ab]*b[ab]{3}c", anchored=True)
     for language in (intersect(one, complement(other)), intersect(other, complement(one))):
-        automaton = FormulaAutomaton(language, table_of)
+        automaton = ProductAutomaton(language, table_of)
         automaton.explore_all(1000)
         assert sorted(automaton.order[: automaton.known].tolist()) == list(range(automaton.made))
         assert automaton.made > 40
@@ -183,7 +188,7 @@ def test_with_plain_python_kernels() -> None:
     """The same texts as `re` takes, with a part that is in the formula twice."""
     one, other = parse("a+b*", anchored=True), parse("(a|b){2,4}", anchored=True)
     language = alt(intersect(one, complement(other)), intersect(other, complement(one)))
-    automaton = FormulaAutomaton(language, table_of)
+    automaton = ProductAutomaton(language, table_of)
     for count in range(6):
         for letters in itertools.product("ab", repeat=count):
             text = "".join(letters)
@@ -200,17 +205,17 @@ def test_what_was_found_is_forgotten_where_there_is_no_room(
     language = number_intersection(
         number_language(integer=True, minimum=1), *map(number_complement, multiples)
     )
-    whole = FormulaAutomaton(language, table_of)
+    whole = ProductAutomaton(language, table_of)
     monkeypatch.setattr(product, "MAX_SIDE", 2000)
-    small = FormulaAutomaton(language, table_of)
+    small = ProductAutomaton(language, table_of)
     forgotten = []
-    forget = FormulaAutomaton._forget
+    forget = ProductAutomaton._forget
 
-    def forget_and_tell(self: FormulaAutomaton) -> None:
+    def forget_and_tell(self: ProductAutomaton) -> None:
         forgotten.append(self)
         forget(self)
 
-    monkeypatch.setattr(FormulaAutomaton, "_forget", forget_and_tell)
+    monkeypatch.setattr(ProductAutomaton, "_forget", forget_and_tell)
     for number in range(1, 1200):
         text = str(number)
         wanted = all(number % m for m in (3, 7, 11))
@@ -218,7 +223,7 @@ def test_what_was_found_is_forgotten_where_there_is_no_room(
     assert forgotten
     assert leads_on_everywhere(small)
     monkeypatch.setattr(product, "MAX_SIDE", 20)
-    tiny = FormulaAutomaton(language, table_of)
+    tiny = ProductAutomaton(language, table_of)
     with pytest.raises(BudgetError, match="more than 20"):
         tiny.explore_near(1000)
 
@@ -231,7 +236,7 @@ def test_a_search_that_gave_up_leaves_the_automaton_as_it_was(
         number_language(integer=True),
         *(number_complement(number_language(multiple_of=[m])) for m in (3, 7)),
     )
-    automaton = FormulaAutomaton(language, table_of)
+    automaton = ProductAutomaton(language, table_of)
     monkeypatch.setattr(product, "MAX_SIDE", 20)
     with pytest.raises(BudgetError):
         automaton.explore_all(10**6)
@@ -250,8 +255,8 @@ def test_formulas_that_are_too_large_are_derived() -> None:
         doubled = alt(intersect(doubled, complement(one)), intersect(other, complement(doubled)))
     for language in (deep, doubled, intersect(*map(complement, several))):
         with pytest.raises(TooLargeError):
-            FormulaAutomaton(language, table_of)
-    automaton = FormulaAutomaton(intersect(*map(complement, several[:59])), table_of)
+            ProductAutomaton(language, table_of)
+    automaton = ProductAutomaton(intersect(*map(complement, several[:59])), table_of)
     assert accepts(automaton, "ab")
     assert not accepts(automaton, "axb")
 
@@ -261,18 +266,18 @@ def test_unions_of_numbers_are_taken_apart() -> None:
     made = [number_language(multiple_of=[3]), number_language(multiple_of=[5]),
             number_language(minimum=2, maximum=9)]  # fmt: skip
     union = alt(*made)
-    assert set(alternatives(union)) == set(made)
+    assert set(number_alternatives(union)) == set(made)
     other = parse("[xyz]+", anchored=True)
-    assert set(alternatives(alt(union, other))) == {*made, other}
-    assert alternatives(JSON_NUMBER) == [JSON_NUMBER]
-    assert alternatives(other) == [other]
+    assert set(number_alternatives(alt(union, other))) == {*made, other}
+    assert number_alternatives(JSON_NUMBER) == [JSON_NUMBER]
+    assert number_alternatives(other) == [other]
 
 
 @pytest.mark.parametrize("texts", [["12", "-9.5", "1e300"], ["0.25e1"]])
 def test_a_complement_reads_what_any_number_looks_like(texts: list[str]) -> None:
     """What no language of the parts reads at all is a complement's."""
     language = complement(number_language(multiple_of=[9]))
-    automaton = FormulaAutomaton(language, table_of)
+    automaton = ProductAutomaton(language, table_of)
     for text in (*texts, "x", "é", ""):
         assert accepts(automaton, text)
     assert not accepts(automaton, "18")

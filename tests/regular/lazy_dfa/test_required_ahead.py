@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions import search
 from structgen.regular.expressions.logic import complement
-from structgen.regular.expressions.search import live
+from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.lazy_dfa.automaton import _begun, table_of
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
-from structgen.regular.lazy_dfa.product import FormulaAutomaton
+from structgen.regular.lazy_dfa.product import ProductAutomaton
 from structgen.regular.lazy_dfa.states import TableAutomaton
-from structgen.regular.lazy_dfa.sub_automata import BlockAutomaton
+from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton
 from structgen.regular.regex import ANY_CHAR, Regex, concat, intersect, matches, repeat
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
@@ -63,7 +63,7 @@ def test_no_text_reads_what_is_ruled_out(pattern: str, other: str, high: int) ->
     bounded = intersect(one, repeat(ANY_CHAR, 1, high))
     rest = intersect(parse("[ab1]*", anchored=True), complement(parse(other, anchored=True)))
     for language in (one, bounded, concat(bounded, rest)):
-        if language.longest == 0 or not live(language):
+        if language.longest == 0 or not is_nonempty(language):
             continue
         automaton = _begun(language)
         if isinstance(automaton, TableAutomaton):
@@ -83,7 +83,7 @@ def test_positions_say_exactly_what_follows() -> None:
 def test_blocks_say_what_follows_behind_them() -> None:
     """Of an address: what is left of its first part, and all of its second."""
     automaton = _begun(format_built("email"))
-    assert isinstance(automaton, BlockAutomaton)
+    assert isinstance(automaton, ComposedAutomaton)
     may, must, least, most = read_from(automaton, after(automaton, 0, "ab") or 0)
     assert {"@", "!"} <= may
     assert must == {"@"}
@@ -100,10 +100,10 @@ def test_blocks_say_what_follows_behind_them() -> None:
 def test_addresses_that_fit_a_pattern(pattern: str) -> None:
     """As the pattern and the format say of each text, and no beginning is a dead end."""
     language = intersect(format_built("email"), parse(pattern))
-    assert language.is_empty() == (not live(language))
+    assert language.is_empty() == (not is_nonempty(language))
     if language.is_empty():
         return
-    automaton = FormulaAutomaton(language, table_of)
+    automaton = ProductAutomaton(language, table_of)
     local, domain = "x" * 64, ".".join(["y" * 58] * 4)
     for text in (
         "a@example.com", "a@example.org", "ABC@DEF", "a@b@c", '"@a"@b', "a.b@c.de", "ab", "a@b", "",
@@ -133,8 +133,8 @@ def test_with_plain_python_kernels() -> None:
     end: Regex = intersect(parse("(a|@)*b", anchored=True), repeat(ANY_CHAR, 0, 3))
     language = concat(name, concat(parse("@", anchored=True), end))
     automaton = _begun(language)
-    assert isinstance(automaton, BlockAutomaton)
+    assert isinstance(automaton, ComposedAutomaton)
     assert read_from(automaton, 0) == ({*"ab@"}, {*"@b"}, 3, 6)
-    both = FormulaAutomaton(intersect(language, parse("^(..)*$")), table_of)
+    both = ProductAutomaton(intersect(language, parse("^(..)*$")), table_of)
     for text in ("a@bb", "ab@b", "a@b", "a@ab", "ab@ab", "ab@@@b", "ab@aab"):
         assert accepts(both, text) == (matches(language, text) and len(text) % 2 == 0), text

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from structgen.regular.expressions.nodes import And
 from structgen.regular.expressions.required_characters import (
-    lacks,
-    letters,
-    needed,
-    without_lacking,
+    lacks_required_character,
+    possible_characters,
+    required_characters,
+    without_impossible_alternatives,
 )
-from structgen.regular.expressions.search import live
+from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.regex import alt, complement, concat, intersect, literal, matches
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
@@ -27,8 +27,10 @@ def test_members_have_what_they_may_and_must(pattern: str) -> None:
     """Each member has no other characters, and one of each set that is needed."""
     regex, oracle = parse(pattern, anchored=True), as_re(pattern)
     for text in filter(oracle.fullmatch, TEXTS):
-        assert all(letter in letters(regex) for letter in text)
-        assert all(any(letter in wanted for letter in text) for wanted in needed(regex))
+        assert all(letter in possible_characters(regex) for letter in text)
+        assert all(
+            any(letter in wanted for letter in text) for wanted in required_characters(regex)
+        )
 
 
 @settings(max_examples=100, deadline=None)
@@ -38,7 +40,7 @@ def test_what_lacks_a_character_is_empty(one: str, other: str, third: str, negat
     parts = [parse(pattern, anchored=True) for pattern in (one, other, third)]
     last = complement(parts[2]) if negated else alt(parts[1], parts[2])
     for node in (intersect(*parts), intersect(parts[0], last)):
-        if lacks(node):
+        if lacks_required_character(node):
             assert node.is_empty()
             assert not any(matches(node, text) for text in TEXTS)
 
@@ -50,16 +52,18 @@ def test_no_member_is_lost_with_what_lacks_a_character(one: str, other: str, thi
     parts = [parse(pattern, anchored=True) for pattern in (one, other, third)]
     union = alt(parts[1], concat(literal("a"), parts[2]))
     for node in (*parts, intersect(parts[0], union), intersect(concat(parts[2], union), *parts)):
-        fewer = without_lacking(node)
+        fewer = without_impossible_alternatives(node)
         assert [matches(fewer, text) for text in TEXTS] == [matches(node, text) for text in TEXTS]
 
 
 def test_long_patterns_are_looked_at_without_recursion() -> None:
     """As many characters in a row as there are, and unions behind them."""
     chain = parse(f"^{'[ab][ac]' * 1500}(?:x|y)$", anchored=True)
-    fewer = without_lacking(intersect(chain, complement(parse("b$"))))
+    fewer = without_impossible_alternatives(intersect(chain, complement(parse("b$"))))
     assert matches(fewer, "a" * 3000 + "x")
-    assert not matches(without_lacking(intersect(chain, parse("x$"))), "a" * 3000 + "y")
+    assert not matches(
+        without_impossible_alternatives(intersect(chain, parse("x$"))), "a" * 3000 + "y"
+    )
 
 
 def test_times_in_utc_have_no_other_offsets() -> None:
@@ -67,7 +71,7 @@ def test_times_in_utc_have_no_other_offsets() -> None:
     node = intersect(format_built("date-time"), parse(r"\d\dZ$"))
     assert isinstance(node, And)
     assert not all(part.plain for part in node.parts)
-    fewer = without_lacking(node)
+    fewer = without_impossible_alternatives(node)
     assert isinstance(fewer, And)
     assert all(part.plain for part in fewer.parts)
     for end in ("30Z", "60Z", "30.5Z", "30+01:00", "60+01:00", "30z"):
@@ -83,6 +87,6 @@ def test_a_date_and_time_in_a_pattern_is_searched_shortly() -> None:
     dead = node
     for letter in "2016-01-05t":
         dead = dead.after(ord(letter))
-    assert not live(dead, budget=1000)
+    assert not is_nonempty(dead, budget=1000)
     for text in ("2016-01-05T16:51:00Z", "2016-12-31T23:59:60Z", "2016-01-05T16:51:00.5Z"):
         assert matches(node, text) == bool(re.search(pattern, text))

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from structgen.regular.lazy_dfa.automaton import _begun
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton
-from structgen.regular.lazy_dfa.shared_leaves import LeavesAutomaton
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton
 from structgen.regular.lazy_dfa.stepped import DerivedAutomaton
-from structgen.regular.lazy_dfa.sub_automata import BlockAutomaton
+from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton
+from structgen.regular.lazy_dfa.subset_construction import SubsetAutomaton
 from structgen.regular.numbers.language import number_language
 from structgen.regular.regex import (
     Regex,
@@ -154,7 +154,7 @@ def test_numbers_are_read_by_tables(
 def test_languages_of_numbers_share_what_lies_behind_their_bounds() -> None:
     """Numbers from 512 on go on in more ways behind 5 than behind 6: hardly any is found twice."""
     numbers = number_language(minimum=Fraction(512))
-    one, other = (LeavesAutomaton(numbers.after(ord(digit))) for digit in "56")
+    one, other = (SubsetAutomaton(numbers.after(ord(digit))) for digit in "56")
     one.explore_all(1000)
     known = len(one.leaves)
     other.explore_all(1000)
@@ -178,7 +178,7 @@ def test_many_states_of_a_block_at_once() -> None:
     """A part that may begin again and again is in as many states as there are beginnings."""
     body = intersect(parse("a[ab]{9}", anchored=True), complement(parse("a{10}", anchored=True)))
     automaton = _begun(concat(parse("[ab]*", anchored=True), body))
-    assert isinstance(automaton, BlockAutomaton)
+    assert isinstance(automaton, ComposedAutomaton)
     oracle = re.compile("[ab]*(?!a{10})a[ab]{9}")
     for text in map("".join, itertools.islice(itertools.product("ab", repeat=12), 0, 4096, 37)):
         assert accepts(automaton, text) == bool(oracle.fullmatch(text)), text
@@ -190,7 +190,7 @@ def test_many_states_of_a_block_at_once() -> None:
 def test_formats_have_tables(name: str) -> None:
     """Formats that join several kinds of parts read their texts, and are never stuck."""
     automaton = _begun(format_built(name))
-    assert isinstance(automaton, BlockAutomaton)
+    assert isinstance(automaton, ComposedAutomaton)
     texts = ["2016-12-31T23:59:60Z", "2016-12-31t18:29:60.5-05:30", "2017-01-01T05:29:60+05:30",
              "2016-12-31T23:59:60+05:30", "2016-12-31T23:58:60Z", "2015-02-29T00:00:00Z",
              "a@b.example", '"a@b"@[127.0.0.1]', "a" * 64 + "@b", "a" * 65 + "@b", "a@" + "b" * 64,

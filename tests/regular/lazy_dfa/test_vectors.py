@@ -119,7 +119,7 @@ def test_a_text_fits_what_it_fits_alone(vector: tuple[Regex, ...]) -> None:
         ends = 0 if states[text] < 0 else int(automaton.ends[states[text]])
         assert fits == (automaton.outcomes[ends - 1] if ends else (False,) * len(vector))
         if states[text] >= 0 and automaton.endless[states[text]]:
-            assert fits == tuple(n == automaton.free_place for n in range(len(vector)))
+            assert fits == tuple(n == automaton.open_ended_index for n in range(len(vector)))
 
 
 @given(VECTORS, st.sampled_from(["value", "item", "key"]))
@@ -135,7 +135,7 @@ def test_rows_of_texts_in_several_expressions_do_what_descriptions_say(
         return
     q = engine.state_id(state, 0)
     engine.targets(q)
-    expressions.enter_vector(engine, q)
+    expressions.embed_vector(engine, q)
     compare(engine, (q, state))
 
 
@@ -143,14 +143,14 @@ def test_what_any_text_may_follow_is_the_free_text_of_one_place() -> None:
     """Where only one expression can end so; else each such state is one of its own."""
     one = made_of((words(("ab", "b")), EMPTY, ANY))
     assert one is not None
-    assert one.free_place == 2
+    assert one.open_ended_index == 2
     spans = one.spans_from(0).tolist()
     other = next(to for low, _, to in spans if low > ord("b"))
     one.explore(other)
     assert one.endless[other]
     two = made_of((ANY, words(("ab", "b")), complement(words(("a",)))))
     assert two is not None
-    assert two.free_place is None
+    assert two.open_ended_index is None
     other = next(to for low, _, to in two.spans_from(0).tolist() if low > ord("b"))
     two.explore(other)
     assert not two.endless[other]

@@ -1,7 +1,9 @@
-"""In: foreign automata that tell the same classes of characters apart. Out: tables of their states.
+"""Subset construction over sub-automata and expressions that tell the same characters apart.
 
-What leads on from a state of one is found once in a process, and known to all expressions with such
-automata in them: so the languages of numbers share what lies behind their bounds.
+Languages of numbers are unions of a few sub-automata that all read digits, a point, signs and `e`.
+A DFA state is the set of parts a text may be in; a part is a sub-automaton state or an expression.
+What each part leads to is found once in a process, and shared by all languages with the same
+character classes (`SharedParts`), since ranges of numbers have most parts in common.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy.typing as npt
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
-from structgen.regular.expressions.nodes import Alt, Concat, Leaf, Repeat, is_listed
+from structgen.regular.expressions.nodes import Alt, Concat, Repeat, SubAutomaton, is_listed
 from structgen.regular.lazy_dfa.character_classes import (
     PositionClasses,
     TooLargeError,
@@ -30,18 +32,18 @@ from structgen.regular.lazy_dfa.states import TableAutomaton
 from structgen.regular.lazy_dfa.sub_automata import NARROW, NO_BLOCKS, explore_sets
 from structgen.util.arrays import with_room
 
-NEAR = 2  # digits: what leads on from parts so near is found together
-MANY = 16  # parts of one state, of which more is found out only where it is asked for
-MAX_NODES = 20_000  # known to all: beyond, others are known to those who come then
-MAX_LETTERS = 64  # characters that automata read that are met with other expressions
+NEAR = 2  # characters: parts within so many digits are explored together
+MANY = 16  # parts of one state; of more, only the parts themselves are explored
+MAX_NODES = 20_000  # shared parts; beyond, new languages begin another collection
+MAX_LETTERS = 64  # characters that sub-automata may read that stand beside plain expressions
 
-Part = Any  # a state of a foreign automaton, an expression, or a frozenset of these
+Part = Any  # a `SubAutomatonState`, an expression, or a frozenset of these
 
 
-class Leaves:
-    """What leads on from parts, by number. Hold `lock` while looking at it.
+class SharedParts:
+    """Parts by number, and the moves of those explored. Hold `lock` to use it.
 
-    nodes: `kernels.regular.sub_automata.Nodes`, the parts, with what each class leads to.
+    nodes: `kernels.regular.sub_automata.Nodes`, for each part the part that each class leads to.
     """
 
     def __init__(self, classes: PositionClasses) -> None:
@@ -51,7 +53,7 @@ class Leaves:
         self._digits = [i for i, letter in enumerate(self._letters) if chr(letter).isdigit()]
         self._parts: list[Part] = []
         self._numbers: dict[Part, int] = {}
-        self._sets: dict[frozenset[int], int] = {}  # parts in one place: the number of them all
+        self._sets: dict[frozenset[int], int] = {}  # several parts -> the number of their union
         self.nodes = kernels("regular.sub_automata").Nodes(
             moves=np.full((64, len(self._letters)), -1, np.int32),
             known=np.zeros(64, np.uint8),
@@ -68,10 +70,9 @@ class Leaves:
         return sorted(map(self._number, parts))
 
     def learn(self, waiting: Iterable[int]) -> None:
-        """Find what leads on from some parts, and from those a few digits behind them.
+        """Explore some parts, and those a few digits after them unless they are many.
 
-        Tokens have several digits, but a sign or a point mostly alone. Of many parts that is left
-        for later.
+        Tokens have several digits in a row, while signs and points mostly stand alone.
         """
         waiting = list(waiting)
         for _ in range(NEAR + 1 if len(waiting) <= MANY else 1):
@@ -79,7 +80,7 @@ class Leaves:
             waiting = {row[digit] for row in rows for digit in self._digits if row[digit] >= 0}
 
     def _learn(self, node: int) -> list[int]:
-        """Find what leads on from a part: the number of what each class does, -1 for nothing."""
+        """Explore a part: for each class the number of the part it leads to, -1 for none."""
         if not self.nodes.known[node]:
             row = self.nodes.moves[node] = self._row(node)
             self.nodes.known[node] = 1
@@ -87,7 +88,7 @@ class Leaves:
         return self.nodes.moves[node].tolist()  # type: ignore[no-any-return]
 
     def _row(self, node: int) -> list[int]:
-        """What `_learn` writes down."""
+        """The row of moves that `_learn` stores."""
         part = self._parts[node]
         if isinstance(part, frozenset):
             rows = [self._learn(self._number(one)) for one in part]
@@ -101,7 +102,7 @@ class Leaves:
         return row
 
     def _together(self, numbers: Sequence[int]) -> int:
-        """The number of one part in the place of some; -1 among them is nothing."""
+        """The number of the union of some parts; -1 is the empty language."""
         wanted = {number for number in numbers if number >= 0}
         if len(wanted) < 2:
             return max(numbers)
@@ -127,27 +128,27 @@ class Leaves:
 
 
 def _united(parts: Sequence[Part]) -> Part:
-    """One part in the place of some."""
+    """The union of some parts as one part."""
     return parts[0] if len(parts) == 1 else frozenset(parts)
 
 
 class Shared:
-    """What is known of foreign automata, by the sets of characters that they tell apart."""
+    """All `SharedParts` of the process, by the character sets that their parts tell apart."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, as a forked process must: another thread may have held a lock."""
-        self._found: dict[tuple[CharSet, ...], Leaves] = {}
+        """Start empty, as a forked process must: another thread may have held a lock."""
+        self._found: dict[tuple[CharSet, ...], SharedParts] = {}
         self._lock = threading.Lock()
 
-    def of(self, reads: tuple[CharSet, ...]) -> Leaves:
-        """What is known of the automata that tell these sets apart. Raises TooLargeError."""
+    def of(self, reads: tuple[CharSet, ...]) -> SharedParts:
+        """The shared parts for these character sets. Raises TooLargeError."""
         with self._lock:
             found = self._found.get(reads)
             if found is None or len(found) > MAX_NODES:
-                found = self._found[reads] = Leaves(classes_of([None, *reads]))
+                found = self._found[reads] = SharedParts(classes_of([None, *reads]))
             return found
 
 
@@ -155,17 +156,22 @@ _shared = Shared()
 os.register_at_fork(after_in_child=_shared.forget)
 
 
-class LeavesAutomaton(TableAutomaton):
-    """States as sets of parts. leaves: what is known of these."""
+class SubsetAutomaton(TableAutomaton):
+    """A DFA of sets of parts (part + 1 each, 0 for none). leaves: the shared parts."""
 
     def __init__(self, regex: Regex) -> None:
-        """Raises TooLargeError where other characters are told apart, or something is excluded.
+        """Raises TooLargeError for other expressions.
 
-        And where there is a table, see `regex_listed`.
+        Those are: any with a complement or intersection, with a part that tells other characters
+        apart, or whose sub-automaton has a complete table (see `sub_automata.CompleteTable`).
         """
-        leaf = next(_leaves_in(regex), None)
-        reads = getattr(leaf.state, "reads", None) if leaf and not is_listed(leaf) else None
-        if not reads or not (isinstance(regex, Leaf) or _reads_only(regex, reads)):
+        sub_automaton = next(_leaves_in(regex), None)
+        reads = (
+            getattr(sub_automaton.state, "reads", None)
+            if sub_automaton and not is_listed(sub_automaton)
+            else None
+        )
+        if not reads or not (isinstance(regex, SubAutomaton) or _reads_only(regex, reads)):
             raise TooLargeError
         self.leaves = _shared.of(reads)
         with self.leaves.lock:
@@ -189,21 +195,21 @@ class LeavesAutomaton(TableAutomaton):
 
 
 def parts_of(regex: Regex) -> list[Part]:
-    """The alternatives of an expression, foreign automata by their states."""
+    """The alternatives of an expression; of sub-automata their states."""
     parts = regex.parts if isinstance(regex, Alt) else (regex,)
-    return [part.state if isinstance(part, Leaf) else part for part in parts]
+    return [part.state if isinstance(part, SubAutomaton) else part for part in parts]
 
 
-def _leaves_in(node: Regex) -> Iterator[Leaf]:
-    """The foreign automata that occur in an expression, as far as `_reads_only` looks."""
-    if isinstance(node, Leaf):
+def _leaves_in(node: Regex) -> Iterator[SubAutomaton]:
+    """The sub-automata in an expression, as far as `_reads_only` looks."""
+    if isinstance(node, SubAutomaton):
         yield node
     for part in _inner(node):
         yield from _leaves_in(part)
 
 
 def _inner(node: Regex) -> Sequence[Regex]:
-    """The parts of an alternative, sequence or repetition that is not plain."""
+    """The subexpressions of a union, sequence or repetition that is not plain."""
     if node.plain:
         return ()
     if isinstance(node, Concat):
@@ -214,10 +220,10 @@ def _inner(node: Regex) -> Sequence[Regex]:
 
 
 def _reads_only(node: Regex, reads: tuple[CharSet, ...]) -> bool:
-    """Whether an expression tells apart what some automata do, and nothing else."""
+    """Whether an expression tells no other characters apart than the sets `reads` do."""
     if node.plain:
         return _plain_reads_only(node, reads)
-    if isinstance(node, Leaf):
+    if isinstance(node, SubAutomaton):
         return getattr(node.state, "reads", None) == reads
     return isinstance(node, Alt | Concat | Repeat) and all(
         _reads_only(part, reads) for part in _inner(node)
@@ -233,14 +239,14 @@ def _plain_reads_only(node: Regex, reads: tuple[CharSet, ...]) -> bool:
 
 @lru_cache(maxsize=64)
 def _classes_of(reads: tuple[CharSet, ...]) -> list[CharSet]:
-    """The classes of few characters. Raises TooLargeError where they are many."""
+    """The classes of some sets. Raises TooLargeError where these have many characters."""
     if sum(high - low + 1 for chars in reads for low, high in chars.ranges) > MAX_LETTERS:
         raise TooLargeError
     return sets_of(classes_of([None, *reads]))
 
 
 def _is_union(chars: CharSet, classes: list[CharSet]) -> bool:
-    """Whether a set is made of some classes as they are."""
+    """Whether a set is a union of classes."""
     left = chars
     for one in classes:
         if one & chars:
@@ -252,5 +258,5 @@ def _is_union(chars: CharSet, classes: list[CharSet]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _places_of(chars: CharSet, letters: tuple[int, ...]) -> list[int]:
-    """Which of some code points are among `chars`."""
+    """The indices of those code points that are in `chars`."""
     return [place for place, letter in enumerate(letters) if letter in chars]
