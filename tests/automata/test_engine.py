@@ -46,9 +46,9 @@ def test_a_run_stops_at_the_first_byte_that_cannot_be_right() -> None:
     engine = engine_of(SCHEMA)
     for text, count in [(b'{"a":[1,2]}', 8), (b"[", 0), (b'{"c":null}', 5), (b'{"c":true}}', 10)]:
         assert engine.run(engine.start, text) == (sg.DEAD, count)
-    pair, count = engine.run(engine.start, b'{"c":tr')
-    assert (pair >= 0, count) == (True, 7)
-    assert not engine.is_accepting(pair)
+    position, count = engine.run(engine.start, b'{"c":tr')
+    assert (position >= 0, count) == (True, 7)
+    assert not engine.is_accepting(position)
 
 
 @given(st.integers(0, 10**6))
@@ -73,18 +73,18 @@ def test_small_texts_are_accepted_exactly() -> None:
     letters = ["{", "}", "[", "]", '"a"', ":", "1", ","]
     fitting = texts_over(letters, 5, decide)
     for text in texts_over(letters, 5, lambda data: True):
-        pair, _ = engine.run(engine.start, text)
-        assert (pair >= 0 and engine.is_accepting(pair)) == (text in fitting), text
+        position, _ = engine.run(engine.start, text)
+        assert (position >= 0 and engine.is_accepting(position)) == (text in fitting), text
 
 
 def test_endings_of_a_lexeme_come_shortest_first_and_can_be_read() -> None:
     """Each path is real, no shorter one was passed over, and each label comes once."""
     engine = engine_of({"enum": ["aé", "a", 5, 55, None, [], {}]})
     state = engine.state(engine.start >> 32)
-    found = [ending for ending in ends(state, engine.row_of) if ending.label is not None]
+    found = [ending for ending in ends(state, engine.row_of) if ending.terminal is not None]
     sizes = [len(ending.path) for ending in found]
     assert sizes == sorted(sizes)
-    assert len({ending.label for ending in found}) == len(found)
+    assert len({ending.terminal for ending in found}) == len(found)
     assert {ending.path for ending in found} == {b"5", b"[", b"{"}
     for ending in found:
         assert engine.run(engine.start, ending.path)[0] >= 0
@@ -110,10 +110,10 @@ def test_endings_are_as_short_where_languages_are_asked(
         state = engine.state(engine.start >> 32)
         sizes: dict[Any, int] = {}
         for ending in ends(state, engine.row_of, alphabet):
-            if ending.label is None:
+            if ending.terminal is None:
                 assert all(len(ending.path) >= size for size in sizes.values())
             else:
-                sizes[ending.label] = len(ending.path)
+                sizes[ending.terminal] = len(ending.path)
         return sizes
 
     found = lengths()
@@ -220,9 +220,9 @@ def test_a_frame_that_could_not_begin_is_no_model_for_others(
         with pytest.raises(BudgetError):
             engine.run(at, b'"')
     for text in (b'"},{"a":"y"}]', b'z"},{"a":"x"}]'):
-        pair, count = engine.run(at, text)
+        position, count = engine.run(at, text)
         assert count == len(text)
-        assert engine.is_accepting(pair)
+        assert engine.is_accepting(position)
     assert engine.run(at, b'"},{"a":"x"}]')[0] == sg.DEAD
 
 
@@ -273,7 +273,7 @@ def test_keys_told_apart_by_their_kind_alone_change_nothing(
         return seen
 
     by_pattern = found()
-    monkeypatch.setattr(ObjectMatcher, "is_by_cell", lambda *_, **__: False)
+    monkeypatch.setattr(ObjectMatcher, "depends_on_class_only", lambda *_, **__: False)
     assert by_pattern == found()
 
 

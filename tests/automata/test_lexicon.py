@@ -42,11 +42,11 @@ def test_rows_are_those_of_the_states(whitespace: str, spelling: Spelling) -> No
         row = row_of(lexicon.states[q])
         for code, target in zip(codes, row.targets, strict=True):
             if isinstance(target, End):
-                assert lexicon.labels[-2 - code] == target.label
+                assert lexicon.terminals[-2 - code] == target.terminal
             else:
                 assert target == (lexicon.states[code] if code >= 0 else None)
         early = int(lexicon.accept[q])
-        assert row.accept == (lexicon.labels[early] if early >= 0 else None)
+        assert row.accept == (lexicon.terminals[early] if early >= 0 else None)
 
 
 def test_of_very_many_numbers_only_the_nearest_have_rows() -> None:
@@ -69,13 +69,13 @@ def test_values_of_any_kind_ask_nothing_of_the_machine(whitespace: str, declared
     lexicon = json_lexicon(layout, "any", declared, gap)
     shared, bare = (free_machine(layout, declared, gap, part) for part in (lexicon, BARE))
     given, asked = Engine(lambda: shared), Engine(lambda: bare)
-    asked_of, event = list[Any](), shared.event
+    asked_of, action = list[Any](), shared.action
 
     def counted(*known: Any) -> Any:
         asked_of.append(known)
-        return event(*known)
+        return action(*known)
 
-    shared.event = counted  # type: ignore[method-assign, assignment]
+    shared.action = counted  # type: ignore[method-assign, assignment]
     for text in VALUES:
         for end in range(len(text) + 1):
             found = []

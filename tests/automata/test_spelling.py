@@ -53,7 +53,7 @@ def same_end(engine: Engine, code: int, target: Any) -> bool:
     """Whether a row says of a byte what the description says, when it leads to no state."""
     if code == -1:
         return target is None
-    return isinstance(target, End) and engine.label(-2 - code) == target.label
+    return isinstance(target, End) and engine.terminal(-2 - code) == target.terminal
 
 
 @given(SCHEMAS, LAYOUTS)

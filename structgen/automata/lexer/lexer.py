@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from structgen.regular.charset import ALL, CharSet
-from structgen.regular.expressions.nodes import Literal, Words, free_place
+from structgen.regular.expressions.nodes import Literal, Words, open_ended_index
 from structgen.regular.regex import ANY, EMPTY
 from structgen.regular.words import WordRange
 
@@ -35,9 +35,9 @@ LEADS = (
 
 
 class End(NamedTuple):
-    """The byte ends the lexeme, in the way that `label` says."""
+    """The byte ends the lexeme, in the way that `terminal` says."""
 
-    label: Hashable
+    terminal: Hashable
 
 
 class LexState:
@@ -116,9 +116,9 @@ class Role(Protocol):
 
 def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
     """Disjoint character sets and the vector that each leads to; never all dead."""
-    place = only_place(vector)
+    place = only_live_index(vector)
     if place is not None:
-        return [(chars, in_place(vector, place, after)) for chars, after in vector[place].moves()]
+        return [(chars, with_only(vector, place, after)) for chars, after in vector[place].moves()]
     parts: list[tuple[CharSet, dict[int, Language]]] = [(ALL, {})]  # by place, those that live
     for at, language in enumerate(vector):
         moves = language.moves()
@@ -180,31 +180,31 @@ class Text(LexState):
             targets[byte] = state
         end = self.role.end(self.vector)
         if not self.role.quoted:
-            return Row(targets, end.label if isinstance(end, End) else None)
+            return Row(targets, end.terminal if isinstance(end, End) else None)
         targets[QUOTE] = end
         escapable = segments if self.role.escapes else _needing_escapes(segments)
         targets[BACKSLASH] = Escape(self) if escapable else None
         return Row(targets)
 
 
-def only_place(vector: Vector) -> int | None:
+def only_live_index(vector: Vector) -> int | None:
     """The place of the only language in which anything may follow; None if there are others."""
     alive = [place for place, language in enumerate(vector) if language is not EMPTY]
     return alive[0] if len(alive) == 1 else None
 
 
-def in_place(vector: Vector, place: int, language: Language) -> Vector:
+def with_only(vector: Vector, place: int, language: Language) -> Vector:
     """A vector with nothing but a language in one of its places."""
     return tuple(language if i == place else EMPTY for i in range(len(vector)))
 
 
-def free_form(state: LexState) -> LexState:
-    """A text of any characters in the place of `state`, or in its `free_place`."""
+def open_ended_form(state: LexState) -> LexState:
+    """A text of any characters in the place of `state`, or in its `open_ended_index`."""
     if not isinstance(state, Text):
         return state
-    place = only_place(state.vector)
-    place = free_place(state.vector) if place is None else place
-    return replace(state, vector=in_place(state.vector, place or 0, ANY))
+    place = only_live_index(state.vector)
+    place = open_ended_index(state.vector) if place is None else place
+    return replace(state, vector=with_only(state.vector, place or 0, ANY))
 
 
 def _restrict(

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from structgen.automata.lexer.lexer import End, LexState, Row
 
 if TYPE_CHECKING:
-    from structgen.automata.pushdown.machine import Checklist, Frame
+    from structgen.automata.pushdown.machine import Frame, KeySet
 
 MAX_MANY = 256  # rows of states of which there are very many
 
@@ -34,7 +34,7 @@ class Preset:
     """
 
     frames: tuple[Frame, ...] = ()
-    checklists: tuple[Checklist, ...] = ()
+    key_sets: tuple[KeySet, ...] = ()
     tables: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     checks: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -46,9 +46,9 @@ class Preset:
         return {frame: number for number, frame in enumerate(self.frames)}
 
     @cached_property
-    def checklist_ids(self) -> dict[Checklist, int]:
+    def key_set_ids(self) -> dict[KeySet, int]:
         """The number of each checklist."""
-        return {checklist: number for number, checklist in enumerate(self.checklists)}
+        return {key_set: number for number, key_set in enumerate(self.key_sets)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +61,9 @@ class Lexicon:
     """
 
     states: tuple[LexState, ...]
-    labels: tuple[Hashable, ...]
+    terminals: tuple[Hashable, ...]
     state_ids: dict[LexState, int]
-    label_ids: dict[Hashable, int]
+    terminal_ids: dict[Hashable, int]
     rows: npt.NDArray[np.int32]
     accept: npt.NDArray[np.int32]
     recorded: npt.NDArray[np.uint8]
@@ -78,10 +78,10 @@ class Lexicon:
 
 def lexicon_of(
     starts: Iterable[LexState],
-    labels: Iterable[Hashable],
+    terminals: Iterable[Hashable],
     is_many: Callable[[LexState], bool] = lambda _: False,
 ) -> Lexicon:
-    """All states that `starts` lead to, with their rows; `labels` come first.
+    """All states that `starts` lead to, with their rows; `terminals` come first.
 
     is_many: whether a state is of a kind of which there are very many; only the MAX_MANY of them
     that are nearest to the starts get rows, which must have all labels that the others lead to.
@@ -109,11 +109,13 @@ def lexicon_of(
                 seen[target] = None
                 waiting[is_many(target)].append(target)
     states = (*rows, *(state for state in seen if state not in rows))
-    return _numbered(states, [*rows.values()], {label: i for i, label in enumerate(labels)})
+    return _numbered(
+        states, [*rows.values()], {terminal: i for i, terminal in enumerate(terminals)}
+    )
 
 
 def _numbered(
-    states: tuple[LexState, ...], rows: list[Row], label_ids: dict[Hashable, int]
+    states: tuple[LexState, ...], rows: list[Row], terminal_ids: dict[Hashable, int]
 ) -> Lexicon:
     """The lexicon of states, of which the first have rows."""
     state_ids = {state: i for i, state in enumerate(states)}
@@ -124,19 +126,21 @@ def _numbered(
             if id(target) in number:
                 continue
             if isinstance(target, End):
-                number[id(target)] = -2 - label_ids.setdefault(target.label, len(label_ids))
+                number[id(target)] = -2 - terminal_ids.setdefault(
+                    target.terminal, len(terminal_ids)
+                )
             elif target is not None:
                 number[id(target)] = state_ids[target]
         codes.append([number[at] for at in map(id, row.targets)])
     accept = [
-        -1 if row.accept is None else label_ids.setdefault(row.accept, len(label_ids))
+        -1 if row.accept is None else terminal_ids.setdefault(row.accept, len(terminal_ids))
         for row in rows
     ]
     return Lexicon(
         states,
-        tuple(label_ids),
+        tuple(terminal_ids),
         state_ids,
-        label_ids,
+        terminal_ids,
         np.array(codes, np.int32).reshape(-1, 256),
         np.array(accept + [-1] * (len(states) - len(rows)), np.int32),
         np.array([state.recorded for state in states], np.uint8),

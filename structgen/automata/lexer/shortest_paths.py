@@ -25,7 +25,7 @@ class Ending(NamedTuple):
     label None: no ending, but news that everything shorter than `path` has been seen.
     """
 
-    label: Hashable | None
+    terminal: Hashable | None
     path: bytes
     early: bool = False
 
@@ -35,7 +35,7 @@ class Alone(NamedTuple):
 
     text: Text
     language: Regex
-    label: Hashable
+    terminal: Hashable
 
 
 def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) -> Iterator[Ending]:
@@ -60,7 +60,7 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
             _, number, met = heappop(late)
             if isinstance(met, Ending):
                 yield from _fresh(met, seen)
-            elif met.label not in seen:  # what ends so has been met: no need to look further
+            elif met.terminal not in seen:  # what ends so has been met: no need to look further
                 direct = _only_ending(met, alphabet)
                 if direct is None:
                     queue.appendleft(met.text)
@@ -77,8 +77,8 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
         for byte in order:
             target, begun = row.targets[byte], path + bytes((byte,))
             if isinstance(target, End):
-                if target.label not in seen:
-                    found = Ending(target.label, begun)
+                if target.terminal not in seen:
+                    found = Ending(target.terminal, begun)
                     heappush(late, (len(begun), next(numbers), found))
             elif target is not None and target not in paths:
                 paths[target] = begun
@@ -103,7 +103,7 @@ def _alone(state: LexState) -> Alone | None:
     end = state.role.end((EPSILON,))  # what the end of any word of the language means
     if not isinstance(language, Regex) or not isinstance(end, End):
         return None
-    return Alone(state, language, end.label)
+    return Alone(state, language, end.terminal)
 
 
 def _only_ending(alone: Alone, alphabet: Container[int]) -> Ending | None:
@@ -119,11 +119,11 @@ def _only_ending(alone: Alone, alphabet: Container[int]) -> Ending | None:
     path = word.encode() + quote
     if not all(byte in alphabet for byte in path):
         return None
-    return Ending(alone.label, path, early=not quote)
+    return Ending(alone.terminal, path, early=not quote)
 
 
 def _fresh(ending: Ending, seen: set[Hashable]) -> Iterator[Ending]:
     """The ending, if it is the first one with its label."""
-    if ending.label not in seen:
-        seen.add(ending.label)
+    if ending.terminal not in seen:
+        seen.add(ending.terminal)
         yield ending

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.pushdown.machine import Kept
-from structgen.automata.pushdown.tables import foreign
+from structgen.automata.pushdown.machine import Capture
+from structgen.automata.pushdown.tables import inconsistent_tables
 
 if TYPE_CHECKING:
     from structgen.automata.pushdown.numbering import Numbering
@@ -38,7 +38,7 @@ def surely_meant(spelled: bytes) -> bytes:
     return meant(over[0]) if over else b""
 
 
-class TakenKeys:
+class SeenKeys:
     """The keys that were read before others, by contexts of an engine."""
 
     def __init__(self, column: int) -> None:
@@ -46,10 +46,10 @@ class TakenKeys:
         self._column = column
         self._meant: dict[int, bytes] = {}
 
-    def begin_with(self, contexts: npt.NDArray[np.int32], ctx: int, text: TextOf) -> bool:
-        """Whether a key taken before begins with (or is) what `ctx` remembers, as `text` says."""
-        other = int(contexts[ctx, self._column])
-        begun = surely_meant(text(ctx)) if other >= 0 else b""
+    def begin_with(self, contexts: npt.NDArray[np.int32], node: int, text: TextOf) -> bool:
+        """Whether a key taken before begins with (or is) what `node` remembers, as `text` says."""
+        other = int(contexts[node, self._column])
+        begun = surely_meant(text(node)) if other >= 0 else b""
         while other >= 0:
             known = self._meant.get(other)
             if known is None:
@@ -65,26 +65,26 @@ def _character(escapes: re.Match[bytes]) -> bytes:
     return character.encode(errors="surrogatepass")
 
 
-class KeptValues:
+class Captures:
     """The values that were read before others; each is made once."""
 
     def __init__(self) -> None:
         self._values: dict[int, Any] = {}
 
-    def of(self, numbers: Numbering, ctx: int) -> list[Kept]:
+    def of(self, numbers: Numbering, node: int) -> list[Capture]:
         """What is kept beside the frame of a context, in the order in which it was read."""
         k = numbers.kernel_tables
         contexts, origin = numbers.tables.contexts, numbers.tables.origin
-        found: list[Kept] = []
-        at = int(contexts[ctx, k.READ])
+        found: list[Capture] = []
+        at = int(contexts[node, k.READ])
         while at >= 0:
             beside = at if origin[at] >= 0 else int(contexts[at, k.PARENT])
             if beside < 0:
-                raise foreign()
+                raise inconsistent_tables()
             taken = int(contexts[beside, k.TAKEN])
             key = numbers.text(taken) if taken >= 0 else b""
             frame = numbers.frame(int(contexts[beside, k.FRAME]))
-            found.append(Kept(frame, key, self._value(numbers, at)))
+            found.append(Capture(frame, key, self._value(numbers, at)))
             at = int(contexts[beside, k.READ])
         found.reverse()
         return found
@@ -97,7 +97,7 @@ class KeptValues:
                 try:
                     self._values[at] = machine.value(numbers.text(at))
                 except ValueError as error:
-                    raise foreign() from error
+                    raise inconsistent_tables() from error
             else:
                 frame = numbers.frame(int(numbers.tables.contexts[at, numbers.kernel_tables.FRAME]))
                 self._values[at] = machine.whole(frame, self.of(numbers, at))

@@ -57,48 +57,48 @@ class Completions:
         self._floors: dict[int, int] = {}
         self._entries: dict[LexState, int] = {}
 
-    def shortest(self, pair: int) -> bytes:
-        """A shortest text from `pair` to where the text may end."""
-        if pair not in self._found:
+    def shortest(self, position: int) -> bytes:
+        """A shortest text from `position` to where the text may end."""
+        if position not in self._found:
             if len(self._found) >= MAX_FOUND:
                 self._found.clear()
-            self._found[pair] = self._search(pair)
-        return self._found[pair]
+            self._found[position] = self._search(position)
+        return self._found[position]
 
-    def _search(self, pair: int) -> bytes:
-        """A shortest text from `pair` to where the text may end.
+    def _search(self, position: int) -> bytes:
+        """A shortest text from `position` to where the text may end.
 
         What the machine says must follow may be too little. Where that leads ever further, all ways
         are looked at. Tables from a forged file may lead round in circles, or ever deeper:
         BudgetError then.
         """
-        found = self._straight(pair, ASTRAY)
+        found = self._straight(position, ASTRAY)
         if found is None:
-            found = self._best_first(pair)
+            found = self._best_first(position)
         if found is None:
-            found = self._straight(pair, SPARE)
+            found = self._straight(position, SPARE)
         if found is None:
             raise BudgetError(NO_WAY)
         return found
 
-    def _straight(self, pair: int, spare: int) -> bytes | None:
+    def _straight(self, position: int, spare: int) -> bytes | None:
         """`_search` by the way that seems shortest each time; None if that takes too many lexemes.
 
         Those are more than TIMES the bytes expected at first, and `spare`.
         """
         out, lexemes, most = b"", 0, spare
         while lexemes <= most:
-            best = min(self._ways(pair), key=_size, default=None)
+            best = min(self._ways(position), key=_size, default=None)
             if best is None:
                 raise BudgetError(NO_WAY)
-            out, pair = out + best.path, best.after
-            if pair == ENDED:
+            out, position = out + best.path, best.after
+            if position == ENDED:
                 return out
             most = most if lexemes else spare + TIMES * best.size
             lexemes += 1
         return None
 
-    def _best_first(self, pair: int) -> bytes | None:
+    def _best_first(self, position: int) -> bytes | None:
         """`_search` by all ways at once (A*, Hart, Nilsson and Raphael 1968); None if it is far.
 
         The ways from a place are listed as far as their turn comes: there may be no end of them.
@@ -109,7 +109,7 @@ class Completions:
         def push(size: int, begun: bytes, ways: Way | Iterator[Way | int]) -> None:
             heapq.heappush(heap, (len(begun) + size, next(ties), begun, ways))
 
-        push(0, b"", Way(0, b"", pair))
+        push(0, b"", Way(0, b"", position))
         seen: set[int] = set()
         for _ in range(MAX_STEPS):
             if not heap or len(seen) >= MAX_SEEN:
@@ -130,11 +130,11 @@ class Completions:
                 push(way.size, begun, way)
         return None
 
-    def _ways(self, pair: int) -> list[Way]:
+    def _ways(self, position: int) -> list[Way]:
         """The ways in which the current lexeme can end, as far as one of them may be the best."""
         found: list[Way] = []
         best: int | None = None
-        for way in self._each(pair):
+        for way in self._each(position):
             if not isinstance(way, int):
                 found.append(way)
                 best = way.size if best is None else min(best, way.size)
@@ -142,31 +142,31 @@ class Completions:
                 break
         return found
 
-    def _each(self, pair: int) -> Iterator[Way | int]:
+    def _each(self, position: int) -> Iterator[Way | int]:
         """The ways in which the current lexeme can end; before some, the fewest bytes from there.
 
         Those are of the ways that follow, until the end of the text.
         """
-        floor, exact = self._floor(pair & 0xFFFFFFFF), self._exact(pair)
-        for first in self._words(pair) or self._endings(pair >> 32):
+        floor, exact = self._floor(position & 0xFFFFFFFF), self._exact(position)
+        for first in self._words(position) or self._endings(position >> 32):
             ending = first
             yield max(exact, len(ending.path) + floor)
-            if ending.label is None:
+            if ending.terminal is None:
                 continue
-            after = self._after(pair, ending)
+            after = self._after(position, ending)
             if after == DEAD:
-                ending, after = self._another(pair, ending)
+                ending, after = self._another(position, ending)
             if after == DEAD:
                 continue
             cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
             yield Way(len(ending.path) + cost, ending.path, after)
 
-    def _exact(self, pair: int) -> int:
+    def _exact(self, position: int) -> int:
         """Fewest bytes to the end at the start of a frame's lexeme, else 0."""
-        frame = self._engine.frame_at(pair & 0xFFFFFFFF)
-        if self._engine.state(pair >> 32) != frame.lexeme:
+        frame = self._engine.frame_at(position & 0xFFFFFFFF)
+        if self._engine.state(position >> 32) != frame.lexeme:
             return 0
-        return self._cost(pair & 0xFFFFFFFF) - self._before(frame)
+        return self._cost(position & 0xFFFFFFFF) - self._before(frame)
 
     def _before(self, frame: Frame) -> int:
         """Fewest bytes of what comes before a frame's lexeme."""
@@ -174,21 +174,21 @@ class Completions:
             return 0
         if frame.entry not in self._entries:
             found = ends(frame.entry, self._engine.row_of)
-            self._entries[frame.entry] = next(len(e.path) for e in found if e.label == SKIP)
+            self._entries[frame.entry] = next(len(e.path) for e in found if e.terminal == SKIP)
         return self._entries[frame.entry]
 
-    def _words(self, pair: int) -> list[Ending] | None:
+    def _words(self, position: int) -> list[Ending] | None:
         """The endings by increasing length where the machine knows them, at the start of a lexeme.
 
         That is where one of many names must come: among them, few may be those of this frame.
         """
         engine = self._engine
-        frame = engine.frame_at(pair & 0xFFFFFFFF)
+        frame = engine.frame_at(position & 0xFFFFFFFF)
         words = engine.machine.words(frame)
-        if words is None or engine.state(pair >> 32) != frame.lexeme:
+        if words is None or engine.state(position >> 32) != frame.lexeme:
             return None
         words.sort(key=lambda word: len(word[1]))
-        return [Ending(label, text) for label, text in words if self._writes(text)]
+        return [Ending(terminal, text) for terminal, text in words if self._writes(text)]
 
     def _writes(self, text: bytes) -> bool:
         return all(byte in self._alphabet for byte in text)
@@ -208,49 +208,51 @@ class Completions:
                     return
             yield known[at]
 
-    def _cost(self, ctx: int) -> int:
-        if ctx not in self._costs:
-            self._costs[ctx] = self._engine.machine.cost(self._engine.stack(ctx))
-        return self._costs[ctx]
+    def _cost(self, node: int) -> int:
+        if node not in self._costs:
+            self._costs[node] = self._engine.machine.cost(self._engine.stack(node))
+        return self._costs[node]
 
-    def _floor(self, ctx: int) -> int:
-        if ctx not in self._floors:
-            self._floors[ctx] = self._engine.machine.floor(self._engine.stack(ctx))
-        return self._floors[ctx]
+    def _floor(self, node: int) -> int:
+        if node not in self._floors:
+            self._floors[node] = self._engine.machine.floor(self._engine.stack(node))
+        return self._floors[node]
 
-    def _after(self, pair: int, ending: Ending) -> int:
+    def _after(self, position: int, ending: Ending) -> int:
         """The pair after a lexeme that ends so, DEAD, or ENDED after the whole text."""
-        if ending.label == END_OF_TEXT:
+        if ending.terminal == END_OF_TEXT:
             return ENDED
-        pair, _ = self._engine.run(pair, ending.path)
-        if ending.early and pair >= 0:
-            self._engine.targets(pair >> 32)  # numbers the label
-            pair = self._engine.fire(pair & 0xFFFFFFFF, self._engine.number_of(ending.label))
-        return pair
+        position, _ = self._engine.run(position, ending.path)
+        if ending.early and position >= 0:
+            self._engine.targets(position >> 32)  # numbers the label
+            position = self._engine.fire(
+                position & 0xFFFFFFFF, self._engine.number_of(ending.terminal)
+            )
+        return position
 
-    def _another(self, pair: int, refused: Ending) -> tuple[Ending, int]:
+    def _another(self, position: int, refused: Ending) -> tuple[Ending, int]:
         """A short way to end with the same label where the shortest makes a text come twice."""
-        if self._engine.machine.needs_text(refused.label) != COMPARED:
+        if self._engine.machine.needs_text(refused.terminal) != COMPARED:
             return refused, DEAD
         ties = itertools.count()
-        queue = [(len(refused.path), next(ties), b"", pair)]
+        queue = [(len(refused.path), next(ties), b"", position)]
         for _ in range(MAX_TRIED):
             if not queue:
                 break
             _, _, path, at = heapq.heappop(queue)
             for byte in ORDER:
                 after = self._engine.run(at, bytes((byte,)))[0] if byte in self._alphabet else DEAD
-                more = None if after < 0 else self._ending(after >> 32, refused.label)
+                more = None if after < 0 else self._ending(after >> 32, refused.terminal)
                 if more is None:
                     continue
                 begun = path + bytes((byte,))
                 ending = more._replace(path=begun + more.path)
-                found = self._after(pair, ending)
+                found = self._after(position, ending)
                 if found != DEAD:
                     return ending, found
                 heapq.heappush(queue, (len(ending.path), next(ties), begun, after))
         return refused, DEAD
 
-    def _ending(self, q: int, label: Hashable) -> Ending | None:
+    def _ending(self, q: int, terminal: Hashable) -> Ending | None:
         """The shortest way to end a lexeme with a label."""
-        return next((e for e in self._endings(q) if e.label == label), None)
+        return next((e for e in self._endings(q) if e.terminal == terminal), None)

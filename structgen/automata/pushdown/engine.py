@@ -1,6 +1,6 @@
 """In: a machine. Out: an automaton over bytes, whose tables are filled on demand.
 
-Positions are pairs, `q << 32 | ctx` (see `kernels.tables`). A kernel that meets a row or a move
+Positions are pairs, `q << 32 | node` (see `kernels.tables`). A kernel that meets a row or a move
 nobody has computed stops with a code; the engine asks the machine, writes the answer down, and the
 kernel goes on from there. A move belongs to a frame, not to the stack below it, so that what Python
 is asked does not grow with the text or its depth.
@@ -17,19 +17,19 @@ import numpy as np
 from structgen.automata.interface import Automaton, Bytes, Stored
 from structgen.automata.pushdown import storage
 from structgen.automata.pushdown.actions import code_of
-from structgen.automata.pushdown.captures import KeptValues, TakenKeys
+from structgen.automata.pushdown.captures import Captures, SeenKeys
 from structgen.automata.pushdown.completion import Completions
 from structgen.automata.pushdown.machine import Frame, Goto, Machine, Stack
 from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import OPEN, TEXT
 from structgen.automata.pushdown.tables import (
-    foreign,
-    keep_checklist,
+    inconsistent_tables,
     positions,
     rehashed,
-    with_checklist,
     with_contexts,
+    with_key_set,
     with_sets,
+    write_key_set,
 )
 from structgen.errors import BudgetError
 from structgen.util.byte_words import in_words
@@ -55,8 +55,8 @@ class Engine(Numbering, Automaton):
         super().__init__(make_machine, saved)
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
-        self._taken = TakenKeys(self._k.TAKEN)
-        self._kept = KeptValues()
+        self._seen_keys = SeenKeys(self._k.TAKEN)
+        self._captures = Captures()
         #: of a frame that others begin as, what labels do; by `Frame.opens`, what labels open
         self.checks: dict[int, dict[int, int]] = {}
         self.pushes: dict[Hashable, dict[int, int]] = {}
@@ -65,8 +65,8 @@ class Engine(Numbering, Automaton):
             self.checks = {f: {**m} for f, m in preset.checks.items()}
             self.pushes = {opens: {**m} for opens, m in preset.pushes.items()}
             start = self.frame_number(self.machine.start, (OPEN, -1, -1))
-            ctx = self._doors.context(self.tables_at, start, -1, -1, -1, -1)
-            self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | ctx
+            node = self._entry_points.context(self.tables_at, start, -1, -1, -1, -1)
+            self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | node
         else:
             self.start = saved.start
 
@@ -81,10 +81,10 @@ class Engine(Numbering, Automaton):
         """See `Automaton.run`."""
         data: Any
         if len(text) <= WORD:  # an array takes longer to hand over than its bytes take to read
-            read = self._doors.run_word
+            read = self._entry_points.run_word
             data = int.from_bytes(text, "little") | len(text) << 8 * WORD
         else:
-            read, data = self._doors.run, np.frombuffer(text, np.uint8)
+            read, data = self._entry_points.run, np.frombuffer(text, np.uint8)
         first = 0
         while True:
             after = read(self.tables_at, at, data, first)
@@ -106,7 +106,7 @@ class Engine(Numbering, Automaton):
 
     def is_accepting(self, at: int) -> bool:
         """See `Automaton.is_accepting`."""
-        return self.ask(self._doors.ending, at) == 1
+        return self.ask(self._entry_points.ending, at) == 1
 
     def is_position(self, at: int) -> bool:
         """See `Automaton.is_position`."""
@@ -114,10 +114,10 @@ class Engine(Numbering, Automaton):
 
     def core(self, at: int) -> tuple[int, int, bool]:
         """See `Automaton.core`."""
-        ctx = at & 0xFFFFFFFF
+        node = at & 0xFFFFFFFF
         base = self.remembers(at)
-        if base is None or self._taken.begin_with(self.tables.contexts, ctx, self.text):
-            return at >> 32, ctx, True
+        if base is None or self._seen_keys.begin_with(self.tables.contexts, node, self.text):
+            return at >> 32, node, True
         return at >> 32, base, False
 
     def remembers(self, at: int) -> int | None:
@@ -125,20 +125,20 @@ class Engine(Numbering, Automaton):
 
         What is compared as values of an array are is more than a key, and part of the core.
         """
-        ctx = at & 0xFFFFFFFF
-        base = int(self.tables.contexts[ctx, self._k.BASE])
-        if ctx == base or self.machine.compares(self.frame_at(base)):
+        node = at & 0xFFFFFFFF
+        base = int(self.tables.contexts[node, self._k.BASE])
+        if node == base or self.machine.compares(self.frame_at(base)):
             return None
         return base
 
     def only_byte(self, at: int) -> int:
         """See `Automaton.only_byte`."""
-        return self.ask(self._doors.only, at)
+        return self.ask(self._entry_points.only, at)
 
     def next_bytes(self, at: int) -> list[int]:
         """See `Automaton.next_bytes`."""
         out = np.zeros(256, np.uint8)
-        self.ask(self._doors.following, at, out)
+        self.ask(self._entry_points.following, at, out)
         return [int(b) for b in np.flatnonzero(out)]
 
     def branches(self, at: int) -> list[int]:
@@ -166,29 +166,31 @@ class Engine(Numbering, Automaton):
         missing = self.machine.missing(frame)
         return f"{words}; {missing}" if missing else words
 
-    def fire(self, ctx: int, label: int) -> int:
+    def fire(self, node: int, terminal: int) -> int:
         """The pair after an event, or DEAD."""
-        return self.ask(self._doors.fired, ctx, label)
+        return self.ask(self._entry_points.fired, node, terminal)
 
-    def frame_at(self, ctx: int) -> Frame:
+    def frame_at(self, node: int) -> Frame:
         """The innermost frame of a context, which knows what has been ticked off."""
-        k, context = self._k, self.tables.contexts[ctx]
+        k, context = self._k, self.tables.contexts[node]
         frame = self.frame(int(context[k.FRAME]))
         at = int(context[k.TICKED])
-        return frame if at < 0 else self.machine.ticked(frame, positions(self.tables.sets, at))
+        return (
+            frame if at < 0 else self.machine.with_seen_keys(frame, positions(self.tables.sets, at))
+        )
 
-    def stack(self, ctx: int) -> Stack[Any]:
+    def stack(self, node: int) -> Stack[Any]:
         """The frames of a context."""
         contexts, k = self.tables.contexts, self._k
         chain: list[int] = []
-        at = int(contexts[ctx, k.BASE])
+        at = int(contexts[node, k.BASE])
         while at >= 0 and at not in self._stacks:
             chain.append(at)
             at = int(contexts[at, k.PARENT])
         below = self._stacks[at] if at >= 0 else None
         for at in reversed(chain):
             below = self._stacks[at] = Stack(self.frame_at(at), below)
-        return self._stacks[int(contexts[ctx, k.BASE])]
+        return self._stacks[int(contexts[node, k.BASE])]
 
     # -- what kernels ask for -------------------------------------------------------------------
 
@@ -200,13 +202,13 @@ class Engine(Numbering, Automaton):
         elif code == k.NEED_MOVE:
             self.move(int(need[0]), int(need[1]))
         elif code == k.NEED_OPENING:
-            self._foretell(int(need[0]), int(need[1]))
+            self._predict(int(need[0]), int(need[1]))
         elif code == k.NEED_EVENT:
             self._event(int(need[0]), int(need[1]))
         elif code == k.NEED_STATES:
             self.make_room(*need[:2].tolist())
         elif code == k.NEED_EXACT:  # of no position that a text leads to
-            raise foreign()
+            raise inconsistent_tables()
         else:
             self.use(with_contexts(with_sets(self.tables)))
 
@@ -220,103 +222,105 @@ class Engine(Numbering, Automaton):
 
     def _describe(self, number: int, frame: Frame) -> None:
         """Write down where a frame begins."""
-        lexeme = self.same_id(frame.lexeme, -1 - 2 * number)
+        lexeme = self.shared_state_id(frame.lexeme, -1 - 2 * number)
         entry = lexeme
         if frame.entry is not None:
-            entry = self.same_id(frame.entry, -2 - 2 * number)
+            entry = self.shared_state_id(frame.entry, -2 - 2 * number)
         bits = -1 if frame.allowed is None else self.bits_id(frame.allowed)
-        checklist = -1
-        if frame.checklist is not None:
-            checklist = self._checklist_ids[frame.checklist]
-            if checklist >= self.tables.sizes[12]:
-                self.use(with_checklist(self.tables, checklist, frame.checklist))
-                keep_checklist(self.tables_at, checklist, frame.checklist)
+        key_set = -1
+        if frame.key_set is not None:
+            key_set = self._key_set_ids[frame.key_set]
+            if key_set >= self.tables.sizes[12]:
+                self.use(with_key_set(self.tables, key_set, frame.key_set))
+                write_key_set(self.tables_at, key_set, frame.key_set)
         alike = number if frame.alike is frame else self._frame_ids[frame.alike]
         begun = number if frame.begun is frame else self._frame_ids[frame.begun]
         plain = lexeme if frame.is_scalar else 0
         begin = -2 - lexeme if frame.recalls else lexeme
         _FRAME.pack_into(
             self.tables.frames, _FRAME.size * number,
-            entry, begin, frame.low, frame.high, bits, checklist, alike, begun, plain,
+            entry, begin, frame.low, frame.high, bits, key_set, alike, begun, plain,
         )  # fmt: skip
-        for label, code in self.checks.get(begun, _NO_MOVES).items():
-            self._write(number, label, code)
+        for terminal, code in self.checks.get(begun, _NO_MOVES).items():
+            self._write(number, terminal, code)
         if frame.opens is not None:
-            for label, opened in self.pushes.get(frame.opens, _NO_MOVES).items():
-                self._write(number, label, self._k.PUSH << 56 | opened << 28 | begun)
+            for terminal, opened in self.pushes.get(frame.opens, _NO_MOVES).items():
+                self._write(number, terminal, self._k.PUSH << 56 | opened << 28 | begun)
 
-    def move(self, frame: int, label: int) -> None:
+    def move(self, frame: int, terminal: int) -> None:
         """Write down what a label does in a frame."""
-        move = self._ask_machine(self.machine.event, frame, label, b"")
-        code = self._k.DEAD if move is None else code_of(self, move, frame, label)
-        self._write(frame, label, code)
+        move = self._ask_machine(self.machine.action, frame, terminal, b"")
+        code = self._k.DEAD if move is None else code_of(self, move, frame, terminal)
+        self._write(frame, terminal, code)
 
-    def _foretell(self, frame: int, label: int) -> None:
+    def _predict(self, frame: int, terminal: int) -> None:
         """Write down what comes behind a label, or what it does if that is not plain."""
-        entry = self._ask_machine(self.machine.foretold, frame, label)
-        q, k = self.known_id(entry), self._k
+        entry = self._ask_machine(self.machine.predicted_state, frame, terminal)
+        q, k = self.existing_state_id(entry), self._k
         if q is None:
-            self.move(frame, label)
+            self.move(frame, terminal)
         else:
-            slot = k.SKIP_LABEL if self.label(label) == "{" else k.END_LABEL
-            self._write(frame, slot, q << 28 | label)
+            slot = k.SKIP_LABEL if self.terminal(terminal) == "{" else k.END_LABEL
+            self._write(frame, slot, q << 28 | terminal)
 
-    def ensure_move(self, frame: int, label: int) -> None:
+    def ensure_move(self, frame: int, terminal: int) -> None:
         """Write down what a label does in a frame, if that is not known."""
-        if self._k.lookup(self.tables.moves, frame << 32 | label) == self._k.UNKNOWN:
-            self.move(frame, label)
+        if self._k.lookup(self.tables.moves, frame << 32 | terminal) == self._k.UNKNOWN:
+            self.move(frame, terminal)
 
-    def _write(self, frame: int, label: int, code: int) -> None:
+    def _write(self, frame: int, terminal: int, code: int) -> None:
         """Write a move down."""
         while not self._k.keep_move(
-            self.tables.moves, self.tables.sizes, frame << 32 | label, code
+            self.tables.moves, self.tables.sizes, frame << 32 | terminal, code
         ):
             self.use(self.tables._replace(moves=rehashed(self.tables.moves)))
 
-    def _event(self, ctx: int, label: int) -> None:
+    def _event(self, node: int, terminal: int) -> None:
         """Write down where a label leads that depends on what a context remembers or keeps."""
-        k, at = self._k, int(self.tables.contexts[ctx, self._k.FRAME])
-        if self.frame(at).recalls and label != k.SKIP_LABEL:
-            pair = self._read_again(ctx)
+        k, at = self._k, int(self.tables.contexts[node, self._k.FRAME])
+        if self.frame(at).recalls and terminal != k.SKIP_LABEL:
+            position = self._read_again(node)
         else:
-            pair = self._asked(ctx, at, label)
+            position = self._asked(node, at, terminal)
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):
             t = self.use(t._replace(events=rehashed(t.events)))
-        k.insert(t.events, (ctx << 32) | label, pair)
+        k.insert(t.events, (node << 32) | terminal, position)
         t.sizes[2] += 1
 
-    def _read_again(self, ctx: int) -> int:
+    def _read_again(self, node: int) -> int:
         """The pair after the text of a context in a frame that recalls what is kept."""
         walk = int(self.tables.asked[self._k.OF])
         self.tables.asked[self._k.OF] = -1  # so that it is not left open once more
-        pair = self.fire(int(self.tables.contexts[ctx, self._k.BASE]), self._k.SKIP_LABEL)
-        if pair >= 0:
-            pair, _ = self.run(pair, self.text(ctx))
+        position = self.fire(int(self.tables.contexts[node, self._k.BASE]), self._k.SKIP_LABEL)
+        if position >= 0:
+            position, _ = self.run(position, self.text(node))
         self.tables.asked[self._k.OF] = walk
-        return pair
+        return position
 
-    def _asked(self, ctx: int, at: int, label: int) -> int:
+    def _asked(self, node: int, at: int, terminal: int) -> int:
         """The pair after a label in frame `at` of a context, as the machine has it."""
         contexts, k = self.tables.contexts, self._k
-        if self.tables.needs_text[label] == k.LOOKED_AT:
-            move = self._ask_machine(self.machine.event, at, label, self.text(ctx))
+        if self.tables.needs_text[terminal] == k.LOOKED_AT:
+            move = self._ask_machine(self.machine.action, at, terminal, self.text(node))
             if not isinstance(move, Goto | None):
-                raise foreign()
+                raise inconsistent_tables()
             found = None if move is None else move.frame
         else:
-            found = self._ask_machine(self.machine.recalled, at, label, self._kept.of(self, ctx))
+            found = self._ask_machine(
+                self.machine.with_captures, at, terminal, self._captures.of(self, node)
+            )
         if found is None:
             return int(k.DEAD)
-        frame = self.frame_number(found, (TEXT, ctx, label))
-        beside = contexts[ctx, [k.PARENT, k.TAKEN, k.TICKED, k.READ]].tolist()
-        after = self.ask(self._doors.context, frame, *beside)
-        begin = k.LEXEME if label == k.SKIP_LABEL else k.ENTRY
+        frame = self.frame_number(found, (TEXT, node, terminal))
+        beside = contexts[node, [k.PARENT, k.TAKEN, k.TICKED, k.READ]].tolist()
+        after = self.ask(self._entry_points.context, frame, *beside)
+        begin = k.LEXEME if terminal == k.SKIP_LABEL else k.ENTRY
         return int(self.tables.frames[frame, begin]) << 32 | after
 
-    def _ask_machine(self, ask: Callable[..., Any], frame: int, label: int, *read: Any) -> Any:
+    def _ask_machine(self, ask: Callable[..., Any], frame: int, terminal: int, *read: Any) -> Any:
         try:
-            return ask(self.frame(frame), self.label(label), *read)
+            return ask(self.frame(frame), self.terminal(terminal), *read)
         except RecursionError as error:
             raise BudgetError(
                 "deciding what may come next takes too many nested steps",

@@ -40,7 +40,7 @@ class Frame:
     """
 
     __slots__ = (
-        "alike", "allowed", "begun", "checklist", "entry", "high", "is_scalar", "lexeme", "low",
+        "alike", "allowed", "begun", "entry", "high", "is_scalar", "key_set", "lexeme", "low",
         "opens", "recalls",
     )  # fmt: skip
 
@@ -50,14 +50,14 @@ class Frame:
         self.low = 0
         self.high = 0
         self.allowed: bytes | None = None
-        self.checklist: Checklist | None = None
+        self.key_set: KeySet | None = None
         self.alike: Frame = self
         self.begun: Frame = self
         self.is_scalar = self.recalls = False
         self.opens: Hashable = None
 
 
-class Checklist:
+class KeySet:
     """Positions of names that may come once each, in some frames that keep no account of it.
 
     size: positions are below it. required, possible: those that must come, and those that may.
@@ -81,7 +81,7 @@ class Goto(NamedTuple):
     """The frame becomes another one. keeps: what has just been read is kept beside it."""
 
     frame: Frame
-    keeps: bool = False
+    captures: bool = False
 
 
 def goto(frame: Frame | None) -> Goto | None:
@@ -89,31 +89,31 @@ def goto(frame: Frame | None) -> Goto | None:
     return None if frame is None else Goto(frame)
 
 
-class Once(NamedTuple):
+class GotoIfNew(NamedTuple):
     """The same, unless the text just read (a JSON string, as spelled) was taken in it before."""
 
     frame: Frame
-    keeps: bool = False
+    captures: bool = False
 
 
 class Recall(NamedTuple):
     """The same, and the label happens once more, there: what it does depends on what is kept."""
 
     frame: Frame
-    keeps: bool = True
+    captures: bool = True
 
 
-class Tick(NamedTuple):
+class MarkSeen(NamedTuple):
     """As Goto, and a position is ticked off, which it must not have been before."""
 
     frame: Frame
     position: int
 
 
-class Check(NamedTuple):
+class CheckKeys(NamedTuple):
     """The frame becomes one of those of the checklist, according to what is ticked off."""
 
-    checklist: Checklist
+    key_set: KeySet
 
 
 class Push(NamedTuple):
@@ -124,12 +124,12 @@ class Push(NamedTuple):
 
 
 class Pop(NamedTuple):
-    """The frame closes, and `label` happens in the one below."""
+    """The frame closes, and `terminal` happens in the one below."""
 
-    label: Hashable
+    terminal: Hashable
 
 
-class Kept(NamedTuple):
+class Capture(NamedTuple):
     """A value that was kept: the frame in which it was read, and the text taken last before it."""
 
     frame: Frame
@@ -137,7 +137,7 @@ class Kept(NamedTuple):
     value: Any
 
 
-Move = Goto | Once | Recall | Tick | Check | Push | Pop
+Action = Goto | GotoIfNew | Recall | MarkSeen | CheckKeys | Push | Pop
 
 
 FrameT = TypeVar("FrameT", bound=Frame)
@@ -168,14 +168,14 @@ class Machine(ABC, Generic[FrameT]):
         return _NOTHING
 
     @abstractmethod
-    def event(self, frame: FrameT, label: Hashable, text: bytes) -> Move | None:
-        """What a lexeme that ended with `label` does, or None when it is not allowed.
+    def action(self, frame: FrameT, terminal: Hashable, text: bytes) -> Action | None:
+        """What a lexeme that ended with `terminal` does, or None when it is not allowed.
 
         text: the bytes that the lexeme's recorded states have read, for labels that need them (the
         move is a Goto then); b"" for others. The same arguments give the same frames.
         """
 
-    def foretold(self, _frame: FrameT, _label: Hashable) -> LexState | None:
+    def predicted_state(self, _frame: FrameT, _terminal: Hashable) -> LexState | None:
         """What can be read behind a label, where that is plain before it is found what it does.
 
         White space behind which a quote may come, once an object is opened; behind a value, the
@@ -183,7 +183,9 @@ class Machine(ABC, Generic[FrameT]):
         """
         return None
 
-    def recalled(self, _frame: FrameT, _label: Hashable, _kept: list[Kept]) -> FrameT | None:
+    def with_captures(
+        self, _frame: FrameT, _terminal: Hashable, _captures: list[Capture]
+    ) -> FrameT | None:
         """The frame after a label that depends on the values kept beside `frame`, if it is allowed.
 
         That is SKIP where the frame recalls, or a label that a Recall led there.
@@ -194,11 +196,11 @@ class Machine(ABC, Generic[FrameT]):
         """The value of a lexeme that is kept, from its text."""
         return text
 
-    def whole(self, _frame: FrameT, kept: list[Kept]) -> Any:
+    def whole(self, _frame: FrameT, kept: list[Capture]) -> Any:
         """The value that closed in `frame`, from those kept inside of it."""
         return tuple(kept)
 
-    def ticked(self, frame: FrameT, _positions: Iterable[int]) -> FrameT:
+    def with_seen_keys(self, frame: FrameT, _positions: Iterable[int]) -> FrameT:
         """The frame that knows by itself what is ticked off beside it, for `cost` and the like."""
         return frame
 
@@ -216,8 +218,8 @@ class Machine(ABC, Generic[FrameT]):
 
     @staticmethod
     @abstractmethod
-    def needs_text(label: Hashable) -> int:
-        """What the text is for: UNUSED, LOOKED_AT by `event`, COMPARED by `Once`, or KEPT."""
+    def needs_text(terminal: Hashable) -> int:
+        """What the text is for: UNUSED, LOOKED_AT by `action`, COMPARED by `GotoIfNew`, or KEPT."""
 
     @abstractmethod
     def expected(self, frame: FrameT) -> str:
@@ -257,7 +259,7 @@ class TextMachine(Machine[Frame]):
         """See `Machine.start`."""
         return self._start
 
-    def event(self, _frame: Frame, _label: Hashable, _text: bytes) -> None:
+    def action(self, _frame: Frame, _terminal: Hashable, _text: bytes) -> None:
         """Nothing follows the only lexeme."""
 
     def cost(self, _stack: Stack[Frame]) -> int:
@@ -269,7 +271,7 @@ class TextMachine(Machine[Frame]):
         return 0
 
     @staticmethod
-    def needs_text(_label: Hashable) -> int:
+    def needs_text(_terminal: Hashable) -> int:
         """See `Machine.needs_text`."""
         return UNUSED
 

@@ -17,17 +17,17 @@ from structgen.automata.lexer.json_lexemes import KeyStart
 from structgen.automata.lexer.lexer import Digits, End, LexState, Row, Text
 from structgen.automata.lexer.lexicon import Lexicon
 from structgen.automata.lexer.separators import Either, Fork
-from structgen.automata.pushdown.machine import Checklist, Frame, Machine
-from structgen.automata.pushdown.provenance import BEFORE, FRAME, LABEL, LAST, STATE, Origins
+from structgen.automata.pushdown.machine import Frame, KeySet, Machine
+from structgen.automata.pushdown.provenance import BEFORE, FRAME, LABEL, LAST, STATE, ProvenanceLog
 from structgen.automata.pushdown.tables import (
-    Written,
-    foreign,
+    PackedArrays,
     fresh_tables,
-    with_room,
+    inconsistent_tables,
     with_states,
 )
 from structgen.automata.spelling import expressions, texts, word_lists
 from structgen.kernels.build.loader import kernels
+from structgen.util.arrays import with_room
 from structgen.util.cached import found_once
 
 if TYPE_CHECKING:
@@ -41,25 +41,25 @@ class Numbering:
 
     def __init__(self, make_machine: Callable[[], Machine[Any]], saved: Saved | None) -> None:
         self._make_machine = make_machine
-        self._doors = kernels("masks.entry_points")
+        self._entry_points = kernels("masks.entry_points")
         self.kernel_tables = self._k = kernels("tables")  #: with the names of all columns
         self.is_new = saved is None  #: whether nothing of it was saved
         self.tables: Any = None  #: what kernels read (see `kernels.tables`)
         self.tables_at = 0  #: the address at which kernels find the tables
-        self._written: Written  # there
+        self._packed: PackedArrays  # there
         self._common: tuple[LexState, ...] = ()  # the states of the lexicon
         self._states: list[LexState | None] = []  # those behind
         self._common_identities: dict[int, tuple[int, LexState]] = {}
         self._state_ids: dict[LexState, int] = {}
         self._identities: dict[int, tuple[int, LexState]] = {}
-        self._labels: list[Hashable] = []
-        self._label_ids: dict[Hashable, int] = {}
+        self._terminals: list[Hashable] = []
+        self._terminal_ids: dict[Hashable, int] = {}
         self._bits: dict[bytes, int] = {}
         self._frames: list[Frame] = []
         self._frame_ids: dict[Frame, int] = {}
-        self._checklist_ids: dict[Checklist, int] = {}
+        self._key_set_ids: dict[KeySet, int] = {}
         self._cached_rows: dict[LexState, Row] = {}
-        self.entered: list[expressions.Entered] = []  #: expressions whose states are numbered
+        self.embedded: list[expressions.EmbeddedDfa] = []  #: expressions whose states are numbered
         self._saved = saved
         self._lost = saved is not None  # whether numbers are known, but not what they stand for
         self._shared = 0 if saved is None else saved.shared
@@ -76,9 +76,9 @@ class Numbering:
     def use(self, tables: Any) -> Any:
         """Put tables in the place of those in use; they are returned."""
         if tables is not self.tables and not all(map(is_, tables, self.tables or (None,))):
-            self._written = Written(len(tables))  # to write them down takes long
-            self.tables_at = self._written.address
-            self._doors.keep_tables(tables, self.tables_at)
+            self._packed = PackedArrays(len(tables))  # to write them down takes long
+            self.tables_at = self._packed.address
+            self._entry_points.keep_tables(tables, self.tables_at)
             self.tables = tables
         return self.tables
 
@@ -90,11 +90,11 @@ class Numbering:
     def _begin(self, lexicon: Lexicon) -> None:
         """Number what the lexicon has."""
         self._common = lexicon.states
-        self._labels, self._label_ids = list(lexicon.labels), dict(lexicon.label_ids)
+        self._terminals, self._terminal_ids = list(lexicon.terminals), dict(lexicon.terminal_ids)
         self._states, self._state_ids = [], lexicon.state_ids.copy()
         preset = lexicon.preset
         self._frames, self._frame_ids = list(preset.frames), preset.frame_ids.copy()
-        self._checklist_ids = preset.checklist_ids.copy()
+        self._key_set_ids = preset.key_set_ids.copy()
         self._common_identities = lexicon.identities
 
     @property
@@ -108,9 +108,9 @@ class Numbering:
         return self._shared
 
     @property
-    def labels_made(self) -> int:
+    def terminals_made(self) -> int:
         """How many labels have a number."""
-        return max(len(self._labels), self._saved.labels if self._saved else 0)
+        return max(len(self._terminals), self._saved.terminals if self._saved else 0)
 
     @property
     def frames_made(self) -> int:
@@ -118,9 +118,9 @@ class Numbering:
         return max(len(self._frames), self._saved.frames if self._saved else 0)
 
     @found_once
-    def origins(self) -> Origins:
+    def origins(self) -> ProvenanceLog:
         """How each number was first met."""
-        return Origins() if self._saved is None else self._saved.origins()
+        return ProvenanceLog() if self._saved is None else self._saved.origins()
 
     def fill_saved(self, q: int) -> bool:
         """Fill the row of a lexer state from what was saved; False if it was not."""
@@ -167,11 +167,11 @@ class Numbering:
         described: LexState = at
         return described
 
-    def label(self, label: int) -> Hashable:
+    def terminal(self, terminal: int) -> Hashable:
         """The label with that number."""
-        if label >= len(self._labels):
+        if terminal >= len(self._terminals):
             self._restore()
-        return self._labels[label]
+        return self._terminals[terminal]
 
     def frame(self, number: int) -> Frame:
         """The frame with that number."""
@@ -179,10 +179,10 @@ class Numbering:
             self._restore()
         return self._frames[number]
 
-    def text(self, ctx: int) -> bytes:
+    def text(self, node: int) -> bytes:
         """The bytes that a context remembers."""
         out = bytearray()
-        origin = int(self.tables.origin[ctx])
+        origin = int(self.tables.origin[node])
         while origin >= 0:
             out.append(origin & 0xFF)
             origin = int(self.tables.origin[origin >> 8])
@@ -210,20 +210,20 @@ class Numbering:
                 self.use(t._replace(frames=with_room(t.frames, number + 1, -1)))
             self._frames.append(frame)
             self._frame_ids[frame] = number
-            if frame.checklist is not None:
-                self._checklist_ids.setdefault(frame.checklist, len(self._checklist_ids))
+            if frame.key_set is not None:
+                self._key_set_ids.setdefault(frame.key_set, len(self._key_set_ids))
             origins = self.origins
             origins.frames += origin
-            origins.births.append(FRAME)
+            origins.kinds.append(FRAME)
         return number
 
     def state_id(self, state: LexState, origin: int) -> int:
-        """The number of a lexer state. origin: see `Origins.states`."""
+        """The number of a lexer state. origin: see `ProvenanceLog.states`."""
         if isinstance(state, Digits):  # large and shared by many rows
-            return self.same_id(state, origin)
+            return self.shared_state_id(state, origin)
         return self._number(state, origin)
 
-    def same_id(self, state: LexState, origin: int) -> int:
+    def shared_state_id(self, state: LexState, origin: int) -> int:
         """The same for an object that is met again and again: it is hashed only once."""
         known = self._identities.get(id(state))
         if known is None:
@@ -231,7 +231,7 @@ class Numbering:
             self._identities[id(state)] = known
         return known[0]
 
-    def known_id(self, state: LexState | None) -> int | None:
+    def existing_state_id(self, state: LexState | None) -> int | None:
         """The number of a state that frames were described with; None if it has none."""
         at = id(state)
         known = self._identities.get(at) or self._common_identities.get(at)
@@ -245,7 +245,7 @@ class Numbering:
             self._state_ids[state] = q
             origins = self.origins
             origins.states.append(origin)
-            origins.births.append(STATE)
+            origins.kinds.append(STATE)
             self.tables.recorded[q] = state.recorded
             if isinstance(state, KeyStart):
                 word_lists.announce(self, q, state)
@@ -290,17 +290,17 @@ class Numbering:
         k, kind = self._k, t.within[q, self._k.KIND]
         if kind == k.SPANS_LATER:
             if not expressions.go_on(self, q):
-                texts.enter(self, q, self.state(q))
+                texts.write_state(self, q, self.state(q))
         elif kind == 0:
             state = self.state(q)
-            if not (word_lists.enter(self, q, state) or texts.enter(self, q, state)):
+            if not (word_lists.write_state(self, q, state) or texts.write_state(self, q, state)):
                 self._fill_from(q, state)
                 return
-        while (code := self._doors.provided(self.tables_at, q)) != 0:
+        while (code := self._entry_points.provided(self.tables_at, q)) != 0:
             if code == k.NEED_STATES:
                 self.make_room(*self.tables.need[:2].tolist())
             elif self.tables.need[0] == q:
-                raise foreign()
+                raise inconsistent_tables()
             else:
                 self.fill(int(self.tables.need[0]))
 
@@ -313,7 +313,7 @@ class Numbering:
             beside = self.targets(self.state_id(text, (q << 9) | LAST))
         number_of = self.state_id
         if isinstance(state, Fork):  # few of the bytes lead on, to what others lead to as well
-            found, accepted, number_of = [*state.targets], state.accept, self.same_id
+            found, accepted, number_of = [*state.targets], state.accept, self.shared_state_id
         else:
             row = self.row_of(state)
             found = [(byte, to) for byte, to in enumerate(row.targets) if to is not None]
@@ -321,10 +321,10 @@ class Numbering:
         for byte, target in found:
             if id(target) not in codes:
                 if isinstance(target, End):
-                    codes[id(target)] = -2 - self.label_id(target.label, (q, byte))
+                    codes[id(target)] = -2 - self.terminal_id(target.terminal, (q, byte))
                 else:
                     codes[id(target)] = number_of(target, (q << 9) | byte)
-        accept = -1 if accepted is None else self.label_id(accepted, (q, BEFORE))
+        accept = -1 if accepted is None else self.terminal_id(accepted, (q, BEFORE))
         targets = self.tables.rows[q]
         targets[:] = beside
         for byte, target in found:
@@ -332,26 +332,26 @@ class Numbering:
         self.tables.accept[q] = accept
         self.tables.filled[q] = 1
 
-    def label_id(self, label: Hashable, origin: tuple[int, int]) -> int:
-        """The number of a label. origin: see `Origins.labels`."""
-        number = self._label_ids.get(label)
-        return self.label_ids([label], *origin)[0] if number is None else number
+    def terminal_id(self, terminal: Hashable, origin: tuple[int, int]) -> int:
+        """The number of a label. origin: see `ProvenanceLog.terminals`."""
+        number = self._terminal_ids.get(terminal)
+        return self.terminal_ids([terminal], *origin)[0] if number is None else number
 
-    def label_ids(self, labels: Sequence[Hashable], source: int, place: int) -> list[int]:
+    def terminal_ids(self, terminals: Sequence[Hashable], source: int, place: int) -> list[int]:
         """The numbers of labels whose origins are `source` and the places from `place` on."""
-        known, made, origins = self._label_ids, self._labels, self.origins
+        known, made, origins = self._terminal_ids, self._terminals, self.origins
         numbers = []
-        for at, label in enumerate(labels, place):
-            number = known.get(label)
+        for at, terminal in enumerate(terminals, place):
+            number = known.get(terminal)
             if number is None:
-                number = known[label] = len(made)
-                made.append(label)
-                origins.labels += source, at
-                origins.births.append(LABEL)
+                number = known[terminal] = len(made)
+                made.append(terminal)
+                origins.terminals += source, at
+                origins.kinds.append(LABEL)
                 if number >= len(self.tables.needs_text):
                     t = self.tables
                     self.use(t._replace(needs_text=with_room(t.needs_text, number + 1)))
-                if needs := self.machine.needs_text(label):
+                if needs := self.machine.needs_text(terminal):
                     self.tables.needs_text[number] = needs
             numbers.append(number)
         return numbers
@@ -367,27 +367,27 @@ class Numbering:
             t.sizes[8] += len(bits)
         return at
 
-    def checklist_number(self, checklist: Checklist) -> int:
+    def key_set_number(self, key_set: KeySet) -> int:
         """The number of the checklist of a frame that has one."""
-        return self._checklist_ids[checklist]
+        return self._key_set_ids[key_set]
 
     def is_numbered(self, state: LexState) -> bool:
         """Whether a lexer state that Python describes has a number."""
         return state in self._state_ids
 
-    def number_of(self, label: Hashable) -> int:
+    def number_of(self, terminal: Hashable) -> int:
         """The number of a label that a filled row has."""
-        return self._label_ids[label]
+        return self._terminal_ids[terminal]
 
     def _restore(self) -> None:
         """Give saved tables their Python side again, when it is first asked for."""
         from structgen.automata.pushdown.replay import replay
 
         if not self._lost:
-            raise foreign()
+            raise inconsistent_tables()
         self._lost = False
         origins = self.origins
-        self.origins = Origins()
+        self.origins = ProvenanceLog()
         self._begin(self.machine.lexicon)
         replay(self, origins)
         self.origins = origins

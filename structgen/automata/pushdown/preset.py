@@ -20,10 +20,10 @@ def preset_of(engine: Engine) -> Preset:
         if number == engine.frames_made:
             break
         row = engine.tables.frames[number].tolist()
-        for label in _labels_behind(engine, row[k.LEXEME]):
-            engine.ensure_move(row[k.ALIKE], label)
+        for terminal in _terminals_behind(engine, row[k.LEXEME]):
+            engine.ensure_move(row[k.ALIKE], terminal)
     frames = tuple(map(engine.frame, range(engine.frames_made)))
-    lists = dict.fromkeys(f.checklist for f in frames if f.checklist is not None)
+    lists = dict.fromkeys(f.key_set for f in frames if f.key_set is not None)
     return Preset(
         frames,
         tuple(lists),
@@ -34,13 +34,13 @@ def preset_of(engine: Engine) -> Preset:
     )
 
 
-def _labels_behind(engine: Engine, q: int) -> list[int]:
+def _terminals_behind(engine: Engine, q: int) -> list[int]:
     """The labels with which a lexeme can end that begins with lexer state `q`."""
     seen, todo, found = {q}, [q], dict[int, None]()
     while todo:
         at = todo.pop()
         row = np.append(engine.targets(at), -2 - engine.tables.accept[at])
-        found |= dict.fromkeys(label for label in (-2 - row).tolist() if label >= 2)
+        found |= dict.fromkeys(terminal for terminal in (-2 - row).tolist() if terminal >= 2)
         fresh = set(row[row >= 0].tolist()) - seen
         seen |= fresh
         todo += fresh

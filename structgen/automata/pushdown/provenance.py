@@ -15,7 +15,7 @@ OPEN, WAITING, TEXT = 0, 1, -1  # how a frame was met: a move led to it, or left
 
 
 @dataclass
-class Origins:
+class ProvenanceLog:
     """How each number was first met, from which Python's side of the tables can be made again.
 
     states: those that Python describes: parent << 9 | byte (FREE: the free form of the parent,
@@ -31,5 +31,5 @@ class Origins:
 
     states: list[int] = field(default_factory=list)
     frames: list[int] = field(default_factory=list)
-    labels: list[int] = field(default_factory=list)
-    births: bytearray = field(default_factory=bytearray)
+    terminals: list[int] = field(default_factory=list)
+    kinds: bytearray = field(default_factory=bytearray)

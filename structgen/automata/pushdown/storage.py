@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import Stored
-from structgen.automata.pushdown.provenance import Origins
+from structgen.automata.pushdown.provenance import ProvenanceLog
 from structgen.automata.pushdown.tables import addresses, asked, hash_table, largest
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
@@ -50,15 +50,15 @@ def stored(engine: Engine) -> Stored:
     t.rows[missing], t.filled[missing] = t.common[missing], 1
     arrays: Arrays = {name: getattr(t, name)[:states].copy() for name in _STATES}
     arrays |= {name: getattr(t, name)[:contexts].copy() for name in _CONTEXTS}
-    used = {"needs_text": engine.labels_made, "frames": engine.frames_made, "spans": t.sizes[9]}
+    used = {"needs_text": engine.terminals_made, "frames": engine.frames_made, "spans": t.sizes[9]}
     arrays |= {name: getattr(t, name)[: used.get(name)].copy() for name in _WHOLE}
     arrays["sizes"][[1, 13]] = 0  # the tables `remembered` and `outlooks` begin empty
     arrays["contexts"][:, engine.kernel_tables.OUTLOOK] = -1
     arrays |= _runs(t.rows[:states], t.filled[:states])
     arrays["origin_states"] = np.array(origins.states, np.int64)
     arrays["origin_frames"] = np.array(origins.frames, np.int64).reshape(-1, 3)
-    arrays["origin_labels"] = np.array(origins.labels, np.int64).reshape(-1, 2)
-    arrays["births"] = np.frombuffer(bytes(origins.births), np.uint8)
+    arrays["origin_labels"] = np.array(origins.terminals, np.int64).reshape(-1, 2)
+    arrays["births"] = np.frombuffer(bytes(origins.kinds), np.uint8)
     return Stored({"start": engine.start, "shared": engine.shared_states}, arrays)
 
 
@@ -108,14 +108,14 @@ class Saved:
         tables["info"] = addresses()
         tables["common"] = np.empty((0, 256), np.int32)
         self.tables = kernels("tables").Tables(**tables)
-        self.labels, self.frames = len(tables["needs_text"]), len(tables["frames"])
-        fault = kernels("parser.stored_tables").unsound(self.tables, self.labels)
+        self.terminals, self.frames = len(tables["needs_text"]), len(tables["frames"])
+        fault = kernels("parser.stored_tables").unsound(self.tables, self.terminals)
         if fault:
             _broken(self.tables._fields[fault - 1])
         self.shared = int(saved.header["shared"])
         self.start = int(saved.header["start"])
-        q, ctx = self.start >> 32, self.start & 0xFFFFFFFF
-        if not (0 <= q < states and ctx < len(tables["contexts"]) and 0 <= self.shared <= states):
+        q, node = self.start >> 32, self.start & 0xFFFFFFFF
+        if not (0 <= q < states and node < len(tables["contexts"]) and 0 <= self.shared <= states):
             _broken("start")
 
     def fill(self, tables: Any, q: int) -> bool:
@@ -129,20 +129,20 @@ class Saved:
         end = min(begin + AT_ONCE, self.states)
         unpack = kernels("parser.stored_tables").unpack
         if not unpack(
-            tables.rows, tables.filled, *self._runs, begin, end, self.states, self.labels
+            tables.rows, tables.filled, *self._runs, begin, end, self.states, self.terminals
         ):
             _broken("run_targets")
         return True
 
-    def origins(self) -> Origins:
+    def origins(self) -> ProvenanceLog:
         """How the numbers were met."""
         try:
-            states, frames, labels, births = (self._arrays[name] for name in _ORIGINS)
-            return Origins(
+            states, frames, terminals, kinds = (self._arrays[name] for name in _ORIGINS)
+            return ProvenanceLog(
                 states.tolist(),
                 frames.reshape(-1, 3).ravel().tolist(),
-                labels.reshape(-1, 2).ravel().tolist(),
-                bytearray(births.tobytes()),
+                terminals.reshape(-1, 2).ravel().tolist(),
+                bytearray(kinds.tobytes()),
             )
         except (KeyError, TypeError, ValueError):
             _broken("origins")

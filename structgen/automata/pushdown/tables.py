@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.lexer.lexicon import Lexicon
-from structgen.automata.pushdown.machine import Checklist, Machine
+from structgen.automata.pushdown.machine import KeySet, Machine
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
 from structgen.util.arrays import HUGE, paged, with_room
@@ -50,7 +50,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
         "filled": np.zeros(room, np.uint8),
         "accept": np.full(room, -1, np.int32),
         "recorded": np.zeros(room, np.uint8),
-        "needs_text": np.zeros(max(64, 2 * len(lexicon.labels)), np.uint8),
+        "needs_text": np.zeros(max(64, 2 * len(lexicon.terminals)), np.uint8),
         "guard": np.full((room, 2), -1, np.int32),
         "order": np.zeros(64, np.int32),
         "within": np.full((room, 14), -1, np.int32),
@@ -73,7 +73,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
     }
     for name in ("accept", "recorded"):
         tables[name][:states] = getattr(lexicon, name)
-    tables["needs_text"][: len(lexicon.labels)] = [*map(kind.needs_text, lexicon.labels)]
+    tables["needs_text"][: len(lexicon.terminals)] = [*map(kind.needs_text, lexicon.terminals)]
     tables["within"][:, 0] = 0
     tables["sizes"][6] = states
     tables |= lexicon.preset.tables
@@ -98,7 +98,7 @@ def _room_type(words: int) -> type[ctypes.Array[ctypes.c_int64]]:
     return ctypes.c_int64 * words
 
 
-class Written:
+class PackedArrays:
     """Room for a tuple of so many arrays, written down as kernels have it. address: where it is."""
 
     def __init__(self, arrays: int) -> None:
@@ -164,7 +164,7 @@ def largest(sets: Int64s, checklists: npt.NDArray[np.int32]) -> int:
     return int((sets[empty[empty < len(sets)]] & 0xFFFF).max(initial=0))
 
 
-def foreign() -> ArtifactError:
+def inconsistent_tables() -> ArtifactError:
     """The error of tables that the spec beside them does not lead to."""
     return ArtifactError(
         "the saved tables do not belong to the saved spec", hint="compile the spec again"
@@ -226,9 +226,9 @@ def with_sets(t: Any, words: int = 0, count: int = 0) -> Any:
     return t
 
 
-def with_checklist(t: Any, number: int, checklist: Checklist) -> Any:
+def with_key_set(t: Any, number: int, key_set: KeySet) -> Any:
     """Tables with room for one more checklist, by the number that comes next."""
-    size = _words(checklist)
+    size = _words(key_set)
     t = with_sets(t, 3 * (size + 1), 3)
     asked = kernels("tables").POSITIONS + size
     if number >= len(t.checklists) or asked > len(t.asked):
@@ -237,13 +237,13 @@ def with_checklist(t: Any, number: int, checklist: Checklist) -> Any:
     return t
 
 
-def keep_checklist(address: int, number: int, checklist: Checklist) -> None:
+def write_key_set(address: int, number: int, key_set: KeySet) -> None:
     """Write a checklist into tables that are written down at an address."""
-    size, full = _words(checklist), len(checklist.possible) == checklist.size
-    possible = (1 << checklist.size) - 1 if full else _bits(checklist.possible)
-    both = (_bits(checklist.required) | possible << 64 * size).to_bytes(16 * size, "little")
+    size, full = _words(key_set), len(key_set.possible) == key_set.size
+    possible = (1 << key_set.size) - 1 if full else _bits(key_set.possible)
+    both = (_bits(key_set.required) | possible << 64 * size).to_bytes(16 * size, "little")
     bits = np.frombuffer(both, np.int64)
-    kernels("parser.key_sets").keep_checklist(address, number, size, bits, checklist.endless)
+    kernels("parser.key_sets").keep_checklist(address, number, size, bits, key_set.endless)
 
 
 def _bits(chosen: Iterable[int]) -> int:
@@ -251,6 +251,6 @@ def _bits(chosen: Iterable[int]) -> int:
     return sum([1 << position for position in chosen])
 
 
-def _words(checklist: Checklist) -> int:
+def _words(key_set: KeySet) -> int:
     """How many words the positions of a checklist take."""
-    return -(-checklist.size // 64)
+    return -(-key_set.size // 64)

@@ -18,22 +18,22 @@ from structgen.automata.lexer.lexer import (
     LexState,
     Role,
     Text,
-    free_form,
-    in_place,
-    only_place,
+    only_live_index,
+    open_ended_form,
+    with_only,
 )
 from structgen.automata.pushdown.provenance import BEFORE, FREE, UNBOUNDED
-from structgen.automata.pushdown.tables import foreign
+from structgen.automata.pushdown.tables import inconsistent_tables
 from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
-from structgen.regular.expressions.nodes import Chars, Literal, Words, is_lasting
+from structgen.regular.expressions.nodes import Chars, Literal, Words, is_open_ended
 from structgen.regular.lazy_dfa.automaton import (
     automaton_of,
-    far_from_bounds,
+    before_far_bounds,
     is_held,
     vector_automaton,
 )
-from structgen.regular.lazy_dfa.counters import LengthAutomaton, uncounted
+from structgen.regular.lazy_dfa.counters import LengthAutomaton, without_counters
 from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton
 from structgen.regular.regex import EMPTY, EPSILON, Regex
@@ -48,10 +48,10 @@ FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look a
 WIDE_KEYS = 2  # expressions side by side for which it does in keys, of which most is read
 
 
-class Entered:
+class EmbeddedDfa:
     """The states of an automaton that have numbers among the lexer states of an engine.
 
-    place: that of this object in `Numbering.entered`.
+    place: that of this object in `Numbering.embedded`.
     """
 
     def __init__(self, automaton: RegexAutomaton, text: Text, q: int, place: int) -> None:
@@ -62,10 +62,12 @@ class Entered:
         self._numbered = 1
         self._written = 0  # of how many states it is written down what leads on from them
         self._free = -1  # the number of those that any text may follow, described elsewhere
-        self._labels = np.full(2, -1, np.int32)  # by how a text ends, -1 where that is not met yet
-        self._unbounded: tuple[Entered, int] | None = None  # the same without bounds of length
+        self._terminals = np.full(
+            2, -1, np.int32
+        )  # by how a text ends, -1 where that is not met yet
+        self._unbounded: tuple[EmbeddedDfa, int] | None = None  # the same without bounds of length
         role: Any = text.role
-        alive = only_place(text.vector) or 0
+        alive = only_live_index(text.vector) or 0
         self._any, end = _free_and_end(role, len(text.vector), alive)
         self._ends: list[Hashable] = [end]  # the labels with which texts end, from 1 on
         #: the same in all engines that have entered the same automaton in the same role
@@ -91,7 +93,7 @@ class Entered:
     def free_id(self, numbers: Numbering) -> int:
         """The number of the state in which any text may follow."""
         if self._free < 0:
-            self._free = numbers.same_id(self._any, (self.number(0) << 9) | FREE)
+            self._free = numbers.shared_state_id(self._any, (self.number(0) << 9) | FREE)
         return self._free
 
     def number(self, state: int) -> int:
@@ -103,7 +105,7 @@ class Entered:
         """Whether a state has that number, and is described here."""
         return 0 <= state < self._numbered and int(self._numbers[state]) == q
 
-    def unbounded(self, numbers: Numbering, state: int) -> tuple[Unbounded, Entered] | None:
+    def unbounded(self, numbers: Numbering, state: int) -> tuple[Unbounded, EmbeddedDfa] | None:
         """A state without bounds of length, and those that it is one of; None if there is none."""
         with self._automaton.lock:
             found = self._automaton.unbounded(state)
@@ -113,7 +115,7 @@ class Entered:
             origin = (self.number(0) << 9) | UNBOUNDED
             q = numbers.state_id(unbounded_form(self._text), origin)
             numbers.targets(q)
-            self._unbounded = entered_at(numbers, q)
+            self._unbounded = embedded_at(numbers, q)
         if self._unbounded is None or self._unbounded[0]._automaton is not found.automaton:
             return None
         return found, self._unbounded[0]
@@ -127,9 +129,9 @@ class Entered:
             self._written = end
             count = int(automaton.first[end] - automaton.first[begin])
             numbers.make_room(automaton.made - self._numbered, count)
-            since = self._numbered if automaton.settled else 0
+            since = self._numbered if automaton.loops_are_final else 0
             self._number(numbers)
-            self._find_labels(numbers, begin, end)
+            self._find_terminals(numbers, begin, end)
             flags = spelled_flags(role, numbers.kernel_tables)
             told = self._free, flags, _looping(quoted=role.quoted), since, self._numbered
             kernels("regular.glushkov").write_states(
@@ -137,7 +139,7 @@ class Entered:
                 automaton.explored(),
                 self._numbers,
                 _loops(numbers),
-                self._labels,
+                self._terminals,
                 told,
                 begin,
                 end,
@@ -163,48 +165,48 @@ class Entered:
         if free:
             self.free_id(numbers)
 
-    def _find_labels(self, numbers: Numbering, begin: int, end: int) -> None:
+    def _find_terminals(self, numbers: Numbering, begin: int, end: int) -> None:
         """Number the labels with which the text ends, each where that is first possible."""
         found = self._automaton
-        for how, label in enumerate(self._ends, 1):
-            if self._labels[how] >= 0 or label is None:
+        for how, terminal in enumerate(self._ends, 1):
+            if self._terminals[how] >= 0 or terminal is None:
                 continue
             ending = kernels("regular.glushkov").first_ending(
                 found.order, found.ends, how, begin, end
             )
             if ending >= 0:
                 place = QUOTE if self._text.role.quoted else BEFORE
-                self._labels[how] = numbers.label_id(label, (self.number(ending), place))
+                self._terminals[how] = numbers.terminal_id(terminal, (self.number(ending), place))
 
 
-class EnteredVector(Entered):
+class EmbeddedVectorDfa(EmbeddedDfa):
     """The same for an automaton of several expressions."""
 
     def __init__(self, automaton: VectorAutomaton, text: Text, q: int, place: int) -> None:
-        """See `Entered`."""
+        """See `EmbeddedDfa`."""
         super().__init__(automaton, text, q, place)
         self._outcomes = automaton.outcomes
         self._ends = []
         self.kind = automaton, text.role, None  # the automaton says where each label comes from
-        free, role = automaton.free_place, text.role
+        free, role = automaton.open_ended_index, text.role
         if free is not None:  # else there is no state that any text may follow
             self._any = _free_and_end(role, len(text.vector), free)[0]  # type: ignore[arg-type]
 
-    def _find_labels(self, numbers: Numbering, begin: int, end: int) -> None:
+    def _find_terminals(self, numbers: Numbering, begin: int, end: int) -> None:
         for fits in self._outcomes[len(self._ends) :]:
             found = self.role.end(tuple([EPSILON if fit else EMPTY for fit in fits]))
-            self._ends.append(found.label if isinstance(found, End) else None)
-        more = 1 + len(self._ends) - len(self._labels)
-        self._labels = np.append(self._labels, np.full(max(more, 0), -1, np.int32))
-        super()._find_labels(numbers, begin, end)
+            self._ends.append(found.terminal if isinstance(found, End) else None)
+        more = 1 + len(self._ends) - len(self._terminals)
+        self._terminals = np.append(self._terminals, np.full(max(more, 0), -1, np.int32))
+        super()._find_terminals(numbers, begin, end)
 
 
 @lru_cache(maxsize=1024)
 def _free_and_end(role: Any, count: int, place: int) -> tuple[LexState, Hashable]:
     """Any text in the one place of so many, and the label with which a text there ends, if any."""
-    ended = Text(in_place((EMPTY,) * count, place, EPSILON), role)
+    ended = Text(with_only((EMPTY,) * count, place, EPSILON), role)
     end = role.end(ended.vector)
-    return free_form(ended), end.label if isinstance(end, End) else None
+    return open_ended_form(ended), end.terminal if isinstance(end, End) else None
 
 
 def spelled_flags(role: Role, k: Any) -> int:
@@ -234,43 +236,43 @@ def loop_on_all(numbers: Numbering, q: int, *, quoted: bool) -> None:
     loops.often[q] = 255
 
 
-def enter(numbers: Numbering, q: int, text: Text) -> bool:
+def write_state(numbers: Numbering, q: int, text: Text) -> bool:
     """Number what lexer state `q` leads to; False if it is no text in one expression, or many."""
     language = _worth_entering(text)
     if language is None:
-        return _is_wide(text) and enter_vector(numbers, q)
+        return _is_wide(text) and embed_vector(numbers, q)
     automaton = automaton_of(language)
     if automaton is None:
         return False
-    _enter(numbers, q, Entered(automaton, text, q, len(numbers.entered)))
+    _embed(numbers, q, EmbeddedDfa(automaton, text, q, len(numbers.embedded)))
     return True
 
 
-def _enter(numbers: Numbering, q: int, entered: Entered) -> None:
-    numbers.entered.append(entered)
-    entered.go_on(numbers, 0)
+def _embed(numbers: Numbering, q: int, embedded: EmbeddedDfa) -> None:
+    numbers.embedded.append(embedded)
+    embedded.go_on(numbers, 0)
     k, within = numbers.kernel_tables, numbers.tables.within
-    within[q, k.HALF], within[q, k.DEPTH] = entered.place, 0
+    within[q, k.HALF], within[q, k.DEPTH] = embedded.place, 0
 
 
 def go_on(numbers: Numbering, q: int) -> bool:
     """Write down what leads on from lexer state `q`, if it was numbered before that was known."""
-    found = entered_at(numbers, q)
+    found = embedded_at(numbers, q)
     if found is None:
         return False
-    entered, state = found
-    entered.go_on(numbers, state)
+    embedded, state = found
+    embedded.go_on(numbers, state)
     return True
 
 
-def entered_at(numbers: Numbering, q: int) -> tuple[Entered, int] | None:
+def embedded_at(numbers: Numbering, q: int) -> tuple[EmbeddedDfa, int] | None:
     """Whose state a lexer state is, and which one; None in saved tables, and for other ones."""
     k, within = numbers.kernel_tables, numbers.tables.within
     place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
-    if not 0 <= place < len(numbers.entered):
+    if not 0 <= place < len(numbers.embedded):
         return None
-    entered = numbers.entered[place]
-    return (entered, state) if entered.has(state, q) else None
+    embedded = numbers.embedded[place]
+    return (embedded, state) if embedded.has(state, q) else None
 
 
 def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
@@ -280,7 +282,7 @@ def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
     where there are several.
     """
     k, within = numbers.kernel_tables, numbers.tables.within
-    found = entered_at(numbers, q) if within[q, k.KIND] == k.SPANS_TEXT else None
+    found = embedded_at(numbers, q) if within[q, k.KIND] == k.SPANS_TEXT else None
     return None if found is None else (found[1], *found[0].kind)
 
 
@@ -293,11 +295,11 @@ def described(numbers: Numbering, q: int) -> Text:
         letters.append(int(within[q, k.BYTE]))
         q = int(within[q, k.CAME])
         if q < 0:
-            raise foreign()
+            raise inconsistent_tables()
         text = numbers.described(q)
     expressions = _expressions(text) if isinstance(text, Text) else None
     if not letters or not isinstance(text, Text) or expressions is None:
-        raise foreign()
+        raise inconsistent_tables()
     for letter in reversed(letters):
         expressions = tuple([language.after(letter) for language in expressions])
     return Text(expressions, text.role)
@@ -310,13 +312,13 @@ def unbounded_form(state: LexState) -> LexState:
     language = _language(state)
     if language is None:
         return _far_form(state)[0]
-    found = uncounted(language)
+    found = without_counters(language)
     return state if found is None else _with(state, found[0])
 
 
 def _far_form(text: Text) -> tuple[Text, int]:
     """A text in several expressions without bounds that are far, and for how many characters."""
-    found = [far_from_bounds(x) for x in _expressions(text) or ()]
+    found = [before_far_bounds(x) for x in _expressions(text) or ()]
     rest = tuple([language for language, _ in found])
     if not found or rest == text.vector:
         return text, 0
@@ -329,27 +331,27 @@ def far_id(numbers: Numbering, q: int, longest: int) -> int | None:
     That is for texts in several expressions some of which have bounds of length.
     """
     text = numbers.state(q)
-    if not isinstance(text, Text) or only_place(text.vector) is not None:
+    if not isinstance(text, Text) or only_live_index(text.vector) is not None:
         return None
     found, free = _far_form(text)
     return numbers.state_id(found, (q << 9) | UNBOUNDED) if free >= longest else None
 
 
-def enter_vector(numbers: Numbering, q: int) -> bool:
+def embed_vector(numbers: Numbering, q: int) -> bool:
     """Number what lexer state `q` leads to; False if it is no text in several expressions.
 
     This takes less than to look at each letter where many are read, or the expressions are many.
     """
     text = numbers.state(q)
-    if not isinstance(text, Text) or text.role.surrogates or entered_at(numbers, q) is not None:
+    if not isinstance(text, Text) or text.role.surrogates or embedded_at(numbers, q) is not None:
         return False
     expressions = _expressions(text)
-    if expressions is None or only_place(expressions) is not None:
+    if expressions is None or only_live_index(expressions) is not None:
         return False
     automaton = vector_automaton(expressions)
     if automaton is None:
         return False
-    _enter(numbers, q, EnteredVector(automaton, text, q, len(numbers.entered)))
+    _embed(numbers, q, EmbeddedVectorDfa(automaton, text, q, len(numbers.embedded)))
     numbers.tables.filled[q] = 0
     return True
 
@@ -362,7 +364,7 @@ def _is_wide(text: Text) -> bool:
     alive = [language for language in text.vector if language is not EMPTY]
     listed = all(isinstance(language, Literal | Words | Chars) for language in alive)
     most = WIDE_KEYS if isinstance(text.role, Key) else WIDE
-    left = text.role.quoted and not (listed or any(map(is_lasting, alive)))
+    left = text.role.quoted and not (listed or any(map(is_open_ended, alive)))
     return len(alive) >= (2 if left else most)
 
 
@@ -374,7 +376,7 @@ def _expressions(text: Text) -> tuple[Regex, ...] | None:
 
 def _language(text: Text) -> Regex | None:
     """The expression that a text is in, if nothing else may follow."""
-    place = only_place(text.vector)
+    place = only_live_index(text.vector)
     language = None if place is None else text.vector[place]
     return language if isinstance(language, Regex) else None
 
@@ -398,4 +400,4 @@ def _worth_entering(text: Text) -> Regex | None:
 
 def _with(text: Text, language: Regex) -> Text:
     """A text in another expression in the place of the only one of `text`."""
-    return Text(in_place(text.vector, only_place(text.vector) or 0, language), text.role)
+    return Text(with_only(text.vector, only_live_index(text.vector) or 0, language), text.role)

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from structgen.automata.pushdown.numbering import Numbering
 
 
-def enter(numbers: Numbering, q: int, state: LexState) -> bool:
+def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
     """Write down what the characters at lexer state `q` lead to; False if it is between none."""
     if not isinstance(state, Text) or state.role.surrogates:
         return False
-    if expressions.enter(numbers, q, state):
+    if expressions.write_state(numbers, q, state):
         return True
     k, role = numbers.kernel_tables, state.role
     spans: list[tuple[int, int, int]] = []
@@ -46,16 +46,16 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
         spans += [(lo, hi, target) for lo, hi in chars.ranges]
     spans.sort()
     end = role.end(state.vector)
-    label = -1
+    terminal = -1
     if isinstance(end, End):
-        label = numbers.label_id(end.label, (q, QUOTE if role.quoted else BEFORE))
+        terminal = numbers.terminal_id(end.terminal, (q, QUOTE if role.quoted else BEFORE))
     pair = any(isinstance(x, Not) and x.body in state.vector for x in state.vector)
     if pair or any(map(_goes_on, state.vector)):
         expressions.loop_on_all(numbers, q, quoted=role.quoted)  # and so it stays
     numbers.make_room(0, len(spans))
     said = np.array(spans, np.int32).reshape(-1, 3)
     flags = expressions.spelled_flags(role, k)
-    kernels("lexer.word_lists").list_spans(numbers.tables_at, q, said, label, flags)
+    kernels("lexer.word_lists").list_spans(numbers.tables_at, q, said, terminal, flags)
     return True
 
 

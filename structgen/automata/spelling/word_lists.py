@@ -38,7 +38,7 @@ class Listed(NamedTuple):
 
     words: Sequence[str]
     positions: Sequence[int]
-    labels: Sequence[Hashable]
+    terminals: Sequence[Hashable]
     which: Sequence[int]
     flags: int
 
@@ -55,8 +55,10 @@ def listed(state: LexState, k: Any) -> Listed | None:
         if depth:
             words = tuple([word[depth:] for word in words])
         positions = table.positions[names.low : names.high]
-        labels = [("key", word) for word in known]
-        return Listed(words, positions, labels, range(len(words)), spelled | _kept(state.vector, k))
+        terminals = [("key", word) for word in known]
+        return Listed(
+            words, positions, terminals, range(len(words)), spelled | _kept(state.vector, k)
+        )
     found = _told_apart(state)
     return None if found is None else Listed(found[0], range(len(found[0])), *found[1:], spelled)
 
@@ -69,7 +71,7 @@ def _told_apart(state: Text) -> tuple[list[str], list[Hashable], list[int]] | No
     vector, role = state.vector, state.role
     if len(vector) == 1:
         words = texts_of(vector[0])
-        return None if words is None else (words, [_label(role, (EPSILON,))], [0] * len(words))
+        return None if words is None else (words, [_terminal(role, (EPSILON,))], [0] * len(words))
     having: dict[str, int] = {}  # the places of the languages that a word is in, in bits
     for place, language in enumerate(vector):
         words = None if isinstance(role, Key) else texts_of(language)
@@ -81,22 +83,22 @@ def _told_apart(state: Text) -> tuple[list[str], list[Hashable], list[int]] | No
     known = sorted(having)
     which = [places.setdefault(having[word], len(places)) for word in known]
     read = ([EPSILON if bits >> i & 1 else EMPTY for i in range(len(vector))] for bits in places)
-    return known, [_label(role, tuple(each)) for each in read], which
+    return known, [_terminal(role, tuple(each)) for each in read], which
 
 
-def _label(role: Role, read: Vector) -> Hashable:
+def _terminal(role: Role, read: Vector) -> Hashable:
     end = role.end(read)
-    return end.label if isinstance(end, End) else None
+    return end.terminal if isinstance(end, End) else None
 
 
-def label_of(state: Text, place: int) -> Hashable:
+def terminal_of(state: Text, place: int) -> Hashable:
     """One of the labels of the words that a state is listed by."""
     names = state.vector[0]
     if isinstance(names, WordRange):
         return ("key", names.table.words[names.low + place])
     found = _told_apart(state)
-    labels = [] if found is None else found[1]
-    return labels[place] if place < len(labels) else None
+    terminals = [] if found is None else found[1]
+    return terminals[place] if place < len(terminals) else None
 
 
 def others(state: LexState) -> LexState | None:
@@ -116,7 +118,7 @@ def _unlisted(languages: Vector, role: Any) -> Text:
 def announce(numbers: Numbering, q: int, state: KeyStart) -> None:
     """Say of lexer state `q`, where a listed key may begin, what is said of those within it."""
     k, rest, within = numbers.kernel_tables, state.rest, numbers.tables.within
-    within[q, k.REST] = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
+    within[q, k.REST] = -1 if rest is None else numbers.shared_state_id(rest, (q << 9) | REST)
     within[q, k.FLAGS] = _kept(state.vector, k)
 
 
@@ -126,7 +128,7 @@ def _kept(languages: Vector, k: Any) -> int:
     return kept
 
 
-def enter(numbers: Numbering, q: int, state: LexState) -> bool:
+def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
     """Write down the words that lexer state `q` is listed by; False if there are none."""
     k = numbers.kernel_tables
     found = listed(state, k)
@@ -137,12 +139,12 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
     if not order:
         return False
     rest = others(state)
-    free = -1 if rest is None else numbers.same_id(rest, (q << 9) | REST)
-    ids = numbers.label_ids(found.labels, q, NAMED)
+    free = -1 if rest is None else numbers.shared_state_id(rest, (q << 9) | REST)
+    ids = numbers.terminal_ids(found.terminals, q, NAMED)
     if not isinstance(order, range):
         words, positions = [words[i] for i in order], [positions[i] for i in order]
         which = [which[i] for i in order]
-    labels = ids if isinstance(which, range) else [ids[i] for i in which]
+    terminals = ids if isinstance(which, range) else [ids[i] for i in which]
     t = numbers.tables
     last, used = int(t.sizes[5]) + len(words), int(t.sizes[7])
     ends = [*accumulate(map(len, words), initial=used)]
@@ -153,7 +155,7 @@ def enter(numbers: Numbering, q: int, state: LexState) -> bool:
             letters=with_room(t.letters, ends[-1]),
         )
         t = numbers.use(grown)
-    said = np.array([*ends, *labels, *positions], np.int32)
+    said = np.array([*ends, *terminals, *positions], np.int32)
     letters = _code_points("".join(words))
     kernels("lexer.word_lists").list_words(numbers.tables_at, q, said, letters, free, found.flags)
     return True

@@ -1,1 +1,1 @@
-"""The automaton that reads a grammar's texts: its tables, masks and completions."""
+"""The byte automaton of a grammar: its tables, token masks, completions and messages."""

@@ -1,7 +1,13 @@
-"""In: a grammar. Out: the automaton that reads its texts, with every position as an int.
+"""The automaton that reads the texts of a grammar byte by byte; every position is an int.
 
-Texts are read byte by byte: terminals side by side (`kernels.grammar.lexer`), the syntax as sets of
-stacks (`kernels.grammar.stacks`). Everything is made when first met and kept.
+A position is a set of *threads*. A thread is a lexer state (all terminals that are being read side
+by side, `kernels.grammar.lexer`), the sets of stacks below it (a graph-structured stack,
+`kernels.grammar.stacks`) and the lookaheads of lexemes that have ended (`terminals.automata`).
+Everything is interned and made when first met: where a kernel misses a table entry it stops with a
+code, Python adds the entry (`serve`), and the kernel starts again.
+
+A position is an int64: lexer state << 31 | stacks where it has one thread without lookaheads, else
+SEVERAL | the number of a record that lists its threads.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import DEAD, Automaton, Bytes, Stored
-from structgen.automata.pushdown.tables import Written
+from structgen.automata.pushdown.tables import PackedArrays
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.analysis.adjacency import Adjacency
 from structgen.grammar.analysis.relations import Relations
@@ -44,10 +50,12 @@ if TYPE_CHECKING:
 class GrammarAutomaton(Automaton):
     """The texts of a context-free grammar.
 
-    follow: uint8[terminals, classes], the bytes that can follow a terminal; tied: uint8[terminals,
-    terminals], whether the lexer reads one otherwise when it looks for the other too.
-    before_inside: bytes with which terminals may end that stand in front of a spec inside.
-    guard: the first state of the watch on whole texts, if there is one (see `guards`).
+    follow: uint8[terminals, byte classes], whether a byte can follow a terminal. competing:
+    uint8[terminals, terminals], whether the lexer may read one otherwise if it looks for the other,
+    too.
+    bytes_before_embedded: bytes with which terminals may end that stand in front of an embedded
+    spec. guard: the first lookahead state of the condition on whole texts, if there is one (see
+    `lookaround.guards`).
     """
 
     MASKS = "structgen.grammar.automaton.masks:GrammarMasks"
@@ -65,9 +73,9 @@ class GrammarAutomaton(Automaton):
     ) -> None:
         """Raises UnsatisfiableSchemaError when no text fits, BudgetError when it is too large.
 
-        inside: the specs inside the grammar. The automaton itself reads nothing where these stand
-        (see `nesting`); it only knows that something can be read there. guard: the watch
-        on whole texts (`guards.guard_automata`); the grammar has no specs inside then.
+        embedded: the specs inside the grammar. The automaton itself reads nothing where these stand
+        (see `grammar.embedded`); it only knows that something can be read there. guard: the
+        condition on whole texts (`guards.guard_automata`); the grammar has no specs inside then.
         """
         used = trimmed(grammar)
         self.embedded, self.guard = embedded, None
@@ -95,7 +103,7 @@ class GrammarAutomaton(Automaton):
             self._begin_guarded(self.lookaheads_of([self.guard]))
 
     def _begin_guarded(self, lookaheads: int) -> None:
-        """Watch texts from the start on. Raises UnsatisfiableSchemaError if none turns out well."""
+        """Apply the guard from the start on; UnsatisfiableSchemaError if no text satisfies it."""
         [(lexer, stacks, _)] = self.threads(self.start)
         if not self._viability.decide((lexer, stacks, lookaheads)):
             raise UnsatisfiableSchemaError(
@@ -106,7 +114,10 @@ class GrammarAutomaton(Automaton):
         self.start = self.ask(kernels("grammar_masks.masks").place_of, lexer, stacks, lookaheads)
 
     def _is_safe(self, grammar: Grammar, adjacency: Adjacency) -> bool:
-        """Whether it can be shown that lexing, and a parser that guides it, lead to no dead end."""
+        """Whether it can be shown once for all that lexer and parser lead to no dead end.
+
+        Otherwise each thread is checked when it is met (`analysis.viability`).
+        """
         k, choice = kernels("grammar.lalr_guided"), self.tables.info[self._k.CHOICE]
         variants = grammar.variants
         if variants is not None and variants.may_get_stuck:
@@ -129,9 +140,9 @@ class GrammarAutomaton(Automaton):
         embedded: dict[int, list[bytes]],
         top: int,
     ) -> Adjacency:
-        """What may stand beside what; notes what is tied, and begins again with a guide if needed.
+        """Which terminals may stand beside which; adds the LALR parser if it is needed.
 
-        inside: samples of the texts of specs inside. top: the rest of a rule to begin with.
+        embedded: sample texts of embedded specs. top: the item to begin with.
         """
         guide = None
         terminal_sets: list[int] = []
@@ -154,6 +165,7 @@ class GrammarAutomaton(Automaton):
         return adjacency
 
     def _begin(self, tables: Any, owners: Ints, terminals: list[str], rules: list[str]) -> None:
+        """Set the tables, and the names for messages. owners: see `Syntax.rules`."""
         self._k = kernels("grammar.tables")
         self._step, self._entry_points = kernels("grammar.step"), kernels("grammar.entry_points")
         self.tables = tables
@@ -163,19 +175,19 @@ class GrammarAutomaton(Automaton):
 
     @property
     def tables(self) -> Any:
-        """What kernels read (see `kernels.grammar.tables`)."""
+        """The arrays that kernels read and fill (see `kernels.grammar.tables`)."""
         return self._tables
 
     @tables.setter
     def tables(self, tables: Any) -> None:
         self._tables = tables
-        self._written: Written | None = None
+        self._written: PackedArrays | None = None
 
     @property
     def tables_at(self) -> int:
-        """The address of the tables, good until they are replaced."""
+        """The address of the tables; valid until they are replaced by larger ones."""
         if self._written is None:
-            self._written = Written(len(self._tables))
+            self._written = PackedArrays(len(self._tables))
             self._entry_points.keep_tables(self._tables, self._written.address)
         return self._written.address
 
@@ -204,7 +216,7 @@ class GrammarAutomaton(Automaton):
         return automaton
 
     def _check(self) -> None:
-        """Raise ValueError unless what is not in the tables fits them."""
+        """Raise ValueError unless the arrays beside the tables fit them."""
         t, terminals = self.tables, int(self.tables.info[self._k.TERMINAL_COUNT])
         items = self._k.FIRST, self._k.FIRST + 1
         shapes = (
@@ -222,15 +234,20 @@ class GrammarAutomaton(Automaton):
 
     def stored(self) -> Stored:
         """See `Automaton.stored`."""
-        header = {"start": self.start, "terminals": self._terminals, "rules": self._rules,
-                  "before_inside": sorted(self.bytes_before_embedded), "guard": self.guard}  # fmt: skip
+        header = {
+            "start": self.start,
+            "terminals": self._terminals,
+            "rules": self._rules,
+            "before_inside": sorted(self.bytes_before_embedded),
+            "guard": self.guard,
+        }
         arrays: Arrays = {"rules": self._owners, "follow": self.follow, "tied": self.competing}
         return Stored(header, arrays | arrays_of(self.tables))
 
     # -- reading --------------------------------------------------------------------------------
 
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
-        """Call a kernel that takes the tables first, until it needs nothing more."""
+        """Call a kernel that takes the tables first, serving it until it has an answer."""
         while True:
             answer = kernel(self.tables_at, *arguments)
             if answer >= DEAD:
@@ -238,7 +255,7 @@ class GrammarAutomaton(Automaton):
             self.serve(int(answer))
 
     def serve(self, code: int) -> None:
-        """Provide what a kernel stopped for."""
+        """Add the table entry for which a kernel stopped (on-demand table fill)."""
         if code == self._k.NEED_SPACE:
             self.tables = grown(self.tables, int(self.tables.info[self._k.NEED]))
             return
@@ -251,7 +268,7 @@ class GrammarAutomaton(Automaton):
             self._viability.decide((lexer, stacks, lookaheads))
 
     def make_room(self) -> None:
-        """Have room in the tables for as much again and more, so that no mask soon waits for it."""
+        """Grow the tables ahead of need, so that masks do not soon have to wait for it."""
         k = self._k
         for what, name, share in ((k.RECORDS, "rec", 4), (k.HEAP, "heap", 4), (k.ROWS, "rows", 4),
                                   (k.MEMO, "memo", 4), (k.NAMES, "names", 4)):  # fmt: skip
@@ -297,30 +314,30 @@ class GrammarAutomaton(Automaton):
 
     @property
     def byte_classes(self) -> Ints:
-        """int32[256]: bytes of one class are the same to every terminal."""
+        """int32[256]: the class of each byte; no terminal tells bytes of one class apart."""
         t, first = self.tables, self.tables.offsets[self._k.CLASS]
         found: Ints = t.fixed[first : first + 256]
         return found
 
     @property
     def is_guided(self) -> bool:
-        """Whether Lark's LALR parser says what the lexer looks for."""
+        """Whether an LALR parser beside the stacks says which terminals the lexer looks for."""
         return bool(self.tables.info[self._k.FIRST_STATE] >= 0)
 
     @property
     def is_checked(self) -> bool:
-        """Whether lexing can lead to dead ends, so that each thread is looked at by itself."""
+        """Whether lexing can lead to dead ends, so that each thread is checked by itself."""
         return bool(self.tables.info[self._k.CHECKED] == kernels("grammar.viability").ALWAYS)
 
     def threads(self, at: int) -> list[tuple[int, int, int]]:
-        """The lexer states of a position, each with its stacks and watches."""
+        """The threads of a position: lexer state, stacks, lookaheads (0 for none)."""
         if at < self._step.SEVERAL:
             return [(at >> 31, at & self._step.LOW, 0)]
         flat = self.record(at & self._step.LOW)
         return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
 
     def lookaheads_of(self, states: list[int]) -> int:
-        """The record of some states of watches (ascending), 0 for none."""
+        """The record of a set of lookahead states (ascending), 0 for the empty set."""
         if not states:
             return 0
         k, base = self._k, self._k.WATCH * int(self.tables.info[self._k.REGION])
@@ -332,22 +349,22 @@ class GrammarAutomaton(Automaton):
 
     @cached_property
     def items(self) -> Items:
-        """The rests of its rules."""
+        """The items (dotted rules) of the grammar."""
         return Items.of(self.tables, self.tops(self.threads(self.start)[0][1]))
 
     def tops(self, stacks: int) -> int:
-        """The rests of rules that lie on top of some stacks, as a bit mask."""
+        """The items on top of some stacks, as a bit mask."""
         item_set = self.record(self.bare_stacks(stacks))[::2]
         return sum(1 << item for item in {r for one in item_set for r in self.record(one)})
 
     def bare_stacks(self, stacks: int) -> int:
-        """The stacks of a thread without their layout, and without a parser beside them."""
+        """The stacks of a thread without the indentation and the LALR parser beside them."""
         while self.field(stacks, 2) != self._k.STACKS:
             stacks = self.record(stacks)[0]
         return stacks
 
     def record(self, number: int) -> list[int]:
-        """What a record holds (see `kernels.grammar.tables`)."""
+        """The ints that a record holds (see `kernels.grammar.tables`)."""
         start, size = self.tables.rec[number, :2].tolist()
         found: list[int] = self.tables.heap[start : start + size].tolist()
         return found
@@ -357,14 +374,14 @@ class GrammarAutomaton(Automaton):
         return int(self.tables.rec[number, field])
 
     def endings(self, lexer: int) -> list[tuple[int, int]]:
-        """How lexemes can end at a lexer state: records of terminals, and watches on them."""
+        """How lexemes can end in a lexer state: pairs of records (terminals, lookaheads)."""
         place = self.ask(kernels("grammar.lexer").endings, lexer)
         count = int(self.tables.heap[place])
         flat = self.tables.heap[place + 1 : place + 1 + 2 * count].tolist()
         return list(zip(flat[::2], flat[1::2], strict=True))
 
     def constant(self, name: int, index: int) -> int:
-        """An entry of one of the constant arrays."""
+        """An entry of one of the constant arrays in `fixed`."""
         return int(self.tables.fixed[self.tables.offsets[name] + index])
 
     def shown(self, terminal: int) -> str:
@@ -372,7 +389,7 @@ class GrammarAutomaton(Automaton):
         return self._terminals[terminal]
 
     def rules_of_item(self, item: int) -> list[str]:
-        """The user's rules that a rest of a rule belongs to, the inner one first."""
+        """The user's rules to which an item belongs, the inner one first."""
         return [self._rules[rule] for rule in self._owners[item].tolist() if rule >= 0]
 
     # -- what is made of it ---------------------------------------------------------------------
@@ -385,7 +402,7 @@ class GrammarAutomaton(Automaton):
 
     @property
     def size(self) -> dict[str, int]:
-        """See `Automaton.size`: records (sets of rests, stacks, lexer states), bytes."""
+        """See `Automaton.size`: records (item sets, stacks, lexer states), bytes."""
         t = self.tables
         return {
             "records": int(t.info[self._k.RECORDS]),

@@ -1,4 +1,4 @@
-"""In: a grammar's automaton. Out: shortest texts that end well."""
+"""Shortest completions: from a position of a grammar to the nearest end of a text."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def _nothing(_at: int) -> bool:
 class Completions:
     """Finds completions, with A* (P. Hart, N. Nilsson and B. Raphael, 1968).
 
-    What is still to be written is never less than what the rules that are open need, each of their
-    terminals by itself, nor than what watches want; so the first end that is found is a shortest.
+    The bound on what is still to be written is what the open rules need, each of their terminals by
+    itself, and what pending lookaheads want. It never exceeds the truth, so the first end that is
+    found is a nearest one.
     """
 
     def __init__(self, automaton: GrammarAutomaton, alphabet: Bytes = range(256)) -> None:
@@ -42,7 +43,8 @@ class Completions:
         self._step = kernels("grammar.step")
         self._bytes = bytes_to_try(automaton, alphabet)
         self._after = np.zeros((len(self._bytes), 2), np.int64)
-        # A width that no block has, behind a line break, has no bound: another line may follow.
+        # With indentation, `bound` may say FAR for a line whose width fits no open block although
+        # another line break can still follow; so FAR itself does not end the search then.
         info, newline = automaton.tables.info, kernels("grammar.tables").NEWLINE
         self._far = self._step.FAR + int(info[newline] >= 0)
 
@@ -62,10 +64,10 @@ class Completions:
     ) -> Way | None:
         """A shortest way to an end, None when there is none. Raises BudgetError.
 
-        known: positions from which one is known to exist; the search ends there. most: positions
-        to look at. haste: how much what is still to be written counts; past 1 the first way that is
-        found may be longer than others (I. Pohl, 1970). A spec inside the grammar is a step for
-        which nothing is read.
+        known: positions from which a completion is known to exist; the search ends there. most:
+        positions to look at. haste: weight of the bound; past 1 the first way that is found may be
+        longer than others (weighted A*, I. Pohl, 1970). The text of an embedded spec is one step,
+        for which nothing is read.
         """
         automaton, far = self._automaton, self._far
         origin: dict[int, tuple[int, int, bytes]] = {at: (0, -1, b"")}  # length, position, read
@@ -95,7 +97,7 @@ class Completions:
         return None
 
     def _following(self, at: int) -> Iterator[tuple[int, bytes, int]]:
-        """The positions one step from another, what is read for it, and a bound from there."""
+        """The positions one step on: (position, what is read for it, a bound from there)."""
         automaton = self._automaton
         automaton.ask(self._step.expand, at, self._bytes, self._after)
         for byte, (after, more) in zip(self._bytes.tolist(), self._after.tolist(), strict=True):
@@ -107,7 +109,7 @@ class Completions:
 
 
 def bytes_to_try(automaton: GrammarAutomaton, alphabet: Bytes) -> npt.NDArray[np.int32]:
-    """One byte of the alphabet for each class that the terminals tell apart, best ones first."""
+    """int32[k]: one byte of the alphabet for each byte class, best ones first."""
     chosen: dict[int, int] = {}
     classes = automaton.byte_classes.tolist()
     for byte in _ORDER:

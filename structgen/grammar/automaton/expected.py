@@ -1,4 +1,4 @@
-"""In: a position of a grammar. Out: what may come next, in words: terminals and open rules."""
+"""What may come next at a position of a grammar, in words: terminals and open rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_RULES = 4
 
 
 def expected(automaton: GrammarAutomaton, at: int) -> str:
-    """Terminals that may begin or go on at a position, and the rules they belong to."""
+    """The terminals that may begin or go on at a position, and the rules they belong to."""
     k = kernels("grammar.tables")
     scan_any = kernels("grammar.indentation").scan_any
     begun: dict[int, None] = {}
@@ -51,13 +51,14 @@ def expected(automaton: GrammarAutomaton, at: int) -> str:
 
 
 def _listed(names: object) -> str:
+    """Names for a message, in order, at most MOST_TERMINALS."""
     listed = sorted(set(names))  # type: ignore[call-overload]
     more = ", ..." if len(listed) > MOST_TERMINALS else ""
     return ", ".join(listed[:MOST_TERMINALS]) + more
 
 
 def _inside(automaton: GrammarAutomaton, sets: list[int]) -> str:
-    """The rules that are open, the innermost first."""
+    """The rules that are open, the innermost first, as the end of a message."""
     rules: dict[str, None] = {}
     seen = set(sets)
     while sets and len(rules) < MOST_RULES:

@@ -1,9 +1,10 @@
-"""In: tables of a grammar, Lark's LALR parser for it. Out: tables whose lexer that parser guides.
+"""Adds Lark's LALR parser to the tables of a grammar, so that it says what the lexer looks for.
 
-What the lexer looks for in vain, because the parser's state stands for several places of the
-grammar, gets *shadows*: copies of its automaton's states, behind the originals, that lead to no
-end. They shut out and are watched like others. Most grammars need none of it: whatever stands in a
-row beside what the grammar allows there is nothing that the lexer may mix up with it.
+Lark's contextual lexer looks for all terminals in the row of the parser's state. Where a state
+stands for several places in the grammar, some of these are *spurious*: the grammar does not allow
+them here. They still shut out other terminals, so they are read as well: each has a *shadow*, a
+copy of its DFA, behind the originals, that leads to no end. Most grammars need none of it: the
+lexer can mix up none of the spurious terminals with one that is allowed.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from structgen.kernels.build.loader import kernels
 
 
 class Guide:
-    """An LALR parser whose terminals are numbered in Lark's order; the end and rules come behind.
+    """An LALR parser with numbered symbols: terminals in Lark's order, the end, then rules.
 
-    rows: for each state what it does with each number. in_vain: the terminals on which the parser
-    may fail, and that the lexer may mix up with others; set by `guided`.
+    rows: for each state the action on each symbol, as in `ir.Lalr`. choice: what kind of parser it
+    is (see `kernels.grammar.lalr_guided`). spurious: the terminals on which the parser may fail and
+    that the lexer may mix up with others; set by `guided`.
     """
 
     def __init__(self, grammar: Grammar, lalr: Lalr, numbers: Mapping[str, int]) -> None:
@@ -59,12 +61,13 @@ class Guide:
         return list({sum(1 << terminal for terminal in self._looked_for(row)) for row in self.rows})
 
     def _looked_for(self, row: Iterable[int]) -> set[int]:
+        """The terminals that the lexer looks for in a state with this row."""
         return {symbol for symbol in row if symbol < self._terminals} | self._ignored
 
     def guided(self, tables: Any, competing: npt.NDArray[np.uint8]) -> Any:
-        """The tables with the parser in them and nothing read yet; the same where it is not needed.
+        """The tables with the parser added and nothing read yet; unchanged if none is needed.
 
-        tied: uint8[terminals, terminals], whether the lexer may mix them up.
+        competing: uint8[terminals, terminals], whether the lexer may mix them up.
         """
         for row in self.rows:
             looked_for = self._looked_for(row)
@@ -91,7 +94,10 @@ class Guide:
         return begun(constants, after, tables.watch, info)
 
     def _with_shadows(self, constants: dict[int, Any], nexts: Any) -> Any:
-        """The next states with those of shadows between them; what is known of states likewise."""
+        """Add the shadows of spurious terminals to the DFA tables: the new transition table.
+
+        Each shadow stands behind its original, so that states stay sorted by terminal.
+        """
         k = kernels("grammar.tables")
         terminal = constants[k.S_TERMINAL]
         copied = np.isin(terminal, sorted(self.spurious))
@@ -112,7 +118,7 @@ class Guide:
         return np.ascontiguousarray(after, np.int32)
 
     def _parser(self) -> dict[int, Any]:
-        """The constants of the parser."""
+        """The constant arrays of the parser."""
         k = kernels("grammar.tables")
         flat = [entry for row in self.rows for entry in sorted(row.items())]
         return {

@@ -1,4 +1,11 @@
-"""In: a grammar's automaton and a vocabulary. Out: mask rows, as `embedded | crossing`."""
+"""Token masks of a grammar: tokens that stay inside lexemes, and those that cross their ends.
+
+What tokens do within a lexer state does not depend on the stacks, so it is computed once for each
+(trie of tokens, lexer state) as a *part*: which tokens stay within the lexeme, and for each way in
+which the lexeme can end the trie of what is left of the tokens that cross the end. A mask joins the
+parts of its threads and, behind each end that the stacks allow, those of the tries there
+(`kernels.grammar_masks`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import Masks, Row
-from structgen.automata.pushdown.tables import Written
+from structgen.automata.pushdown.tables import PackedArrays
 from structgen.errors import BudgetError
 from structgen.grammar.automaton.warm_up import positions
 from structgen.kernels.build.loader import kernels
@@ -57,16 +64,16 @@ class GrammarMasks(Masks):
 
     @property
     def _parts(self) -> Any:
-        """What kernels read and write, `kernels.grammar_masks.tries.Parts`."""
+        """The arrays that kernels read and write, `kernels.grammar_masks.tries.Parts`."""
         return self._kept
 
     @_parts.setter
     def _parts(self, parts: Any) -> None:
-        self._kept, self._written = parts, Written(len(parts))
+        self._kept, self._written = parts, PackedArrays(len(parts))
         self._entry_points.keep_parts(parts, self._written.address)
 
     def _begin(self) -> None:
-        """Forget all parts."""
+        """Forget all parts and begin with small arrays."""
         k, trie = self._tries_of, self._trie
         nodes = len(trie)
         large = nodes >= LARGE_TRIE
@@ -112,7 +119,7 @@ class GrammarMasks(Masks):
         )
 
     def _prepare(self) -> None:
-        """Make parts before they are needed: where most tokens stay, at the start of terminals."""
+        """Make parts ahead: for states in which most tokens stay, and at the start of terminals."""
         automaton, k = self._automaton, kernels("grammar.tables")
         tables = automaton.tables
         after = tables.next[:, automaton.byte_classes[0x20:0x7F]]
@@ -132,14 +139,14 @@ class GrammarMasks(Masks):
             self._part(0, state)
 
     def _warm_up(self) -> None:
-        """Make rows behind all terminals: their parts serve most other rows, too."""
+        """Make masks ahead, one behind each terminal: their parts serve most other masks, too."""
         with suppress(BudgetError):
             for at in islice(positions(self._automaton), MAX_WARMED_UP):
                 self._made(at)
             self._automaton.make_room()
 
     def _part(self, trie: int, state: int) -> int:
-        """The part of a trie and one state of a terminal, made now."""
+        """The part of a trie and one state of a terminal's DFA, made now."""
         automaton, k = self._automaton, kernels("grammar.tables")
         base = k.LEX * int(automaton.tables.info[k.REGION])
         automaton.tables.work[base] = state
@@ -148,7 +155,7 @@ class GrammarMasks(Masks):
         return part if part >= 0 else self._until_done(self._entry_points.build, trie, lexer)
 
     def _tries(self, part: int) -> list[int]:
-        """The large tries of what is left of tokens where the lexeme of a part ends."""
+        """The large tries of what is left of tokens behind the end of a part's lexeme."""
         p = self._parts
         place, count = p.parts[part, 3:5].tolist()
         tries = p.lists[place + 2 : place + 3 * count : 3].tolist()
@@ -162,13 +169,13 @@ class GrammarMasks(Masks):
         return row
 
     def _made(self, at: int) -> Row:
-        """The row of a position, without what further tokens have the same bytes."""
+        """The mask of a position, without the tokens that repeat the bytes of another one."""
         row = np.zeros(self._words, np.int32)
         self._until_done(self._entry_points.mask, at, row)
         return row
 
     def _until_done(self, kernel: Any, *arguments: Any) -> int:
-        """Call a kernel that takes tables and parts until it needs nothing more: its answer."""
+        """Call a kernel that takes tables and parts, serving it until it has an answer."""
         self._parts.sizes[self._tries_of.STOPPED] = 0
         while True:
             code = int(kernel(self._automaton.tables_at, self._written.address, *arguments))
@@ -180,7 +187,7 @@ class GrammarMasks(Masks):
                 self._automaton.serve(code)
 
     def _grow(self) -> None:
-        """Make room in the array of parts that is full, or begin anew when all are too large."""
+        """Double the array of parts that is full; begin anew when all take more than MAX_BYTES."""
         k, p = self._tries_of, self._parts
         if self.nbytes > MAX_BYTES:
             self._begin()
@@ -201,7 +208,7 @@ class GrammarMasks(Masks):
         return int(p.memo.nbytes + sum(array[:1].nbytes * count for array, count in used))
 
     def _filled(self) -> list[tuple[int, str]]:
-        """The arrays that fill up, with the place in `sizes` that says how far."""
+        """The arrays that fill up, each with the index in `sizes` of its fill count."""
         k = self._tries_of
         nodes = ("sub_byte", "sub_depth", "sub_end", "sub_start")
         others = {k.TRIES: "tries", k.PARTS: "parts", k.LISTS: "lists", k.DENSE: "dense",
@@ -217,7 +224,7 @@ class GrammarMasks(Masks):
     def _walked(
         self, at: int, node: int, row: Row, ends: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int32]:
-        """Walk node by node; the nodes after which the text may end, if `ends` has any room."""
+        """Walk the trie below a node; the nodes at which the text may end, if `ends` has room."""
         stack = np.zeros(self._depth + 4, np.int64)
         stack[0], stack[-3] = at, node + 1
         while True:

@@ -1,4 +1,8 @@
-"""In: a grammar. Out: the tables that kernels read, with room that grows up to a limit."""
+"""Builds the tables of a grammar that kernels read, grows them, stores and restores them.
+
+The constants are concatenated in `fixed`, with their starts in `offsets`; what is met while reading
+is appended to `rec`, `heap`, `rows` and the hash tables (see `kernels.grammar.tables`).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ Ints = npt.NDArray[np.int32]
 
 
 def in_larks_order(grammar: Grammar) -> list[Terminal]:
-    """The terminals, those first that win in Lark's contextual lexer."""
+    """The terminals in the order of priority of Lark's contextual lexer, the first wins."""
     return sorted(
         grammar.terminals.values(),
         key=lambda t: (-t.priority, -t.max_width, -t.pattern_length, t.origin or t.name, t.name),
@@ -36,10 +40,11 @@ def in_larks_order(grammar: Grammar) -> list[Terminal]:
 def tables_of(
     grammar: Grammar, embedded: Mapping[int, int], guards: Sequence[Automata] = ()
 ) -> tuple[Any, Syntax]:
-    """The tables of a trimmed grammar with nothing read yet, and its syntax.
+    """The tables of a trimmed grammar with nothing read yet, and its items.
 
-    inside: for the terminals of specs inside it, by number, the bytes of their shortest texts.
-    guards: watches on whole texts (`guards.guard_automata`); their states come behind all others.
+    embedded: for the terminals of embedded specs, by number, the bytes of their shortest texts.
+    guards: conditions on whole texts (`guards.guard_automata`); their states come behind all
+    others.
     """
     k = kernels("grammar.tables")
     ordered = grammar.lexing != "free"
@@ -91,7 +96,7 @@ def tables_of(
 
 
 def _ignored(terminals: list[Terminal], grammar: Grammar) -> Ints:
-    """1 for the terminals that are ignored, SKIPPED for those that are in rules for it."""
+    """int32[terminals]: 1 for ignored ones, SKIPPED for those that rules read as ignored."""
     skipped: set[str] = set()
     if grammar.variants is not None and grammar.lexing != "free":
         skipped = grammar.variants.skipped
@@ -101,7 +106,7 @@ def _ignored(terminals: list[Terminal], grammar: Grammar) -> Ints:
 
 
 def begun(constants: Mapping[int, Any], after: Ints, lookahead: Ints, info: Any) -> Any:
-    """Tables with nothing read yet. constants: what `fixed` is to hold, by name."""
+    """Tables with nothing read yet. constants: the parts of `fixed`, by their index."""
     k = kernels("grammar.tables")
     listed = [constants[i].astype(np.int32) for i in range(k.FIXED_COUNT)]
     items, terminals = len(constants[k.FIRST]), len(constants[k.T_START])
@@ -123,7 +128,7 @@ def begun(constants: Mapping[int, Any], after: Ints, lookahead: Ints, info: Any)
 
 
 def _unguided(terminals: int) -> dict[int, Any]:
-    """The constants of an LALR parser where there is none (see `guiding`)."""
+    """The constants of an LALR parser where there is none (see `lalr_guided`)."""
     k = kernels("grammar.tables")
     nothing = np.zeros(0, np.int32)
     return {
@@ -135,7 +140,7 @@ def _unguided(terminals: int) -> dict[int, Any]:
 
 
 def _info(ordered: bool, terminals: int, laid_out: list[int], final: int) -> npt.NDArray[np.int64]:
-    """The numbers that kernels keep beside the arrays, with nothing read yet."""
+    """int64[INFO_SIZE]: the scalars of the tables, with nothing read yet."""
     k = kernels("grammar.tables")
     info = np.zeros(k.INFO_SIZE, np.int64)
     info[[k.RECORDS, k.HEAP]] = 1  # number 0 stands for nothing
@@ -147,7 +152,7 @@ def _info(ordered: bool, terminals: int, laid_out: list[int], final: int) -> npt
 
 
 def _with_addresses(info: npt.NDArray[np.int64]) -> None:
-    """Write where kernels are that call each other by address. ValueError if `info` is no such."""
+    """Write the addresses of kernels that call each other. ValueError if `info` is malformed."""
     if info.shape != (kernels("grammar.tables").INFO_SIZE,) or info.dtype != np.int64:
         raise ValueError("info")
     for place, address in _addresses():
@@ -156,7 +161,7 @@ def _with_addresses(info: npt.NDArray[np.int64]) -> None:
 
 @lru_cache(maxsize=1)
 def _addresses() -> list[tuple[int, int]]:
-    """The places of kernels in `info` and their addresses, which stay the same in a process."""
+    """Indices into `info` with the addresses of kernels, which stay the same within a process."""
     found: list[tuple[int, int]] = kernels("build.decorators").addresses(
         kernels("grammar.tables").Tables
     )
@@ -164,7 +169,7 @@ def _addresses() -> list[tuple[int, int]]:
 
 
 def _is_made_up(terminal: Terminal, grammar: Grammar) -> bool:
-    """Whether indentation makes a terminal out of nothing."""
+    """Whether the lexer makes a terminal of the indentation, with no text."""
     layout = grammar.layout
     return layout is not None and terminal.name in (layout.indent, layout.dedent)
 
@@ -183,7 +188,7 @@ def _layout(layout: Indentation, terminals: list[Terminal], fixed: dict[int, Any
 
 
 def _widths(newline: int, fixed: Mapping[int, Any], after: Ints, lookahead: Ints) -> Ints:
-    """For each state what the width of the line is to it (see `kernels.grammar.indentation`).
+    """int32[states]: what the width of a line is to each (see `kernels.grammar.indentation`).
 
     It is nothing to a line break that only the end of the text can follow: where it has ended, it
     would be longer with any byte that a terminal begins with.
@@ -208,7 +213,7 @@ def _empty(size: int) -> npt.NDArray[np.int64]:
 
 
 def csr(start: int, listed: int, pairs: Iterable[tuple[int, int]], count: int) -> dict[int, Any]:
-    """Two constant arrays: for each terminal the others that `pairs` name with it."""
+    """Two constant arrays in CSR form: for each terminal the others that `pairs` name with it."""
     rows: list[list[int]] = [[] for _ in range(count)]
     for one, other in pairs:
         rows[one].append(other)
@@ -219,10 +224,11 @@ def csr(start: int, listed: int, pairs: Iterable[tuple[int, int]], count: int) -
 
 
 def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """All automata side by side, over classes of bytes that none of them tells apart.
+    """All DFAs side by side, over classes of bytes that none of them tells apart.
 
-    Returns the next states, the next states of watches, the class of each byte, and what else is
-    known of states: where terminals start, and terminal, ends, own, match, distance, fails.
+    Returns the transition tables of terminals and of lookaheads, the class of each byte, and the
+    columns of states by name: start (of terminals), terminal, ends, no_longer, no_match, distance,
+    violated_at_end, columns (what a byte class adds to the width of a line).
     """
     sizes = [len(a.next) for a in automata]
     lookaheads = [len(a.lookahead) - 2 for a in automata]
@@ -310,7 +316,7 @@ def _renamed(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def arrays_of(tables: Any) -> Arrays:
-    """What a file keeps of tables."""
+    """The arrays of tables that a file keeps."""
     k = kernels("grammar.tables")
     used = {"rec": k.RECORDS, "heap": k.HEAP, "rows": k.ROWS}
     arrays: Arrays = dict(tables._asdict())

@@ -1,8 +1,7 @@
-"""In: tables that a file says are a grammar's. Out: nothing, or an error if kernels could go wrong.
+"""Validates tables from a file, so that kernels can follow their indices without looking.
 
-Kernels follow numbers without looking. What they follow is checked here once: that each number is
-one of a thing of the right kind that is there. What a number means is not: a file that has been
-changed with care may read other texts, but it neither crashes nor runs for ever.
+Each index must be that of a thing of the right kind that exists. What it means is not checked: a
+file that has been changed with care may read other texts, but it neither crashes nor loops forever.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def run(tables: Any, marks: int) -> None:
 
 
 def are_positions(tables: Any, numbers: Array) -> bool:
-    """Whether int64 numbers are positions."""
+    """Whether int64 numbers are positions of these tables."""
     return all(_Check(tables).position(at) for at in np.unique(numbers).tolist())
 
 
@@ -84,10 +83,12 @@ class _Check:
         _demand((np.diff(t.offsets) >= 0).all() and t.offsets[-1] == len(t.fixed), "offsets")
 
     def _part(self, name: int) -> Array:
+        """One of the constant arrays."""
         found: Array = self._t.fixed[self._t.offsets[name] : self._t.offsets[name + 1]]
         return found
 
     def _constants(self) -> None:
+        """Check ranges and lengths of the constant arrays."""
         t, k, info = self._t, self._k, self._t.info
         terminals, states, lookaheads = self._terminals, len(t.next), len(t.watch)
         items, names = len(self._part(k.FIRST)), len(self._part(k.CALL_START)) - 1
@@ -136,7 +137,7 @@ class _Check:
         _demand(0 < info[k.MANY_GROUPS] <= 1 << 16, "limits")
 
     def _parser(self) -> None:
-        """Check the constants of the LALR parser that are not all alike."""
+        """Check the constants of the LALR parser that need more than a range."""
         k, info, steps = self._k, self._t.info, self._part(self._k.LR_STEP)
         nothing = steps == kernels("grammar.lalr_guided").NOTHING
         reduced = len(self._part(k.LR_SIZE))
@@ -151,7 +152,7 @@ class _Check:
     # -- records ----------------------------------------------------------------------------------
 
     def _are(self, numbers: Array, *kinds: int) -> npt.NDArray[np.bool_]:
-        """Which numbers are those of records of some kinds."""
+        """bool[n]: which numbers are those of records of some kinds."""
         there = (numbers > 0) & (numbers < len(self._t.rec))
         found: npt.NDArray[np.bool_] = there & np.isin(
             self._t.rec[np.where(there, numbers, 0), 2], kinds
@@ -163,7 +164,7 @@ class _Check:
         return bool((self._are(numbers, kind) | np.isin(numbers, others)).all())
 
     def _closed(self, numbers: Array) -> bool:
-        """Whether each is the number of stacks that are closed."""
+        """Whether each is the number of closed stacks (see `kernels.grammar.stacks`)."""
         if not self._are(numbers, self._k.STACKS, self._k.GUIDED, self._k.LAID).all():
             return False
         return bool((self._t.rec[numbers, 6] > 0).all())
@@ -178,12 +179,12 @@ class _Check:
         _demand(_within(used, 1, len(self._t.rec)), "a name")
 
     def _listed(self, kind: int) -> tuple[Array, Array, Array]:
-        """What records of a kind hold, in a row; the number of the record and the place within."""
+        """All ints in records of a kind; the index of each one's record, and its place in it."""
         numbers = np.flatnonzero(self._t.rec[:, 2] == kind)
         return self._at(self._t.rec[numbers, 0], self._t.rec[numbers, 1])
 
     def _at(self, starts: Array, sizes: Array) -> tuple[Array, Array, Array]:
-        """Stretches of the heap in a row, the number of the stretch, and the place within it."""
+        """Stretches of the heap in a row; the index of each int's stretch, and its place in it."""
         sizes = sizes.astype(np.int64)
         stretch = np.repeat(np.arange(len(sizes)), sizes)
         place = np.arange(len(stretch)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -191,6 +192,7 @@ class _Check:
         return self._t.heap[where], stretch, place
 
     def _contents(self) -> None:
+        """Check what records of each kind hold."""
         k, items = self._k, len(self._part(self._k.FIRST))
         limits = ((k.ITEMS, 0, items), (k.TERMINALS, 0, self._terminals),
                   (k.LEXER, -1, len(self._t.next)), (k.WATCHES, 0, len(self._t.watch)))  # fmt: skip
@@ -238,6 +240,7 @@ class _Check:
         _demand(self._all(held[place == 1], k.LALR), "a parser")
 
     def _fields(self) -> None:
+        """Check the fields of records that are made when first needed."""
         k, rec = self._k, self._t.rec
         item_sets = rec[rec[:, 2] == k.ITEMS]
         _demand(_within(item_sets[:, 3], 0, 2) and self._all(item_sets[:, 4], k.ITEMS, -1), "a set")
@@ -253,7 +256,7 @@ class _Check:
         end = self._t.info[[k.END_ITEMS]]
         _demand(self._all(end, k.ITEMS), "the end")
         lookaheads = rec[rec[:, 2] == k.WATCHES]
-        _demand(_within(lookaheads[:, 4], 0, 2), "watches")
+        _demand(_within(lookaheads[:, 4], 0, 2), "lookaheads")
         lexers = rec[rec[:, 2] == k.LEXER]
         _demand(_within(lexers[:, 6], -1, 3), "a lexer state")
         held, place = self._counted(lexers[lexers[:, 4] >= 0, 4], 2, 0)
@@ -263,9 +266,10 @@ class _Check:
         _demand(self._all(held, k.LEXER), "a cluster")
 
     def _counted(self, places: Array, width: int, before: int) -> tuple[Array, Array]:
-        """What is listed at places of the heap behind a count, each entry `width` ints.
+        """Lists in the heap that begin with their length, each entry `width` ints.
 
-        before: ints in front of the count. Returns all in a row, and the place in each list.
+        before: ints in front of the length. Returns all ints in a row, and the place of each in its
+        list.
         """
         heap, at = self._t.heap, places.astype(np.int64) + before
         _demand(((places > 0) & (at < len(heap))).all(), "a list")
@@ -275,6 +279,7 @@ class _Check:
         return held, place
 
     def _rows(self) -> None:
+        """Check the transition rows of lexer states and lookaheads."""
         k, rec, rows = self._k, self._t.rec, self._t.rows
         for kind, others in ((k.LEXER, (-1, -2)), (k.WATCHES, (-1, -2, 0))):
             owned = rec[rec[:, 2] == kind, 3]
@@ -282,6 +287,7 @@ class _Check:
             _demand(self._all(rows[owned[owned >= 0]].reshape(-1), kind, *others), "a row")
 
     def _memo(self) -> None:
+        """Check the memo table: keys are of known kinds, values records of the right kind."""
         k, memo = self._k, self._t.memo
         memo = memo[memo[:, 0] != -1]
         tags, keys, values = memo[:, 0] >> 60, (memo[:, 0] >> 30) & (_LOW >> 1), memo[:, 1]
@@ -309,5 +315,6 @@ def _within(values: Array, low: int, high: int) -> bool:
 
 
 def _demand(holds: object, what: str) -> None:
+    """Raise ValueError unless something holds."""
     if not holds:
         raise ValueError(f"{what} is out of range")

@@ -1,7 +1,7 @@
-"""In: a grammar's automaton. Out: positions that texts come by, for masks to be made ahead.
+"""Sample positions of a grammar for which masks are made ahead of use.
 
-What tokens do is kept by lexer state, so masks share most of what they are made of. Behind each
-terminal, once for each set of terminals that the lexer may look for next, all of it comes up.
+What tokens do is cached by lexer state, so masks share most of what they are made of. Behind each
+terminal, once for each set of terminals that the lexer may look for next, all of it is met.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ FAR = 1 << 28  # more bytes than any terminal needs
 
 
 def positions(automaton: GrammarAutomaton) -> Iterator[int]:
-    """Positions behind a shortest text of a terminal, where it is read as nothing else by then.
+    """Positions behind a shortest text of each terminal, if that text is read as nothing else.
 
-    Stacks are looked at breadth first: the shortest ways come first.
+    Stacks are visited breadth first, so those with short texts come first.
     """
     scan, place_of = (
         kernels("grammar.indentation").scan_laid,
@@ -49,7 +49,7 @@ def positions(automaton: GrammarAutomaton) -> Iterator[int]:
 
 
 def _shortest(automaton: GrammarAutomaton, terminal: int, tried: list[int]) -> bytes | None:
-    """A shortest text of a terminal, of bytes that are tried; None if nothing is read for it."""
+    """A shortest text of a terminal from the bytes to try; None if it has no text of its own."""
     k, nexts = kernels("grammar.tables"), automaton.tables.next
     state, text = automaton.constant(k.T_START, terminal), b""
     left = automaton.constant(k.S_DISTANCE, state)

@@ -1,1 +1,1 @@
-"""Terminals that look at what comes before or behind them."""
+"""Lookaheads and lookbehinds of terminals, and conditions on whole texts."""

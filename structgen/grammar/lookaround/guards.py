@@ -1,9 +1,9 @@
-"""In: a finite automaton. Out: a guard: the watch on a whole text that the automaton has to accept.
+"""Guards: DFAs that the whole text has to satisfy, read beside a grammar as lookahead DFAs.
 
-A watch says how things stand if the text ends (see `lexemes`). One that begins with the text and
-is broken where a finite automaton accepts no more makes of a grammar's automaton the product of
-both (Y. Bar-Hillel, M. Perles and E. Shamir, "On formal properties of simple phrase structure
-grammars", 1961): whether a text can still be finished is asked and told as for all watches.
+A lookahead DFA (see `terminals.automata`) is a regular condition on the bytes to come. One that
+begins with the text makes of a grammar's automaton the product with that DFA (Y. Bar-Hillel,
+M. Perles and E. Shamir, "On formal properties of simple phrase structure grammars", 1961); whether
+a text can still be finished is decided as for all lookaheads.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Ints = npt.NDArray[np.int32]
 
 
 class Guard(NamedTuple):
-    """A deterministic automaton without dead ends, which starts in state 0.
+    """A DFA over bytes without dead ends, which starts in state 0.
 
     next: int32[n, 256], -1 where it reads no more; accepts: bool[n].
     """
@@ -42,9 +42,9 @@ class Guard(NamedTuple):
 
 
 def guard_automata(guard: Guard) -> Automata:
-    """The automata of no terminal at all, with a guard, made least, as their only watch.
+    """The automata of no terminal at all, with a guard, minimised, as their lookahead DFA.
 
-    It is fine, and forgotten, where all characters may follow without end.
+    The condition is satisfied, and no longer tracked, where all characters may follow without end.
     """
     lookahead, violated_at_end, _ = as_lookaheads(guard.next, guard.accepts)
     none = np.zeros(0, np.int32)
@@ -60,10 +60,11 @@ def guard_automata(guard: Guard) -> Automata:
 
 
 def as_lookaheads(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, Any, Ints]:
-    """Watches (see `lexemes.Automata`) that turn out well where a byte automaton accepts.
+    """The lookahead DFA whose condition is that a byte DFA accepts at the end of the text.
 
-    table: int32[n, 256], -1 dead; accepts: bool[n]. Returns `lookahead`, `violated_at_end` and the watch of each
-    state; the first one, as far as it is not fine or broken, is the first behind these.
+    table: int32[n, 256], -1 dead; accepts: bool[n]. Returns `lookahead`, `violated_at_end` (see
+    `Automata`) and the lookahead state of each state; that of the first one is the first behind
+    SATISFIED and VIOLATED, unless it is one of these.
     """
     free = automata_of(ANY, EMPTY, ordered=False)
     last = len(table)
@@ -90,7 +91,7 @@ def as_lookaheads(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, An
 
 
 class PendingLookaheads:
-    """How many bytes the watches of positions want at least before the text may end."""
+    """How many bytes the lookaheads of a position want at least before the text may end."""
 
     def __init__(self, automaton: GrammarAutomaton) -> None:
         self._automaton = automaton
@@ -98,7 +99,7 @@ class PendingLookaheads:
         self._known: dict[int, int] = {0: 0}  # by record of watches
 
     def bytes(self, at: int) -> int:
-        """A lower bound on the bytes from a position to the end of a text, by watches alone."""
+        """A lower bound on the bytes from a position to the end of a text, by lookaheads alone."""
         if at < self._several:
             return 0
         return min(self._of(lookaheads) for _, _, lookaheads in self._automaton.threads(at))
@@ -112,7 +113,7 @@ class PendingLookaheads:
 
     @cached_property
     def _by_state(self) -> Ints:
-        """For each state of watches the fewest bytes to where it has turned out well."""
+        """int32[w]: for each lookahead state the fewest bytes to where the text may end."""
         tables, violated_at_end = self._automaton.tables, kernels("grammar.tables").W_FAILS
         low, high = tables.offsets[violated_at_end : violated_at_end + 2].tolist()
         return distances(tables.watch, tables.fixed[low:high] == 0)

@@ -1,9 +1,9 @@
-"""In: a pattern whose match depends on what follows in any regular way. Out: its automata.
+r"""Automata of a pattern whose match depends on what follows, in any regular way.
 
-`\\d+(?!\\.)` matches the 1 of "12." and all of "12": at each end of the text there is a language of
-what may follow (`MatchState.allowed_after`), which is watched. Whether the pattern matches at all, so that
-those behind it in Lark's order do not count, is a language, too: that of the texts which begin with
-a match, in whatever order the ways to match are tried.
+`\d+(?!\.)` matches the 1 of "12." and all of "12": at each end of the text there is a language of
+what may follow (`MatchState.allowed_after`), which becomes a lookahead DFA. Whether the pattern
+matches at all, so that those behind it in Lark's order do not count, is a language, too: that of
+the texts which begin with a match, in whatever order the ways to match are tried.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ MAX_STATES = 4_000  # byte states of a pattern, and of what may follow its ends
 def lookahead_automata(
     start: MatchState, language: Regex, ordered: bool, *, some: bool = False
 ) -> Automata:
-    """The automata of a pattern, from the start of matching. ordered: whether `no_match` is needed.
+    """The automata of a pattern from the start of matching. ordered: is `no_match` needed?
 
-    language: of the texts that end well where the right ones follow, those that may be the match.
-    some: whether these may not be all that it matches, or the pattern looks at the text before.
-    Raises BudgetError past MAX_STATES states.
+    language: of the texts that are the match where the right ones follow, those that count for this
+    terminal. some: whether these may not be all that the pattern matches, or it looks at the text
+    before. Raises BudgetError past MAX_STATES states.
     """
     matched = EMPTY
     if ordered and some:
@@ -51,7 +51,9 @@ def lookahead_automata(
         matched = language_of(
             Sequence((start.program.root, Loop(OneChar(ALL), 0, INFINITE, lazy=False)))
         )
-    told = dict.fromkeys((sub_automaton(PossibleMatch(start)), language, *((matched,) if ordered else ())))
+    told = dict.fromkeys(
+        (sub_automaton(PossibleMatch(start)), language, *((matched,) if ordered else ()))
+    )
     table, ends, states = explored(tuple(told), MAX_STATES)
     place = list(told).index(language)
     rests = [_rest_of(s) if held[place] else None for s, held in zip(states, ends, strict=True)]
@@ -70,7 +72,7 @@ def lookahead_automata(
 
 
 def _rest_of(state: LexState) -> Regex | None:
-    """What may follow where a text has been read, None where it is no match whatever follows."""
+    """The texts that may follow for a match to end here, None where there are none."""
     language = state.vector[0] if isinstance(state, Text) else None
     ending = language.state if isinstance(language, SubAutomaton) else None
     rest = ending.state.allowed_after() if isinstance(ending, PossibleMatch) else EMPTY
@@ -78,7 +80,7 @@ def _rest_of(state: LexState) -> Regex | None:
 
 
 def _lookaheads(languages: list[Regex]) -> tuple[Ints, Any, dict[Regex, int]]:
-    """One automaton of watches for some languages, and the watch that each of them begins with."""
+    """One lookahead DFA for some languages, and the state in which each of them begins."""
     tables, accepts, starts, count = [], [], [], 0
     for language in languages:
         table, ends, _ = explored((language,), MAX_STATES)

@@ -1,7 +1,7 @@
-"""In: the tree of a pattern, what is known of the text before. Out: the pattern that is left there.
+r"""Resolves the lookbehinds at the beginning of a pattern, given the text before the match.
 
-`\\bif` is /if/ behind a space and nothing at all behind a letter. Assertions at the beginning are
-decided here; those that see characters of the match, too, are left (see `preferred`).
+`\bif` is /if/ behind a space and nothing at all behind a letter. Assertions at the beginning are
+decided here; those that see characters of the match, too, are left to `leftmost_first`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _FAILURE = Branch(())
 
 
 def resolved(node: Node, residuals: Mapping[Regex, Regex]) -> Node:
-    """The pattern behind a text, of which `residuals` says what it leaves of what is looked for.
+    """The pattern that is left behind a text.
 
-    That is, for the texts behind which a lookbehind finds something (`python_language.lookbehind_language`)
-    their rests behind this text.
+    residuals: for the languages of lookbehinds (`python_language.lookbehind_language`) their
+    derivatives by the text before.
     """
     match node:
         case Sequence():
@@ -58,11 +58,12 @@ def resolved(node: Node, residuals: Mapping[Regex, Regex]) -> Node:
 
 
 def _fails(node: Node) -> bool:
+    """Whether a pattern matches nothing."""
     return isinstance(node, Branch) and not node.parts
 
 
 def _in_a_row(parts: Iterable[Node]) -> Node:
-    """A sequence; what it looks at in front of a character becomes a part of this character."""
+    """A concatenation, with a lookahead of one character joined with the character it is about."""
     flat: list[Node] = []
     for part in parts:
         flat += part.parts if isinstance(part, Sequence) else [part]
@@ -82,7 +83,7 @@ def _in_a_row(parts: Iterable[Node]) -> Node:
 
 
 def _begun(node: Node, wanted: CharSet) -> Node | None:
-    """A pattern where it begins with one of some characters; None where that is not plain."""
+    """A pattern that has to begin with one of some characters; None where that is not simple."""
     match node:
         case OneChar():
             chars = node.chars & wanted

@@ -1,8 +1,9 @@
-"""In: what lookbehinds look for. Out: the kinds of text that they tell apart, as an automaton.
+r"""The prefix DFA: what lookbehinds can tell of the text before a terminal, as few states.
 
-Of the text before a terminal only counts which lookbehinds would find something behind it, now or
-when it goes on: a deterministic automaton, made least (E. Moore, 1956). For `\\b` it has two
-states: behind a character of words and not.
+All that counts of the text before a terminal is which lookbehinds hold behind it, now or when it
+goes on: that is the product of the DFAs of their languages, minimised (E. Moore, 1956). For `\b` it
+has two states: behind a word character and not. A *prefix state* is its state behind the text so
+far.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ from structgen.errors import BudgetError
 from structgen.regular.charset import CharSet, refine, union_all
 from structgen.regular.regex import EMPTY, Regex, sub_automaton
 
-MAX_PREFIX_STATES = 32  # of text before
-_MAX_STATES = 1_000  # before they are made least
-_MAX_PAIRS = 20_000  # of a terminal, with the kinds of text that lead there
+MAX_PREFIX_STATES = 32
+_MAX_STATES = 1_000  # before minimisation
+_MAX_PAIRS = 20_000  # states of a terminal, each with the prefix states there
 
 
 class PrefixDfa:
-    """The kinds of text before; kind 0 is that of no text."""
+    """The minimal DFA over the text so far; state 0 is that of the empty text.
+
+    count: its number of states. steps: for disjoint sets of characters the state behind each state.
+    """
 
     def __init__(self, wanted: Sequence[Regex]) -> None:
-        """wanted: the texts behind which a lookbehind finds something, for each of them.
+        """wanted: for each lookbehind the texts behind which it finds what it looks for.
 
         Raises BudgetError past MAX_PREFIX_STATES.
         """
@@ -40,15 +44,15 @@ class PrefixDfa:
         self.steps = [(union_all(sets), column) for column, sets in columns.items()]
 
     def behind(self, prefix: int, wanted: Iterable[Regex]) -> dict[Regex, Regex]:
-        """What a text of a kind leaves of what is looked for; see `Program.start`."""
+        """The derivatives of languages of lookbehinds in a prefix state; see `Program.start`."""
         return {texts: self._rests[prefix][texts] for texts in wanted}
 
     def leading(self, prefix: int, last: int) -> Regex:
-        """The texts behind which, behind a text of one kind, the whole text is of another one."""
+        """The texts that lead from one prefix state to another one."""
         return sub_automaton(_LeadingTo(self, prefix, last))
 
     def ways(self, language: Regex, prefixes: Sequence[int]) -> set[tuple[int, ...]]:
-        """For each text of a language: the kinds of text that it leaves, begun behind `prefixes`.
+        """For each text of a language, where it leads from each of `prefixes`: a set of tuples.
 
         Raises BudgetError.
         """
@@ -77,7 +81,7 @@ class PrefixDfa:
 
 @dataclass(frozen=True)
 class _LeadingTo:
-    """The texts that lead from one kind to another; a `SubAutomatonState`."""
+    """The texts that lead from one prefix state to another; a `LeafState`."""
 
     history: PrefixDfa
     prefix: int
@@ -85,7 +89,7 @@ class _LeadingTo:
 
     @property
     def nullable(self) -> bool:
-        """Is it that kind already?"""
+        """Whether the other state is reached."""
         return self.prefix == self.last
 
     def moves(self) -> list[tuple[CharSet, _LeadingTo]]:
@@ -100,7 +104,7 @@ _Steps = list[tuple[CharSet, list[int]]]
 
 
 def _explored(first: tuple[Regex, ...]) -> tuple[list[tuple[Regex, ...]], _Steps]:
-    """All states, and for disjoint sets of characters the state behind each one."""
+    """All states of the product DFA; for disjoint sets of characters the state behind each."""
     numbers = {first: 0}
     listed = [first]
     moves: list[tuple[CharSet, tuple[int, int]]] = []
@@ -123,7 +127,7 @@ def _explored(first: tuple[Regex, ...]) -> tuple[list[tuple[Regex, ...]], _Steps
 
 
 def _least(states: Sequence[tuple[Regex, ...]], steps: _Steps) -> tuple[list[int], list[int]]:
-    """The number of each state in the least automaton, and the first state of each number."""
+    """The class of each state in the minimal DFA, and the first state of each class."""
     keys: list[tuple[object, ...]] = [tuple(t.nullable for t in state) for state in states]
     count = 0
     while True:

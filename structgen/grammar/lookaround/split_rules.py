@@ -1,12 +1,13 @@
-"""In: a grammar whose terminals look behind. Out: the same without, its rules told apart by it.
+"""Splits rules by the text before them: the product of a grammar with its prefix DFA.
 
-Each terminal is split by the kind of the text before it and the kind that it leaves, and so is each
-rule (Y. Bar-Hillel, M. Perles and E. Shamir, 1961), as far as such texts lead to it. What is
-ignored changes the text before, too, so it becomes rules: any number of such terminals at the
-beginning and behind each other terminal.
+Each terminal is split by the prefix state before it and the one behind it (see `prefix_dfa`), and
+so is each rule (Y. Bar-Hillel, M. Perles and E. Shamir, 1961), as far as such texts lead to it:
+`rule[p,q]` has the texts of the rule that lead from prefix state p to q. What is ignored changes
+the prefix state, too, so it becomes rules: any number of ignored terminals at the beginning and
+behind each other terminal.
 
-An ordered lexer looks for what the rules allow, whatever that leads to. So for it what is read
-where nothing can stand behind it may have to be kept: then such texts leave the kind NOWHERE.
+An ordered lexer looks for what the rules allow, whatever that leads to. So for it a terminal behind
+which nothing can follow may have to be kept (`keeps_stuck`): it leads to the state NO_PREFIX.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ from structgen.grammar.lookaround.split_terminals import (
     split_name,
 )
 
-MAX_PLACES = 150_000  # in rules, each counted for the kinds of text it is told apart by
-_WAYS = 8  # that lead to such a place, looked at for each of them, on average
+MAX_PLACES = 150_000  # names in the alternatives of the split rules
+_WAYS = 8  # items explored for each such place, on average
 
-_Ways = dict[int, list[Alternative]]  # what can be read, by the kind of text that it leaves
-_Item = tuple[str, int, Alternative, int, int]  # rule, kind before, alternative, place, kind there
+_Ways = dict[int, list[Alternative]]  # what can be read, by the prefix state behind it
+# Rule, prefix state before it, alternative, place in the alternative, prefix state there.
+_Item = tuple[str, int, Alternative, int, int]
 
 
 class Product:
-    """The terminals and rules of a grammar, told apart by the text before."""
+    """The terminals and rules of a grammar, split by the prefix states before and behind them."""
 
     def __init__(self, grammar: Grammar, *, keeps_stuck: bool = False) -> None:
-        """stuck: whether what is read where nothing can stand behind it is kept."""
+        """keeps_stuck: whether what is read where nothing can follow it is kept."""
         self._grammar, self._keeps_stuck = grammar, keeps_stuck
         self.terminals = SplitTerminals(grammar)
         self._variants = self.terminals.variants
@@ -49,7 +51,7 @@ class Product:
         self._size = 0
 
     def grammar(self) -> Grammar:
-        """The grammar."""
+        """The split grammar. Raises UnsatisfiableSchemaError, BudgetError."""
         start = self._grammar.start
         first = dict(self._skipped(0))
         lost = first.pop(NO_PREFIX, [])
@@ -86,14 +88,14 @@ class Product:
 
     @property
     def prefixes(self) -> list[int]:
-        """The kinds of text that are met."""
+        """The prefix states that are met."""
         met = {at for *_, at in self._seen} | self._met[IGNORED].keys()
         return sorted(met - {NO_PREFIX})
 
     # -- terminals ------------------------------------------------------------------------------
 
     def _read(self, name: str, prefix: int) -> _Ways:
-        """What a terminal or rule can be behind a kind of text, and what is ignored behind it."""
+        """The ways to read a terminal or rule in a prefix state, with what is ignored behind it."""
         if name in self._grammar.rules:
             lasts = self._exits[name, prefix]
             return {last: [(split_name(name, prefix, last),)] for last in lasts}
@@ -113,7 +115,7 @@ class Product:
         return found
 
     def _skipped(self, prefix: int) -> _Ways:
-        """What is ignored behind a kind of text: a rule for each kind that it leaves."""
+        """The ways to read what is ignored in a prefix state: a rule for each state it leads to."""
         if prefix in self._skips:
             return self._skips[prefix]
         lasts: dict[int, list[Alternative]] = {prefix: [()]}
@@ -142,7 +144,7 @@ class Product:
     # -- rules ----------------------------------------------------------------------------------
 
     def _explore(self, start: str, prefix: int) -> None:
-        """Find the kinds of text that rules are read behind, and those that they leave."""
+        """Find the prefix states before and behind each rule, by memoised calls of rules."""
         waiting, seen = self._waiting, self._seen
         todo: list[_Item] = []
 
@@ -173,10 +175,11 @@ class Product:
             todo += [(name, first, parts, place + 1, last) for last in self._read(part, at)]
 
     def leads_on(self) -> bool:
-        """Whether behind all that can be read some text can stand, whatever calls the rules.
+        """Whether behind all that can be read some text can follow, whatever calls the rules.
 
-        An item leads on if its rule can end so that every item which waits for the rule leads on
-        from there: where it is the one that waits is popped off a stack, which has an end.
+        A greatest fixed point. An item leads on if its rule can end so that every item which waits
+        for the rule leads on from there: the item that waits in fact lies on the stack, which has
+        an end.
         """
         items = sorted(self._seen, key=lambda item: -item[3])
         fine = {key: set(lasts) for key, lasts in self._exits.items()}
@@ -206,7 +209,7 @@ class Product:
                 )
 
     def _is_followed(self, item: _Item, alive: set[_Item]) -> bool:
-        """Whether an item leads on behind whatever is read there, and is ignored behind it."""
+        """Whether an item leads on behind each terminal that is read there and what is ignored."""
         *_, parts, place, at = item
         if place == len(parts) or parts[place] in self._grammar.rules:
             return True
@@ -217,7 +220,7 @@ class Product:
         )
 
     def _add_rule(self, rule: Rule, prefix: int, last: int) -> None:
-        """A rule for the texts that lead from one kind of text to another."""
+        """Add the rule for a rule's texts that lead from one prefix state to another."""
         name, source_rule = split_name(rule.name, prefix, last), rule.source_rule or rule.name
         found: dict[Alternative, None] = {}
         for parts in rule.alternatives:
@@ -225,7 +228,10 @@ class Product:
         self._add(Rule(name, tuple(found), source_rule, rule.place), rule.name, last)
 
     def _add(self, rule: Rule, of: str | Alternative, last: int) -> None:
-        """Add the rule for the texts of a rule or sequence that leave a kind of text."""
+        """Add a rule for the texts of a rule or sequence that lead to a prefix state.
+
+        Rules that differ only in the state before have one representative.
+        """
         self._rules[rule.name] = rule
         self._size += sum(map(len, rule.alternatives))
         _check_size(self._size)
@@ -234,9 +240,10 @@ class Product:
     def _alternatives(
         self, parts: Alternative, prefix: int, last: int, source_rule: str
     ) -> list[Alternative]:
-        """The ways from one kind of text to another through a sequence.
+        """The ways from one prefix state to another through a sequence.
 
-        What several ways may lead through is a rule of its own, so that they do not multiply.
+        Where several ways share an end of the sequence, that becomes a rule of its own, so that the
+        number of alternatives does not multiply.
         """
         forward = [{prefix}]
         for part in parts:
@@ -268,7 +275,7 @@ class Product:
 
 
 def _behind_part(item: _Item, prefix: int) -> _Item:
-    """An item behind its next part, with the kind of text that is left there."""
+    """An item behind its next part, with the prefix state there."""
     name, first, parts, place, _ = item
     return name, first, parts, place + 1, prefix
 

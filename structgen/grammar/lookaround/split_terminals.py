@@ -1,8 +1,9 @@
-"""In: terminals, some of which look at the text before. Out: what they are behind each kind of it.
+"""Splits terminals by the prefix states before and behind them.
 
-Each is split by what it matches behind a kind of text, and by the kind that it leaves. An ordered
-lexer also looks for terminals that match nothing there; and a literal that Lark's lexer leaves to a
-pattern is not read behind texts where the pattern matches something else.
+Behind each prefix state a terminal with a lookbehind is another pattern; and each terminal is split
+by the prefix state that its texts lead to. An ordered lexer also looks for terminals that match
+nothing there; and a literal that Lark's lexer leaves to a pattern is not read behind texts where
+the pattern matches something else.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from structgen.grammar.terminals.python_language import lookbehind_language
 from structgen.grammar.terminals.python_regex import Node, outside_lookbehinds
 from structgen.regular.regex import EMPTY, Regex, alt, complement, intersect
 
-NO_PREFIX = -1  # the kind of text behind what is looked for and matches nothing
+NO_PREFIX = -1  # the prefix state behind a placeholder: nothing follows there
 
-Variant = tuple[str, int]  # a terminal, and the kind of text that it leaves
+Variant = tuple[str, int]  # a part of a terminal, and the prefix state behind it
 
 
 class SplitTerminals:
-    """The terminals of a grammar, told apart by the text before.
+    """The terminals of a grammar, split by prefix states.
 
-    made: those that they have become, by name. reads: see `Variants`.
+    made: the parts, by name. reads: see `ir.Variants`.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -49,7 +50,7 @@ class SplitTerminals:
         self.reads = self._words() if grammar.lexing != "free" else frozenset()
 
     def variants(self, name: str, prefix: int) -> list[Variant]:
-        """The terminals that one of the user's is behind a kind of text, with what they leave."""
+        """The parts of a terminal in a prefix state, each with the prefix state behind it."""
         found = self._split.get(name)
         if found is None:
             terminal = self._grammar.terminals[name]
@@ -62,13 +63,13 @@ class SplitTerminals:
         return found[prefix]
 
     def looked_for(self, name: str, prefix: int) -> list[Variant]:
-        """The same with what stands for it where it is looked for only to keep literals back."""
+        """`variants`, and the placeholder of a terminal that only withholds literals."""
         return self.variants(name, prefix) + self.placeholders(name, prefix)
 
     def placeholders(self, name: str, prefix: int, *, stuck: bool = False) -> list[Variant]:
-        """What stands for a terminal that is looked for behind a kind of text and matches nothing.
+        """The stand-in for a terminal that is looked for in a prefix state but matches nothing.
 
-        And so keeps literals from being read; if `stuck`, also where there are none.
+        It keeps literals from being read; with `stuck` it is made also where there are none.
         """
         withheld_literals = self.withheld_literals(name, prefix)
         if not (withheld_literals or (stuck and not self.variants(name, prefix))):
@@ -87,14 +88,14 @@ class SplitTerminals:
         return [(one.name, NO_PREFIX)]
 
     def withheld_literals(self, name: str, prefix: int) -> list[Terminal]:
-        """The literals that only a terminal reads, but not behind this kind of text."""
+        """The literals that only this terminal would read, but does not in this prefix state."""
         found = self._backs.get((name, prefix))
         if found is None:
             found = self._backs[name, prefix] = self._withheld_literals(name, prefix)
         return found
 
     def held(self, prefixes: Iterable[int]) -> frozenset[int]:
-        """The kinds of text, of some, behind which there are such literals."""
+        """The prefix states, of some, in which literals are withheld."""
         names = {name for name, _ in self.reads}
         return frozenset(
             prefix
@@ -103,10 +104,7 @@ class SplitTerminals:
         )
 
     def apart(self, prefixes: Iterable[int]) -> tuple[frozenset[tuple[str, str]], bool]:
-        """The terminals behind some kinds of text, with such literals there that they never are.
-
-        By their names now and before. And whether they never are any of them.
-        """
+        """Pairs (part, literal withheld beside it) whose languages are disjoint; are all pairs?"""
         pairs = {
             (variant, literal.name): intersect(self.made[variant].language, literal.language)
             for name in {name for name, _ in self.reads}
@@ -129,7 +127,7 @@ class SplitTerminals:
                     check_told_apart(literal, one, *automata)
 
     def _by_ends(self, terminal: Terminal) -> list[list[Variant]]:
-        """The same for all kinds of text, for a terminal that does not look behind."""
+        """The parts in each prefix state of a terminal without lookbehinds."""
         prefixes = range(self._prefix_dfa.count)
         ways = sorted(self._prefix_dfa.ways(terminal.language, prefixes))
         alike: dict[tuple[int, ...], int] = {}
@@ -140,7 +138,7 @@ class SplitTerminals:
         return found
 
     def _by_pattern(self, terminal: Terminal, pattern: Node) -> list[list[Variant]]:
-        """The same for one that looks behind."""
+        """The parts in each prefix state of a terminal with lookbehinds."""
         found = []
         for prefix in range(self._prefix_dfa.count):
             one = self._behind_text(terminal, pattern, prefix)
@@ -149,7 +147,7 @@ class SplitTerminals:
         return found
 
     def _behind_text(self, terminal: Terminal, pattern: Node | None, prefix: int) -> Terminal:
-        """What a terminal is behind a kind of text. pattern: where it looks behind."""
+        """What a terminal is in a prefix state. pattern: its pattern, if that looks behind."""
         if pattern is None:
             return terminal
         residuals = self._prefix_dfa.behind(prefix, self._wanted[terminal.name])
@@ -169,7 +167,7 @@ class SplitTerminals:
         return self._behind[key]
 
     def _by_last(self, terminal: Terminal, prefix: int, lasts: tuple[int, ...]) -> list[Variant]:
-        """A terminal behind a kind of text, split by the kinds that its texts leave."""
+        """A terminal in a prefix state, split by the states that its texts lead to (`lasts`)."""
         several = len(set(lasts)) > 1
         found = []
         for last in sorted(set(lasts)):
@@ -186,7 +184,7 @@ class SplitTerminals:
         return found
 
     def _words(self) -> frozenset[tuple[str, str]]:
-        """The patterns with the literals that they match where nothing stands before them."""
+        """The patterns with the literals that they match at the start of a text."""
         terminals = self._grammar.terminals.values()
         return frozenset(
             (pattern.name, literal.name)
@@ -221,5 +219,5 @@ def _reads(terminal: Terminal, text: str) -> bool:
 
 
 def split_name(name: str, prefix: int, last: int) -> str:
-    """How a rule or terminal is called where it leads from one kind of text to another."""
+    """The name of the part of a rule or terminal that leads from one prefix state to another."""
     return f"{name}[{prefix},{last}]"

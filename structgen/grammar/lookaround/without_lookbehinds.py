@@ -1,4 +1,4 @@
-"""In: a grammar. Out: the same, trimmed, with no terminal that looks at the text before it."""
+"""Turns a grammar whose terminals look at the text before them into one where none does."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MAX_ACTIONS = 1_000_000  # entries of the split LALR tables
 
 
 def without_lookbehinds(grammar: Grammar) -> Grammar:
-    """A grammar that means the same, trimmed, where no terminal looks at the text before it.
+    """An equivalent grammar, trimmed, in which no terminal looks at the text before it.
 
     Raises UnsatisfiableSchemaError where no text fits the start, UnsupportedSchemaError beside a
     layout, a final terminal or specs inside, and where a literal cannot be told from a pattern,
-    BudgetError where they tell too many texts apart.
+    BudgetError where lookbehinds tell too many texts apart.
     """
     used = trimmed(grammar)
     looking = [terminal for terminal in used.terminals.values() if terminal.behind is not None]
@@ -44,7 +44,7 @@ def without_lookbehinds(grammar: Grammar) -> Grammar:
 
 
 def _split(used: Grammar) -> Grammar:
-    """The rules told apart by the text before; for an ordered lexer with all that it looks for."""
+    """The grammar split by prefix states; for an ordered lexer with all that it looks for."""
     product = Product(used)
     found = product.grammar()
     if used.lexing == "free":
@@ -64,9 +64,14 @@ def _split(used: Grammar) -> Grammar:
 
 
 def _split_lalr(grammar: Grammar, lalr: Lalr, product: Product, *, has_dead_ends: bool) -> Lalr:
-    """The parser. grammar: as it was before. useless: see `Lalr`.
+    """Lark's LALR parser over split terminals.
 
-    Where it settles conflicts, what it drops may lead to nothing behind some texts. Raises BudgetError.
+    A state is one of Lark's with the prefix state, and a rule is reduced to a name with the prefix
+    state behind it. Behind the text there is a prefix state of its own: only the end is read there.
+    What is ignored leads to the same LALR state with another prefix state, which takes its place.
+
+    grammar: before it was split. has_dead_ends: see `ir.Lalr`. Where conflicts were settled, what
+    the parser decides may lead to nothing behind some texts. Raises BudgetError.
     """
     prefixes, count = product.prefixes, max(product.prefixes) + 2
     end, nothing = count - 1, kernels("grammar.lalr_guided").NOTHING
@@ -102,8 +107,8 @@ def _split_lalr(grammar: Grammar, lalr: Lalr, product: Product, *, has_dead_ends
         size += sum(map(len, rows))
         if size > MAX_ACTIONS:
             raise BudgetError(
-                f"the parser has more than {MAX_ACTIONS} steps where lookbehinds tell apart what may"
-                " stand before them",
+                f"the parser has more than {MAX_ACTIONS} actions where lookbehinds tell apart what"
+                " may stand before them",
                 hint='use shorter lookbehinds, or fewer, or lexing="viable"',
             )
     reduced = tuple(

@@ -1,1 +1,1 @@
-"""Terminals: Python patterns as regular languages, and byte automata that read them."""
+"""Terminals: patterns of Python's `re` as regular languages, and the byte DFAs that read them."""

@@ -1,8 +1,15 @@
-"""In: terminals. Out: byte automata that read them, and automata that watch how a match turns out.
+"""Byte DFAs of terminals, with lookahead DFAs that say whether a lexeme may end where it did.
 
-Where a lexeme may end can depend on what follows: a longer match may come, or a terminal that goes
-before in Lark's order may match after all. That is a regular condition on the bytes to come, kept
-as states of *watches*: deterministic automata whose state says how things stand if the text ends.
+Whether a lexeme may end can depend on the bytes to come: a longer match may follow, or a terminal
+that goes before in Lark's order may match after all. That is a regular condition on the bytes to
+come, so it is kept as the state of a *lookahead DFA*: state `SATISFIED` means that the condition
+holds whatever follows, `VIOLATED` that it fails whatever follows, and each other state says whether
+it fails if the text ends now (`violated_at_end`). Every state of a terminal's DFA names the
+lookahead states in which it leaves the two conditions (`no_longer`, `no_match`).
+
+All DFAs are minimised (E. Moore, "Gedanken-experiments on sequential machines", 1956), whole rounds
+at a time with numpy. Keywords and texts of fixed length, by far the most terminals, have direct
+constructions (`_of_keyword`, `_of_places`) that need no minimisation.
 """
 
 from __future__ import annotations
@@ -20,14 +27,14 @@ from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat
 from structgen.regular.regex import EMPTY, Regex
 
 MAX_STATES = 20_000  # byte states of one terminal
-MANY_CHARACTERS = 128  # at one place of a text
+MANY_CHARACTERS = 128  # at one place of a text; from here on the general construction is used
 
 Ints = npt.NDArray[np.int32]
-SATISFIED, VIOLATED = 0, 1  # watches that have ended
+SATISFIED, VIOLATED = 0, 1  # lookahead states from which nothing that follows leads away
 
 
 class _Reading:
-    """The role of a terminal's text: its end says which of the languages hold what was read."""
+    """How the lazy DFA treats a terminal: an end tells which languages hold what was read."""
 
     quoted = recorded = escapes = surrogates = False
 
@@ -39,12 +46,16 @@ _ROLE = _Reading()
 
 
 class Automata(NamedTuple):
-    """The automata of one terminal; byte b of state s leads to next[s, b], -1 is dead.
+    """The byte DFA of one terminal and its lookahead DFA; n and w are their numbers of states.
 
-    accepts: bool[n], whether the text may end here; own: int32[n], the watch on longer matches of
-    the terminal; match: int32[n], the watch on whether it matches at all; watch: int32[w, 256], the
-    next states of watches (0 fine, 1 broken); fails: bool[w], whether it is broken if the text ends
-    here; width: bytes of the shortest text; distance: int32[n], the fewest bytes to an end.
+    next: int32[n, 256], the state behind a byte, -1 dead; state 0 is the start.
+    accepts: bool[n], whether the text so far is one of the terminal.
+    no_longer: int32[n], the lookahead state of "no longer match of this terminal follows".
+    no_match: int32[n], the lookahead state of "this terminal does not match at all", for terminals
+    behind it in Lark's order; 0 where terminals have no order.
+    lookahead: int32[w, 256], the lookahead state behind a byte (0 `SATISFIED`, 1 `VIOLATED`).
+    violated_at_end: bool[w], whether the condition fails if the text ends here.
+    distance: int32[n], the fewest bytes to an accepting state, 1 << 28 where there is none.
     """
 
     next: Ints
@@ -63,7 +74,7 @@ class Automata(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
-    """The automata of a terminal. ordered: whether `no_match` is needed.
+    """The automata of a terminal by its two languages. ordered: whether `no_match` is needed.
 
     Raises BudgetError past MAX_STATES states.
     """
@@ -87,9 +98,10 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
 def assembled(
     table: Ints, of: tuple[Any, Any, Any], lookahead: Ints, violated_at_end: Any, reach: Ints
 ) -> Automata:
-    """The least automata, of states of which it is known what `Automata` says.
+    """The minimal `Automata` for states of which all columns are known.
 
-    of: accepts, own, match; reach: the fewest bytes to an end, -1 where there is none.
+    of: accepts, no_longer, no_match of each state; reach: the fewest bytes to an accepting state,
+    -1 where there is none.
     """
     accepts, no_longer, no_match = of
     dead = (reach < 0) & ((no_match == SATISFIED) | (no_match == VIOLATED))
@@ -98,7 +110,7 @@ def assembled(
     least, number = minimised(table, labels, dead)
     first = _representatives(number, len(least))
     kept = _reachable(least)
-    place = np.append(np.cumsum(kept) - 1, -1)  # the last entry is for -1
+    place = np.append(np.cumsum(kept) - 1, -1)  # index -1 (dead) stays -1
     first, least = first[kept], place[least[kept]].astype(np.int32)
     return Automata(
         next=least,
@@ -112,7 +124,7 @@ def assembled(
 
 
 def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
-    """The automata of a terminal."""
+    """The automata of a terminal. ordered: whether terminals have an order (not free lexing)."""
     language, longer = terminal.language, terminal.longer
     if terminal.ahead is not None:
         from structgen.grammar.lookaround.lookahead import lookahead_automata
@@ -128,7 +140,7 @@ def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
 
 
 def _behind(longer: Regex, language: Regex) -> Regex | None:
-    """What comes behind a language in a longer one that begins with it, None if it does not."""
+    """The language B if `longer` is `language` followed by B, else None."""
     while isinstance(longer, Concat):
         if longer.head is language:
             return longer.tail
@@ -139,13 +151,13 @@ def _behind(longer: Regex, language: Regex) -> Regex | None:
 
 
 def _of_length(language: Regex, ordered: bool) -> Automata:
-    """`automata_of` for texts of one length."""
+    """`automata_of` for a language whose texts all have the same length."""
     places = _places(language)
     return automata_of(language, EMPTY, ordered) if places is None else _of_places(places, ordered)
 
 
 def _places(language: Regex) -> tuple[tuple[bytes, ...], ...] | None:
-    """The characters of each place of a text, where these are few and free of all the others."""
+    """The characters of each place of a text if these are few and do not depend on one another."""
     if isinstance(language, Literal):
         return tuple((char.encode(),) for char in language.text)
     if isinstance(language, Chars):
@@ -164,9 +176,10 @@ def _places(language: Regex) -> tuple[tuple[bytes, ...], ...] | None:
 
 @lru_cache(maxsize=4096)
 def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
-    """`automata_of` for texts of one length that a character of `behind` must not follow.
+    r"""`automata_of` for texts of one length that no character of `behind` may follow (`if\b`).
 
-    That character is the same for all keywords of a grammar, and read by some hundred states.
+    That character is the same for all keywords of a grammar, and its DFA has some hundred states,
+    so that is built once (`_character`) and appended with its states shifted.
     """
     word, after = _of_length(language, ordered), _character(behind)
     first, count = len(word.lookahead), len(after)
@@ -207,7 +220,7 @@ def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
 
 @lru_cache(maxsize=64)
 def _character(of: Regex) -> Ints:
-    """The next states within one character; a state that ends one is numbered behind all others."""
+    """int32[k, 256]: the DFA of one character; a state >= k has read the whole character."""
     table, ends, _ = _read(of, EMPTY)
     order = np.argsort(ends, kind="stable")
     place = np.empty(len(order), np.int32)
@@ -221,7 +234,7 @@ def _character(of: Regex) -> Ints:
 def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata:
     """`automata_of` by the characters of each place: a state is a place, or within a character.
 
-    The watch of a state on whether all matches is broken where the last state is reached.
+    The state of `no_match` advances with the text and is violated where the last place is reached.
     """
     edges: list[tuple[int, int, int]] = []
     count = 0
@@ -257,7 +270,7 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
 
 
 def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], Any]:
-    """All byte states: next states, whether they end the language, and the longer one."""
+    """The product DFA of both languages: next states, which accept `language`, which `longer`."""
     table, held, _ = explored(
         (language,) if longer is language or longer is EMPTY else (language, longer)
     )
@@ -268,7 +281,10 @@ def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], 
 def explored(
     vector: Vector, most: int = MAX_STATES
 ) -> tuple[Ints, list[tuple[bool, ...]], list[LexState]]:
-    """All byte states of some languages side by side: next states, which of them each ends."""
+    """All states of the product DFA of some languages: next states, which of them each accepts.
+
+    Raises BudgetError past `most` states.
+    """
     rows: dict[LexState, Row] = {}
 
     def row_of(state: LexState) -> Row:
@@ -301,7 +317,10 @@ def explored(
 
 
 def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]:
-    """The states paired with whether there is a match so far: next states, state, match."""
+    """The product of the DFA with one bit, whether there is a match: next states, state, bit.
+
+    A text of the longer language that is no match undoes a shorter match.
+    """
     n = len(table)
     state = np.repeat(np.arange(n), 2)
     matched = np.tile(np.arange(2), n)
@@ -315,9 +334,10 @@ def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]
 def _lookaheads(
     table: Ints, ends: Any, longers: Any, matches: bool = True
 ) -> tuple[tuple[Ints, Ints], npt.NDArray[np.bool_]]:
-    """The least automaton of the watches: (next, number of each), and what fails at the end.
+    """The minimal lookahead DFA of both conditions: (next, state of each), violated at the end.
 
-    Given numbers: those of the states' own watches, then two for each state's match (no, yes).
+    The states given are those of the DFA's `no_longer`, then two for each state's `no_match`,
+    without and with a match so far.
     """
     n = len(table)
     no_longer = np.where(table < 0, SATISFIED, np.where(longers[table], VIOLATED, table + 2))
@@ -339,10 +359,10 @@ def _lookaheads(
 
 
 def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, npt.NDArray[np.int64]]:
-    """The least automaton that tells states with different labels apart (E. Moore, 1956).
+    """The minimal DFA that tells states with different labels apart (E. Moore, 1956).
 
-    dead: states to drop, or None. Returns int32[m, 256], -1 dead, state 0 first; and the number of
-    each old state.
+    dead: states to drop, or None. Returns int32[m, 256], -1 dead, in the order in which states were
+    found, so state 0 stays first; and the new number of each old state.
     """
     if dead is not None:
         table = np.where((table >= 0) & ~dead[table], table, -1)
@@ -366,7 +386,7 @@ def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, npt.NDArray[np
 
 
 def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
-    """The first of each kind of equal columns, and the kind of each column."""
+    """Equivalence classes of equal columns: the first of each class, the class of each."""
     columns = np.ascontiguousarray(table.T)
     keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1]))).reshape(-1)
     _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
@@ -377,7 +397,7 @@ def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
 
 
 def _representatives(number: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
-    """The first state of each number."""
+    """The first state of each class."""
     first = np.full(count, -1, np.int64)
     first[number[::-1]] = np.arange(len(number))[::-1]
     return first
@@ -396,7 +416,7 @@ def _reachable(table: Ints) -> npt.NDArray[np.bool_]:
 
 
 def distances(table: Ints, ends: Any) -> Ints:
-    """The fewest bytes from each state to an end, -1 where there is none."""
+    """The fewest bytes from each state to an accepting one, -1 without any (breadth first)."""
     found = np.where(ends, 0, -1).astype(np.int32)
     step = 0
     edges = table >= 0

@@ -1,11 +1,14 @@
-"""In: the tree of a Python pattern. Out: the texts that `re.match`, given them, would match whole.
+"""Python's backtracking as a DFA: which text `re.match` prefers, by leftmost-first priorities.
 
 `re` does not look for the longest match but for the first that backtracking finds: /a|ab/ matches
-only the "a" of "ab". The automaton here keeps the ways to go on in that order: what is behind a
-finished match in the order can never win any more and is cut off (the leftmost-first automaton of
-R. Cox, "Regular expression matching in the wild", 2010). The match in a text is then the longest
-prefix whose last step finishes one. Lookaheads are languages that the rest of the text has to be in
-and decide an entry's fate later; lookbehinds are derivatives that run along.
+only the "a" of "ab". A state here is the list of ways to go on, in the order in which backtracking
+would try them: what is behind a finished match in that order can never win any more and is cut off
+(the leftmost-first automaton of R. Cox, "Regular expression matching in the wild", 2010). The match
+in a text is then the longest prefix whose last step finishes one.
+
+Assertions: a lookahead is a language that the rest of the text has to be in; its derivative is kept
+with each way and decides its fate later. A lookbehind is a language that the text before has to be
+in; its derivatives run along in every state.
 """
 
 from __future__ import annotations
@@ -29,12 +32,12 @@ from structgen.regular.charset import ALL, CharSet, refine
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.regex import ANY, EMPTY, INFINITE, Regex, alt, intersect, sub_automaton
 
-_STEPS = 20_000  # nodes that one position of one pattern may visit
+_STEPS = 20_000  # nodes that one state of one pattern may visit
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _LoopTurn:
-    """The end of one turn of a loop."""
+    """The end of one turn of a loop, as a node of a continuation."""
 
     loop: Loop
 
@@ -50,8 +53,9 @@ class Continuation:
 class Entry(NamedTuple):
     """One way in which matching may go on, or a match.
 
-    kind: "read" (a character of `chars`, then `continuation`), "match" (ends here), "past" (ended earlier),
-    "goal" (ends where `MatchState.marked` was asked). ahead: what the rest of the text must be.
+    kind: "read" (a character of `chars`, then `continuation`), "match" (the match ends here),
+    "past" (it ended earlier), "goal" (it ends where `MatchState.marked` was asked). ahead: the
+    language that the rest of the text must be in.
     """
 
     kind: Literal["read", "match", "past", "goal"]
@@ -61,7 +65,10 @@ class Entry(NamedTuple):
 
 
 class Program:
-    """A pattern, its assertions and the rests of it that matching has met."""
+    """A pattern with its assertions; interns the continuations that matching meets.
+
+    behinds: its lookbehinds. live: whether it has no lookaheads.
+    """
 
     def __init__(self, root: Node) -> None:
         self.root = root
@@ -75,8 +82,8 @@ class Program:
     def start(self, residuals: Mapping[Regex, Regex] | None = None) -> MatchState:
         """The state before any character of the match.
 
-        history: for what lookbehinds look for, what is left of it behind the text before the match;
-        what is not there is as in front of any text.
+        residuals: for the language of a lookbehind its derivative by the text before the match; a
+        language that is missing is taken as before any text.
         """
         wanted = [lookbehind_language(look) for look in self.behinds]
         behind = tuple((residuals or {}).get(texts, texts) for texts in wanted)
@@ -85,12 +92,15 @@ class Program:
     def state(
         self, entries: Iterable[Entry], behind: tuple[Regex, ...], *, marked: bool = False
     ) -> MatchState:
-        """The state with these entries, as far as they can still win."""
+        """The state with these entries, as far as they can still win.
+
+        marked: see `MatchState.marked`.
+        """
         kept: dict[Entry, None] = {}
         for entry in entries:
             kept[entry] = None
             if entry.kind != "read" and entry.ahead is ANY:
-                break
+                break  # a certain match: no way behind it in the order can win
         if marked and not any(entry.kind == "goal" for entry in kept):
             kept = {}
         return MatchState(self, tuple(kept), behind, marked)
@@ -106,7 +116,10 @@ class Program:
     def expand(
         self, continuation: Continuation | None, ahead: Regex, behind: tuple[Regex, ...]
     ) -> Iterator[Entry]:
-        """What a rest of the pattern can do next, in the order in which `re` tries it."""
+        """What a continuation can do next, in the order in which `re` tries it.
+
+        Raises BudgetError past _STEPS nodes.
+        """
         stack: list[tuple[Continuation | None, Regex, frozenset[Continuation]]] = [
             (continuation, ahead, frozenset())
         ]
@@ -161,7 +174,7 @@ class Program:
         ahead: Regex,
         open_turns: frozenset[Continuation],
     ) -> list[tuple[Continuation | None, Regex, frozenset[Continuation]]]:
-        """Leave a loop or take another turn, the one to try first last."""
+        """Leave a loop or take another turn; on a stack, so the way to try first comes last."""
         ways: list[tuple[Continuation | None, Regex, frozenset[Continuation]]] = []
         if loop.low == 0:
             ways.append((then, ahead, open_turns))
@@ -172,7 +185,7 @@ class Program:
         return ways[::-1] if loop.lazy else ways
 
     def _shorter(self, loop: Loop) -> Loop:
-        """The loop after one of its turns."""
+        """The loop after one of its turns: its counts less one."""
         endless = loop.high == INFINITE
         low, high = max(loop.low - 1, 0), loop.high if endless else loop.high - 1
         if low == loop.low and high == loop.high:
@@ -184,7 +197,7 @@ class Program:
         return found
 
     def _ahead(self, look: Look | End) -> Regex:
-        """What a lookahead wants the rest of the text to be."""
+        """The language that a lookahead wants the rest of the text to be in."""
         found = self._aheads.get(look)
         if found is None:
             found = language_of(look)
@@ -194,10 +207,11 @@ class Program:
 
 @dataclass(frozen=True)
 class MatchState:
-    """Where matching is: entries in the order in which `re` prefers them; a `SubAutomatonState`.
+    """A state of the leftmost-first DFA: entries in the order in which `re` prefers them.
 
-    behind: for each lookbehind all texts that it holds after, less what has been read. is_marked:
-    whether `marked` made this state or one before it.
+    A `LeafState`, so it can stand in regular expressions. behind: for each lookbehind the
+    derivative of its language by what has been read. is_marked: whether `marked` made this state or
+    one before it.
     """
 
     program: Program
@@ -212,14 +226,14 @@ class MatchState:
 
     @property
     def nullable(self) -> bool:
-        """Is the text so far matched whole when nothing follows?"""
+        """Whether the text so far is matched whole when nothing follows."""
         for entry in self.entries:
             if entry.kind != "read" and entry.ahead.nullable:
                 return entry.kind == ("goal" if self.is_marked else "match")
         return False
 
     def marked(self) -> MatchState:
-        """This state, from which exactly the texts lead on after which the match ends here."""
+        """This state, required to end its match here: it accepts what may follow for that."""
         goals = [entry._replace(kind="goal") if entry.kind == "match" else entry
                  for entry in self.entries]  # fmt: skip
         return self.program.state(goals, self.behind, marked=True)
@@ -246,12 +260,12 @@ class MatchState:
         return found
 
     def cached_moves(self) -> list[tuple[CharSet, MatchState]]:
-        """`moves`, worked out once for equal states."""
+        """`moves`, computed once for equal states."""
         node = sub_automaton(self)
         return [(of, to.state) for of, to in node.steps() if isinstance(to, SubAutomaton)]  # type: ignore[misc]
 
     def _after(self, facts: dict[object, object]) -> MatchState:
-        """The state after a character of which `facts` says what it does."""
+        """The state after a character. facts: what the character does to entries and assertions."""
         behind = tuple(_target(facts, i) for i in range(len(self.behind)))
 
         def entries() -> Iterator[Entry]:
@@ -273,9 +287,9 @@ class MatchState:
 
 @dataclass(frozen=True)
 class OverruledMatch:
-    """The texts that show that a match which ended before their end is none; a `SubAutomatonState`.
+    """The texts which show that a match that ended before their end is none; a `LeafState`.
 
-    nullable: whether what has been read is one. pending: for each match so far, what may follow it.
+    pending: for each match so far, what may follow it. nullable: whether the text so far is such.
     """
 
     state: MatchState
@@ -286,7 +300,7 @@ class OverruledMatch:
     def at(
         state: MatchState, pending: Iterable[Regex] = (), *, nullable: bool = False
     ) -> OverruledMatch:
-        """The state where matching is at `state`, earlier matches being followed by `pending`."""
+        """The state where matching is at `state`, with `pending` for the matches before."""
         after = {state.allowed_after()} if state.nullable else set()
         return OverruledMatch(state, frozenset(after.union(pending)) - {ANY}, nullable)
 
@@ -310,10 +324,10 @@ class OverruledMatch:
 
 @dataclass(frozen=True)
 class BeginsWithMatch:
-    """The texts that begin with a match which is in some language; a `SubAutomatonState`.
+    """The texts that begin with a match which is in some language; a `LeafState`.
 
-    language: what is left of it. pending: what may still follow what has been read if it has begun
-    with one.
+    language: its derivative by the text so far. pending: what may still follow if the text has
+    begun with such a match.
     """
 
     state: MatchState
@@ -322,14 +336,14 @@ class BeginsWithMatch:
 
     @staticmethod
     def at(state: MatchState, language: Regex, pending: Regex) -> BeginsWithMatch:
-        """The state where matching is at `state`, earlier matches being followed by `pending`."""
+        """The state where matching is at `state`, with `pending` for the matches before."""
         return BeginsWithMatch(
             state, language, alt(pending, state.allowed_after()) if language.nullable else pending
         )
 
     @property
     def nullable(self) -> bool:
-        """Has the text so far begun with one if nothing follows?"""
+        """Whether the text so far begins with such a match if nothing follows."""
         return self.pending.nullable
 
     def moves(self) -> list[tuple[CharSet, BeginsWithMatch]]:
@@ -351,13 +365,13 @@ class BeginsWithMatch:
 
 @dataclass(frozen=True)
 class PossibleMatch:
-    """The texts that are the match where the right ones follow; a `SubAutomatonState`."""
+    """The texts that are the match for some text that follows them; a `LeafState`."""
 
     state: MatchState
 
     @property
     def nullable(self) -> bool:
-        """Does the match end here for some text that follows?"""
+        """Whether the match ends here for some text that follows."""
         return not self.state.allowed_after().is_empty()
 
     def moves(self) -> list[tuple[CharSet, PossibleMatch]]:
@@ -366,12 +380,13 @@ class PossibleMatch:
 
 
 def _target(facts: dict[object, object], key: object) -> Regex:
+    """The language behind a character, `EMPTY` where it leads nowhere."""
     found = facts.get(key, EMPTY)
     return found if isinstance(found, Regex) else EMPTY
 
 
 def _lookbehinds(node: Node) -> Iterator[Look]:
-    """The lookbehinds of a node, those inside lookaheads aside."""
+    """The lookbehinds of a node, without those inside lookaheads."""
     match node:
         case Sequence() | Branch():
             for part in node.parts:

@@ -1,10 +1,11 @@
-"""In: terminals in Lark's order, their automata. Out: which literals are read by which patterns.
+"""Which literals are matched by which patterns: keywords against names, as in Lark's lexer.
 
 As in Lark's contextual lexer: a pattern that matches all of a literal of the same priority reads
-it, and the lexeme is renamed when it is the literal, unless it is ignored. Where only the literal
-takes letters of either case, Lark looks for it behind the pattern, too; that finds what the pattern
-cannot begin with, and so does a literal whose pattern has come to nothing. Whether a pattern
-matches a literal is asked with nothing before it, whatever stands before it in a text.
+it, and the lexeme's type is changed to the literal's where the text is the literal, unless the
+pattern is ignored. The lexer then does not look for the literal itself. Where only the literal
+ignores case, Lark looks for it behind the pattern, too; so it does where the pattern matches
+nothing here. Whether a pattern matches a literal is decided with nothing before it, whatever stands
+before it in a text.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ FAR = 1 << 28  # bytes to an end where there is none
 def literals_of(
     terminals: list[Terminal], automata: list[Automata], grammar: Grammar
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Pairs (pattern, literal) where a match may be the literal; (literal, pattern) where it must.
+    """Pairs (pattern, literal) whose lexeme may be the literal; (literal, pattern) that reads it.
 
-    Raises UnsupportedSchemaError where a literal cannot be told from a pattern.
+    Both by number in Lark's order. Raises UnsupportedSchemaError where a literal cannot be told
+    from a pattern.
     """
     renames: list[tuple[int, int]] = []
     withins: list[tuple[int, int]] = []
@@ -69,7 +71,7 @@ def reads_whole(automata: Automata, text: str) -> bool:
 
 
 def never_accepting(language: Regex) -> Automata:
-    """Automata that read the texts of a language and come to no end."""
+    """The automata of a language with no accepting state: what the lexer looks for in vain."""
     found = automata_of(language, EMPTY, ordered=False)
     never, no_longer = np.zeros_like(found.accepts), np.zeros_like(found.no_longer)
     return found._replace(
@@ -80,10 +82,9 @@ def never_accepting(language: Regex) -> Automata:
 def check_told_apart(
     literal: Terminal, pattern: Terminal, words: Automata, matches: Automata
 ) -> None:
-    """Raise UnsupportedSchemaError where a literal may end while it is open if a pattern matches.
+    """Raise UnsupportedSchemaError where a literal may end before it is known if a pattern matches.
 
-    The pattern goes before the literal, of which it matches the spelling that is written. words,
-    matches: their automata.
+    The pattern goes before the literal and matches it as written. words, matches: their automata.
     """
     todo = [(0, 0)]
     seen = set(todo)

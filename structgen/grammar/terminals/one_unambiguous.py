@@ -1,9 +1,9 @@
-"""In: the tree of a Python pattern. Out: whether it reads each text in one way, as far as it can.
+"""Tells patterns that read each text in at most one way (one-unambiguous regular expressions).
 
-Where no two places of a pattern that may come next share a character (A. Brueggemann-Klein and D.
-Wood, "One-unambiguous regular languages", 1998), backtracking has nothing to choose but whether to
-go on or to end. A pattern that always tries to go on first then matches the longest text it can, so
-it prefers all of a text whenever it can match all of it.
+Where no two positions of a pattern that may come next share a character (A. Brueggemann-Klein and
+D. Wood, "One-unambiguous regular languages", 1998), backtracking has nothing to choose but whether
+to go on or to end. A pattern that always tries to go on first then matches the longest text it can,
+so it prefers all of a text whenever it can match all of it. The positions are Glushkov's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from structgen.regular.charset import CharSet
 
 
 class _Ends(NamedTuple):
-    """Where the texts of a part begin and end; may_be_empty: whether the empty text is one."""
+    """The first and last positions of a part; may_be_empty: whether it matches the empty text."""
 
     first: list[OneChar]
     last: list[OneChar]
@@ -24,11 +24,11 @@ class _Ends(NamedTuple):
 
 
 class _AmbiguousError(Exception):
-    """The pattern is none of those looked for."""
+    """The pattern is not one-unambiguous, or has parts that are not looked into."""
 
 
 def is_one_unambiguous(node: Node) -> bool:
-    """Whether it does, for sure; patterns with assertions, and some others, are not looked into."""
+    """Whether a pattern is one-unambiguous, for sure; False for any with assertions."""
     behind: dict[OneChar, list[OneChar]] = {}
     try:
         _check_apart(_ends(node, behind).first)
@@ -40,7 +40,7 @@ def is_one_unambiguous(node: Node) -> bool:
 
 
 def _ends(node: Node, behind: dict[OneChar, list[OneChar]]) -> _Ends:
-    """The ends of a node; notes behind each place what may come next, once for each way there."""
+    """The ends of a node; notes for each position what may come next, once for each way there."""
     match node:
         case OneChar():
             place = OneChar(node.chars)  # as a part of a loop and outside one are not the same
@@ -67,7 +67,7 @@ def _ends(node: Node, behind: dict[OneChar, list[OneChar]]) -> _Ends:
 
 
 def _in_a_row(parts: Iterable[_Ends], behind: dict[OneChar, list[OneChar]]) -> _Ends:
-    """The ends of parts one after the other."""
+    """The ends of a concatenation."""
     whole = _Ends([], [], may_be_empty=True)
     for part in parts:
         _lead(whole.last, part.first, behind)
@@ -80,12 +80,13 @@ def _in_a_row(parts: Iterable[_Ends], behind: dict[OneChar, list[OneChar]]) -> _
 def _lead(
     places: list[OneChar], following: list[OneChar], behind: dict[OneChar, list[OneChar]]
 ) -> None:
+    """Note that some positions may be followed by others."""
     for place in places:
         behind[place] += following
 
 
 def _check_apart(places: list[OneChar]) -> None:
-    """Raise unless no two of some places have a character in common."""
+    """Raise unless no two of some positions have a character in common."""
     seen: CharSet | None = None
     for place in places:
         if seen is not None and seen & place.chars:

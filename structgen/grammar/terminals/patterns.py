@@ -1,13 +1,15 @@
-r"""In: a Python pattern of a terminal. Out: when it matches, as two languages of the text alone.
+r"""When a Python pattern matches as a terminal, as two regular languages of the text alone.
 
 The match of `re.match(pattern, text, i)` ends at j iff text[i:j] is in `language` and no longer
 text from i is in `longer`: without assertions both are the texts that the pattern prefers whole
-(module `preferred`). With lookaheads that say something about the text behind the terminal this may
-be so (`(?!if\b)\w+`: the longest \w+, but not "if"; `in\b`: "in" where no "in" with a letter more
-is) or not (`\d+(?!\.)`, which matches the 1 of "12."); that is decided by walking both automata
-together. Where it is not so, what may follow the text is a language for each of its ends.
+(module `leftmost_first`). With lookaheads that say something about the text behind the terminal
+this may be so (`(?!if\b)\w+`: the longest \w+, but not "if"; `in\b`: "in" where no "in" with a
+letter more is) or not (`\d+(?!\.)`, which matches the 1 of "12."); that is decided by walking both
+automata together. Where it is not so, what may follow the text is a language for each of its ends
+(module `lookaround.lookahead`).
 
-What looks at the text before the match is another pattern behind each kind of such text.
+A pattern that looks at the text before the match is another pattern behind each such text (module
+`lookaround.lookbehind`).
 """
 
 from __future__ import annotations
@@ -60,9 +62,9 @@ _SOME_PAIRS = 2500  # the same where failing costs no more than a less handy for
 class Matches(NamedTuple):
     """When a pattern matches: see the module.
 
-    ahead: where `longer` cannot say it, the start of matching, from which the texts are known that
-    may follow each text of `language`; else None. behind: the pattern where it looks at the text
-    before the match; `language` then has the texts that it may match behind any.
+    ahead: where `longer` cannot say it, the start state of matching, from which the texts are known
+    that may follow each text of `language`; else None. behind: the pattern where it looks at the
+    text before the match; `language` then has the texts that it may match behind any.
     """
 
     language: Regex
@@ -84,7 +86,7 @@ def matches_of(pattern: str) -> Matches:
 
 
 def matches_behind(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
-    """The two languages of a pattern behind a text. history: as in `Program.start`.
+    """The two languages of a pattern behind a text. residuals: as in `Program.start`.
 
     Raises BudgetError.
     """
@@ -92,6 +94,7 @@ def matches_behind(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
 
 
 def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
+    """The cheapest form that is right: closed forms first, then `longer` by trial, then `ahead`."""
     told = _keyword(node) or _unreserved(node)
     if told is not None:
         return told
@@ -103,7 +106,11 @@ def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     if not has_assertions(node):
         return Matches(language, language)
     bare = _without_assertions(node)
-    for longer in (language, _plain(bare, Program(bare).start()), sub_automaton(OverruledMatch.at(start))):
+    for longer in (
+        language,
+        _plain(bare, Program(bare).start()),
+        sub_automaton(OverruledMatch.at(start)),
+    ):
         if _decides(start, longer):
             return Matches(language, longer)
     return Matches(sub_automaton(PossibleMatch(start)), EMPTY, start)
@@ -165,7 +172,7 @@ def _unreserved(node: Node) -> Matches | None:
 
 
 def _characters(node: Node) -> Iterator[CharSet]:
-    """The sets of characters that a node without assertions reads."""
+    """The character sets of a node without assertions."""
     match node:
         case OneChar():
             yield node.chars
@@ -177,7 +184,7 @@ def _characters(node: Node) -> Iterator[CharSet]:
 
 
 def _plain(node: Node, start: MatchState) -> Regex:
-    """What a pattern prefers whole, as a regular expression where it is what it can match."""
+    """The texts that a pattern prefers whole: all that it can match, if that is the same."""
     ordered = sub_automaton(start)
     language = language_of(node)
     try:
@@ -189,7 +196,7 @@ def _plain(node: Node, start: MatchState) -> Regex:
 def _same(
     left: Regex, right: Regex, budget: int, seen: set[tuple[Regex, Regex]] | None = None
 ) -> bool:
-    """Whether two languages are one. Raises BudgetError after `budget` pairs of states."""
+    """Whether two languages are equal, by bisimulation. Raises BudgetError after `budget` pairs."""
     seen = set() if seen is None else seen
     todo = [(left, right)]
     while todo:

@@ -1,4 +1,4 @@
-"""In: classes and case-insensitive characters of Python patterns. Out: their character sets.
+"""The character sets of classes and case-insensitive characters in Python patterns.
 
 Python's own `re` says what belongs to them: it is run over the characters in question, so that the
 sets are right for the version of Unicode that this Python has.
@@ -57,6 +57,7 @@ def class_set(items: Iterable[tuple[Any, Any]], flags: int) -> CharSet:
 
 
 def _plain_class(items: tuple[tuple[Any, Any], ...], flags: int) -> CharSet:
+    """The characters of a class where case matters."""
     found: list[CharSet] = []
     negated = False
     for kind, value in items:
@@ -113,4 +114,5 @@ def _scanned(name: str, flags: int) -> CharSet:
 
 @cache
 def _every_character() -> str:
+    """All characters that may be in some class."""
     return "".join("".join(map(chr, range(low, high + 1))) for low, high in _ASSIGNED)

@@ -1,6 +1,6 @@
-"""In: the tree of a Python pattern. Out: all texts that it can match whole, in any order of choice.
+"""All texts that a Python pattern can match whole, in whatever order it tries alternatives.
 
-Where the order in which `re` tries alternatives decides which text is matched, see `preferred`.
+Where that order decides which text is matched, see `leftmost_first`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def lookbehind_language(look: Look) -> Regex:
 
 
 def _translated(node: Node) -> ecma.Node:
+    """The node as one of the regular expressions with assertions (ECMA-262's)."""
     match node:
         case OneChar():
             return chars(node.chars)

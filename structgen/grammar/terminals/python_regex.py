@@ -1,8 +1,8 @@
-r"""In: a pattern of Python's `re`. Out: its tree, with all assertions as lookarounds.
+r"""Parses patterns of Python's `re` into trees in which all assertions are lookarounds.
 
-Python's own parser reads the pattern, so that what is a pattern and what is none is its to say.
-What is not regular (backreferences, atomic groups) is refused by name, and so is what looks at the
-text before the match (`^`, `\A`, `\b` or a lookbehind at the beginning) where nobody knows it.
+Python's own parser reads the pattern, so that what is a pattern is its to say. What is not regular
+(backreferences, atomic groups) is refused by name, and so is what looks at the text before the
+match (`^`, `\A`, `\b` or a lookbehind at the beginning) where that text is not known.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ class OneChar:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sequence:
-    """Parts one after the other."""
+    """Concatenation: parts one after the other."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Branch:
-    """Alternatives, the first that leads to a match wins."""
+    """Alternation: the first alternative that leads to a match wins."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Loop:
-    """Between `low` and `high` times a body; `lazy`: as few turns as possible win."""
+    """Repetition: `low` to `high` times a body; `lazy`: as few turns as possible win."""
 
     body: Node
     low: int
@@ -59,7 +59,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Look:
-    """A lookahead or lookbehind."""
+    """A lookahead, or a lookbehind with `behind`."""
 
     body: Node
     behind: bool
@@ -68,7 +68,7 @@ class Look:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class End:
-    """The end of the text."""
+    r"""The end of the text (`\Z`)."""
 
 
 Node = OneChar | Sequence | Branch | Loop | Look | End
@@ -76,14 +76,14 @@ EMPTY_TEXT = Sequence(())
 
 
 class Width(NamedTuple):
-    """Fewest and most characters of a match."""
+    """The fewest and most characters of a match."""
 
     least: int
     most: int
 
 
 def parse(pattern: str, *, allow_lookbehind: bool = False) -> Node:
-    """The tree of a pattern. reaches: whether it may look at the text before the match.
+    """The tree of a pattern. allow_lookbehind: whether it may look at the text before the match.
 
     Raises PatternError (not a pattern), UnsupportedSchemaError (one that is not regular or that
     looks at the text before it), BudgetError (nested too deeply).
@@ -120,7 +120,7 @@ class _Reader:
         self.flags = flags
 
     def sequence(self, items: Iterable[tuple[Any, Any]]) -> Node:
-        """Parts in a row; of a word boundary what is known after the part before it is left out."""
+        """Concatenation. Word boundaries are simplified by what the part before them ends in."""
         parts: list[Node] = []
         for kind, value in items:
             if value in (sre.AT_BOUNDARY, sre.AT_NON_BOUNDARY) and kind is sre.AT:
@@ -197,7 +197,7 @@ class _Reader:
         return Branch(())
 
     def _at(self, value: Any) -> Node:
-        """Anchors."""
+        """Anchors, as lookarounds."""
         if value is sre.AT_END_STRING:
             return End()
         if value is sre.AT_END:
@@ -223,7 +223,7 @@ class _Reader:
 
 
 def width(node: Node) -> Width:
-    """How long the matches of a node are."""
+    """The width of a node's matches."""
     match node:
         case OneChar():
             return Width(1, 1)
@@ -241,7 +241,7 @@ def width(node: Node) -> Width:
 
 
 def last_characters(node: Node) -> CharSet | None:
-    """The characters that a match can end in; None when it may be empty or that is not known."""
+    """The characters that a match can end in; None if it may be empty or that is not known."""
     match node:
         case OneChar():
             return node.chars
@@ -265,10 +265,11 @@ def outside_lookbehinds(node: Node) -> list[Look]:
 def _outside_lookbehinds(
     node: Node, before: Width, *, ahead: bool = False
 ) -> Iterator[tuple[Look, bool]]:
-    """What looks further back than has surely been read.
+    """The lookbehinds that look further back than has surely been read since the match began.
 
-    before: how much that is. ahead: whether this is a lookahead, of which the beginning counts.
-    Each comes with whether it can be decided: in lookaheads only where nothing has been read.
+    before: how much that is. ahead: whether this is inside a lookahead, of which the beginning
+    counts. Each comes with whether it can be decided: in lookaheads only where nothing has been
+    read.
     """
     match node:
         case Sequence():
@@ -289,7 +290,7 @@ def _outside_lookbehinds(
 
 
 def has_assertions(node: Node) -> bool:
-    """Whether a node holds assertions."""
+    """Whether a node has assertions in it."""
     match node:
         case Sequence() | Branch():
             return any(has_assertions(part) for part in node.parts)

@@ -1,4 +1,4 @@
-"""In: automata of terminals. Out: short texts of one, made as far as somebody reads them."""
+"""Short sample texts of a terminal, generated lazily from its byte DFA."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ MAX_LENGTH = 8
 
 
 class Texts:
-    """Texts that are made as far as somebody reads them, and then kept; true if there are any.
+    """A lazy list of texts, generated as far as somebody iterates; true if it has any.
 
-    Whoever reads them ends before another does.
+    Iterations must not be nested.
     """
 
     def __init__(self, texts: Iterator[bytes]) -> None:
@@ -30,9 +30,9 @@ class Texts:
 
 
 def candidates(nexts: Any, ends: Any, start: int, byte_of: Mapping[int, bytes]) -> Iterator[bytes]:
-    """Short texts that lead from a state to ends, one byte of each class.
+    """Short texts that lead from a state to accepting ones, breadth first, one byte of each class.
 
-    byte_of: that byte, a printable one where there is one.
+    byte_of: the byte that stands for a class, a printable one where there is one.
     """
     level: list[tuple[int, bytes]] = [(start, b"")]
     count = 0

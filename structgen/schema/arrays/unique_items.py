@@ -1,8 +1,17 @@
-"""In: an array whose items must all differ, or of which two must be equal. Out: its plan.
+"""Matchers that enforce `uniqueItems` (all items differ) and its negation (two items are equal).
 
-The values read are part of the progress, so an item is kept from repeating one while it is being
-written. Where few values are possible, items and values are matched: an item must not take what a
-later one cannot do without.
+An item is kept from repeating an earlier one while it is being written. There are three ways:
+
+- The engine refuses a string that has come before, as it refuses a key that has
+  (`ItemProgress.texts_compared`). That is enough for strings of which there are always others left.
+- The values read are part of the progress (`collects_values`), and the next item must fit its child
+  and none of them.
+- The progress is given the values only where the next item begins (`compares_with_earlier`), where
+  infinitely many items are always left, so that states need not differ by what was read.
+
+Where items have only finitely many values, each item still to come needs one of its own: a
+bipartite matching of items and values (Kuhn's augmenting paths, in `has_perfect_matching`). A value
+without which later items cannot be matched is reserved for them.
 """
 
 from __future__ import annotations
@@ -11,199 +20,212 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from structgen.errors import BudgetError
-from structgen.regular.expressions.nodes import is_span
-from structgen.regular.infinite import endless, members
+from structgen.regular.expressions.nodes import is_length_bound
+from structgen.regular.infinite import every_prefix_is_infinite, members
 from structgen.regular.regex import INFINITE, Regex
 from structgen.regular.words import is_spellable
-from structgen.schema.arrays.items import Items, ItemsPlan
-from structgen.schema.normal_form.domains import MAX_VALUES, matched
+from structgen.schema.arrays.contains import ContainsMatcher, ItemProgress
 from structgen.schema.normal_form.expressions import Expr, conjoin
-from structgen.schema.normal_form.nodes import ArrayAlt, Node
-from structgen.schema.normal_form.progress import CostOf, Take
+from structgen.schema.normal_form.finite_values import MAX_VALUES, has_perfect_matching
+from structgen.schema.normal_form.forms import ArrayAlt, NormalForm
+from structgen.schema.normal_form.progress import CostOf, Transition
 from structgen.schema.values import Members, Value
 from structgen.util.cached import found_once
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
 
-MAX_SEQUENCES = 2000  # ways to count the items that are left
+MAX_SEQUENCES = 2000  # ways to distribute the items that are left over counted children
 
-Domain = list[Value] | None  # None: more values than anybody needs
+Domain = list[Value] | None  # the values of an item; None: more than there are items
 
 
-class UniquePlan(ItemsPlan):
-    """One alternative of an array whose items all differ. Its costs are lower bounds."""
+class UniqueItemsMatcher(ContainsMatcher):
+    """The matcher of an alternative with `uniqueItems`. Its costs are lower bounds."""
 
     def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
         super().__init__(alt_, costs)
-        self._met: dict[Value, int] = {}  # arrays and objects, numbered as they were met
-        self._possible: dict[Items, bool] = {}
+        self._order_met: dict[
+            Value, int
+        ] = {}  # arrays and objects, in the order in which they came
+        self._values_suffice_at: dict[ItemProgress, bool] = {}
 
-    def notes(self, at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.notes`."""
-        return not self._plenty and not (at.apart and self._only_texts)
+    def collects_values(self, at: ItemProgress) -> bool:  # type: ignore[override]
+        """See `ArrayMatcher.collects_values`."""
+        return not self._always_another and not (at.texts_compared and self._only_strings)
 
-    def recalls(self, at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.recalls`: where another item may follow whatever has been read."""
-        if at.apart and self._full < INFINITE:
+    def compares_with_earlier(self, at: ItemProgress) -> bool:  # type: ignore[override]
+        """See `ArrayMatcher.compares_with_earlier`; texts alone are enough until few are left."""
+        if at.texts_compared and self._scarce_length < INFINITE:
             return True
-        return self._plenty and not (at.apart and self._only_texts)
+        return self._always_another and not (at.texts_compared and self._only_strings)
 
-    def recalled(self, at: Items, values: Iterable[Value]) -> Items:  # type: ignore[override]
-        """See `ArrayPlan.recalled`: what texts tell apart is left out."""
-        if not self.recalls(at):
+    def with_earlier(self, at: ItemProgress, values: Iterable[Value]) -> ItemProgress:  # type: ignore[override]
+        """See `ArrayMatcher.with_earlier`; without strings that the engine compares as texts."""
+        if not self.compares_with_earlier(at):
             return at
-        apart = (v for v in values if at.apart and isinstance(v, str) and len(v) < self._full)
-        return at._replace(values=frozenset(values).difference(apart))
+        by_text = (v for v in values if isinstance(v, str) and len(v) < self._scarce_length)
+        return at._replace(
+            values=frozenset(values).difference(by_text if at.texts_compared else ())
+        )
 
     @found_once
-    def is_textual(self) -> bool:
-        """See `ArrayPlan`: there are always more of them, and one item is wanted at most."""
-        if self.alt.counted or self.alt.least > 1:
+    def may_compare_texts(self) -> bool:
+        """See `ArrayMatcher`: strings are never used up, and at most one item has to come."""
+        if self.alt.contains or self.alt.least > 1:
             return False
-        return all(endless(node.string) or is_roomy(node.string) for node in self._nodes)
+        strings = (form.string for form in self._item_forms)
+        return all(every_prefix_is_infinite(s) or is_roomy(s) for s in strings)
 
     @found_once
-    def _full(self) -> int:
-        """Characters from which on a text may have no others behind it that are left."""
-        bounded = (node.string for node in self._nodes if not endless(node.string))
+    def _scarce_length(self) -> int:
+        """The length from which on a string that was begun may have no unused continuation."""
+        languages = (form.string for form in self._item_forms)
+        bounded = (keys for keys in languages if not every_prefix_is_infinite(keys))
         return min((language.longest for language in bounded), default=INFINITE)
 
     @found_once
-    def listed(self) -> list[str] | None:
-        """See `ArrayPlan`."""
-        a, node = self.alt, self._nodes[0]
-        if a.counted or a.prefix or a.least > 1 or has_others(node):
+    def listed_words(self) -> list[str] | None:
+        """See `ArrayMatcher`."""
+        a, form = self.alt, self._item_forms[0]
+        if a.contains or a.prefix or a.least > 1 or has_non_strings(form):
             return None
-        words = members(node.string)
+        words = members(form.string)
         if not words or not all(map(is_spellable, words)):
             return None
         return words if a.most is None or a.most >= len(words) else None
 
-    def with_words(self, places: Iterable[int]) -> Items:
-        """The progress when the words of `listed` at some places have been read."""
-        values = frozenset((self.listed or [])[i] for i in places)
+    def with_words(self, positions: Iterable[int]) -> ItemProgress:
+        """The progress when the words of `listed_words` at some positions have been read."""
+        values = frozenset((self.listed_words or [])[i] for i in positions)
         read = len(values)
         if self.alt.most is None:
             read = min(read, max(self.alt.least, self.stable))
-        return Items(read, self.start.counts, values)
+        return ItemProgress(read, self.start.counts, values)
 
     @found_once
-    def _only_texts(self) -> bool:
+    def _only_strings(self) -> bool:
         """Whether all items are strings."""
-        return all(not has_others(node) for node in self._nodes)
+        return all(not has_non_strings(form) for form in self._item_forms)
 
     @found_once
-    def _nodes(self) -> list[Node]:
-        """Those that the items must fit, apart from being new."""
-        return [self._costs.node_of(self.child(i)) for i in range(self.alt.prefix + 1)]
+    def _item_forms(self) -> list[NormalForm]:
+        """What the items must fit besides being new, by index; the last for all further ones."""
+        return [self._costs.normal_form_of(self.child(i)) for i in range(self.alt.prefix + 1)]
 
-    def may_go_on(self, at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.may_go_on`."""
-        return self._plenty or super().may_go_on(at)
+    def may_go_on(self, at: ItemProgress) -> bool:  # type: ignore[override]
+        """See `ArrayMatcher.may_go_on`."""
+        return self._always_another or super().may_go_on(at)
 
     @found_once
-    def _plenty(self) -> bool:
+    def _always_another(self) -> bool:
         """Whether there is always another item, whatever has been read."""
-        if self.alt.counted or self.alt.most is not None:
+        if self.alt.contains or self.alt.most is not None:
             return False
-        return all(self._costs.has_many(n) or is_roomy(n.string) for n in self._nodes)
+        return all(self._costs.surely_infinite(n) or is_roomy(n.string) for n in self._item_forms)
 
-    def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
-        """See `ArrayPlan.takes`."""
+    def transitions(self, at: ItemProgress) -> list[Transition]:  # type: ignore[override]
+        """See `ArrayMatcher.transitions`."""
         found = []
-        for child, counts in self.ways(at.read, at.counts):
-            values = at.values if self.notes(at) else frozenset()
-            after = Items(self.take(at.read), counts, values, apart=at.apart)
-            easy = self._plenty or (at.apart and self._only_texts)
-            kept = at.values if easy else at.values | self._reserved(after)
-            take = Take(self._without(child, kept), after)
-            if self._plenty or (self._leaves(child, kept, take) and self._may_finish(after)):
-                found.append(take)
+        for child, counts in self.choices(at.read, at.counts):
+            values = at.values if self.collects_values(at) else frozenset()
+            after = ItemProgress(
+                self.advance(at.read), counts, values, texts_compared=at.texts_compared
+            )
+            plenty = self._always_another or (at.texts_compared and self._only_strings)
+            used = at.values if plenty else at.values | self._reserved(after)
+            transition = Transition(self._different_from(child, used), after)
+            leaves_one = self._always_another or self._leaves_a_value(child, used, transition)
+            if leaves_one and (self._always_another or self._can_finish(after)):
+                found.append(transition)
         return found
 
-    def _leaves(self, child: Expr, kept: frozenset[Value], take: Take) -> bool:
-        """Whether some value fits `child` that is none of those `kept`; `take` says the same."""
-        if len(kept) >= MAX_VALUES:
-            return self._costs.of(take.child) is not None
-        values = self._costs.domain(child, len(kept) + 1)
-        return values is None or not kept.issuperset(values)
+    def _leaves_a_value(self, child: Expr, used: frozenset[Value], transition: Transition) -> bool:
+        """Whether some value fits the child of a transition: `child`, and none of `used`."""
+        if len(used) >= MAX_VALUES:
+            return self._costs.of(transition.child) is not None
+        values = self._costs.domain(child, len(used) + 1)
+        return values is None or not used.issuperset(values)
 
-    def _may_finish(self, at: Items) -> bool:
-        """Whether `rest` is one, without finding the cheapest values."""
-        return self._is_possible(at) and (bool(at.values) or self.rest(at) is not None)
+    def _can_finish(self, at: ItemProgress) -> bool:
+        """Whether the array can be completed; does not always search the cheapest items."""
+        return self._values_suffice(at) and (bool(at.values) or self.rest(at) is not None)
 
-    def _is_possible(self, at: Items) -> bool:
-        """Whether there are enough values for the items still to come."""
-        if at not in self._possible:
+    def _values_suffice(self, at: ItemProgress) -> bool:
+        """Whether the items still to come can have values that all differ."""
+        if at not in self._values_suffice_at:
             simple = not at.values and all(len(found) < 2 for found in self._sequences(at))
-            fits = simple or any(_fit(domains, at.values) for domains in self._domains(at))
-            self._possible[at] = fits
-        return self._possible[at]
+            fits = simple or any(
+                _can_all_differ(domains, at.values) for domains in self._domains(at)
+            )
+            self._values_suffice_at[at] = fits
+        return self._values_suffice_at[at]
 
-    def _without(self, child: Expr, values: frozenset[Value]) -> Expr:
-        """What an item must fit that is none of `values`.
+    def _different_from(self, child: Expr, values: frozenset[Value]) -> Expr:
+        """What an item must fit that is `child` and none of `values`.
 
-        Containers are excluded one by one, in the order in which they were first met, so that most
-        of that is known from the items before.
+        Arrays and objects are excluded one by one, in the order in which they came: most of that
+        conjunction is then known from the items before.
         """
         scalars = frozenset(v for v in values if not isinstance(v, tuple | Members))
-        numbers = {v: self._met.setdefault(v, len(self._met)) for v in values - scalars}
-        others = (frozenset((v,)) for v in sorted(numbers, key=numbers.__getitem__))
+        order = {v: self._order_met.setdefault(v, len(self._order_met)) for v in values - scalars}
+        others = (frozenset((v,)) for v in sorted(order, key=order.__getitem__))
         groups = [scalars, *others] if scalars else others
         return conjoin(child, *map(self._costs.negation, map(self._costs.one_of, groups)))
 
-    def steps(self, at: Items, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
-        """See `ItemsPlan.steps`; items still to come are compared with those read only."""
+    def steps(self, at: ItemProgress, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
+        """See `ContainsMatcher.steps`; items still to come are only compared with those read."""
         read, counts = state
-        for child, after in self.ways(read, counts):
-            cost = cost_of(self._without(child, at.values))
+        for child, after in self.choices(read, counts):
+            cost = cost_of(self._different_from(child, at.values))
             if cost is not None:
-                yield cost, (self.take(read), after)
+                yield cost, (self.advance(read), after)
 
-    def rest(self, at: Items) -> int | None:
-        """See `ItemsPlan.rest`."""
-        if at not in self._known:
-            self._known[at] = self.search(at, self._costs.of) if self._is_possible(at) else None
-        return self._known[at]
+    def rest(self, at: ItemProgress) -> int | None:
+        """See `ContainsMatcher.rest`."""
+        if at not in self._least_rest:
+            found = self.search(at, self._costs.of) if self._values_suffice(at) else None
+            self._least_rest[at] = found
+        return self._least_rest[at]
 
     def minimum(self, cost_of: CostOf) -> int | None:
-        """See `ArrayPlan.minimum`."""
+        """See `ArrayMatcher.minimum`."""
         size = super().minimum(cost_of)
-        return size if size is not None and self._enough else None
+        return size if size is not None and self._enough_values else None
 
     @found_once
-    def _enough(self) -> bool:
-        """Whether enough values exist that do not hold an array of this very plan.
+    def _enough_values(self) -> bool:
+        """Whether enough values exist that do not themselves contain an array of this alternative.
 
-        That decides: of the arrays that fit, one of the least depth has no other inside.
+        That is enough to know: of the arrays that fit, one of the least depth contains no other.
         """
         sequences = list(self._sequences(self.start))
         if all(len(children) < 2 for children in sequences):
             return True
-        plan = self
+        matcher = self
         if any(self._costs.reaches(child, self.alt) for found in sequences for child in found):
-            plan = UniquePlan(self.alt, self._costs.without(self.alt))
-        return any(_fit(domains, frozenset()) for domains in plan._domains(plan.start))
+            matcher = UniqueItemsMatcher(self.alt, self._costs.without(self.alt))
+        domains = matcher._domains(matcher.start)
+        return any(_can_all_differ(found, frozenset()) for found in domains)
 
-    def _reserved(self, after: Items) -> frozenset[Value]:
+    def _reserved(self, after: ItemProgress) -> frozenset[Value]:
         """The values that the item before `after` must leave to later ones."""
         ways = list(self._domains(after))
         scarce = {v for domains in ways for d in domains if d is not None for v in d}
         return frozenset(
             v
             for v in scarce - after.values
-            if not any(_fit(domains, after.values | {v}) for domains in ways)
+            if not any(_can_all_differ(domains, after.values | {v}) for domains in ways)
         )
 
-    def _domains(self, at: Items) -> Iterator[list[Domain]]:
-        """For each way to finish the array, the values that each item can have."""
+    def _domains(self, at: ItemProgress) -> Iterator[list[Domain]]:
+        """For each way to finish the array, the values that each item to come can have."""
         for children in self._sequences(at):
             wanted = len(children) + len(at.values) + 1
             yield [self._costs.domain(child, wanted) for child in children]
 
-    def _sequences(self, at: Items) -> Iterator[list[Expr]]:
-        """What the items still to come must fit, for each way to count them, short ones first."""
+    def _sequences(self, at: ItemProgress) -> Iterator[list[Expr]]:
+        """The children of the items still to come, for each way to finish; the shortest first."""
         todo: list[tuple[int, tuple[int, ...], list[Expr]]] = [(at.read, at.counts, [])]
         made = 0
         while todo:
@@ -212,9 +234,10 @@ class UniquePlan(ItemsPlan):
                 if self.finished((index, counts)):
                     yield children
                     continue
-                for child, after in self.ways(index, counts):
-                    idle = after == counts and index >= max(self.stable, self.alt.least)
-                    if not idle:
+                for child, after in self.choices(index, counts):
+                    # an item that brings nothing nearer is not needed
+                    needless = after == counts and index >= max(self.stable, self.alt.least)
+                    if not needless:
                         longer.append((index + 1, after, [*children, child]))
             made += len(longer)
             if made > MAX_SEQUENCES * (1 + self.alt.least):
@@ -225,94 +248,99 @@ class UniquePlan(ItemsPlan):
             todo = longer
 
 
-def _fit(domains: list[Domain], taken: frozenset[Value]) -> bool:
-    """Whether each domain can give a value of its own that is not taken."""
-    return matched([[v for v in d if v not in taken] for d in domains if d is not None])
+def _can_all_differ(domains: list[Domain], taken: frozenset[Value]) -> bool:
+    """Whether each item can have a value of its own that is not taken."""
+    return has_perfect_matching(
+        [[v for v in d if v not in taken] for d in domains if d is not None]
+    )
 
 
 def is_roomy(language: Regex) -> bool:
-    """Whether it is that of all texts up to a length: more than anybody writes, but at the end."""
-    return is_span(language) and 2 <= language.longest < INFINITE
+    """Whether it is that of all texts up to a length: more than anybody writes."""
+    return is_length_bound(language) and 2 <= language.longest < INFINITE
 
 
-def has_others(node: Node) -> bool:
-    """Whether something else than a string may fit a node."""
-    scalars = node.null or node.true or node.false or not node.number.is_empty()
-    return bool(scalars or node.arrays or node.objects)
+def has_non_strings(form: NormalForm) -> bool:
+    """Whether something else than a string may fit."""
+    scalars = form.null or form.true or form.false or not form.number.is_empty()
+    return bool(scalars or form.arrays or form.objects)
 
 
-class RepeatedPlan(ItemsPlan):
-    """One alternative of an array in which two items are equal."""
+class RepeatedItemsMatcher(ContainsMatcher):
+    """The matcher of an alternative in which two items are equal (`not` with `uniqueItems`)."""
 
-    def notes(self, at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.notes`."""
-        return not at.twins
+    def collects_values(self, at: ItemProgress) -> bool:  # type: ignore[override]
+        """See `ArrayMatcher.collects_values`."""
+        return not at.repeat_found
 
-    def takes(self, at: Items) -> list[Take]:  # type: ignore[override]
-        """See `ArrayPlan.takes`: an item may be a twin, or wait for one, or neither."""
-        found: list[Take] = []
-        for child, counts in self.ways(at.read, at.counts):
-            after = Items(self.take(at.read), counts, at.values, at.twins)
-            ways = [Take(child, after)]
-            if not at.twins:
+    def transitions(self, at: ItemProgress) -> list[Transition]:  # type: ignore[override]
+        """See `ArrayMatcher.transitions`.
+
+        An item may repeat an earlier one, or be one that can be repeated later, or neither.
+        """
+        found: list[Transition] = []
+        for child, counts in self.choices(at.read, at.counts):
+            after = ItemProgress(self.advance(at.read), counts, at.values, at.repeat_found)
+            ways = [Transition(child, after)]
+            if not at.repeat_found:
                 if at.values:
-                    done = after._replace(values=frozenset(), twins=True)
-                    ways.append(Take(conjoin(child, self._costs.one_of(at.values)), done))
-                for later in self._later(after):
-                    twin = conjoin(child, later)
-                    if self._costs.of(twin) is not None:
-                        found.append(Take(twin, after))
-            found += filter(self.offers, ways)
+                    done = after._replace(values=frozenset(), repeat_found=True)
+                    ways.append(Transition(conjoin(child, self._costs.one_of(at.values)), done))
+                for later in self._later_children(after):
+                    repeat = conjoin(child, later)
+                    if self._costs.of(repeat) is not None:
+                        found.append(Transition(repeat, after))
+            found += filter(self.is_viable, ways)
         return list(dict.fromkeys(found))
 
-    def may_end(self, at: Items) -> bool:  # type: ignore[override]
-        """See `ArrayPlan.may_end`."""
-        return at.twins and super().may_end(at)
+    def may_end(self, at: ItemProgress) -> bool:  # type: ignore[override]
+        """See `ArrayMatcher.may_end`."""
+        return at.repeat_found and super().may_end(at)
 
-    def _later(self, at: Items) -> list[Expr]:
-        """What a later item may fit that could be the twin of the item before `at`."""
+    def _later_children(self, at: ItemProgress) -> list[Expr]:
+        """The children of later items, which could repeat the item before `at`."""
         found: dict[Expr, None] = {}
         todo = [(at.read, at.counts)]
         seen = set(todo)
         while todo:
             index, counts = todo.pop()
-            for child, after in self.ways(index, counts):
+            for child, after in self.choices(index, counts):
                 if self._costs.of(child) is None:
                     continue
-                then = (self.take(index), after)
-                if self.rest(Items(*then, twins=True)) is not None:
+                then = (self.advance(index), after)
+                if self.rest(ItemProgress(*then, repeat_found=True)) is not None:
                     found[child] = None
                 if then not in seen:
                     seen.add(then)
                     todo.append(then)
         return list(found)
 
-    def begin(self, at: Items) -> Any:
-        """See `ItemsPlan.begin`; a state also has the earlier twin's child, and if both came."""
-        return at.read, at.counts, None, at.twins
+    def begin(self, at: ItemProgress) -> Any:
+        """See `ContainsMatcher.begin`; also the first equal item's child, and whether both came."""
+        return at.read, at.counts, None, at.repeat_found
 
     def finished(self, state: Any) -> bool:
-        """See `ItemsPlan.finished`."""
+        """See `ContainsMatcher.finished`."""
         return state[3] and super().finished(state)
 
-    def steps(self, at: Items, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
-        """See `ItemsPlan.steps`; twins are paid for when the later one comes."""
-        index, counts, twin, twins = state
-        then = self.take(index)
-        for child, after in self.ways(index, counts):
+    def steps(self, at: ItemProgress, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
+        """See `ContainsMatcher.steps`; the two equal items are paid for when the second comes."""
+        index, counts, repeat, repeat_found = state
+        then = self.advance(index)
+        for child, after in self.choices(index, counts):
             cost = cost_of(child)
             if cost is None:
                 continue
-            yield cost, (then, after, twin, twins)
-            if twins:
+            yield cost, (then, after, repeat, repeat_found)
+            if repeat_found:
                 continue
             if at.values:
                 known = cost_of(conjoin(child, self._costs.one_of(at.values)))
                 if known is not None:
                     yield known, (then, after, None, True)
-            if twin is None:
+            if repeat is None:
                 yield 0, (then, after, child, False)
                 continue
-            again = cost_of(conjoin(twin, child))
+            again = cost_of(conjoin(repeat, child))
             if again is not None:
                 yield 2 * again, (then, after, None, True)

@@ -142,7 +142,7 @@ class ALabel:
 
     @property
     def boundless(self) -> tuple[ALabel, float]:
-        """See `LeafState`, where names are of labels of at most 63 characters."""
+        """See `SubAutomatonState`, where names are of labels of at most 63 characters."""
         return replace(self, left=inf), self.left - MAX_CODE - len("xn--")
 
     @property

@@ -20,9 +20,9 @@ from structgen.regular.regex import (
     alt,
     concat,
     intersect,
-    leaf,
     literal,
     repeat,
+    sub_automaton,
 )
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.leap_seconds import leap_seconds
@@ -147,8 +147,8 @@ def _email(*, international: bool = False) -> Regex:
     domain = _whole(r"<label>(?:\.<label>)*", label=label)
     six = concat(_whole("[iI][pP][vV]6:"), format_built("ipv6"))  # the only registered tag
     address = concat(literal("["), alt(format_built("ipv4"), six), literal("]"))
-    few = leaf(_Octets(64)) if international else repeat(ANY_CHAR, 1, 64)
-    many = leaf(_Octets(255)) if international else repeat(ANY_CHAR, 1, 255)
+    few = sub_automaton(_Octets(64)) if international else repeat(ANY_CHAR, 1, 64)
+    many = sub_automaton(_Octets(255)) if international else repeat(ANY_CHAR, 1, 255)
     return concat(intersect(few, local), literal("@"), alt(intersect(many, domain), address))
 
 

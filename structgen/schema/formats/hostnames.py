@@ -14,7 +14,7 @@ from math import inf
 from typing import Any, ClassVar
 
 from structgen.regular.charset import CharSet
-from structgen.regular.regex import Regex, leaf
+from structgen.regular.regex import Regex, sub_automaton
 from structgen.schema.formats.a_labels import ALabel, Code, finish
 
 MAX_NAME = 253
@@ -68,7 +68,7 @@ class _Label:
 
     @property
     def boundless(self) -> tuple[_Label, float]:
-        """See `LeafState`: until it matters how a label can be finished in what is left."""
+        """See `SubAutomatonState`: until it matters how a label can be finished in what is left."""
         return replace(self, left=inf), self.left - MAX_LABEL
 
     def moves(self) -> list[tuple[CharSet, Any]]:
@@ -94,4 +94,4 @@ class _Label:
 
 def hostname() -> Regex:
     """RFC 1123 section 2.1 with the sizes of RFC 1035 section 2.3.4; A-labels as in RFC 5890."""
-    return leaf(_Label())
+    return sub_automaton(_Label())

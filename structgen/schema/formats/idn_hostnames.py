@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 from structgen.regular.charset import CharSet
-from structgen.regular.regex import Regex, leaf
+from structgen.regular.regex import Regex, sub_automaton
 from structgen.schema.formats.a_labels import ALabel, Code, finish
 from structgen.schema.formats.hostnames import MAX_NAME
 from structgen.schema.formats.idna_classes import CJK, Letter, classes, window_of
@@ -291,4 +291,4 @@ def _needed(seen: Seen, letter: Letter) -> str | None:
 
 def idn_hostname() -> Regex:
     """RFC 5890 section 2.3.2.3, with the sizes of RFC 1035 section 2.3.4 for the A-labels."""
-    return leaf(Label())
+    return sub_automaton(Label())

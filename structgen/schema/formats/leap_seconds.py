@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import StateTable
-from structgen.regular.regex import Regex, leaf
+from structgen.regular.regex import Regex, sub_automaton
 
 Ints = npt.NDArray[np.int64]
 
@@ -47,7 +47,7 @@ class LeapSecond:
 
     @staticmethod
     def table() -> StateTable:
-        """See `LeafState`."""
+        """See `SubAutomatonState`."""
         return _table()
 
     @property
@@ -118,4 +118,4 @@ def _table() -> StateTable:
 
 def leap_seconds() -> Regex:
     """RFC 3339 section 5.6, `full-time` with the second 60 and an offset in hours and minutes."""
-    return leaf(LeapSecond())
+    return sub_automaton(LeapSecond())

@@ -14,7 +14,7 @@ from functools import cache
 from typing import ClassVar
 
 from structgen.regular.charset import ALL, CharSet
-from structgen.regular.regex import INFINITE, Regex, leaf
+from structgen.regular.regex import INFINITE, Regex, sub_automaton
 from structgen.regular.syntax.unicode import property_names
 from structgen.schema.formats.regex_states import (
     Again,
@@ -392,4 +392,4 @@ def _class_letters() -> list[tuple[CharSet, int]]:
 
 def patterns() -> Regex:
     """The language of ECMA-262 patterns as described above."""
-    return leaf(_Between(Place()))
+    return sub_automaton(_Between(Place()))

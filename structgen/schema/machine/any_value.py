@@ -1,7 +1,7 @@
-"""In: a layout. Out: the machine of values of any kind, whose plans and frames all others share.
+"""The machine that reads a JSON value of any kind; all others share its matchers and frames.
 
-Most schemas let some values be anything (keys that they do not name, say), and what can happen
-within such a value does not depend on the schema around it.
+Most schemas let some values be anything (those of keys that they do not name, say), and what may
+happen inside such a value does not depend on the schema around it.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, NoReturn
 from structgen.errors import BudgetError
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import TRUE, Expr
-from structgen.schema.normal_form.nodes import ANYTHING, Node
+from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.values import Value
 
 if TYPE_CHECKING:
+    from structgen.automata.lexer.json_lexemes import Layout
     from structgen.automata.lexer.lexicon import Lexicon
-    from structgen.schema.machine.lexemes import Layout
     from structgen.schema.machine.machine import JsonMachine
 
 
 class _Anything:
-    """The only expression is the one that every value fits."""
+    """An `Expressions` that knows only TRUE, the expression that every value fits."""
 
-    def node(self, _expr: Expr) -> Node:
+    def normal_form(self, _expr: Expr) -> NormalForm:
         return ANYTHING
 
-    def is_possible(self, expr: Expr) -> bool:
+    def surely_satisfiable(self, expr: Expr) -> bool:
         return expr == TRUE
 
     def negation(self, _expr: Expr) -> NoReturn:
@@ -46,7 +46,7 @@ def _only_one() -> NoReturn:
 
 @lru_cache(maxsize=64)
 def free_costs(declared: bool, gap: int) -> Costs:
-    """The costs of values of any kind."""
+    """The costs of values of any kind, and their matchers."""
     return Costs(_Anything(), declared, gap)
 
 
@@ -54,9 +54,9 @@ def free_costs(declared: bool, gap: int) -> Costs:
 def free_machine(
     layout: Layout, declared: bool, gap: int, lexicon: Lexicon | None = None
 ) -> JsonMachine:
-    """The machine that reads a value of any kind; with any lexicon it has the same frames."""
+    """The machine that reads a value of any kind; its frames are the same with any lexicon."""
     from structgen.schema.machine.machine import JsonMachine
 
     free = None if lexicon is None else free_machine(layout, declared, gap)
     costs = free_costs(declared, gap)
-    return JsonMachine(ANYTHING, costs.node_of, costs, layout, lexicon=lexicon, free=free)
+    return JsonMachine(ANYTHING, costs.normal_form_of, costs, layout, lexicon=lexicon, free=free)

@@ -1,14 +1,14 @@
-"""In: a frame of a JSON text. Out: what may come next there, and what is missing, in words."""
+"""What may come next in a JSON text, and which keys are missing, in words for error messages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from structgen.schema.machine.frames import JsonFrame, next_names, next_others
-from structgen.schema.normal_form.nodes import Node
+from structgen.schema.machine.frames import JsonFrame, next_names, next_unnamed
+from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.report import words
 
-Describe = Callable[[Iterable[Node]], str]
+Describe = Callable[[Iterable[NormalForm]], str]
 
 
 def expected(
@@ -16,8 +16,8 @@ def expected(
 ) -> str:
     """What may come next in a frame.
 
-    pending: of an array in which an item may begin, the frame for that. describe: says what nodes
-    accept. closing: whether the open value would be complete here.
+    pending: for an array in which an item may begin, the frame for that. describe: puts into words
+    what normal forms accept. closing: whether the open value would be complete here.
     """
     wanted: list[str] = []
     if frame.kind == "end":
@@ -25,19 +25,19 @@ def expected(
     if frame.stage == "value":
         return _value(frame, describe)
     if frame.stage in ("after", "read"):
-        if any(t.plan.may_go_on(t.progress) for t in frame.threads):
+        if any(t.matcher.may_go_on(t.progress) for t in frame.threads):
             wanted.append("','")
     elif frame.kind == "array":
         wanted += [] if pending is None else [_value(pending, describe)]
     else:
-        wanted += words.keys(next_names(frame), others=bool(next_others(frame)))
+        wanted += words.keys(next_names(frame), others=bool(next_unnamed(frame)))
     if closing and frame.stage not in ("key", "next"):
         wanted.append("'}'" if frame.kind == "object" else "']'")
     return " or ".join(wanted)
 
 
 def _value(frame: JsonFrame, describe: Describe | None) -> str:
-    """The pending value of a frame."""
+    """The value that a frame waits for."""
     needed = dict.fromkeys(t.need for t in frame.threads) or (0,)
     return (describe or words.plain)([frame.vector[need] for need in needed])
 
@@ -46,5 +46,5 @@ def missing(frame: JsonFrame) -> str:
     """The keys that must still come in an object, "" if there are none."""
     if frame.kind != "object":
         return ""
-    found = [t.plan.missing(t.progress) for t in frame.threads]
+    found = [t.matcher.missing(t.progress) for t in frame.threads]
     return words.required([k for k in found[0] if all(k in names for names in found)])

@@ -1,9 +1,9 @@
-"""In: an object whose names may come in any order. Out: frames that keep no account of names.
+"""Objects whose names may come in any order: frames that do not hold the set of names read.
 
-Which names have come is ticked off in a checklist beside the frames (`kernels.parser.key_sets`),
-so that
-an object has a frame for each kind of value, and not for each set of names that may have come. All
-of these frames have the one thread with which the object was opened.
+Which names have come is marked in a key set beside the frames, a bit per name
+(`kernels.parser.key_sets`), so that an object has one frame for each normal form of a value instead
+of one for each set of names. All of these frames have the one thread with which the object was
+opened. Used where nothing else depends on what was read (`ObjectMatcher.only_key_set_matters`).
 """
 
 from __future__ import annotations
@@ -12,166 +12,171 @@ from collections.abc import Callable, Hashable, Iterable
 
 import numpy as np
 
+from structgen.automata.lexer.json_lexemes import Layout
 from structgen.automata.lexer.lexer import LexState
-from structgen.automata.pushdown.machine import Check, Checklist, Goto, Move, Once, Pop, Tick
-from structgen.schema.machine.frames import JsonFrame, Thread
-from structgen.schema.machine.lexemes import (
-    Layout,
-    after_member,
-    before_lexeme,
-    before_next,
-    key_start,
+from structgen.automata.pushdown.machine import (
+    Action,
+    CheckKeys,
+    Goto,
+    GotoIfNew,
+    KeySet,
+    MarkSeen,
+    Pop,
 )
-from structgen.schema.machine.word_arrays import Words
+from structgen.schema.machine.frames import JsonFrame, Thread
+from structgen.schema.machine.lexemes import after_member, before_lexeme, before_next, key_start
+from structgen.schema.machine.unique_words import WordSet
 from structgen.schema.normal_form.expressions import Expr
-from structgen.schema.normal_form.nodes import Node
-from structgen.schema.objects.plans import ObjectPlan
+from structgen.schema.normal_form.forms import NormalForm
+from structgen.schema.objects.matcher import ObjectMatcher
 
 
-class Names(Checklist):
+class NameSet(KeySet):
     """The names of an object, and its frames as far as they have been needed.
 
-    open: the frame before the first key; it has the moves of those before other keys and after
-    values, and stands before all keys where some must come. values: those in which a value comes,
-    by what that must fit; begun: the first of these.
+    open: the frame before the first key, and before all keys if some are required; frames before
+    other keys and after values have the same actions. key: the frame before later keys otherwise.
+    values: the frames in which a value comes, by what it must fit; begun: the first of these.
     """
 
     __slots__ = ("begun", "key", "open", "threads", "values")
 
     def __init__(self, thread: Thread) -> None:
-        plan: ObjectPlan = thread.plan
-        super().__init__(len(plan.names), *plan.checklist)
+        matcher: ObjectMatcher = thread.matcher
+        super().__init__(len(matcher.names), *matcher.key_set)
         self.threads = (thread,)
         self.open: JsonFrame = self.frame("open")
         self.key: JsonFrame | None = None
-        self.values: dict[Node, JsonFrame] = {}
+        self.values: dict[NormalForm, JsonFrame] = {}
         self.begun: JsonFrame | None = None
 
     @property
     def thread(self) -> Thread:
-        """That with which the object was opened."""
+        """The thread with which the object was opened."""
         return self.threads[0]
 
     def frame(self, stage: str) -> JsonFrame:
         """A fresh frame of the object."""
         frame = JsonFrame("object", stage)
-        frame.threads, frame.checklist = self.threads, self
+        frame.threads, frame.key_set = self.threads, self
         return frame
 
 
-class Checklists:
-    """The objects of one machine that are opened with checklists, and what happens in them."""
+class KeySetFrames:
+    """The objects and arrays of one machine that have key sets, and what terminals do in them."""
 
     def __init__(
         self,
         layout: Layout,
-        node_of: Callable[[Expr], Node],
+        normal_form_of: Callable[[Expr], NormalForm],
         begin: Callable[[JsonFrame], None],
-        free: Checklists | None = None,
+        free: KeySetFrames | None = None,
     ) -> None:
-        """begin: says what a frame begins with in which a value comes. free: those of any value."""
+        """begin: sets the lexeme of a frame in which a value comes. free: those of any value."""
         self._layout = layout
-        self._node_of = node_of
+        self._normal_form_of = normal_form_of
         self._begin = begin
-        self._made: dict[tuple[int, ObjectPlan], Names] = {} if free is None else free._made.copy()
-        self._words: dict[Thread, Words] = {}
+        self._made: dict[tuple[int, ObjectMatcher], NameSet] = (
+            {} if free is None else free._made.copy()
+        )
+        self._words: dict[Thread, WordSet] = {}
 
     def opened(self, threads: tuple[Thread, ...]) -> JsonFrame | None:
-        """The frame of an object just opened; None if its frames must know by themselves."""
-        if len(threads) != 1 or not threads[0].plan.is_checklist:
+        """The frame of an object just opened; None if it needs frames that hold their progress."""
+        if len(threads) != 1 or not threads[0].matcher.only_key_set_matters:
             return None
-        key = threads[0].owner, threads[0].plan
+        key = threads[0].owner, threads[0].matcher
         names = self._made.get(key)
         if names is None:
-            names = self._made[key] = Names(threads[0])
+            names = self._made[key] = NameSet(threads[0])
             self._begin_open(names)
         return names.open
 
     def listed(self, threads: tuple[Thread, ...]) -> JsonFrame | None:
-        """The same of an array just opened."""
-        words = threads[0].plan.listed if len(threads) == 1 else None
+        """The same for an array just opened, whose items are the words of an `enum`."""
+        words = threads[0].matcher.listed_words if len(threads) == 1 else None
         if words is None:
             return None
         (thread,) = threads
         if thread not in self._words:
-            node = self._node_of(thread.plan.child(0))
-            self._words[thread] = Words(thread, node, words, self._layout)
+            form = self._normal_form_of(thread.matcher.child(0))
+            self._words[thread] = WordSet(thread, form, words, self._layout)
         return self._words[thread].open
 
-    def event(self, frame: JsonFrame, label: Hashable) -> Move | None:
-        """What a label does, other than to open a value (see `Machine.event`)."""
-        names = frame.checklist
-        if isinstance(names, Words):
-            return names.event(frame, label)
-        if not isinstance(names, Names):
+    def action(self, frame: JsonFrame, terminal: Hashable) -> Action | None:
+        """What a terminal does, other than to open a value (see `Machine.action`)."""
+        names = frame.key_set
+        if isinstance(names, WordSet):
+            return names.action(frame, terminal)
+        if not isinstance(names, NameSet):
             return None
-        kind, value = label if isinstance(label, tuple) else (label, 0)
+        kind, value = terminal if isinstance(terminal, tuple) else (terminal, 0)
         if isinstance(value, str):
-            return self._tick(names, value)
+            return self._named_key(names, value)
         if kind == "free":
-            return self._free(names, value)
+            return self._unnamed_key(names, value)
         if kind == ",":
-            return Goto(self._next(names))
+            return Goto(self._after_comma(names))
         if kind == "}":
             return Pop(("value", 1 << names.thread.owner))
-        return self._check(names) if value & 1 else None
+        return self._after_value(names) if value & 1 else None
 
-    def foretold(self, frame: JsonFrame) -> LexState | None:
-        """See `Machine.foretold`: behind the value of a member where others can always follow.
+    def predicted_state(self, frame: JsonFrame) -> LexState | None:
+        """See `Machine.predicted_state`: after the value of a member if others may always follow.
 
-        Not where white space before the brace is other than that before the comma.
+        Not where the white space before a brace differs from that before a comma.
         """
-        names, layout = frame.checklist, self._layout
-        if not isinstance(names, Names) or not names.endless or frame.stage != "value":
+        names, layout = frame.key_set, self._layout
+        if not isinstance(names, NameSet) or not names.endless or frame.stage != "value":
             return None
         return before_next(layout) if layout.comma is layout.inner else None
 
-    def _tick(self, names: Names, name: str) -> Tick | None:
-        """The frame after a name. What has been read is not in it, but ticked off beside it."""
-        plan: ObjectPlan = names.thread.plan
-        position = plan.position(name)
-        if not plan.possible_names[position]:
+    def _named_key(self, names: NameSet, name: str) -> MarkSeen | None:
+        """The frame after a name, which is marked as seen in the key set beside it."""
+        matcher: ObjectMatcher = names.thread.matcher
+        position = matcher.position(name)
+        if not matcher.possible_names[position]:
             return None
-        return Tick(self._value(names, plan.child(name)), position)
+        return MarkSeen(self._value(names, matcher.child(name)), position)
 
-    def _free(self, names: Names, mask: int) -> Once | None:
+    def _unnamed_key(self, names: NameSet, mask: int) -> GotoIfNew | None:
         """The frame after a key without a name, which is in the languages of `mask`."""
-        for cell in names.thread.plan.cells:
-            if mask >> (names.open.others.index(cell.loose) + 1) & 1:  # the first: that of names
-                return Once(self._value(names, cell.child))
+        for key_class in names.thread.matcher.key_classes:
+            if mask >> (names.open.others.index(key_class.language) + 1) & 1:  # bit 0: names
+                return GotoIfNew(self._value(names, key_class.child))
         return None
 
-    def _value(self, names: Names, child: Expr) -> JsonFrame:
+    def _value(self, names: NameSet, child: Expr) -> JsonFrame:
         """The frame in which a value comes that must fit `child`."""
-        node = self._node_of(child)
-        frame = names.values.get(node)
+        form = self._normal_form_of(child)
+        frame = names.values.get(form)
         if frame is None:
-            frame = names.values[node] = names.frame("value")
-            frame.vector = (node,)
+            frame = names.values[form] = names.frame("value")
+            frame.vector = (form,)
             names.begun = frame.begun = names.begun or frame
             self._begin(frame)
         return frame
 
-    def _check(self, names: Names) -> Check:
-        """What happens after a value."""
+    def _after_value(self, names: NameSet) -> CheckKeys:
+        """The action after a value: what may follow depends on the names seen."""
         if not names.after:
             more = names.endless or len(names.possible) > len(names.required)
             fits = bool(names.required), not names.endless, more
-            ways = (True, False), (False, True), (True, True)
+            ways = (True, False), (False, True), (True, True)  # as `KeySet.after` has them
             names.after = tuple(
                 self._after(names, *way) if ok else None for way, ok in zip(ways, fits, strict=True)
             )
-        return Check(names)
+        return CheckKeys(names)
 
-    def _after(self, names: Names, more: bool, ends: bool) -> JsonFrame:
-        """The frame after a value in which more may follow, or the end."""
+    def _after(self, names: NameSet, more: bool, ends: bool) -> JsonFrame:
+        """The frame after a value: may `more` follow, and may the object end?"""
         frame = names.frame("after")
         frame.alike = names.open
         frame.lexeme = after_member(more, "}" if ends else None, self._layout)
         return frame
 
-    def _next(self, names: Names) -> JsonFrame:
-        """The frame after a comma: as that of the object just opened, but a key must come."""
+    def _after_comma(self, names: NameSet) -> JsonFrame:
+        """The frame after a comma: like that of the object just opened, but a key must come."""
         if names.required:
             return names.open
         if names.key is None:
@@ -179,35 +184,35 @@ class Checklists:
             names.key.alike, names.key.entry = opened, opened.entry
             names.key.high, names.key.allowed = opened.high, opened.allowed
             names.key.others = opened.others
-            names.key.lexeme = self._keys(names, closing=False)
+            names.key.lexeme = self._key_start(names, closing=False)
         return names.key
 
-    def _begin_open(self, names: Names) -> None:
-        """Say what the frame of an object just opened begins with."""
-        cells = names.thread.plan.cells
+    def _begin_open(self, names: NameSet) -> None:
+        """Set what the frame of an object just opened begins with."""
+        key_classes = names.thread.matcher.key_classes
         names.open.high, names.open.allowed = names.size, allowed(names)
-        names.open.others = tuple(dict.fromkeys(cell.loose for cell in cells))
+        names.open.others = tuple(dict.fromkeys(key_class.language for key_class in key_classes))
         names.open.entry = before_lexeme(self._layout.inner)
-        names.open.lexeme = self._keys(names, closing=not names.required)
+        names.open.lexeme = self._key_start(names, closing=not names.required)
 
-    def _keys(self, names: Names, closing: bool) -> LexState:
-        """At the start of a key, or of `}` when `closing`."""
+    def _key_start(self, names: NameSet, closing: bool) -> LexState:
+        """The lexer state before a key, or before `}` when `closing`."""
         others = names.open.others
-        listed = names.thread.plan.named if others or names.possible else None
+        listed = names.thread.matcher.named if others or names.possible else None
         return key_start(listed, others, self._layout, closing, takes=True)
 
 
-def ticked(frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
-    """A frame whose progress says what has been ticked off beside `frame`."""
+def with_seen_keys(frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
+    """A frame whose progress holds the names (or words) marked as seen beside `frame`."""
     (thread,) = frame.threads
-    plan = thread.plan
+    matcher = thread.matcher
     found = JsonFrame(frame.kind, frame.stage)
     if frame.kind == "array":
-        progress = plan.with_words(positions)
+        progress = matcher.with_words(positions)
     else:
-        seen = frozenset(plan.names[i] for i in positions)
-        progress = plan.start._replace(seen=seen)
-        if seen and frame.stage == "open":  # it is before later keys, too
+        seen = frozenset(matcher.names[i] for i in positions)
+        progress = matcher.start._replace(seen=seen)
+        if seen and frame.stage == "open":  # that frame also stands before later keys
             found.stage = "key"
     found.threads = (thread._replace(progress=progress),)
     found.vector, found.others = frame.vector, frame.others
@@ -215,10 +220,10 @@ def ticked(frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
     return found
 
 
-def allowed(checklist: Checklist) -> bytes | None:
-    """The bits of the possible positions, None for all."""
-    if len(checklist.possible) == checklist.size:
+def allowed(key_set: KeySet) -> bytes | None:
+    """A bit for each position, set if it is possible; None if all are."""
+    if len(key_set.possible) == key_set.size:
         return None
-    chosen = np.zeros(checklist.size, np.bool_)
-    chosen[list(checklist.possible)] = True
+    chosen = np.zeros(key_set.size, np.bool_)
+    chosen[list(key_set.possible)] = True
     return np.packbits(chosen, bitorder="little").tobytes()

@@ -1,10 +1,15 @@
-"""In: what may come next in a JSON text. Out: the lexer state for it.
+"""Lexer states for what may come next in a JSON text, and the terminals they end with.
 
-Labels that the machine understands: ("value", mask) for a scalar, with the bits of the alternatives
-that it fits, ("item", mask) for one whose text the machine looks up, and ("once", mask) for one
-that must not have come before in the same place; `{ [ , } ]` as strings of
-one character; ("key", name) for a key of the table; ("other", mask) for another key, whose text the
-machine looks up, ("free", mask) if nobody needs the text but to refuse it when it comes again.
+| terminal | lexeme |
+|---|---|
+| `{`, `[`, `,`, `}`, `]` | punctuation, as strings of one character |
+| ("value", mask) | a scalar; bit i of the mask is set if it fits form i of the vector |
+| ("item", mask) | the same, and its value is captured: items of the array are compared |
+| ("once", mask) | a string that must not have come before in the same array |
+| ("key", name) | a key that is one of the names of the object |
+| ("other", mask) | another key, in the languages of the mask; the machine needs its text |
+| ("free", mask) | the same, whose text is only needed to refuse it when it comes again |
+
 END_OF_TEXT and SKIP are the engine's.
 """
 
@@ -32,8 +37,8 @@ from structgen.regular.words import WordRange
 from structgen.schema.normal_form.forms import NormalForm
 
 
-class Wanted(NamedTuple):
-    """The scalars that one of several alternatives accepts; EMPTY for no strings or numbers."""
+class ScalarLanguages(NamedTuple):
+    """The scalars that fit a normal form; EMPTY for no strings or numbers."""
 
     null: bool
     true: bool
@@ -42,39 +47,39 @@ class Wanted(NamedTuple):
     number: Regex
 
 
-def wanted(form: NormalForm) -> Wanted:
-    """The scalars of a node."""
+def scalars_of(form: NormalForm) -> ScalarLanguages:
+    """The scalars that fit a normal form."""
     string = EMPTY if form.string.is_empty() else form.string
-    return Wanted(form.null, form.true, form.false, string, form.number)
+    return ScalarLanguages(form.null, form.true, form.false, string, form.number)
 
 
 @lru_cache(maxsize=4096)
 def value_start(
-    vector: tuple[Wanted, ...],
+    vector: tuple[ScalarLanguages, ...],
     brackets: str,
     kinds: tuple[str, str] = ("value", "value"),
     surrogates: bool = False,
 ) -> LexState:
-    """At the start of a value that any of `vector` accepts.
+    """The lexer state before a value that fits one of `vector`.
 
     brackets: of `[` and `{` those that can lead to a value, and `]` where it may come instead;
-    kinds: of the labels with which strings end, and other scalars; surrogates: as in `Layout`.
+    kinds: of the terminals of strings, and of other scalars; surrogates: as in `Layout`.
     """
-    texts, kind = kinds
-    watched, recorded = kind != "value", kinds != ("value", "value")
+    string_kind, kind = kinds
+    captured, recorded = kind != "value", kinds != ("value", "value")
     punctuation: list[tuple[int, LexState | End]] = []
     for text in ("null", "true", "false"):
         mask = bits([getattr(form, text) for form in vector])
         if mask:
-            then = Fixed(text[1:].encode(), End((kind, mask)), watched)
+            then = Fixed(text[1:].encode(), End((kind, mask)), captured)
             punctuation.append((ord(text[0]), then))
     strings = tuple(form.string for form in vector)
     if any(s is not EMPTY for s in strings):
-        role = Scalar(True, texts, surrogates=surrogates and texts == "value")
+        role = Scalar(True, string_kind, surrogates=surrogates and string_kind == "value")
         punctuation.append((ord('"'), Text(strings, role)))
     punctuation += [(ord(char), End(char)) for char in brackets]
     fork = Fork(tuple(punctuation), recorded=recorded)
-    found = [comparable(form.number) if watched else form.number for form in vector]
+    found = [comparable(form.number) if captured else form.number for form in vector]
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
@@ -83,23 +88,23 @@ def value_start(
 
 @lru_cache(maxsize=4096)
 def comparable(number: Regex) -> Regex:
-    """The numbers of a language that can be told apart from others by their value."""
+    """The numbers of a language whose values can be compared exactly (see `spellings`)."""
     return number_intersection(number, spellings(minimum=1))
 
 
 @lru_cache(maxsize=4096)
 def scalar_start(form: NormalForm, surrogates: bool) -> LexState:
-    """`value_start` of a node that has scalars only. Nodes are compared by identity."""
-    return value_start((wanted(form),), "", surrogates=surrogates)
+    """`value_start` of a form that has scalars only. Forms are compared by identity."""
+    return value_start((scalars_of(form),), "", surrogates=surrogates)
 
 
 def key_start(
     names: WordRange | None, others: Vector, layout: Layout, closing: bool, takes: bool
 ) -> LexState:
-    """At the start of a key: one of `names`, or in one of `others`; or `}` when `closing`.
+    """The lexer state before a key: one of `names`, or in one of `others`; or `}` if `closing`.
 
-    takes: whether the machine leaves it to the engine that no other key comes twice, and `others`
-    may have the names too.
+    takes: whether the machine leaves it to the engine that no other key comes twice; the languages
+    in `others` may contain the names, too.
     """
     if names is None:
         return unnamed_start(others, layout, closing, takes)
@@ -108,7 +113,7 @@ def key_start(
 
 
 def word_start(names: WordRange, layout: Layout, closing: bool) -> KeyStart:
-    """At the start of one of the words of a list, or of `]` when `closing`."""
+    """The lexer state before one of the words of a list, or before `]` if `closing`."""
     return _start(names, (), Key(False, True, layout), "]" * closing)
 
 
@@ -124,14 +129,14 @@ def _start(names: WordRange, others: Vector, role: Key, bracket: str) -> KeyStar
 
 
 @lru_cache(maxsize=256)
-def free_key(layout: Layout) -> Text:
-    """Within a key of which it is known that it has no name."""
+def unnamed_key(layout: Layout) -> Text:
+    """Inside a key that is known to be none of the names."""
     return Text((EMPTY, ANY), Key(True, not layout.natural, layout, takes=True))
 
 
 @lru_cache(maxsize=256)
 def before_lexeme(space: Regex) -> LexState | None:
-    """The entry of a frame: white space."""
+    """The entry of a frame: white space before its lexeme; None where there can be none."""
     return None if space is EPSILON else gap(space, Fork((), SKIP))
 
 
@@ -144,14 +149,14 @@ def before_member(layout: Layout) -> LexState:
 
 @lru_cache(maxsize=256)
 def before_next(layout: Layout) -> LexState:
-    """After a value inside an object in which others must follow: what comes before their quote."""
+    """After a value in an object where a member must follow: all up to the quote of its key."""
     behind = before_lexeme(layout.inner) or Fork((), SKIP)
     return gap(layout.comma, Fork(((ord(","), behind),)))
 
 
 @lru_cache(maxsize=256)
 def after_member(more: bool, closing: str | None, layout: Layout) -> LexState:
-    """After a value inside an object or array: a comma if `more`, or the closing bracket."""
+    """After a value in an object or array: a comma if `more`, or the closing bracket if given."""
     comma = Fork(((ord(","), End(",")),))
     close = Fork(((ord(closing), End(closing)),)) if closing else None
     if close is None:

@@ -1,4 +1,4 @@
-"""In: a layout. Out: the lexer states that JSON texts of most schemas share."""
+"""The lexer states that most schemas share, prepared once for each layout of JSON texts."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from structgen.regular.regex import ANY, EMPTY, Regex
 from structgen.schema.formats.formats import prepare_formats
 from structgen.schema.machine.any_value import free_machine
 from structgen.schema.machine.lexemes import (
-    Wanted,
+    ScalarLanguages,
     after_member,
     before_lexeme,
     before_member,
     before_next,
-    free_key,
     text_end,
+    unnamed_key,
     value_start,
 )
 
 if TYPE_CHECKING:
     from structgen.schema.machine.machine import JsonMachine
 
-DIGITS = 3  # of a number that one token has
+DIGITS = 3  # digits of a number that one token may have
 
 
 @lru_cache(maxsize=16)
 def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -> Lexicon:
-    """The lexicon of JSON texts in a layout; spelling: of numbers; for the rest see `json_free`."""
+    """The lexicon of JSON texts in a layout; spelling: of numbers; for the rest see `free_machine`."""
     frames = _preset(free_machine(layout, declared, gap)).frames
     starts = (*_states(layout, spelling), *(frame.lexeme for frame in frames))
     bare = lexicon_of(starts, (END_OF_TEXT, SKIP), _is_number)
@@ -46,9 +46,9 @@ def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -
 
 @cache
 def _prepare() -> None:
-    """Find what specs often have of formats, and of numbers that are not whole, once in a process.
+    """Prepare formats and states of fractional numbers, which many schemas have, once per process.
 
-    Where these are told apart from whole ones, each state takes a search.
+    To tell fractional numbers from whole ones, each state takes a search.
     """
     prepare_formats()
     near = {_fractional()}
@@ -70,18 +70,22 @@ def _preset(machine: JsonMachine) -> Preset:
 
 
 def _is_number(state: LexState) -> bool:
-    """Integers that may have an exponent have thousands of states, most of which nobody meets."""
+    """Whether a lexer state reads a number: states of integers with exponents are made on demand.
+
+    There are thousands of them, most of which are never met.
+    """
     return isinstance(state, Text) and not state.role.quoted
 
 
 def _integers(spelling: Spelling) -> Iterator[Regex]:
-    """All integers, and those from 0 and from 1; as draft 4 has them, too, where that differs."""
+    """All integers, those from 0, and those from 1; also as draft 4 has them, if that differs."""
     for minimum in (None, 0, 1):
         for kind in dict.fromkeys((spelling, "integer" if spelling == "any" else spelling)):
             yield number_language(integer=True, minimum=minimum, spelling=kind)
 
 
 def _states(layout: Layout, spelling: Spelling) -> Iterator[LexState]:
+    """Lexer states of gaps, punctuation, and values of the usual types."""
     integers, *others = _integers(spelling)
     numbers = number_language(spelling=spelling)
     for space in (layout.inner, layout.head):
@@ -91,11 +95,11 @@ def _states(layout: Layout, spelling: Spelling) -> Iterator[LexState]:
     yield before_member(layout)
     yield before_next(layout)
     yield text_end(layout)
-    yield free_key(layout)
+    yield unnamed_key(layout)
     for more, bracket in product((True, False), "}]"):
         yield after_member(more, bracket, layout)
     yield after_member(True, None, layout)
-    nothing = Wanted(null=False, true=False, false=False, string=EMPTY, number=EMPTY)
+    nothing = ScalarLanguages(null=False, true=False, false=False, string=EMPTY, number=EMPTY)
     kinds = (
         nothing._replace(string=ANY),
         nothing._replace(number=integers),
@@ -113,6 +117,6 @@ def _states(layout: Layout, spelling: Spelling) -> Iterator[LexState]:
         for brackets in ("[", "{", "[{"):
             scalars = (nothing._replace(null=null),)
             yield value_start(scalars, brackets + closing, surrogates=surrogates)
-    anything = Wanted(null=True, true=True, false=True, string=ANY, number=numbers)
+    anything = ScalarLanguages(null=True, true=True, false=True, string=ANY, number=numbers)
     for closing in ("", "]"):
         yield value_start((anything,), "[{" + closing, surrogates=surrogates)

@@ -1,14 +1,17 @@
-"""In: nodes in normal form. Out: the machine that reads JSON texts whose value fits.
+"""The pushdown machine that reads JSON texts whose value fits a normal form.
 
-What is open at some place is a stack of frames; a frame holds *threads*, the alternatives that are
-still alive, each with its progress. A child is opened with the distinct nodes that the threads want
-of it (a vector); when it closes, the mask of the nodes that it fits says which threads live on. One
-thread and one node is by far the usual case.
+What is open is a stack of frames; a frame holds *threads*, the alternatives that are still alive,
+each with its progress (see `machine.frames`). A child is opened with the distinct normal forms that
+the threads want of it (a vector); when it closes, the mask of those that it fits says which threads
+live on. One thread and one normal form is by far the usual case. Terminals are listed in
+`machine.lexemes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+
+import numpy as np
 
 from structgen.automata.lexer.json_lexemes import Layout
 from structgen.automata.lexer.lexer import LexState
@@ -19,61 +22,73 @@ from structgen.automata.pushdown.machine import (
     KEPT,
     LOOKED_AT,
     UNUSED,
+    Action,
+    Capture,
     Goto,
-    Kept,
+    GotoIfNew,
     Machine,
-    Move,
-    Once,
     Pop,
     Push,
     Recall,
     Stack,
     goto,
 )
-from structgen.schema.machine.unique_item_start import AT_ONCE, beginning
+from structgen.regular.words import WordRange, word_range
 from structgen.schema.machine.frames import (
     JsonFrame,
     Thread,
-    is_apart,
+    after_child,
+    compares_texts,
+    comparing_texts,
     least_behind,
     next_names,
     next_unnamed,
     remaining,
-    settled,
-    told_apart,
     unquoted,
     whole,
 )
-from structgen.schema.machine.key_sets import Checklists, ticked
+from structgen.schema.machine.key_sets import KeySetFrames, with_seen_keys
 from structgen.schema.machine.lexemes import (
     after_member,
     before_lexeme,
     before_member,
     key_start,
     scalar_start,
+    scalars_of,
     text_end,
     value_start,
-    wanted,
 )
-from structgen.schema.machine.names import NameLists
+from structgen.schema.machine.unique_item_start import AT_ONCE, unique_item_start
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.normal_form.progress import Transition
-from structgen.schema.objects.key_classes import written_key
+from structgen.schema.objects.key_classes import KeyClass, written_key
 from structgen.schema.values import Value, scalar
 
-# by kind of label
-_TEXTS = {"later": LOOKED_AT, "other": LOOKED_AT, "item": KEPT, "free": COMPARED, "once": COMPARED}
-_NOWHERE = Fork(())
+# what the text of a lexeme is needed for, by kind of its terminal
+_TEXT_NEEDS = {
+    "later": LOOKED_AT,
+    "other": LOOKED_AT,
+    "item": KEPT,
+    "free": COMPARED,
+    "once": COMPARED,
+}
+_NOTHING_READ = Fork(())
 
 
 class JsonMachine(Machine[JsonFrame]):
-    """Reads JSON texts whose value fits the root node."""
+    """Reads JSON texts whose value fits the root form.
+
+    Frames are made once for each combination of kind, stage, threads and so on, and compared by
+    identity: equal futures give the same frame.
+    """
 
     _frames: dict[Hashable, JsonFrame]
-    _starts: dict[tuple[NormalForm, ...], tuple[LexState, bool]]  # of plain values
-    _checklists: Checklists
+    _starts: dict[
+        tuple[NormalForm, ...], tuple[LexState, bool]
+    ]  # of values without restrictions by context
+    _key_set_frames: KeySetFrames
 
     def __init__(
         self,
@@ -85,17 +100,20 @@ class JsonMachine(Machine[JsonFrame]):
         lexicon: Lexicon | None = None,
         free: JsonMachine | None = None,
     ) -> None:
-        """free: the machine of any value in the same layout, whose frames are taken over."""
+        """free: the machine of any value in the same layout, whose frames are taken over.
+
+        describe: puts into words what some forms accept, for error messages.
+        """
         self._lexicon = lexicon
-        self._describe = describe  # says in words what some node accepts
+        self._describe = describe
         self._normal_form_of = normal_form_of
         self._costs = costs
         self._layout = layout
         self._frames = {} if free is None else free._frames.copy()
         self._starts = {} if free is None else free._starts.copy()
-        made = None if free is None else free._checklists
-        self._checklists = Checklists(layout, normal_form_of, self._begin, made)
-        self._names = NameLists()
+        made = None if free is None else free._key_set_frames
+        self._key_set_frames = KeySetFrames(layout, normal_form_of, self._begin, made)
+        self._name_lists: dict[frozenset[str], WordRange | None] = {}  # see `_names_of`
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())
 
@@ -110,63 +128,68 @@ class JsonMachine(Machine[JsonFrame]):
         return self._start
 
     @staticmethod
-    def needs_text(label: Hashable) -> int:
+    def needs_text(terminal: Hashable) -> int:
         """See `Machine.needs_text`."""
-        return _TEXTS.get(label[0], UNUSED) if isinstance(label, tuple) else UNUSED
+        return _TEXT_NEEDS.get(terminal[0], UNUSED) if isinstance(terminal, tuple) else UNUSED
 
     def compares(self, frame: JsonFrame) -> bool:
         """See `Machine.compares`: within arrays whose items differ or repeat."""
-        return frame.watched
+        return frame.captures_child
 
-    def event(self, frame: JsonFrame, label: Hashable, text: bytes) -> Move | None:
-        """See `Machine.event`."""
-        if label in ("{", "["):
-            return self._open(self._pending(frame), "object" if label == "{" else "array")
-        if frame.checklist is not None:
-            return self._checklists.event(frame, label)
-        if isinstance(label, tuple):
-            kind, value = label[0], label[1]
+    def action(self, frame: JsonFrame, terminal: Hashable, text: bytes) -> Action | None:
+        """See `Machine.action`."""
+        if terminal in ("{", "["):
+            return self._open(self._awaiting(frame), "object" if terminal == "{" else "array")
+        if frame.key_set is not None:
+            return self._key_set_frames.action(frame, terminal)
+        if isinstance(terminal, tuple):
+            kind, value = terminal[0], terminal[1]
             if kind in {"value", "item", "once"}:
-                return self._close(self._pending(frame), value, once=kind == "once")
+                return self._close(self._awaiting(frame), value, once=kind == "once")
             if kind == "free":
-                return self._any_key(frame, value)
+                return self._unnamed_key(frame, value)
             return goto(self._key(frame, value if kind == "key" else unquoted(text)))
-        if label == ",":
+        if terminal == ",":
             return goto(self._comma(frame))
-        if label in ("}", "]"):
+        if terminal in ("}", "]"):
             owners = self._accepting(frame)
             return Pop(("value", owners)) if owners else None
         return None
 
-    def foretold(self, frame: JsonFrame, label: Hashable) -> LexState | None:
-        """See `Machine.foretold`: of an object that can have members, or any number of them."""
-        if frame.checklist is not None and isinstance(label, tuple):
-            return self._checklists.foretold(frame)
-        vector = self._pending(frame).vector
-        if label != "{" or frame.watched or len(vector) != 1:
+    def predicted_state(self, frame: JsonFrame, terminal: Hashable) -> LexState | None:
+        """See `Machine.predicted_state`: for objects that can have members, or any number."""
+        if frame.key_set is not None and isinstance(terminal, tuple):
+            return self._key_set_frames.predicted_state(frame)
+        vector = self._awaiting(frame).vector
+        if terminal != "{" or frame.captures_child or len(vector) != 1:
             return None
         matchers = self._costs.objects(vector[0])
         return before_lexeme(self._layout.inner) if any(p.has_members for p in matchers) else None
 
-    def recalled(self, frame: JsonFrame, _label: Hashable, kept: list[Kept]) -> JsonFrame | None:
-        """See `Machine.recalled`."""
+    def with_captures(
+        self, frame: JsonFrame, _terminal: Hashable, captures: list[Capture]
+    ) -> JsonFrame | None:
+        """See `Machine.with_captures`."""
         if frame.stage == "next":
-            return self._item(frame, [read.value for read in kept])
-        value = kept[-1].value
-        threads = (t._replace(progress=t.matcher.noted(t.progress, value)) for t in frame.threads)
-        return self._frame("array", "after", tuple(dict.fromkeys(threads)), kept=frame.kept)
+            return self._item(frame, [read.value for read in captures])
+        value = captures[-1].value
+        threads = (
+            t._replace(progress=t.matcher.with_collected(t.progress, value)) for t in frame.threads
+        )
+        return self._frame("array", "after", tuple(dict.fromkeys(threads)), captured=frame.captured)
 
     def value(self, text: bytes) -> Value:
         """See `Machine.value`."""
         return scalar(text)
 
-    def whole(self, frame: JsonFrame, kept: list[Kept]) -> Value:
+    def whole(self, frame: JsonFrame, captures: list[Capture]) -> Value:
         """See `Machine.whole`."""
-        return whole(frame, kept)
+        return whole(frame, captures)
 
     # -- transitions ----------------------------------------------------------------------------
 
     def _open(self, frame: JsonFrame, kind: str) -> Push:
+        """Open an object or array: a thread for each alternative of each form of the vector."""
         matchers = self._costs.objects if kind == "object" else self._costs.arrays
         threads = tuple(
             [
@@ -176,59 +199,75 @@ class JsonMachine(Machine[JsonFrame]):
             ]
         )
         opened = None
-        if not frame.watched:
-            once = self._checklists.opened if kind == "object" else self._checklists.listed
-            opened = once(threads)
+        if not frame.captures_child:  # or what was read has to be known
+            sets = self._key_set_frames
+            opened = sets.opened(threads) if kind == "object" else sets.listed(threads)
         if kind == "array":
-            threads = told_apart(threads)
-        return Push(opened or self._frame(kind, "open", threads, kept=frame.watched), frame.begun)
+            threads = comparing_texts(threads)
+        return Push(
+            opened or self._frame(kind, "open", threads, captured=frame.captures_child), frame.begun
+        )
 
-    def _close(self, frame: JsonFrame, mask: int, once: bool) -> Move | None:
-        """What happens after a child that fits the nodes in `mask`, and comes `once`."""
+    def _close(self, frame: JsonFrame, mask: int, once: bool) -> Action | None:
+        """The action after a child that fits the forms in `mask`; once: unless it came before."""
         if frame.kind == "root":
             return Goto(self._end)
         threads = tuple(
-            dict.fromkeys(settled(t, mask) for t in frame.threads if mask >> t.need & 1)
+            dict.fromkeys(after_child(t, mask) for t in frame.threads if mask >> t.need & 1)
         )
         if not threads:
             return None
-        if frame.kind == "array" and not once and any(t.matcher.notes(t.progress) for t in threads):
-            return Recall(self._frame("array", "read", threads, kept=frame.kept))
-        after = self._frame(frame.kind, "after", threads, kept=frame.kept)
-        return Once(after, frame.watched) if once else Goto(after, frame.watched)
+        if (
+            frame.kind == "array"
+            and not once
+            and any(t.matcher.collects_values(t.progress) for t in threads)
+        ):
+            return Recall(self._frame("array", "read", threads, captured=frame.captured))
+        after = self._frame(frame.kind, "after", threads, captured=frame.captured)
+        return GotoIfNew(after, frame.captures_child) if once else Goto(after, frame.captures_child)
 
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
-        if frame.kind == "array" and not any(t.matcher.recalls(t.progress) for t in frame.threads):
+        """The frame after a comma; None if nothing may follow."""
+        if frame.kind == "array" and not any(
+            t.matcher.compares_with_earlier(t.progress) for t in frame.threads
+        ):
             return self._item(frame)
         threads = tuple(t for t in frame.threads if t.matcher.may_go_on(t.progress))
         stage = "next" if frame.kind == "array" else "key"
-        return self._frame(frame.kind, stage, threads, kept=frame.kept) if threads else None
+        return self._frame(frame.kind, stage, threads, captured=frame.captured) if threads else None
 
     def _item(self, frame: JsonFrame, values: Iterable[Value] = ()) -> JsonFrame | None:
-        """The frame in which the next item of an array is pending, after these values."""
-        ready = ((t, t.matcher.recalled(t.progress, values)) for t in frame.threads)
-        return self._want(frame, [(t, take) for t, at in ready for take in t.matcher.takes(at)])
+        """The frame that waits for the next item of an array, after these values."""
+        ready = ((t, t.matcher.with_earlier(t.progress, values)) for t in frame.threads)
+        return self._await_value(
+            frame, [(t, transition) for t, at in ready for transition in t.matcher.transitions(at)]
+        )
 
-    def _any_key(self, frame: JsonFrame, mask: int) -> Once | None:
+    def _unnamed_key(self, frame: JsonFrame, mask: int) -> GotoIfNew | None:
         """The frame after some key without a name, which is in the languages of `mask`."""
         taken = [
-            (t, take)
+            (t, transition)
             for t in frame.threads
             for key_class, left in t.matcher.next_key_classes(t.progress)
-            if mask >> (frame.others.index(key_class.language) + 1) & 1  # the first is that of the names
-            for take in t.matcher.transitions_by_class(t.progress, key_class, left)
+            if mask >> (frame.others.index(key_class.language) + 1) & 1  # bit 0: names
+            for transition in t.matcher.transitions_by_class(t.progress, key_class, left)
         ]
-        after = self._want(frame, taken)
-        return None if after is None else Once(after)
+        after = self._await_value(frame, taken)
+        return None if after is None else GotoIfNew(after)
 
     def _key(self, frame: JsonFrame, key: str) -> JsonFrame | None:
-        taken = [(t, take) for t in frame.threads for take in t.matcher.takes(t.progress, key)]
-        return self._want(frame, taken, key if frame.kept else None)
+        """The frame after a key."""
+        taken = [
+            (t, transition)
+            for t in frame.threads
+            for transition in t.matcher.transitions(t.progress, key)
+        ]
+        return self._await_value(frame, taken, key if frame.captured else None)
 
-    def _want(
+    def _await_value(
         self, frame: JsonFrame, taken: list[tuple[Thread, Transition]], key: str | None = None
     ) -> JsonFrame | None:
-        """The frame in which each thread wants its child and will then have its new progress."""
+        """The frame that waits for a child: the vector of what the threads want of it."""
         if not taken:
             return None
         forms: dict[NormalForm, int] = {}
@@ -238,27 +277,33 @@ class JsonMachine(Machine[JsonFrame]):
 
         threads = tuple(
             dict.fromkeys(
-                Thread(t.owner, t.matcher, take.after, index(take.child), (*map(index, take.observed),))
-                for t, take in taken
+                Thread(
+                    t.owner,
+                    t.matcher,
+                    transition.after,
+                    index(transition.child),
+                    (*map(index, transition.observed),),
+                )
+                for t, transition in taken
             )
         )
-        return self._frame(frame.kind, "value", threads, tuple(forms), frame.kept, key)
+        return self._frame(frame.kind, "value", threads, tuple(forms), frame.captured, key)
 
-    def _pending(self, frame: JsonFrame) -> JsonFrame:
-        """The frame that waits for a value: of a fresh array, the one for its first item."""
+    def _awaiting(self, frame: JsonFrame) -> JsonFrame:
+        """The frame that waits for a value: of an array just opened, that for its first item."""
         return frame.item or frame
 
     def _accepting(self, frame: JsonFrame) -> int:
-        """The bits of the owners for which the value would be complete here."""
+        """The bits of the owners (see `Thread`) for which the open value would be complete here."""
         owners = 0
         for t in frame.threads:
             if t.matcher.may_end(t.progress):
                 owners |= 1 << t.owner
         return owners
 
-    def ticked(self, frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
-        """See `Machine.ticked`."""
-        return ticked(frame, positions)
+    def with_seen_keys(self, frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
+        """See `Machine.with_seen_keys`."""
+        return with_seen_keys(frame, positions)
 
     # -- frames ---------------------------------------------------------------------------------
 
@@ -268,24 +313,27 @@ class JsonMachine(Machine[JsonFrame]):
         stage: str,
         threads: tuple[Thread, ...],
         vector: tuple[NormalForm, ...] = (),
-        kept: bool = False,
+        captured: bool = False,
         key: str | None = None,
     ) -> JsonFrame:
-        known = (kind, stage, threads, vector, kept, key)
+        """The one frame with these properties."""
+        known = (kind, stage, threads, vector, captured, key)
         frame = self._frames.get(known)
         if frame is None:
             frame = JsonFrame(kind, stage)
             frame.threads, frame.vector, frame.key = threads, vector, key
-            frame.kept = frame.watched = kept
+            frame.captured = frame.captures_child = captured
             if kind == "array":
-                frame.watched = kept or any(t.matcher.watches(t.progress) for t in threads)
-                frame.apart = any(map(is_apart, threads))
+                frame.captures_child = captured or any(
+                    t.matcher.depends_on_values(t.progress) for t in threads
+                )
+                frame.texts_compared = any(map(compares_texts, threads))
             self._begin(frame)
             self._frames[known] = frame
         return frame
 
     def _begin(self, frame: JsonFrame) -> None:
-        """Say what a frame begins with."""
+        """Set what a frame begins with: its lexeme, and the entry before it."""
         layout = self._layout
         if frame.kind == "end":
             frame.lexeme = text_end(layout)
@@ -295,14 +343,14 @@ class JsonMachine(Machine[JsonFrame]):
             else:
                 frame.entry = before_lexeme(layout.head if frame.kind == "root" else layout.inner)
             frame.lexeme = self._value_start(frame, closing=False)
-            frame.opens = None if frame.watched else frame.vector
+            frame.opens = None if frame.captures_child else frame.vector
         elif frame.stage == "next":
             frame.entry = before_lexeme(layout.inner) or AT_ONCE
             item = self._item(frame)
-            frame.lexeme = beginning(item.vector if item else (), self._costs, layout)
+            frame.lexeme = unique_item_start(item.vector if item else (), self._costs, layout)
             frame.recalls = True
         elif frame.stage == "read":
-            frame.lexeme = _NOWHERE
+            frame.lexeme = _NOTHING_READ
         elif frame.stage == "after":
             more = any(t.matcher.may_go_on(t.progress) for t in frame.threads)
             bracket = "}" if frame.kind == "object" else "]"
@@ -312,20 +360,24 @@ class JsonMachine(Machine[JsonFrame]):
             closing = frame.stage == "open" and self._accepting(frame) > 0
             if frame.kind == "array":
                 frame.item = self._item(frame)
-                frame.lexeme = self._value_start(self._pending(frame), closing)
+                frame.lexeme = self._value_start(self._awaiting(frame), closing)
             else:
                 self._begin_key(frame, closing)
 
     def _begin_key(self, frame: JsonFrame, closing: bool) -> None:
-        """Say which keys may come next.
+        """Set which keys may come next.
 
-        The lexeme lists all names of the plans, so that it is the same for all frames of them; each
-        frame says which it allows.
+        The lexeme lists all names of the matchers, so that it is the same for all their frames;
+        each frame says which it allows.
         """
         threads, alone = frame.threads, len(frame.threads) == 1
         matcher, progress = threads[0].matcher, threads[0].progress
         takes = all(t.matcher.depends_on_class_only(t.progress, alone=alone) for t in threads)
-        key_classes = [key_class for t in threads for key_class in t.matcher.open_key_classes(t.progress)] if takes else []
+        key_classes = (
+            [key_class for t in threads for key_class in t.matcher.open_key_classes(t.progress)]
+            if takes
+            else []
+        )
         if alone and matcher.spans and (takes or not matcher.next_unnamed(progress)):
             takes = True
             frame.low, frame.high = matcher.span(progress)
@@ -333,14 +385,40 @@ class JsonMachine(Machine[JsonFrame]):
         else:
             if not takes:
                 frame.others = next_unnamed(frame)
-            names = self._names.of(frame, next_names(frame), key_classes)
+            names = self._names_of(frame, next_names(frame), key_classes)
         if takes:
             frame.others = tuple(dict.fromkeys(key_class.language for key_class in key_classes))
         frame.lexeme = key_start(names, frame.others, self._layout, closing, takes)
 
+    def _names_of(
+        self, frame: JsonFrame, names: list[str], key_classes: list[KeyClass]
+    ) -> WordRange | None:
+        """All names of a frame's matchers and those that `key_classes` exclude; it allows `names`.
+
+        Lists of names are shared by the frames of a machine.
+        """
+        if not names and not key_classes:
+            return None
+        known = {name for t in frame.threads for name in t.matcher.names}
+        known.update(names, *(key_class.excluded for key_class in key_classes))
+        if key_classes:
+            known.update(*(t.progress.seen for t in frame.threads))
+        listed = frozenset(known)
+        found = self._name_lists.get(listed)
+        if found is None:
+            found = word_range({n: i for i, n in enumerate(sorted(known))})
+            self._name_lists[listed] = found
+        frame.high = len(known)
+        if found is not None and len(names) < len(known):
+            chosen = set(names)
+            bits = [name in chosen for name in found.table.words]
+            frame.allowed = np.packbits(bits, bitorder="little").tobytes()
+        return found
+
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
+        """The lexer state before a value of a frame, or before `]` when `closing`."""
         vector = frame.vector
-        plain = not (closing or frame.watched or frame.apart)
+        plain = not (closing or frame.captures_child or frame.texts_compared)
         if plain and len(vector) == 1 and not (vector[0].arrays or vector[0].objects):
             frame.is_scalar = True
             return scalar_start(vector[0], self._layout.surrogates)
@@ -352,10 +430,10 @@ class JsonMachine(Machine[JsonFrame]):
             arrays = arrays or bool(form.arrays and self._costs.arrays(form))
             objects = objects or bool(form.objects and self._costs.objects(form))
         brackets = "[" * arrays + "{" * objects + "]" * closing
-        scalars = tuple([wanted(form) for form in vector])
+        scalars = tuple([scalars_of(form) for form in vector])
         frame.is_scalar = not brackets
-        kind = "item" if frame.watched else "value"
-        kinds = "once" if frame.apart else kind, kind
+        kind = "item" if frame.captures_child else "value"
+        kinds = "once" if frame.texts_compared else kind, kind
         lexeme = value_start(scalars, brackets, kinds, self._layout.surrogates)
         if plain:
             self._starts[vector] = lexeme, frame.is_scalar
@@ -371,7 +449,7 @@ class JsonMachine(Machine[JsonFrame]):
 
     def words(self, frame: JsonFrame) -> list[tuple[Hashable, bytes]] | None:
         """See `Machine.words`: where one of some names must come."""
-        if frame.kind != "object" or frame.stage not in ("open", "key") or frame.kept:
+        if frame.kind != "object" or frame.stage not in ("open", "key") or frame.captured:
             return None
         if next_unnamed(frame) or (frame.stage == "open" and self._accepting(frame)):
             return None

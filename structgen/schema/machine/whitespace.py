@@ -1,9 +1,10 @@
-"""In: the `whitespace` option. Out: the languages of the gaps in a JSON text."""
+"""The `whitespace` option of a JSON Schema: which white space may stand between lexemes."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from structgen.automata.lexer.json_lexemes import Layout
 from structgen.errors import SpecError
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import (
@@ -18,7 +19,6 @@ from structgen.regular.regex import (
     repeat,
 )
 from structgen.regular.syntax.ecma import parse
-from structgen.schema.machine.lexemes import Layout
 
 MAX_INDENT = 40  # spaces or tabs after a line break in "bounded" white space
 
@@ -35,8 +35,9 @@ _BOUNDED = alt(
 def layout_of(
     whitespace: str, natural: bool = False, surrogates: bool = False
 ) -> tuple[Layout, int]:
-    """Where white space may stand, and the fewest bytes of a gap; flags as in `Layout`.
+    """The layout of an option, and the fewest bytes of a gap; flags as in `Layout`.
 
+    Raises SpecError for a pattern that matches more than white space, or nothing.
     In "bounded", and with a pattern, gaps stand after `{ [ , :` and before `} ]`; "bounded" allows
     one before the text as well; "any" allows them wherever JSON does.
     """

@@ -1,8 +1,14 @@
-"""In: nodes in normal form. Out: the fewest bytes of a value that fits each, None when none does.
+"""The size of the smallest value that fits a normal form, and whether there is one at all.
 
-One least fixpoint answers two questions. A recursive schema without a finite instance, a required
-child that cannot exist, a count that cannot be met: all show as a node without a cost (Knuth 1977,
-a generalization of Dijkstra's algorithm, section 2).
+One least fixpoint answers both questions: costs start as None (no value is known) and are lowered
+until nothing changes (Knuth 1977, "A generalization of Dijkstra's algorithm", section 2). A
+recursive schema without a finite instance, a required child that cannot exist, a count that cannot
+be met: all show as a normal form without a cost. A size is in bytes of JSON text with the shortest
+gaps.
+
+`Costs` also owns the matchers of alternatives, since whether an alternative is empty depends on the
+costs of its children, and these on their matchers. Most questions are answered without the
+fixpoint: `surely_satisfiable` looks at required children only, and is right when it says yes.
 """
 
 from __future__ import annotations
@@ -12,56 +18,56 @@ from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import Protocol
 
+from structgen.automata.lexer.json_lexemes import Scalar
 from structgen.automata.lexer.lexer import LexState, Row, Text
 from structgen.automata.lexer.shortest_paths import ends
 from structgen.errors import BudgetError
 from structgen.regular.regex import Regex, matches, shortest
-from structgen.schema.arrays.items import ItemsPlan
-from structgen.schema.arrays.plans import ArrayPlan
-from structgen.schema.arrays.unique_items import RepeatedPlan, UniquePlan
-from structgen.schema.machine.lexemes import Scalar
-from structgen.schema.normal_form.domains import distinct_values, has_many
+from structgen.schema.arrays.contains import ContainsMatcher
+from structgen.schema.arrays.matcher import ArrayMatcher
+from structgen.schema.arrays.unique_items import RepeatedItemsMatcher, UniqueItemsMatcher
 from structgen.schema.normal_form.expressions import Expr
-from structgen.schema.normal_form.nodes import (
+from structgen.schema.normal_form.finite_values import distinct_values, surely_infinite
+from structgen.schema.normal_form.forms import (
     ANY_ARRAY,
     ANY_OBJECT,
     ArrayAlt,
     Clause,
-    Node,
+    NormalForm,
     ObjectAlt,
     children_of,
 )
-from structgen.schema.objects.members import MembersPlan
-from structgen.schema.objects.plans import ObjectPlan
+from structgen.schema.objects.clause_matcher import ClauseMatcher
+from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.schema.values import Value
 from structgen.util.json_pointer import location
 
-MAX_NESTED = 20  # nodes within one another of which it is seen at once that something fits
-MAX_REACHED = 2000  # nodes looked at for an alternative
+MAX_NESTED = 20  # levels of normal forms that `surely_satisfiable` descends
+MAX_REACHED = 2000  # normal forms looked at by `reaches`
 SHORTEST = 2  # bytes of an empty array or object without a gap in it
 
 
 class Expressions(Protocol):
-    """What makes expressions, and knows their nodes."""
+    """What makes expressions, and knows their normal forms (`keywords.schemas.Schemas`)."""
 
-    def node(self, expr: Expr) -> Node:
+    def normal_form(self, expr: Expr) -> NormalForm:
         """The normal form of an expression."""
 
     def negation(self, expr: Expr) -> Expr:
-        """The expression that exactly the values fit that do not fit `expr`."""
+        """The expression of the values that do not fit `expr`."""
 
     def one_of(self, values: frozenset[Value]) -> Expr:
-        """The expression that exactly these values fit."""
+        """The expression of exactly these values."""
 
     def union(self, exprs: tuple[Expr, ...]) -> Expr:
-        """The expression that the values fit that fit at least one of `exprs`."""
+        """The expression of the values that fit at least one of `exprs`."""
 
-    def is_possible(self, expr: Expr) -> bool:
-        """Whether it is plain that some value fits."""
+    def surely_satisfiable(self, expr: Expr) -> bool:
+        """Whether some value certainly fits, as far as is seen at a glance."""
 
 
 class Costs:
-    """Costs of nodes and plans of alternatives, under one property order and gap length."""
+    """Costs of normal forms and matchers of alternatives, for one property order and gap length."""
 
     def __init__(
         self,
@@ -71,101 +77,104 @@ class Costs:
         missing: frozenset[ArrayAlt] = frozenset(),
         free: Costs | None = None,
     ) -> None:
-        """missing: alternatives that are left out. free: of whom to take plans for any value."""
+        """missing: alternatives taken to be empty. free: costs whose matchers of `ANYTHING` to share."""
         self.gap = gap  #: fewest bytes of a gap between lexemes
-        self.node_of = expressions.node
+        self.normal_form_of = expressions.normal_form
         self.negation = expressions.negation
         self._expressions = expressions
         self._declared = declared
         self._missing = missing
-        self._lacking: dict[frozenset[ArrayAlt], Costs] = {}  # by what they leave out, shared
-        self._solved: dict[Node, int | None] = {}
-        self._scalars: dict[Node, int | None] = {}
-        self._objects: dict[ObjectAlt, ObjectPlan] = {}
-        self._kin: dict[Hashable, list[ObjectPlan]] = {}  # those that differ in clauses only
-        self._arrays: dict[ArrayAlt, ArrayPlan] = {}
+        self._lacking: dict[frozenset[ArrayAlt], Costs] = {}  # by `missing`, shared
+        self._solved: dict[NormalForm, int | None] = {}
+        self._scalars: dict[NormalForm, int | None] = {}
+        self._objects: dict[ObjectAlt, ObjectMatcher] = {}
+        self._siblings: dict[Hashable, list[ObjectMatcher]] = {}  # that differ in clauses only
+        self._arrays: dict[ArrayAlt, ArrayMatcher] = {}
         if free is not None:
             self._objects[ANY_OBJECT] = free._object(ANY_OBJECT)
             self._arrays[ANY_ARRAY] = free._array(ANY_ARRAY)
-        self._some_objects: dict[Node, list[ObjectPlan]] = {}
-        self._some_arrays: dict[Node, list[ArrayPlan]] = {}
-        #: all values of an expression, None if they are at least as many as the number beside
+        self._some_objects: dict[NormalForm, list[ObjectMatcher]] = {}
+        self._some_arrays: dict[NormalForm, list[ArrayMatcher]] = {}
+        #: by expression: a number, and all values if these are fewer, else None
         self._domains: dict[Expr, tuple[int, list[Value] | None]] = {}
-        self._many: dict[Node, bool] = {}
-        self._looked_at: set[Node] = set()  # nodes of which it is being seen whether something fits
-        self._plainly: set[Node] = set()  # those of which that was plain
+        self._many: dict[NormalForm, bool] = {}
+        self._looked_at: set[NormalForm] = (
+            set()
+        )  # normal forms that `_surely_satisfiable` is looking at
+        self._certain: set[NormalForm] = set()  # those for which it said yes
         self._listing: set[Expr] = set()  # expressions whose values are being listed
 
     def of(self, expr: Expr) -> int | None:
-        """Fewest bytes of a value that fits an expression."""
+        """Fewest bytes of a value that fits an expression, None if none does."""
         try:
-            return self.of_node(self.node_of(expr))
+            return self.of_form(self.normal_form_of(expr))
         except BudgetError as error:
             _locate(error, expr)
             raise
 
-    def is_plain(self, expr: Expr) -> bool:
-        """Whether it is plain that some value fits an expression."""
-        return self._expressions.is_possible(expr)
+    def surely_satisfiable(self, expr: Expr) -> bool:
+        """Whether some value certainly fits an expression, as its subschema shows."""
+        return self._expressions.surely_satisfiable(expr)
 
-    def possible(self, expr: Expr) -> bool:
+    def satisfiable(self, expr: Expr) -> bool:
         """Whether some value fits an expression."""
-        if self.is_plain(expr):
+        if self.surely_satisfiable(expr):
             return True
         try:
-            node = self.node_of(expr)
-            plain = _has_scalar(node) or self._is_plainly_possible(node)
-            return plain or self.of_node(node) is not None
+            form = self.normal_form_of(expr)
+            certain = _has_scalar(form) or self._surely_satisfiable(form)
+            return certain or self.of_form(form) is not None
         except BudgetError as error:
             _locate(error, expr)
             raise
 
-    def _is_plainly_possible(self, node: Node) -> bool:
-        """Whether some array or object fits, and to see that takes no search for a shortest one."""
-        if node in self._plainly:  # else those that ask for it twice double what there is to do
+    def _surely_satisfiable(self, form: NormalForm) -> bool:
+        """Whether some array or object certainly fits, as is seen without the fixpoint."""
+        if form in self._certain:  # or nested pairs would take exponential time
             return True
-        if node in self._solved or node in self._looked_at or len(self._looked_at) >= MAX_NESTED:
+        if form in self._solved or form in self._looked_at or len(self._looked_at) >= MAX_NESTED:
             return False
-        self._looked_at.add(node)
+        self._looked_at.add(form)
         try:
-            found = self._may_be_empty(node) or any(
-                plan.is_plainly_possible() for plan in map(self._object, node.objects)
+            found = self._may_be_empty(form) or any(
+                matcher.surely_satisfiable() for matcher in map(self._object, form.objects)
             )
         finally:
-            self._looked_at.discard(node)
+            self._looked_at.discard(form)
         if found:
-            self._plainly.add(node)
+            self._certain.add(form)
         return found
 
-    def of_node(self, node: Node) -> int | None:
-        """Fewest bytes of a value that fits a node."""
-        if not self._is_known(node):
-            self._solve(node)
-        return self._solved[node]
+    def of_form(self, form: NormalForm) -> int | None:
+        """Fewest bytes of a value that fits a normal form, None if none does."""
+        if not self._is_known(form):
+            self._solve(form)
+        return self._solved[form]
 
-    def _is_known(self, node: Node) -> bool:
-        """Whether the cost of a node is known now, without that of others."""
-        if node in self._solved:
+    def _is_known(self, form: NormalForm) -> bool:
+        """Whether the cost of a normal form is known, or is seen without costs of children."""
+        if form in self._solved:
             return True
-        best = self._at_once(node)
+        best = self._at_once(form)
         least = best is not None and best <= SHORTEST + self.gap
-        known = least or not (node.arrays or node.objects)
+        known = least or not (form.arrays or form.objects)
         if known:
-            self._solved[node] = best
+            self._solved[form] = best
         return known
 
     def union(self, exprs: tuple[Expr, ...]) -> Expr:
-        """The expression that the values fit that fit at least one of `exprs`."""
+        """The expression of the values that fit at least one of `exprs`."""
         return self._expressions.union(exprs)
 
     def one_of(self, values: frozenset[Value]) -> Expr:
-        """The expression that exactly these values fit."""
+        """The expression of exactly these values."""
         return self._expressions.one_of(values)
 
     def domain(self, expr: Expr, wanted: int) -> list[Value] | None:
         """All values that fit an expression, None if they are at least `wanted`.
 
-        A value that fits and holds another one that does can be nested as deep as one likes.
+        None as well for an expression whose values are just being listed: a value that contains
+        another one that fits can be nested ever deeper.
         """
         if expr in self._listing:
             return None
@@ -179,27 +188,27 @@ class Costs:
             self._domains[expr] = wanted, found
         return found if found is not None and len(found) < wanted else None
 
-    def has_many(self, node: Node) -> bool:
-        """Whether infinitely many values plainly fit a node."""
-        if node not in self._many:
-            self._many[node] = has_many(self, node)
-        return self._many[node]
+    def surely_infinite(self, form: NormalForm) -> bool:
+        """Whether infinitely many values certainly fit a normal form."""
+        if form not in self._many:
+            self._many[form] = surely_infinite(self, form)
+        return self._many[form]
 
     def reaches(self, expr: Expr, alt: ArrayAlt) -> bool:
-        """Whether a value that fits may have an array of `alt` inside, or is one."""
-        seen = {self.node_of(expr)}
+        """Whether a value that fits may contain an array of the alternative `alt`, or be one."""
+        seen = {self.normal_form_of(expr)}
         todo = list(seen)
         while todo and len(seen) <= MAX_REACHED:
-            node = todo.pop()
-            if alt in node.arrays:
+            form = todo.pop()
+            if alt in form.arrays:
                 return True
-            fresh = {self.node_of(child) for child in children_of(node)} - seen
+            fresh = {self.normal_form_of(child) for child in children_of(form)} - seen
             seen |= fresh
             todo += fresh
         return bool(todo)
 
     def without(self, alt: ArrayAlt) -> Costs:
-        """The costs that there would be if no array fitted `alt`."""
+        """The costs that there would be if no array fitted the alternative `alt`."""
         missing = self._missing | {alt}
         if missing not in self._lacking:
             costs = Costs(self._expressions, self._declared, self.gap, missing)
@@ -207,131 +216,138 @@ class Costs:
             self._lacking[missing] = costs
         return self._lacking[missing]
 
-    def objects(self, node: Node) -> list[ObjectPlan]:
-        """The plans of the object alternatives that some object fits."""
-        if node not in self._some_objects:
-            plans = map(self._object, node.objects)
-            self._some_objects[node] = [p for p in plans if p.is_possible()]
-        return self._some_objects[node]
+    def objects(self, form: NormalForm) -> list[ObjectMatcher]:
+        """The matchers of the object alternatives that some object fits."""
+        if form not in self._some_objects:
+            matchers = map(self._object, form.objects)
+            self._some_objects[form] = [p for p in matchers if p.surely_satisfiable()]
+        return self._some_objects[form]
 
-    def arrays(self, node: Node) -> list[ArrayPlan]:
-        """The plans of the array alternatives that some array fits."""
-        if node not in self._some_arrays:
-            plans = (self._array(alt) for alt in node.arrays if alt not in self._missing)
-            self._some_arrays[node] = [p for p in plans if p.minimum(self.of) is not None]
-        return self._some_arrays[node]
+    def arrays(self, form: NormalForm) -> list[ArrayMatcher]:
+        """The matchers of the array alternatives that some array fits."""
+        if form not in self._some_arrays:
+            matchers = (self._array(alt) for alt in form.arrays if alt not in self._missing)
+            self._some_arrays[form] = [p for p in matchers if p.minimum(self.of) is not None]
+        return self._some_arrays[form]
 
-    def _object(self, alt: ObjectAlt) -> ObjectPlan:
+    def _object(self, alt: ObjectAlt) -> ObjectMatcher:
         if alt not in self._objects:
-            kind = MembersPlan if alt.clauses else ObjectPlan
+            kind = ClauseMatcher if alt.clauses else ObjectMatcher
             self._objects[alt] = kind(alt, self, self._declared)
-            self._kin.setdefault(_kin(alt), []).append(self._objects[alt])
+            self._siblings.setdefault(_without_clauses(alt), []).append(self._objects[alt])
         return self._objects[alt]
 
-    def lesser(self, alt: ObjectAlt, wanted: frozenset[Clause]) -> ObjectPlan | None:
-        """The first plan made that differs in nothing but clauses, and has those that are left."""
-        for plan in self._kin.get(_kin(alt), ()):
-            if wanted.issubset(plan.alt.clauses):
-                return plan
+    def matcher_with_clauses(
+        self, alt: ObjectAlt, wanted: frozenset[Clause]
+    ) -> ObjectMatcher | None:
+        """The first matcher made that differs from `alt` in nothing but clauses, and has these."""
+        for matcher in self._siblings.get(_without_clauses(alt), ()):
+            if wanted.issubset(matcher.alt.clauses):
+                return matcher
         return None
 
-    def _array(self, alt: ArrayAlt) -> ArrayPlan:
+    def _array(self, alt: ArrayAlt) -> ArrayMatcher:
         if alt not in self._arrays:
-            kind: type[ArrayPlan] = ItemsPlan if alt.counted else ArrayPlan
-            kind = UniquePlan if alt.unique else RepeatedPlan if alt.repeated else kind
+            kind: type[ArrayMatcher] = ContainsMatcher if alt.contains else ArrayMatcher
+            kind = (
+                UniqueItemsMatcher if alt.unique else RepeatedItemsMatcher if alt.repeated else kind
+            )
             self._arrays[alt] = kind(alt, self)
         return self._arrays[alt]
 
-    def _plans(self, node: Node) -> Iterator[ObjectPlan | ArrayPlan]:
-        yield from (self._array(alt) for alt in node.arrays if alt not in self._missing)
-        yield from map(self._object, node.objects)
+    def _matchers(self, form: NormalForm) -> Iterator[ObjectMatcher | ArrayMatcher]:
+        yield from (self._array(alt) for alt in form.arrays if alt not in self._missing)
+        yield from map(self._object, form.objects)
 
-    def _solve(self, first: Node) -> None:
-        """Cost nodes as far as `first` asks; a node is costed again when a child costs less."""
-        values: dict[Node, int | None] = {first: None}
-        asked_by: dict[Node, dict[Node, None]] = {}
-        fresh, stale = [first], dict[Node, None]()
+    def _solve(self, first: NormalForm) -> None:
+        """Find the cost of `first` and of all normal forms that it depends on, by a work list.
+
+        A normal form is evaluated again when the cost of one that it asked for has fallen.
+        """
+        values: dict[NormalForm, int | None] = {first: None}
+        asked_by: dict[NormalForm, dict[NormalForm, None]] = {}
+        fresh, stale = [first], dict[NormalForm, None]()
         while fresh or stale:
-            node = fresh.pop() if fresh else _popped(stale)
+            form = fresh.pop() if fresh else _popped(stale)
 
-            def cost_of(expr: Expr, node: Node = node) -> int | None:
-                child = self.node_of(expr)
+            def cost_of(expr: Expr, form: NormalForm = form) -> int | None:
+                child = self.normal_form_of(expr)
                 if self._is_known(child):
                     return self._solved[child]
                 if child not in values:
                     values[child] = None
                     fresh.append(child)
-                asked_by.setdefault(child, {})[node] = None
+                asked_by.setdefault(child, {})[form] = None
                 return values[child]
 
-            best = self._at_once(node)
-            for plan in self._plans(node):
+            best = self._at_once(form)
+            for matcher in self._matchers(form):
                 if best is not None and best <= SHORTEST + self.gap:
                     break
-                size = plan.minimum(cost_of)
+                size = matcher.minimum(cost_of)
                 best = size if best is None or (size is not None and size < best) else best
-            known = values[node]
+            known = values[form]
             if best is not None and (known is None or best < known):
-                values[node] = best
-                stale.update(asked_by.get(node, {}))
+                values[form] = best
+                stale.update(asked_by.get(form, {}))
         self._solved.update(values)
 
-    def _at_once(self, node: Node) -> int | None:
-        """Fewest bytes of a scalar that fits, or of an empty container; no plan has to be made."""
-        if node not in self._scalars:
-            sizes = [4] * (node.null or node.true) + [5] * node.false
-            sizes += [size for size in (_digits(node.number), _quoted(node.string)) if size]
-            if self._may_be_empty(node):
+    def _at_once(self, form: NormalForm) -> int | None:
+        """Fewest bytes of a scalar that fits, or of an empty container; needs no matcher."""
+        if form not in self._scalars:
+            sizes = [4] * (form.null or form.true) + [5] * form.false
+            sizes += [size for size in (_digits(form.number), _quoted(form.string)) if size]
+            if self._may_be_empty(form):
                 sizes.append(SHORTEST + self.gap)
-            self._scalars[node] = min(sizes, default=None)
-        return self._scalars[node]
+            self._scalars[form] = min(sizes, default=None)
+        return self._scalars[form]
 
-    def _may_be_empty(self, node: Node) -> bool:
-        """Whether it is plain that an array or object with nothing in it fits."""
-        arrays = (alt for alt in node.arrays if alt not in self._missing)
-        return any(map(_may_be_empty, node.objects)) or any(map(_may_hold_nothing, arrays))
+    def _may_be_empty(self, form: NormalForm) -> bool:
+        """Whether an empty array or object certainly fits."""
+        arrays = (alt for alt in form.arrays if alt not in self._missing)
+        return any(map(_may_be_empty, form.objects)) or any(map(_may_hold_nothing, arrays))
 
 
-def _kin(alt: ObjectAlt) -> Hashable:
-    """All of an alternative but its clauses."""
+def _without_clauses(alt: ObjectAlt) -> Hashable:
+    """All of an alternative but its clauses, to look it up by."""
     return alt.groups, alt.required, alt.least, alt.most
 
 
 def _locate(error: BudgetError, expr: Expr) -> None:
-    """Say where an expression stands of which something takes too long to find out."""
+    """Add the location of an expression to an error that has none."""
     if not error.location and expr:
         error.location = location(expr[0].location)
 
 
-def _has_scalar(node: Node) -> bool:
-    """Whether a scalar fits, found out without looking for a shortest one."""
-    if node.null or node.true or node.false:
+def _has_scalar(form: NormalForm) -> bool:
+    """Whether a scalar fits; does not look for the shortest."""
+    if form.null or form.true or form.false:
         return True
-    return not (node.string.is_empty() and node.number.is_empty())
+    return not (form.string.is_empty() and form.number.is_empty())
 
 
-def _popped(queue: dict[Node, None]) -> Node:
-    """The node that has waited longest, taken out of the queue."""
-    node = next(iter(queue))
-    del queue[node]
-    return node
+def _popped(queue: dict[NormalForm, None]) -> NormalForm:
+    """The normal form that has waited longest, taken out of the queue."""
+    form = next(iter(queue))
+    del queue[form]
+    return form
 
 
-def required(size: int | None) -> int:
-    """A cost that must exist, because plans offer only what some value fits."""
+def known_cost(size: int | None) -> int:
+    """A cost that must exist, because matchers offer only what some value fits."""
     if size is None:
         raise BudgetError("a value that nothing fits was offered", hint="please report this schema")
     return size
 
 
 def _may_be_empty(alt: ObjectAlt) -> bool:
-    """Whether it is plain that an object without members fits."""
+    """Whether an object without members certainly fits."""
     return not (alt.required or alt.least or alt.clauses)
 
 
 def _may_hold_nothing(alt: ArrayAlt) -> bool:
-    """Whether it is plain that an array without items fits."""
-    return not (alt.least or alt.counted or alt.repeated)
+    """Whether an array without items certainly fits."""
+    return not (alt.least or alt.contains or alt.repeated)
 
 
 @lru_cache(maxsize=4096)
@@ -351,7 +367,7 @@ def _quoted(language: Regex) -> int | None:
     if size == len(word) + 2:
         return size  # one byte for each of the fewest characters
     start = Text((language,), Scalar(quoted=True))
-    return 1 + next(len(e.path) for e in ends(start, _row) if e.label is not None)
+    return 1 + next(len(e.path) for e in ends(start, _row) if e.terminal is not None)
 
 
 def _row(state: LexState) -> Row:

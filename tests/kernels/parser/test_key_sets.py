@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.automata.pushdown.engine import Engine
-from structgen.automata.pushdown.machine import Checklist
+from structgen.automata.pushdown.machine import KeySet
 from structgen.automata.pushdown.tables import (
     keep_checklist,
     positions,
-    with_checklist,
+    with_key_set,
     with_sets,
 )
 from structgen.kernels.build.loader import kernels
@@ -31,10 +31,10 @@ SIZES = st.sampled_from([0, 1, 3, 63, 64, 65, 130])
 AFTER = (3, 4, 5)  # frames where only more may follow, only the end, or either
 
 
-def tables_of(checklist: Checklist) -> Any:
+def tables_of(key_set: KeySet) -> Any:
     """Tables with one checklist, whose frames are `AFTER`."""
-    t = with_checklist(Served(random_machine(0)).tables, 0, checklist)
-    keep_checklist(t, 0, checklist)
+    t = with_key_set(Served(random_machine(0)).tables, 0, key_set)
+    keep_checklist(t, 0, key_set)
     t.checklists[0, kernels("tables").ONLY_MORE :] = AFTER
     return t
 
@@ -61,7 +61,7 @@ def test_sets_are_equal_when_the_same_positions_were_ticked_off(
     data: st.DataObject, size: int
 ) -> None:
     """In any order; what was ticked off cannot be again, and what is no position can never be."""
-    t = tables_of(Checklist(size, (), range(size), endless=True))
+    t = tables_of(KeySet(size, (), range(size), endless=True))
     empty = int(t.checklists[0, kernels("tables").NOTHING])
     some = st.lists(st.integers(0, size - 1), max_size=5) if size else st.just([])
     found: dict[frozenset[int], int] = {frozenset(): empty}
@@ -84,7 +84,7 @@ def test_what_follows_depends_on_what_is_still_to_come(
 ) -> None:
     """The end when all that is required has come, more while anything possible has not."""
     possible = required | others
-    t, k = tables_of(Checklist(67, required, possible, endless=endless)), kernels("tables")
+    t, k = tables_of(KeySet(67, required, possible, endless=endless)), kernels("tables")
     at, seen = int(t.checklists[0, k.NOTHING]), set[int]()
     come = st.lists(st.sampled_from(sorted(possible)), unique=True) if possible else st.just([])
     for position in data.draw(come):

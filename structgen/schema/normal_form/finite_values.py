@@ -1,0 +1,180 @@
+"""The values of an expression, listed if they are few; whether they are infinitely many.
+
+`uniqueItems` asks for them: whether an array can be finished depends on how many different values
+its items may still have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from structgen.errors import BudgetError
+from structgen.regular.infinite import is_infinite, least_count
+from structgen.regular.numbers.language import equal_to, to_fraction
+from structgen.regular.numbers.set_operations import (
+    has_infinitely_many_values,
+    multiples,
+    number_complement,
+    number_intersection,
+)
+from structgen.regular.regex import (
+    EMPTY,
+    complement,
+    intersect,
+    shortest,
+    words,
+)
+from structgen.regular.words import is_spellable
+from structgen.schema.keywords.constants import is_listing
+from structgen.schema.normal_form.expressions import Expr, allowed, conjoin
+from structgen.schema.normal_form.forms import NormalForm
+from structgen.schema.values import Boolean, Members, Value, data_of, scalar, value_of
+
+if TYPE_CHECKING:
+    from structgen.schema.normal_form.costs import Costs
+
+MAX_VALUES = 2000  # listed of one expression
+
+
+def distinct_values(costs: Costs, expr: Expr, wanted: int) -> list[Value] | None:
+    """All values that fit, None if they are at least `wanted`."""
+    if wanted > MAX_VALUES:
+        raise BudgetError(
+            f"more than {MAX_VALUES} different items are asked for",
+            hint="lower minItems, or give the items more room",
+        )
+    form = costs.normal_form_of(expr)
+    if costs.surely_infinite(form) or least_count(form.string) >= wanted:
+        return None
+    constants = _constants(expr, form)
+    if constants is not None:
+        return constants if len(constants) < wanted else None
+    found: list[Value] = []
+    for value in _values(costs, expr):
+        found.append(value)
+        if len(found) >= wanted:
+            return None
+    return found
+
+
+def surely_infinite(
+    costs: Costs, form: NormalForm, within: frozenset[NormalForm] = frozenset()
+) -> bool:
+    """Whether infinitely many values certainly fit a normal form.
+
+    They do where a value that fits may contain others that do: those can be nested ever deeper.
+    within: the normal forms around it.
+    """
+    if has_infinitely_many_values(form.number) or is_infinite(form.string):
+        return True
+    if costs.of_form(form) is None:
+        return False
+    if form in within:
+        return True
+    inside = within | {form}
+
+    def child_is_infinite(child: Expr) -> bool:
+        return surely_infinite(costs, costs.normal_form_of(child), inside)
+
+    arrays, objects = costs.arrays(form), costs.objects(form)
+    return any(a.surely_infinite(child_is_infinite) for a in arrays) or any(
+        o.surely_infinite(child_is_infinite) for o in objects
+    )
+
+
+def _constants(expr: Expr, form: NormalForm) -> list[Value] | None:
+    """All values that fit, if constants list them and none is an array or object."""
+    for atom in expr:
+        if not atom.excluded_values and (atom.allowed is None or not is_listing(atom.value)):
+            return None
+    values = allowed(expr)
+    if values is None or any(isinstance(value, tuple | Members) for value in values):
+        return None
+    return [value for value in values if _fits(form, value)]
+
+
+def _fits(form: NormalForm, value: Value) -> bool:
+    """Whether a scalar that constants allow can be written."""
+    if value is None:
+        return form.null
+    if isinstance(value, Boolean):
+        return form.true if value.value else form.false
+    if isinstance(value, str):
+        return form.string is not EMPTY and is_spellable(value)
+    return form.number is not EMPTY
+
+
+def _values(costs: Costs, expr: Expr) -> Iterator[Value]:
+    """All values that fit, each found as the shortest of those that are left."""
+    form = costs.normal_form_of(expr)
+    if form.null:
+        yield None
+    for literal in (False, True):
+        if form.true if literal else form.false:
+            yield Boolean(literal)
+    number, listed = form.number, multiples(form.number)
+    if listed is not None:
+        yield from map(value_of, listed)
+        number = EMPTY
+    while (text := shortest(number)) is not None:
+        value = scalar(text.encode())
+        yield value
+        apart = number_complement(equal_to(to_fraction(data_of(value))))
+        number = number_intersection(number, apart)
+    strings, taken = form.string, []
+    while (word := shortest(strings)) is not None:
+        yield word
+        taken.append(word)
+        strings = intersect(form.string, complement(words(taken)))
+    if form.arrays or form.objects:
+        yield from _containers(costs, expr)
+
+
+def _containers(costs: Costs, expr: Expr) -> Iterator[Value]:
+    """The arrays and objects that fit: a shortest one, then a shortest that differs, and so on."""
+    found: list[Value] = []
+    while True:
+        others = costs.negation(costs.one_of(frozenset(found))) if found else ()
+        form = costs.normal_form_of(conjoin(expr, others))
+        form = replace(form, null=False, true=False, false=False, number=EMPTY, string=EMPTY)
+        if costs.of_form(form) is None:
+            return
+        found.append(value_of(_shortest_value(costs, form)))
+        yield found[-1]
+
+
+def _shortest_value(costs: Costs, form: NormalForm) -> object:
+    """A value that fits with the shortest text: the shortest completion of an empty text."""
+    from decimal import Decimal
+    from json import loads
+
+    from structgen.automata.pushdown.completion import Completions
+    from structgen.automata.pushdown.engine import Engine
+    from structgen.schema.machine.machine import JsonMachine
+    from structgen.schema.machine.whitespace import layout_of
+
+    layout, _ = layout_of("compact")
+    engine = Engine(lambda: JsonMachine(form, costs.normal_form_of, costs, layout))
+    text = Completions(engine).shortest(engine.start)
+    return loads(text, parse_int=Decimal, parse_float=Decimal)
+
+
+def has_perfect_matching(domains: list[list[Value]]) -> bool:
+    """Whether each domain can give a value that no other gives: a bipartite matching.
+
+    Kuhn's algorithm of augmenting paths; O(domains^2 x values).
+    """
+    giver: dict[Value, int] = {}  # by value, the index of the domain that gives it
+
+    def give(i: int, tried: set[Value]) -> bool:
+        for value in domains[i]:
+            if value not in tried:
+                tried.add(value)
+                if value not in giver or give(giver[value], tried):
+                    giver[value] = i
+                    return True
+        return False
+
+    return all(give(i, set()) for i in range(len(domains)))

@@ -1,0 +1,438 @@
+"""The matcher of an object alternative: the automaton that reads its members, key by key.
+
+Its states are `Progress`es (what has been read of the object). For each it tells which keys may
+come, what their values must fit, whether the object may close, and how few bytes finish it. Nothing
+it offers is a dead end: required keys, bounds on counts, and children that no value fits are taken
+into account. Keys that are named (by `properties` or `required`) are told apart one by one, all
+others by their `KeyClass`. Alternatives with clauses have a matcher of their own, `ClauseMatcher`.
+
+Where keys come in declared order the progress is a position in `names`; a name may be skipped
+unless it is required, and all other keys come after the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from structgen.regular.infinite import every_prefix_is_infinite, is_infinite, is_single
+from structgen.regular.regex import (
+    ANY,
+    Regex,
+    alt,
+    complement,
+    intersect,
+    matches,
+    shortest,
+    words,
+)
+from structgen.regular.words import WordRange, is_spellable, word_range
+from structgen.schema.normal_form.expressions import FALSE, Children, Expr, conjoin
+from structgen.schema.normal_form.forms import ObjectAlt
+from structgen.schema.normal_form.logic import object_child
+from structgen.schema.normal_form.progress import (
+    CostOf,
+    Progress,
+    Remaining,
+    Transition,
+    closing_cost,
+)
+from structgen.schema.objects.key_classes import KeyClass, count, written_key
+from structgen.util.cached import found_once
+
+if TYPE_CHECKING:
+    from structgen.schema.normal_form.costs import Costs
+
+
+class ObjectMatcher:
+    """The matcher of one object alternative under one property order. Compared by identity."""
+
+    def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
+        self.alt = alt_
+        self.declared = declared
+        self._costs = costs
+        self.required = frozenset(alt_.required)
+        named = [name for group in alt_.groups for name in group.named]
+        self.names = tuple(dict.fromkeys((*named, *alt_.required)))
+        self._index = {name: i for i, name in enumerate(self.names)}
+        self._is_bounded = alt_.least > 0 or alt_.most is not None
+        self._is_simple = type(self) is ObjectMatcher and not self._is_bounded
+        self._children: dict[str, Expr] = {}
+        self._sizes: dict[str, int] = {}
+
+    @property
+    def start(self) -> Progress:
+        """The progress before the first key."""
+        return Progress(open_clauses=self.alt.clauses)
+
+    def child(self, key: str) -> Expr:
+        """What the value of `key` must fit."""
+        if key not in self._children:
+            if key in self._index:
+                child = object_child(self.alt, key)
+            else:
+                child = next((c.child for c in self.all_key_classes if matches(c.keys, key)), FALSE)
+            self._children[key] = child
+        return self._children[key]
+
+    @found_once
+    def all_key_classes(self) -> tuple[KeyClass, ...]:
+        """The classes of the keys that are not named."""
+        named, groups = frozenset(self.names), self.alt.groups
+        if all(group.is_by_name_only for group in groups):
+            return (KeyClass(ANY, conjoin(*(group.additional for group in groups)), named),)
+        key_classes = [KeyClass(ANY, (), named)]
+        for group in groups:
+            key_classes = [part for key_class in key_classes for part in key_class.split_by(group)]
+        return tuple(key_classes)
+
+    @found_once
+    def key_classes(self) -> tuple[KeyClass, ...]:
+        """The classes of the keys that are not named and may come: some value fits their child."""
+        return tuple(c for c in self.all_key_classes if self._costs.satisfiable(c.child))
+
+    @found_once
+    def possible_names(self) -> tuple[bool, ...]:
+        """Whether each of `names` may come: it can be written, and some value fits its child."""
+        children = self._lazy_children
+        easy = children is not None and children.easy and len(children) == len(self.names)
+        return (True,) * len(self.names) if easy else tuple(self._possible(self.names))
+
+    def _possible(self, names: Iterable[str]) -> Iterator[bool]:
+        """`possible_names` of some names; a child is only made if its subschema does not tell."""
+        children, possible = self._lazy_children, self._costs.satisfiable
+        for name in names:
+            plain = children is not None and children.surely_satisfiable(name)
+            yield is_spellable(name) and (plain or possible(self.child(name)))
+
+    @property
+    def _lazy_children(self) -> Children | None:
+        """The children by name, if nothing else restricts the values of names."""
+        groups = self.alt.groups
+        named = groups[0].named if len(groups) == 1 and groups[0].is_by_name_only else None
+        return named if isinstance(named, Children) else None
+
+    @found_once
+    def named(self) -> WordRange | None:
+        """The names as a range of words, numbered from 0."""
+        return word_range({name: i for i, name in enumerate(self.names)})
+
+    @property
+    def has_members(self) -> bool:
+        """Whether some key certainly may come first, of a matcher that some object fits."""
+        return bool(self.required) or (self._is_simple and any(self._possible(self.names)))
+
+    @property
+    def spans(self) -> bool:
+        """Whether the names that may come next are always those in one range of `names`."""
+        return self.declared and self._is_simple and all(self.possible_names)
+
+    def span(self, at: Progress) -> tuple[int, int]:
+        """The half-open range of positions in `names` that may come next (where `spans`)."""
+        return at.position, self._span_ends[at.position]
+
+    @found_once
+    def _span_ends(self) -> list[int]:
+        """For each position, the one behind the first required name from there on."""
+        stops = [len(self.names)] * (len(self.names) + 1)
+        for i in range(len(self.names) - 1, -1, -1):
+            stops[i] = i + 1 if self.names[i] in self.required else stops[i + 1]
+        return stops
+
+    def depends_on_class_only(self, at: Progress, *, alone: bool = False) -> bool:
+        """Whether of a key without a name only its class matters, and that it does not come twice.
+
+        Then the keys read need not be part of the progress: what was begun can always go on to a
+        fresh key, and the cost to finish is the same. Where more members must come than those that
+        are required the cost depends on them; but if the matcher is `alone`, equally for all ways
+        to go on.
+        """
+        more = self.alt.least - at.members_read
+        few = more <= 1 or more - len(self.missing(at)) <= 1
+        in_order = self.declared and at.position < len(self.names)
+        indifferent = few or (alone and not in_order and type(self) is ObjectMatcher)
+        return self._never_runs_out and indifferent
+
+    @found_once
+    def _never_runs_out(self) -> bool:
+        """Whether there is always a fresh key: every class is infinite, or has a single key.
+
+        Without clauses it is enough that all classes together are infinite: they are open at once,
+        so that a key that was begun may end in any of them.
+        """
+        languages = (key_class.language for key_class in self.key_classes)
+        if all(is_single(keys) or every_prefix_is_infinite(keys) for keys in languages):
+            return True
+        satisfiable = self._costs.satisfiable
+        refused = (c.language for c in self.all_key_classes if not satisfiable(c.child))
+        keys = (group.names for group in self.alt.groups)
+        together = intersect(*keys, complement(alt(*refused)))
+        return type(self) is ObjectMatcher and every_prefix_is_infinite(together)
+
+    @found_once
+    def single_key_classes(self) -> frozenset[Regex]:
+        """The languages of the classes that have a single key."""
+        return frozenset(c.language for c in self.key_classes if is_single(c.language))
+
+    @found_once
+    def only_key_set_matters(self) -> bool:
+        """Whether the set of names read is all that matters: any order, no bounds, no clauses."""
+        if self.declared or not self._is_simple:
+            return False
+        return all(every_prefix_is_infinite(c.language) for c in self.key_classes)
+
+    @found_once
+    def key_set(self) -> tuple[list[int], list[int], bool]:
+        """Positions of the names that must come and that may; whether other keys may, always."""
+        needed = [self._index[name] for name in self.required]
+        possible = [i for i, ok in enumerate(self.possible_names) if ok]
+        return sorted(needed), possible, bool(self.key_classes)
+
+    def position(self, name: str) -> int:
+        """The position of a name in `names`; for another key the one behind all of them."""
+        return self._index.get(name, len(self.names))
+
+    def transitions_by_class(
+        self, at: Progress, key_class: KeyClass, left: Regex
+    ) -> list[Transition]:
+        """`transitions` of any of the keys `left` of a class, where `depends_on_class_only`."""
+        key = shortest(left)
+        found = [] if key is None else self.transitions(at, key)
+        if is_single(key_class.language):
+            return found
+        return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
+
+    @found_once
+    def _other_count(self) -> int:
+        return count(alt(*(key_class.keys for key_class in self.key_classes)), self.alt.least)
+
+    def _capacity(self, at: Progress) -> int:
+        """How many more keys could follow in declared order; counted up to the least number."""
+        named = sum(self.possible_names[at.position :])
+        if named >= self.alt.least:
+            return named
+        used = len(at.seen) if self.declared else sum(k not in self._index for k in at.seen)
+        return named + max(self._other_count - used, 0)
+
+    def missing(self, at: Progress) -> list[str]:
+        """The required keys that are still to come."""
+        if self.declared:
+            return [n for n in self.names[at.position :] if n in self.required]
+        return [n for n in self.alt.required if n not in at.seen]
+
+    def is_missing(self, at: Progress) -> bool:
+        """Whether a required key is still to come."""
+        if self.declared:
+            return at.position <= self._last_required
+        return not self.required <= at.seen
+
+    @found_once
+    def _last_required(self) -> int:
+        return max((self._index[name] for name in self.required), default=-1)
+
+    def may_end(self, at: Progress) -> bool:
+        """Whether the object may close here."""
+        return at.members_read >= self.alt.least and not self.is_missing(at)
+
+    def next_names(self, at: Progress, among: Container[str] | None = None) -> list[str]:
+        """The names that may come next; only those `among` some if these are given."""
+        first, last = self.span(at) if self.declared else (0, len(self.names))
+        possible = zip(self.names[first:last], self.possible_names[first:last], strict=True)
+        found = [name for name, ok in possible if ok and name not in at.seen]
+        if among is not None:
+            found = [name for name in found if name in among]
+        if self._is_bounded:
+            found = [n for n in found if self._can_finish(self.advance(at, n))]
+        return found
+
+    def next_unnamed(self, at: Progress) -> tuple[Regex, ...]:
+        """The languages, one per class, of keys without a name that may come next."""
+        return tuple(left for _, left in self.next_key_classes(at))
+
+    def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
+        """The classes of which keys may come next, and the language of these keys."""
+        if self.declared and self.is_missing(at):
+            return []
+        if self._is_bounded and not self._can_finish(self._advance_unnamed(at, "")):
+            return []
+        return [
+            (key_class, left)
+            for key_class, left in self._unread_classes(at)
+            if key_class.other(at.seen) is not None
+        ]
+
+    def open_key_classes(self, at: Progress) -> list[KeyClass]:
+        """The classes of which keys may come next, where `depends_on_class_only`."""
+        if (self.declared and self.is_missing(at)) or any(k not in self._index for k in at.seen):
+            return [key_class for key_class, _ in self.next_key_classes(at)]
+        return (
+            [*self.key_classes]
+            if not self._is_bounded or self._can_finish(self._advance_unnamed(at, ""))
+            else []
+        )
+
+    def _unread_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
+        """The classes, and those of their keys that have not been read."""
+        unnamed = [key for key in at.seen if key not in self._index]
+        if not unnamed:
+            return [(key_class, key_class.keys) for key_class in self.key_classes]
+        apart = complement(words(unnamed))
+        return [(key_class, intersect(key_class.keys, apart)) for key_class in self.key_classes]
+
+    def allows(self, at: Progress, key: str) -> bool:
+        """Whether `key` may come next."""
+        index = self._index.get(key)
+        if index is None:
+            return any(matches(keys, key) for keys in self.next_unnamed(at))
+        if key in at.seen or index < at.position or not self.possible_names[index]:
+            return False
+        if self.declared and not self.required.isdisjoint(self.names[at.position : index]):
+            return False
+        return not self._is_bounded or self._can_finish(self.advance(at, key))
+
+    def may_go_on(self, at: Progress) -> bool:
+        """Whether another key may follow."""
+        return bool(self.next_names(at)) or bool(self.next_unnamed(at))
+
+    def transitions(self, at: Progress, key: str) -> list[Transition]:
+        """The ways to go on with `key`; several only where clauses let its value decide."""
+        return [Transition(self.child(key), self.advance(at, key))] if self.allows(at, key) else []
+
+    def advance(self, at: Progress, key: str) -> Progress:
+        """The progress after `key`."""
+        if key not in self._index:
+            return self._advance_unnamed(at, key)
+        taken = at.members_read + self._is_bounded
+        if self.declared:
+            return Progress(self._index[key] + 1, at.seen, taken, at.open_clauses)
+        return Progress(0, at.seen | {key}, taken, at.open_clauses)
+
+    def _advance_unnamed(self, at: Progress, key: str) -> Progress:
+        position = len(self.names) * self.declared
+        return Progress(
+            position, at.seen | {key}, at.members_read + self._is_bounded, at.open_clauses
+        )
+
+    def resolve(self, at: Progress, _known: tuple[bool, ...]) -> Progress:
+        """The progress once the value of the last key has been read.
+
+        known: whether it fits each of `Transition.observed`, in that order.
+        """
+        return at
+
+    def reduced(self, _at: Progress) -> ObjectMatcher:
+        """A matcher that does the same from a progress on, shared where possible."""
+        return self
+
+    def _can_finish(self, at: Progress) -> bool:
+        """Whether the bounds on the number of members can still be kept."""
+        most, least = self.alt.most, self.alt.least
+        if most is not None and at.members_read + len(self.missing(at)) > most:
+            return False
+        return not self.declared or at.members_read + self._capacity(at) >= least
+
+    def cost(self, at: Progress, opened: bool, least: int = 0) -> int:
+        """Fewest bytes from after a value (or the brace, if `opened`) past the closing brace.
+
+        `least` more members are written in any case.
+        """
+        left = self._remaining_members(at, max(self.alt.least - at.members_read, least))
+        if left is None:
+            members = self._cheapest_members(at, self._costs.of, least) or []
+            left = Remaining(len(members), sum(members))
+        return closing_cost(left.number, left.total, opened, self._costs.gap)
+
+    def floor(self, at: Progress) -> int:
+        """A lower bound on the bytes that remain behind the next key, or the closing brace."""
+        left = self._remaining_members(at, self.alt.least - at.members_read)
+        if left is None:
+            members = self._cheapest_members(at, self._costs.of) or [0]
+            return sum(members) - max(members)
+        return left.total - left.largest
+
+    def _remaining_members(self, at: Progress, wanted: int) -> Remaining | None:
+        """The members still to come, None where less than `wanted` are required."""
+        if self.declared:
+            left = self._remaining_from[at.position]
+        else:
+            sizes = [self._least_size(name) for name in self.required - at.seen]
+            left = Remaining(len(sizes), sum(sizes), max(sizes, default=0))
+        return left if left.number >= wanted else None
+
+    @found_once
+    def _remaining_from(self) -> list[Remaining]:
+        """The required members still to come at each position of the declared order."""
+        tails = [Remaining()]
+        for name in reversed(self.names):
+            needed = name in self.required
+            tails.append(tails[-1].plus(self._least_size(name)) if needed else tails[-1])
+        return tails[::-1]
+
+    def _least_size(self, name: str) -> int:
+        """The bytes of the shortest member with a name."""
+        if name not in self._sizes:
+            self._sizes[name] = self._member_size(name, self._costs.of(self.child(name))) or 0
+        return self._sizes[name]
+
+    def surely_satisfiable(self) -> bool:
+        """Whether some object certainly fits, as far as is seen without a search."""
+        return not self._is_bounded and all(self._possible(self.alt.required))
+
+    def is_satisfiable(self) -> bool:
+        """Whether some object fits."""
+        within_bounds = self._is_bounded and self.minimum(self._costs.of) is not None
+        return within_bounds or self.surely_satisfiable()
+
+    def minimum(self, cost_of: CostOf) -> int | None:
+        """Fewest bytes of an object that fits, given the costs of children; None if none does."""
+        if self.alt.most is not None and self.alt.most < max(len(self.required), self.alt.least):
+            return None
+        return self._whole(self._cheapest_members(self.start, cost_of))
+
+    def _whole(self, members: list[int] | None) -> int | None:
+        """Bytes of an object, braces included."""
+        if members is None:
+            return None
+        return 1 + closing_cost(len(members), sum(members), True, self._costs.gap)
+
+    def _cheapest_members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
+        """The bytes of the cheapest members still to be written, None if there are too few."""
+        sizes = [self._member_size(name, cost_of(self.child(name))) for name in self.missing(at)]
+        extra = max(self.alt.least - at.members_read, least) - len(sizes)
+        if extra > 0:
+            sizes += self._cheapest(at, extra, cost_of)
+        found = [size for size in sizes if size is not None]
+        enough = len(found) + at.members_read >= self.alt.least
+        return found if enough and len(found) == len(sizes) else None
+
+    def _member_size(self, key: str, value: int | None) -> int | None:
+        """Bytes of a member whose value takes `value` bytes; None if it cannot be written."""
+        if value is None or not is_spellable(key):
+            return None
+        return len(written_key(key)) + 1 + self._costs.gap + value
+
+    def _cheapest(self, at: Progress, wanted: int, cost_of: CostOf) -> list[int | None]:
+        """The costs of the cheapest `wanted` members that are not required."""
+        left = [n for n in self.names[at.position :] if not (n in self.required or n in at.seen)]
+        optional = [self._member_size(n, cost_of(self.child(n))) for n in left]
+        taken = set(at.seen)
+        for key_class in self.all_key_classes:
+            value = cost_of(key_class.child)
+            for _ in range(wanted if value is not None else 0):
+                key = shortest(intersect(key_class.keys, complement(words(taken))))
+                if key is None:
+                    break
+                taken.add(key)
+                optional.append(self._member_size(key, value))
+        return [*sorted(size for size in optional if size is not None)[:wanted]]
+
+    def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
+        """Whether infinitely many objects certainly fit.
+
+        child_is_infinite: whether infinitely many values certainly fit an expression.
+        """
+        room = self.alt.most is None or self.alt.most > len(self.required)
+        children = [self.child(name) for name in (self.names if room else self.alt.required)]
+        return any(map(child_is_infinite, children)) or (
+            room and any(is_infinite(c.language) for c in self.key_classes)
+        )
