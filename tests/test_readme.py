@@ -1,4 +1,7 @@
-"""In: README.md. Out: proof that its examples run as they are written."""
+"""In: README.md and docs/. Out: proof that their examples run as they are written.
+
+Blocks of `pycon` are sessions, blocks of `python` programs; `py` marks fragments, which do not run.
+"""
 
 from __future__ import annotations
 
@@ -10,48 +13,55 @@ import pytest
 
 from structgen.cli.main import build_parser
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def blocks(language: str) -> list[str]:
-    """The code blocks of one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+def blocks(language: str) -> list[object]:
+    """The code blocks of one language on all pages, as parameters of a test."""
+    return [
+        pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
+        for page in PAGES
+        for number, block in enumerate(
+            re.findall(
+                rf"^```{language}\n(.*?)^```$",
+                page.read_text(encoding="utf-8"),
+                re.DOTALL | re.MULTILINE,
+            )
+        )
+    ]
 
 
 @pytest.mark.nojit
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # hashes, without JIT
-@pytest.mark.parametrize("number", range(len(blocks("pycon"))))
-def test_a_session_gives_the_output_it_shows(number: int) -> None:
+@pytest.mark.parametrize("block", blocks("pycon"))
+def test_a_session_gives_the_output_it_shows(block: str) -> None:
     """Each line after a `>>>` is what Python answers."""
-    session = doctest.DocTestParser().get_doctest(
-        blocks("pycon")[number], {}, f"README {number}", "README.md", 0
-    )
+    session = doctest.DocTestParser().get_doctest(block, {}, "session", "", 0)
     assert session.examples
     assert doctest.DocTestRunner().run(session).failed == 0
 
 
-@pytest.mark.parametrize("number", range(len(blocks("python"))))
-def test_a_program_runs(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("block", blocks("python"))
+def test_a_program_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each program ends without an error and prints something."""
-    exec(compile(blocks("python")[number], "README.md", "exec"), {"__name__": "readme"})
+    exec(compile(block, "a program of the docs", "exec"), {"__name__": "docs"})
     assert capsys.readouterr().out
 
 
-def test_the_commands_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command line of the readme is one that the parser takes."""
-    lines = re.findall(r"^    structgen (.*?)(?:\s+#.*)?$", README, re.MULTILINE)
-    assert len(lines) >= 5
+def test_the_readme_is_short_and_has_five_examples() -> None:
+    """A stranger reads it in five minutes."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.count("\n") <= 180
+    assert len(re.findall(r"^```py", text, re.MULTILINE)) == 5
+
+
+def test_the_commands_exist() -> None:
+    """Every command line of the page on commands is one that the parser takes."""
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^    structgen (.*?)(?:\s+#.*)?$", page, re.MULTILINE)
+    assert len(lines) >= 10
     for line in lines:
         command, _, _ = line.partition(" > ")
         words = [part.strip("'\"") for part in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", command)]
-        if "COMMAND" not in words:
-            assert build_parser().parse_args(words).run, line
-
-
-def test_the_table_names_files_that_exist() -> None:
-    """The reading order leads to real files and folders."""
-    named = re.findall(r"^\|[^|]*\|([^|]*)\|", README, re.MULTILINE)
-    paths = [path for cell in named for path in re.findall(r"`([^`]+)`", cell)]
-    assert len(paths) >= 8
-    root = Path(__file__).resolve().parent.parent
-    assert [path for path in paths if not (root / path).exists()] == []
+        assert build_parser().parse_args(words).run, line
