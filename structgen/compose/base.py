@@ -5,44 +5,32 @@ Every such spec says how to lay itself out (see `layout`); the rest follows from
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from structgen.automata.interface import Automaton, Stored
+from structgen.compose.composite.automaton import Composite
+from structgen.compose.composite.layout import Composed, Hub, Layout
+from structgen.compose.composite.trace import Note, trace, trace_so_far
 from structgen.regular.regex import Regex, literal
 from structgen.schema.coerce import coerce
 from structgen.spec.base import Spec
 from structgen.spec.registry import spec_of
 
-if TYPE_CHECKING:
-    from structgen.compose.composite.layout import Hub, Layout
-    from structgen.compose.composite.trace import Note
 
-
-class Laid(Spec):
+class Laid(Composed):
     """A spec whose texts consist of texts of other specs."""
-
-    @abstractmethod
-    def lay(self, layout: Layout, after: Hub) -> Hub:
-        """Lay the spec out in front of `after`; returns the hub in front of it."""
 
     def automaton(self, saved: Stored | None = None) -> Automaton:
         """See `Spec.automaton`."""
-        from structgen.compose.composite.automaton import Composite
-
         return Composite(self, saved)
 
     def notes(self, text: str) -> list[Note]:
         """What the layout marks, in the order of the text. Raises ValidationError."""
-        from structgen.compose.composite.trace import trace
-
         return trace(self, text.encode(errors="surrogatepass"))
 
     def notes_so_far(self, text: str) -> list[Note]:
         """The marks that the beginning of a text has passed for certain. Raises ValidationError."""
-        from structgen.compose.composite.trace import trace_so_far
-
         return trace_so_far(self, text.encode(errors="surrogatepass"))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,9 @@ from structgen.automata.interface import (
     Stored,
     size_of_parts,
 )
-from structgen.compose.composite.layout import Hub, Layout
+from structgen.compose.composite.layout import Composed, Hub, Layout
 from structgen.compose.composite.scan import Scan
 from structgen.errors import ArtifactError, BudgetError
-
-if TYPE_CHECKING:
-    from structgen.compose.base import Laid
 
 MAX_THREADS = 4096  # read side by side at one position
 MAX_STEPS = 1 << 18  # steps remembered
@@ -41,7 +38,7 @@ class Composite(Automaton):
 
     MASKS = "structgen.compose.composite.masks:CompositeMasks"
 
-    def __init__(self, spec: Laid, saved: Stored | None = None) -> None:
+    def __init__(self, spec: Composed, saved: Stored | None = None) -> None:
         self.layout = Layout(saved=_saved_parts(saved))
         first = self.layout.spec(spec, Hub(final=True))
         self.parts = self.layout.parts

@@ -7,17 +7,15 @@ front, each in front of the hub that comes `after` it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structgen.automata.interface import Automaton, Stored
 from structgen.compose.composite.scan import Scan
 from structgen.compose.composite.scan_table import ScanTable, choice_table
 from structgen.errors import BudgetError, StructgenError
-from structgen.spec.base import ANY_BYTE
-
-if TYPE_CHECKING:
-    from structgen.spec.base import Spec
+from structgen.spec.base import ANY_BYTE, Spec
 
 WHOLE, QUIET = 0, -1  #: how a part ends: at the end of one of its texts; a search, empty-handed
 MAX_PARTS = 1 << 16
@@ -102,10 +100,8 @@ class Layout:
 
     def spec(self, spec: Spec, after: Hub, place: str = "") -> Hub:
         """A text of `spec`; a spec that can lay itself out does so. Errors say the `place`."""
-        from structgen.compose.base import Laid
-
         try:
-            if isinstance(spec, Laid):
+            if isinstance(spec, Composed):
                 return spec.lay(self, after)
             known = self._of_spec.get(id(spec))
             if known is None:
@@ -154,3 +150,11 @@ class Layout:
         hub.parts.append(len(self.parts))
         self.parts.append(Part(self.automata[source], source, exits))
         return hub
+
+
+class Composed(Spec):
+    """A spec that says of what parts its texts consist."""
+
+    @abstractmethod
+    def lay(self, layout: Layout, after: Hub) -> Hub:
+        """Lay the spec out in front of `after`; returns the hub in front of it."""

@@ -6,15 +6,12 @@ several ways the first one found counts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from structgen.automata.interface import DEAD
-from structgen.compose.composite.layout import Hub, Layout
+from structgen.compose.composite.layout import Composed, Hub, Layout
 from structgen.compose.composite.scan import Scan
 from structgen.errors import ValidationError
-
-if TYPE_CHECKING:
-    from structgen.compose.base import Laid
 
 Thread = tuple[int, int]
 
@@ -33,7 +30,7 @@ class _Path(NamedTuple):
     before: _Path | None
 
 
-def trace(spec: Laid, data: bytes) -> list[Note]:
+def trace(spec: Composed, data: bytes) -> list[Note]:
     """The marks of `spec` that a text passes, in order. Raises ValidationError."""
     reader = _read(spec, data)
     if not reader.ended:
@@ -41,7 +38,7 @@ def trace(spec: Laid, data: bytes) -> list[Note]:
     return _notes(reader.end)
 
 
-def trace_so_far(spec: Laid, data: bytes) -> list[Note]:
+def trace_so_far(spec: Composed, data: bytes) -> list[Note]:
     """The marks of `spec` that the beginning of a text has passed, however it is read and goes on.
 
     Raises ValidationError when no text begins so.
@@ -60,7 +57,7 @@ def trace_so_far(spec: Laid, data: bytes) -> list[Note]:
     return certain
 
 
-def _read(spec: Laid, data: bytes) -> _Reader:
+def _read(spec: Composed, data: bytes) -> _Reader:
     layout = Layout(root=spec)
     reader = _Reader(layout)
     reader.enter(layout.spec(spec, Hub(final=True)), None, 0)
@@ -129,7 +126,7 @@ def _noted(path: _Path | None, marks: tuple[Any, ...], offset: int) -> _Path | N
     return path
 
 
-def _unfit(spec: Laid, offset: int) -> ValidationError:
+def _unfit(spec: Composed, offset: int) -> ValidationError:
     return ValidationError(
         f"the text does not fit the spec ({spec.kind})",
         offset=offset,
