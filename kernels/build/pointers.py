@@ -34,7 +34,7 @@ class Reference(types.Type):
     def __init__(self, kind: Any) -> None:
         self.kind = kind
         made = kind.instance_class
-        super().__init__(f"{made.__module__.rpartition('.')[2]}.{made.__name__}*")
+        super().__init__(f"{made.__module__}.{made.__name__}*")
 
     def can_convert_from(self, _: Any, other: Any) -> Any:
         """A tuple in hand is written down on the way; an int is where that was done."""
