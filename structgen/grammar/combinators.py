@@ -3,8 +3,8 @@
     number = regex("[0-9]+")
     value = rule("value", lambda value: alt(number, seq("(", separated(value, ","), ")")))
 
-A `str` stands for itself, and a spec for any of its texts; `specs.Grammar` makes a spec of a piece.
-Such a grammar is about characters only: it has the texts that can be cut into pieces in some way,
+A `str` stands for itself, and a spec for any of its texts; `Grammar` makes a spec of a piece. Such
+a grammar is about characters only: it has the texts that can be cut into pieces in some way,
 wherever each piece ends. There is no lexer that prefers the longest match.
 """
 

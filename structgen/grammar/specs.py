@@ -1,6 +1,7 @@
-"""The specs of grammars: `Lark`, `Gbnf`, `Ebnf` (text) and `Grammar` (combinators).
+"""The specs of grammars as text: `Lark`, `Gbnf` and `Ebnf`.
 
-Each reads its text into one `ir.Grammar`, which one automaton reads.
+Each reads its text into one `ir.Grammar`, which one automaton reads; so does
+`combinators.Grammar`, for grammars made by Python calls.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Lark(GrammarSpec):
     places; where Lark then reads one of these, it fails. Where Lark makes no tables, and with specs
     inside, "longest" is "viable". With any of them, a text of a spec inside may end wherever the
     spec's texts may, and the lexer takes no notice of it: both are read side by side. Terminals may
-    look at the text before them (`\\b`, `^`, a lookbehind), which is what the grammar has read.
+    look at the text before them (`\b`, `^`, a lookbehind), which is what the grammar has read.
     import_paths: folders for `%import`. path: the file that the text is from, for `%import .name`.
     layout: how indentation makes terminals. final: a terminal that the end of the text stands for
     where it is missing, as a line break may be behind the last line. refs: what terminals under

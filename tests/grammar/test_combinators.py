@@ -10,6 +10,7 @@ import pytest
 from structgen.errors import BudgetError, PatternError, SpecError
 from structgen.grammar.combinators import (
     START,
+    Grammar,
     Piece,
     alt,
     grammar_of,
@@ -24,7 +25,7 @@ from structgen.grammar.combinators import (
     seq,
     some,
 )
-from structgen.grammar.specs import Ebnf, Gbnf, Grammar, Lark
+from structgen.grammar.specs import Ebnf, Gbnf, Lark
 from structgen.schema.coerce import coerce
 from structgen.spec.registry import spec_of
 from structgen.spec.regular import Choice, Regex

@@ -1,10 +1,10 @@
-"""In: a grammar, automata of its terminals. Out: whether lexing alone can lead to a dead end.
+"""Shows, if it can, that lexing alone never leads to a dead end.
 
-A text of terminals may have no spelling: with A = "a", B = "aa" and Lark's longest match nothing
-can be read as A A. Most grammars are safe from that, and this shows it for them once and for all:
-whatever lexeme has just ended, each terminal that may follow it has some text, maybe behind ignored
-white space, with which nothing that has been read turns out otherwise. Where it cannot be shown,
-positions are searched one by one (`verdicts`).
+A sequence of terminals may have no spelling: with A = "a", B = "aa" and Lark's longest match
+nothing can be read as A A. Most grammars are safe from that, and this shows it for them once and
+for all: whatever lexeme has just ended, each terminal that may follow it has some text, maybe
+behind ignored white space, with which nothing that has been read turns out otherwise. Where it
+cannot be shown, positions are searched one by one (`viability`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Lefts = frozenset[frozenset[int]]  # sets of watches
 
 
 class Adjacency(Neighbours):
-    """Whether what may stand beside what has spellings in which it does."""
+    """Whether terminals that may stand beside each other have spellings with which they do."""
 
     def is_safe(self) -> bool:
         """Whether from every place in the grammar some way to go on has a spelling.
@@ -49,12 +49,12 @@ class Adjacency(Neighbours):
         return all(texts) and all(self._ends_well(i, texts) for i in range(self._count))
 
     def keeps_apart(self, variants: Variants, numbers: Mapping[str, int]) -> bool:
-        """Whether any place in a grammar that looks behind has a spelling to go on with.
+        """`is_safe` for a grammar with lookbehinds (see `lookaround.split_rules`).
 
-        Shown by texts of the form x s x s ... again, for some white space s that is ignored behind
-        all kinds of text: behind it each terminal has a text that leaves it as it is, and each
-        state of a lexeme leads to an end that s, or else whatever follows there, leaves as it is.
-        Which kinds of text rules lead to need not be asked: all ways are read side by side.
+        Shown by texts of the form x s x s ... again, for some white space s that is ignored in all
+        prefix states: behind it each terminal has a text that leaves it as it is, and each state of
+        a lexeme leads to an end that s, or else whatever follows there, leaves as it is. Which
+        prefix states rules lead to need not be known: all of them are read side by side.
         """
         ways = {
             name: {
@@ -93,7 +93,7 @@ class Adjacency(Neighbours):
         lasts: Mapping[int, set[int]],
         follows: Callable[[frozenset[int], int], bool],
     ) -> bool:
-        """The same for some white space. lasts: the kinds of text that terminals leave."""
+        """The same for one white space. lasts: the prefix states behind each terminal."""
         for found in skipped.values():
             left = self._left_spaced(found, space)
             if not left or not all(follows(lookaheads, last) for lookaheads, last in left):
@@ -113,9 +113,9 @@ class Adjacency(Neighbours):
     def _left_spaced(
         self, found: Iterable[tuple[int, int]], space: bytes
     ) -> list[tuple[frozenset[int], int]]:
-        """The watches and kinds of text that some white space leaves, read in each way as ignored.
+        """The lookaheads and prefix states behind white space, for each way to read it as ignored.
 
-        found: what is ignored there, with the kinds that it leaves. In Lark's order there is one
+        found: what is ignored there, with the prefix states behind it. In Lark's order there is one
         way, or none that is sure.
         """
         read = sorted(pair for pair in found if self._matches(pair[0], space))
@@ -165,14 +165,14 @@ class Adjacency(Neighbours):
         return _ALL if self.spurious else {*members(self._follow[terminal]), *self._ignored}
 
     def _spaces(self, terminal: int) -> list[bytes]:
-        """What is read as ignored, or ends the text, behind a terminal."""
+        """White space that is read as ignored, or ends the text, behind a terminal."""
         near = self._near(terminal)
         return [s for s in SEPARATORS if self._ignored and self._separates(s, near)]
 
     def _rid_of_rivals(self, terminal: int) -> set[tuple[int, frozenset[int]]]:
-        """(state, watches left): from there a few equal bytes end the terminal with no more left.
+        """(state, lookaheads left): a few equal bytes end the terminal, leaving no others.
 
-        Of all that may have begun beside it, and in whatever state.
+        Whatever else has begun beside it, and in whatever state.
         """
         rivals = [i for i in members(self._beside[terminal]) if i != terminal and self._ordered]
         pending = np.unique(self._no_match[np.isin(self._terminal, rivals)])
@@ -196,7 +196,7 @@ class Adjacency(Neighbours):
 
     @cached_property
     def _by_equal_bytes(self) -> list[tuple[Any, Any]]:
-        """The states and watches behind one, two and three bytes of each class."""
+        """The states and lookahead states behind one, two and three bytes of each class."""
         nexts, lookahead = self._tables.next, self._tables.watch
         kinds = np.arange(nexts.shape[1])
         found = [(nexts, lookahead)]
@@ -206,7 +206,7 @@ class Adjacency(Neighbours):
         return found
 
     def _left_by(self, space: bytes, near: Container[int] = _ALL) -> set[int]:
-        """The watches that some ignored white space leaves behind, if these may be looked for."""
+        """The lookaheads that ignored white space leaves if terminals in `near` are looked for."""
         reader = next(i for i in self._ignored if self._matches(i, space))
         left = {int(self._no_longer[self._state(reader, space)])}
         if self._ordered:
@@ -223,7 +223,7 @@ class Adjacency(Neighbours):
         return self._always_leads_to(terminal, good)
 
     def _good(self, tail: set[int], following: Iterable[int], texts: list[Texts]) -> bool:
-        """Whether a lexeme that leaves these watches can be left as it is, whatever follows it.
+        """Whether a lexeme that leaves these lookaheads stays as it is, whatever follows it.
 
         following: terminals, or `_count` for the end of the text.
         """
@@ -231,7 +231,7 @@ class Adjacency(Neighbours):
         return all(self._suit(lefts, i, texts) for i in following)
 
     def _lefts(self, tail: frozenset[int]) -> tuple[bool, Lefts]:
-        """Whether the text may end where a lexeme leaves these watches, and what is left then.
+        """Whether the text may end where a lexeme leaves these lookaheads, and what is left then.
 
         At once, or behind ignored white space.
         """
@@ -246,14 +246,14 @@ class Adjacency(Neighbours):
         return any(self._is_undone(left, i, texts[i]) for left in lefts[1])
 
     def _is_undone(self, left: frozenset[int], terminal: int, texts: Texts) -> bool:
-        """Whether some text of a terminal leaves all watches fine."""
+        """Whether some text of a terminal satisfies all lookaheads."""
         known = self._undone_by.get((left, terminal))
         if known is None:
             known = self._undone_by[left, terminal] = any(self._undone(left, x) for x in texts)
         return known
 
     def _undone(self, tail: Iterable[int], text: bytes) -> bool:
-        """Whether a text leaves all watches fine."""
+        """Whether a text satisfies all lookaheads."""
         return all(self._after(lookahead, text) == SATISFIED for lookahead in tail)
 
     def _always_leads_to(self, terminal: int, good: Collection[int]) -> bool:
@@ -275,9 +275,9 @@ class Adjacency(Neighbours):
             leads[:-1] = more
 
     def _lost_to_spurious(self, terminal: int, first: int) -> tuple[Any, Any]:
-        """The states of a terminal, and the bytes in them, where one in vain may have its text.
+        """Where spurious terminals may take the text of a terminal: its states, and bytes in them.
 
-        bool[states], bool[states, classes]. first: its first state.
+        bool[states], bool[states, classes]. first: the terminal's first state.
         """
         one, two = self._common(terminal)
         readers, other = self._readers(terminal), self._terminal[two]
@@ -333,7 +333,7 @@ class Adjacency(Neighbours):
                 yield text
 
     def _tails(self, terminal: int) -> dict[int, set[int]]:
-        """For each state in which a terminal can end, the watches that may be left behind."""
+        """For each state in which a terminal can end, the lookaheads that may be left behind."""
         lexers = self._readers(terminal)
         one, two = self._common(terminal)
         ended = self._ends[one] > 0
@@ -349,6 +349,6 @@ class Adjacency(Neighbours):
         return {state: tail - {SATISFIED} for state, tail in found.items()}
 
     def _readers(self, terminal: int) -> list[int]:
-        """A terminal, and the patterns that may read it in its place."""
+        """A terminal, and the patterns that may read it in its place (see `terminals.literals`)."""
         beside = self._beside[terminal] if self._ordered else 0
         return [terminal, *(i for i in self._within[terminal] if beside >> i & 1)]

@@ -1,10 +1,10 @@
-"""In: stacks, watches on what has been read. Out: whether some text finishes both.
+"""Whether some text finishes stacks and satisfies the lookaheads of what has been read.
 
-Between two lexemes all that is left of the text so far, for the lexer, is a set of watches that
-must not turn out otherwise. Reading a terminal leads from one set to others: a finite automaton. So
-the question is whether a pushdown system, the grammar with these sets as its control states, can
-empty its stack: summaries of the rests of rules as a least fixed point (T. Reps, S. Horwitz and M.
-Sagiv, "Precise interprocedural dataflow analysis via graph reachability", 1995), as far as asked.
+Between two lexemes all that is left of the text so far, for the lexer, is a set of lookahead
+states. Reading a terminal leads from one set to others: a finite automaton. So the question is
+whether a pushdown system, the grammar with these sets as its control states, can empty its stack:
+summaries of items as a least fixed point (T. Reps, S. Horwitz and M. Sagiv, "Precise
+interprocedural dataflow analysis via graph reachability", 1995), computed as far as asked.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
 
 EMPTY_ITEM, END_ITEM = 0, 1
-MAX_STEPS = 1 << 19  # places in rules, with what is between lexemes there; past it nothing is sure
+MAX_STEPS = 1 << 19  # items, each with what is between lexemes there; past it nothing is sure
 
 
 class _Level:
-    """Stacks that have come to the top, with what is between the lexemes there.
+    """A stack that has come to the top, with what is between the lexemes there.
 
     above: levels from which it has been reached. ends: whether the text can be read to its end.
     """
@@ -34,10 +34,10 @@ class _Level:
 
 
 class _Frame:
-    """A rest of a rule on top. exits: what can be between lexemes where it has been read.
+    """An item on top. exits: what can be between lexemes where it has been read.
 
-    callers: where to go on then: a frame and a rest, or a level and the stacks below. ends: whether
-    the text can surely be read to its end from here, whatever lies below.
+    callers: where to go on then: a frame and an item, or a level and the stacks below. ends:
+    whether the text can surely be read to its end from here, whatever lies below.
     """
 
     __slots__ = ("callers", "ends", "exits", "reached")
@@ -50,10 +50,10 @@ class _Frame:
 
 
 class Finishing:
-    """Which stacks can be read to the end of the text, by one way to tell how lexemes end."""
+    """Decides which stacks can be read to the end of the text, given how lexemes can end."""
 
     def __init__(self, automaton: GrammarAutomaton, lexemes: LexemeEnds, *, safe: bool) -> None:
-        """safe: whether all stacks can be finished where no watch is left."""
+        """safe: whether all stacks can be finished where no lookahead is left."""
         self._automaton, self._lexemes, self._safe = automaton, lexemes, safe
         self._levels: dict[tuple[int, Between], _Level] = {}
         self._frames: dict[tuple[int, Between], _Frame] = {}
@@ -61,7 +61,7 @@ class Finishing:
         self._steps = 0
 
     def can_end(self, stacks: int, lookaheads: int, most: int = MAX_STEPS) -> bool | None:
-        """Whether some text leads from closed stacks to the end, and breaks no watch.
+        """Whether some text leads from closed stacks to the end and satisfies all lookaheads.
 
         None where that is not known within `most` steps, or within MAX_STEPS of all questions.
         """
@@ -88,7 +88,7 @@ class Finishing:
         return level
 
     def _open(self, level: _Level, stacks: int, between: Between) -> None:
-        """Begin with each rest on top of some stacks."""
+        """Begin with each item on top of some stacks."""
         pairs = self._automaton.record(stacks)
         for item_set, below in zip(pairs[::2], pairs[1::2], strict=True):
             for item in self._automaton.record(item_set):
@@ -109,7 +109,7 @@ class Finishing:
             self._return(caller, then, found)
 
     def _return(self, caller: _Frame | _Level, then: int, between: Between) -> None:
-        """Go on behind a rest that has been read."""
+        """Go on behind an item that has been read."""
         if isinstance(caller, _Frame):
             self._reach(caller, then, between)
             return
@@ -126,7 +126,7 @@ class Finishing:
                 self._succeed(frame)
 
     def _go_on(self, frame: _Frame, item: int, between: Between) -> None:
-        """Take all steps from a rest in a frame."""
+        """Take all steps from an item in a frame."""
         of = self._lexemes.items
         if item == EMPTY_ITEM:
             if between not in frame.exits:
@@ -147,7 +147,7 @@ class Finishing:
 
     @staticmethod
     def _succeed(node: _Frame | _Level) -> None:
-        """The text can be read to its end from here, and from all that leads here."""
+        """Note that the text can be read to its end from here, and from all that leads here."""
         todo = [node]
         while todo:
             one = todo.pop()

@@ -1,4 +1,4 @@
-"""In: a grammar. Out: which terminals may follow which, with nothing between, as bit masks."""
+"""FOLLOW sets of terminals: which may follow which with nothing between, as bit masks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def members(mask: int) -> Iterable[int]:
 
 
 def follow_sets(grammar: Grammar, numbers: dict[str, int]) -> tuple[list[int], int]:
-    """For each terminal those that may follow it with nothing between, and those that start."""
+    """For each terminal those that may follow it directly; and those that may come first."""
     rules = [(rule.name, a) for rule in grammar.rules.values() for a in rule.alternatives]
     empty: set[str] = set()
     first = {name: 1 << i for name, i in numbers.items()} | dict.fromkeys(grammar.rules, 0)

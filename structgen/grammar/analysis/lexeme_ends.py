@@ -1,6 +1,7 @@
-"""In: watches on what has been read, a terminal. Out: the watches that reading it can leave.
+"""How lexemes can end: the lookaheads that reading a terminal can leave.
 
-Of two sets of watches the smaller leaves more ways to go on: only the least ones count.
+Of two sets of lookaheads one that is a subset leaves more ways to go on, so only minimal sets are
+kept.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 class Between(NamedTuple):
     """What matters between two lexemes.
 
-    tops: the rests that may be on top, which say what the lexer looks for; 0 where each terminal is
-    read as if the lexer looked for nothing else. watches: a record of watches, 0 for none.
+    tops: the items that may be on top, which say what the lexer looks for; 0 where each terminal is
+    read as if the lexer looked for nothing else. lookaheads: a record of them, 0 for none.
     """
 
     tops: int
@@ -32,8 +33,8 @@ class LexemeEnds:
     """How lexemes can end.
 
     Without `stack_tops` each terminal is read by itself: exact where terminals are cut freely, and
-    where the first in Lark's order counts no less than what is possible. With them the lexer looks
-    for all that may be allowed there, which leaves no more than what is possible.
+    an upper bound where the first in Lark's order counts. With them the lexer looks for all that
+    may be allowed there: a lower bound.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class LexemeEnds:
         return Between(self._automaton.tops(stacks) if self._stack_tops else 0, lookaheads)
 
     def may_end(self, between: Between) -> bool:
-        """Whether the text may end here, behind ignored terminals."""
+        """Whether the text may end here, perhaps behind ignored terminals."""
         return any(
             found.lookaheads == 0 or self._automaton.field(found.lookaheads, 4) == 0
             for found in self._skipped(between)
@@ -72,19 +73,19 @@ class LexemeEnds:
         return self._behind[key]
 
     def of(self, lexer: int, lookaheads: int) -> list[tuple[int, int]]:
-        """The pairs (record of terminals, watches left) in which a lexeme can end."""
+        """The pairs (record of terminals, lookaheads left) with which a lexeme can end."""
         key = (lexer, lookaheads)
         if key not in self._ends:
             self._run(lexer, lookaheads)
         return self._ends[key]
 
     def states_from(self, lexer: int) -> list[int]:
-        """The lexer states of one lexeme, from one of them on; it is among them if it has begun."""
+        """The lexer states of one lexeme, from one of them on; with that one if it has begun."""
         found = self._run(lexer, 0)
         return found if self._automaton.record(lexer)[0] >= 0 else found[1:]
 
     def _run(self, lexer: int, lookaheads: int) -> list[int]:
-        """Note how a lexeme can end; the lexer states on the way, the given one first."""
+        """Find how a lexeme can end; returns the lexer states on the way, the given one first."""
         kernel = kernels("grammar.viability").lexeme_ends
         full: int = kernels("masks.byte_walk").ENDS_FULL
         while True:
@@ -98,7 +99,7 @@ class LexemeEnds:
                 self._queue = np.zeros((2 * len(self._queue), 2), np.int64)
                 self._out = np.zeros((2 * len(self._out), 2), np.int64)
             else:
-                self._automaton.serve(count)
+                self._automaton.fill_on_demand(count)
         left: dict[int, list[int]] = {}
         for terminals, lookahead in self._out[:count].tolist():
             left.setdefault(terminals, []).append(lookahead)
@@ -184,7 +185,7 @@ class LexemeEnds:
         return False
 
     def _left_by_embedded(self, terminal: int, lookaheads: int) -> list[int]:
-        """The watches that texts of a spec inside can leave."""
+        """The lookaheads that texts of an embedded spec can leave."""
         embedded = self._automaton.embedded
         return (
             []
@@ -200,7 +201,7 @@ class LexemeEnds:
         return [Between(tops, w) for tops, all_ in by_tops.items() for w in self._fewest(all_)]
 
     def _fewest(self, found: list[int]) -> list[int]:
-        """Records of watches without those that hold all of another one."""
+        """Records of lookaheads that are minimal as sets."""
         if 0 in found:
             return [0]
         sets = {lookaheads: frozenset(self._automaton.record(lookaheads)) for lookaheads in found}

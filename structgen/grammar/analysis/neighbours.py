@@ -1,4 +1,4 @@
-"""In: a grammar, automata of its terminals. Out: which terminals stand beside and behind which."""
+"""Which terminals may stand beside, before and behind which."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from structgen.kernels.build.loader import kernels
 
 
 class Neighbours:
-    """What may stand beside what. Terminals are numbered in Lark's order; sets are bit masks.
+    """Which terminals may be looked for together and follow each other.
 
-    thieves: terminals that may be looked for in vain, where others are wanted (`guiding.Guide`).
+    Terminals are numbered in Lark's order; sets are bit masks. spurious: terminals that may be
+    looked for although the grammar does not allow them (`lalr_guided.Guide`).
     """
 
     def __init__(
@@ -27,9 +28,9 @@ class Neighbours:
         terminal_sets: Iterable[int],
         embedded: Mapping[int, list[bytes]],
     ) -> None:
-        """contexts: sets of terminals that the lexer may look for at once, ignored ones aside.
+        """terminal_sets: sets that the lexer may look for at once, ignored ones aside.
 
-        inside: beginnings of the texts of specs inside, by their terminals.
+        embedded: beginnings of the texts of embedded specs, by their terminals.
         """
         k = kernels("grammar.tables")
         self._tables = tables
@@ -67,7 +68,7 @@ class Neighbours:
                 self._beside[i] |= terminal_set | anywhere
 
     def _lay_out(self, numbers: dict[str, int], layout: Indentation) -> None:
-        """Line breaks may stand anywhere in brackets; what indentation makes has no text."""
+        """Line breaks may stand anywhere in brackets; indents and dedents have no text."""
         newline = numbers.get(layout.newline)
         made_up = [numbers[name] for name in (layout.indent, layout.dedent) if name in numbers]
         for _ in made_up:
@@ -100,7 +101,7 @@ class Neighbours:
         return frozenset(np.flatnonzero(found[self._class]).tolist())
 
     def competing(self) -> npt.NDArray[np.uint8]:
-        """uint8[terminals, terminals]: whether the lexer reads one otherwise beside the other.
+        """uint8[terminals, terminals]: whether the lexer may read one otherwise beside the other.
 
         Namely where one may end while the other goes on or ends.
         """
@@ -122,7 +123,7 @@ class Neighbours:
         return [values[bounds[i] : bounds[i + 1]] for i in range(self._count)]
 
     def _after(self, lookahead: int, text: bytes) -> int:
-        """A watch after some bytes."""
+        """The lookahead state behind some bytes."""
         known = self._after_texts.get((lookahead, text))
         if known is None:
             known = lookahead
@@ -132,7 +133,7 @@ class Neighbours:
         return known
 
     def _state(self, terminal: int, text: bytes) -> int:
-        """The state of a terminal's automaton after some bytes, or -1."""
+        """The state of a terminal's DFA behind some bytes, or -1."""
         state = int(self._start[terminal])
         for byte in text:
             state = int(self._tables.next[state, self._class[byte]])
@@ -145,7 +146,7 @@ class Neighbours:
         return state >= 0 and bool(self._ends[state])
 
     def _common(self, terminal: int) -> tuple[Any, Any]:
-        """The states of a terminal and, behind the same texts, of itself and all beside it."""
+        """The states to which texts lead: of a terminal, and of itself or one beside it (pairs)."""
         if terminal not in self._commons:
             nexts, count = self._tables.next, len(self._tables.next)
             first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))

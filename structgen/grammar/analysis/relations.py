@@ -1,4 +1,4 @@
-"""In: which terminals can always follow which, rules. Out: what can surely be finished from where.
+"""Whether every place in every rule can be finished, given which terminals can follow which.
 
 A place in a rule is reached behind some terminal. Whether what is left of the rule can be read from
 there in *some* way, each terminal being one that can follow the one before it, is a matter of

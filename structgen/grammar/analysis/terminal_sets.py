@@ -1,10 +1,10 @@
-"""In: a grammar's tables. Out: which terminals the lexer may look for at the same time.
+"""Which terminals the lexer may look for at the same time, as in an LALR automaton.
 
-What has been read leads to a set of stacks; the terminals that these allow are its *context*.
-Stacks have no bound, so what lies below the top is not kept: where a rest of a rule ends, all that
-may lie below it anywhere comes up, as in the look-ahead sets of an LALR parser (F. DeRemer and T.
-Pennello, "Efficient computation of LALR(1) look-ahead sets", 1982). The sets found so hold all that
-can be there, and some that cannot.
+What has been read leads to a set of stacks, whose top items say which terminals are looked for.
+Stacks have no bound, so what lies below the top is not kept: where an item ends, all that may lie
+below it anywhere comes up, as in the look-ahead sets of an LALR parser (F. DeRemer and T.
+Pennello, "Efficient computation of LALR(1) look-ahead sets", 1982). The sets found so are supersets
+of those that can be.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ MAX_SETS = 30_000
 MOST_LOOKED_AT = 600  # sets of stacks
 MOST_INTS = 64  # in each of them
 EMPTY, END = 1, 2  # the bits of the rest with nothing left, and of the end of the text
-Moves = dict[int, int]  # by terminal: the rests that it leads to
+Moves = dict[int, int]  # by terminal: the items that it leads to, as a bit mask
 
 
 class Items(NamedTuple):
-    """The rests of rules; see `syntax.Syntax`. Sets of them are bit masks, as those of terminals.
+    """The items of a grammar (see `transforms.left_corner.Syntax`) as Python lists.
 
-    first: terminals, then names from `terminals` on; skips: by rest; entries: by name, pairs of
-    terminal and rest; start: the rests on top of the stacks before any text.
+    Sets of items are bit masks, as are those of terminals. first: terminals, then names from
+    `terminals` on; skips: by item; entries: by name, pairs of terminal and item; start: the items
+    on top of the stacks before any text.
     """
 
     first: list[int]
@@ -42,7 +43,7 @@ class Items(NamedTuple):
 
     @classmethod
     def of(cls, tables: Any, start: int) -> Items:
-        """The rests of a grammar's tables."""
+        """The items of a grammar's tables. start: those on top at first."""
         k = kernels("grammar.tables")
 
         def constant(name: int) -> list[int]:
@@ -58,7 +59,7 @@ class Items(NamedTuple):
         return cls(constant(k.FIRST), constant(k.AFTER), skips, entries, count, start)
 
     def closure(self, item: int) -> int:
-        """A rest and all that it also is without reading anything."""
+        """An item and all that it also is without reading anything, as a bit mask."""
         seen, todo = {item}, [item]
         while todo:
             fresh = set(self.skips[todo.pop()]) - seen
@@ -72,7 +73,7 @@ def _rows(starts: list[int], flat: list[Any]) -> list[list[Any]]:
 
 
 class StackTops:
-    """What can lie on top of stacks together."""
+    """Sets of items that can be on top of stacks together."""
 
     def __init__(self, of: Items) -> None:
         self.of = of
@@ -83,14 +84,14 @@ class StackTops:
         self._steps: dict[int, Moves] = {}
 
     def terminals(self, tops: int) -> int:
-        """The terminals that rests can begin with."""
+        """The terminals with which some items can begin."""
         found = 0
         for item in members(tops):
             found |= self._begins[item]
         return found
 
     def steps(self, tops: int) -> Moves:
-        """For each terminal that rests can begin with, those that can be on top behind it."""
+        """For each terminal with which items can begin, those that can be on top behind it."""
         found = self._steps.get(tops)
         if found is None:
             found = self._steps[tops] = {}
@@ -100,7 +101,10 @@ class StackTops:
         return found
 
     def all_terminal_sets(self) -> list[int]:
-        """Sets of terminals; each context is part of one of them. One of all past a limit."""
+        """Sets of terminals of which each set that is looked for is a subset of one.
+
+        Past MAX_SETS the set of all terminals.
+        """
         queue = [self.of.start]
         seen = set(queue)
         found = set()
@@ -115,7 +119,10 @@ class StackTops:
         return list(found)
 
     def _solved(self) -> list[int]:
-        """For each rest what can come up where it ends; for each name where a call of it does."""
+        """For each item what can come up where it ends; for each name where a call of it does.
+
+        A least fixed point by a worklist.
+        """
         of, count = self.of, len(self.of.first)
         under = [0] * (count + len(of.entries))
         leads: list[set[int]] = [set() for _ in under]  # what comes up for one does for these, too
@@ -144,7 +151,7 @@ class StackTops:
         return under
 
     def _moves_of(self, item: int) -> Moves:
-        """The rests on top behind each terminal that one rest can begin with."""
+        """For each terminal with which one item can begin, the items on top behind it."""
         of, first = self.of, self.of.first[item]
         if first < 0:
             return {}
@@ -158,14 +165,14 @@ class StackTops:
 
 
 def _come_up(items: int, below: int) -> int:
-    """Rests without the empty one; where it is among them, with what lies below."""
+    """Items, and where the empty one is among them instead of it what lies below."""
     return items & ~EMPTY | (below if items & EMPTY else 0)
 
 
 def reached_soon(automaton: GrammarAutomaton, terminal_sets: list[int]) -> list[int]:
-    """The contexts that come up, as far as they do soon, of those that hold all there can be.
+    """The sets of terminals that short texts lead to, to replace the supersets given.
 
-    All of them in most grammars; none where these stacks are too large to look at.
+    All that there are in most grammars; none where the stacks are too large to look at.
     """
     k, items = kernels("grammar.tables"), automaton.items
     ignored = sum(1 << i for i in range(items.terminals) if automaton.constant(k.T_IGNORED, i) == 1)

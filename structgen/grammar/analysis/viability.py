@@ -1,13 +1,13 @@
-"""In: a thread of a position. Out: whether some text finishes it, where lexing can be in the way.
+"""Whether a thread of a position can still be finished, where lexing may lead to dead ends.
 
-Where terminals are cut freely that is decided (`Finishing`). Where the first in Lark's order counts
-it depends on all stacks together what the lexer looks for, and no program can decide it for every
-grammar (whether a terminal is *not* allowed is whether an ambiguous grammar leaves out a text). Two
-answers come near: what can be finished even beside all that an LALR parser would look for surely
+Where terminals are cut freely that is decided (`Finishing`). Where the first in Lark's order
+counts, what the lexer looks for depends on all stacks together, and the question is undecidable
+(whether a terminal is *not* allowed is whether an ambiguous grammar leaves out a text). So two
+bounds are tried: what can be finished even beside all that an LALR parser would look for surely
 can; what cannot be even if the lexer looks for one terminal at a time cannot. For what is left a
-text is looked for; where none is found within a limit, the thread is given up. So it is with a
-layout by indentation, whose stacks hold the widths of lines as well, and where an LALR parser
-stands beside them only the second answer is there.
+finishing text is searched; where none is found within a limit, the thread is given up. So it is
+with a layout by indentation, whose stacks hold the widths of lines as well; and where an LALR
+parser stands beside them only the second bound is there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Thread = tuple[int, int, int]
 
 
 class Viability:
-    """Decides about threads; what is decided is kept in the tables."""
+    """Decides which threads can be finished; what is decided is kept in the tables."""
 
     def __init__(self, automaton: GrammarAutomaton) -> None:
         self._automaton = automaton
@@ -63,7 +63,7 @@ class Viability:
         return Completions(self._automaton)
 
     def decide(self, thread: Thread) -> bool:
-        """Whether some text finishes a thread; it and those on the way to it are remembered."""
+        """Whether some text finishes a thread; it and those on the way are remembered."""
         known = self._decided(thread)
         self._remember(thread, verdict=known)
         return known
@@ -79,7 +79,7 @@ class Viability:
         return bool(known)
 
     def _decided_guarded(self, thread: Thread, guard: int) -> bool:
-        """The same where another automaton has to accept the text, too. Raises BudgetError."""
+        """The same where a guard has to accept the text, too. Raises BudgetError."""
         lexer, stacks, lookaheads = thread
         own = [state for state in self._automaton.record(lookaheads) if state < guard]
         alone = lexer, stacks, self._automaton.lookaheads_of(own)
@@ -96,7 +96,7 @@ class Viability:
         )
 
     def prove(self, thread: Thread, most: int = MAX_STEPS) -> bool | None:
-        """Whether some text finishes a thread, None where that is not known.
+        """Whether some text finishes a thread, by analysis alone; None where that is not known.
 
         most: steps to take.
         """
@@ -145,7 +145,7 @@ class Viability:
         return found
 
     def _found(self, thread: Thread, most: int, is_enough: Callable[[int], bool]) -> bool | None:
-        """Whether some text finishes a thread, None if none is found within `most` positions.
+        """Whether a search finds a text that finishes a thread; None within `most` positions.
 
         is_enough: whether a position need not be looked behind. The threads read are kept.
         """
@@ -176,7 +176,7 @@ class Viability:
         return found
 
     def _is_kept(self, at: int) -> bool:
-        """Whether a position has a thread that has been found to be finishable."""
+        """Whether a position has a thread that is known from the tables to be finishable."""
         find = kernels("tables").lookup
         return any(
             (self._safe and thread[2] == 0)
@@ -185,7 +185,7 @@ class Viability:
         )
 
     def _is_known(self, at: int) -> bool:
-        """Whether a position has a thread that is known to be finishable, or can be seen to be."""
+        """Whether a position has a thread that is known to be finishable, or can be proved so."""
         return self._is_kept(at) or (
             not (self._safe or self._guided)
             and any(self._finishes(self._surely, t) for t in self._automaton.threads(at))

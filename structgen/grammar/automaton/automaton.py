@@ -4,7 +4,7 @@ A position is a set of *threads*. A thread is a lexer state (all terminals that 
 by side, `kernels.grammar.lexer`), the sets of stacks below it (a graph-structured stack,
 `kernels.grammar.stacks`) and the lookaheads of lexemes that have ended (`terminals.automata`).
 Everything is interned and made when first met: where a kernel misses a table entry it stops with a
-code, Python adds the entry (`serve`), and the kernel starts again.
+code, Python adds the entry (`fill_on_demand`), and the kernel starts again.
 
 A position is an int64: lexer state << 31 | stacks where it has one thread without lookaheads, else
 SEVERAL | the number of a record that lists its threads.
@@ -252,9 +252,9 @@ class GrammarAutomaton(Automaton):
             answer = kernel(self.tables_at, *arguments)
             if answer >= DEAD:
                 return int(answer)
-            self.serve(int(answer))
+            self.fill_on_demand(int(answer))
 
-    def serve(self, code: int) -> None:
+    def fill_on_demand(self, code: int) -> None:
         """Add the table entry for which a kernel stopped (on-demand table fill)."""
         if code == self._k.NEED_SPACE:
             self.tables = grown(self.tables, int(self.tables.info[self._k.NEED]))
@@ -284,12 +284,12 @@ class GrammarAutomaton(Automaton):
             if after >= DEAD:
                 return int(after), int(place[0])
             at = int(place[1])
-            self.serve(int(after))
+            self.fill_on_demand(int(after))
 
     def is_accepting(self, at: int) -> bool:
         """See `Automaton.is_accepting`."""
         while (answer := int(self._entry_points.is_accepting(self.tables_at, at))) < 0:
-            self.serve(answer)
+            self.fill_on_demand(answer)
         return answer == 1
 
     def next_bytes(self, at: int) -> list[int]:

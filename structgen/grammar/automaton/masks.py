@@ -184,7 +184,7 @@ class GrammarMasks(Masks):
             if code == self._tries_of.NEED_ROOM:
                 self._grow()
             else:
-                self._automaton.serve(code)
+                self._automaton.fill_on_demand(code)
 
     def _grow(self) -> None:
         """Double the array of parts that is full; begin anew when all take more than MAX_BYTES."""
@@ -235,7 +235,7 @@ class GrammarMasks(Masks):
             if code == kernels("masks.byte_walk").ENDS_FULL:
                 ends = np.concatenate((ends, np.zeros_like(ends)))
             else:
-                self._automaton.serve(int(code))
+                self._automaton.fill_on_demand(int(code))
 
 
 def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -1,1 +1,1 @@
-"""Specs inside a grammar, such as a JSON Schema, read by automata of their own."""
+"""Other specs inside a grammar (`%json`, `ref(...)`), read by automata of their own."""

@@ -1,12 +1,13 @@
-"""In: a grammar with specs inside. Out: the automaton that reads its texts.
+"""The automaton of a grammar with embedded specs that have automata of their own.
 
-A position is one of the grammar without the specs, or none, and any number of *inlets*: texts of
-specs that have begun, each with a position in the spec's own automaton and the stacks in front of
-it. As a lexeme does, an inlet begins with its first byte; it may end wherever the spec's text may,
-and the grammar goes on behind its terminal from there, while the inlet itself may go on, too.
+A position is one of the grammar without the specs, or none, and any number of *open texts*: texts
+of specs that have begun, each with a position in the spec's own automaton and the stacks in front
+of it. As a lexeme does, an open text begins with its first byte; it may end wherever the spec's
+text may, and the grammar goes on behind its terminal from there, while the text itself may go on,
+too.
 
-No position is a dead end: specs have none, the grammar has none, and an inlet begun where a lexeme
-must not have been longer is kept only if one of its texts rules that out.
+No position is a dead end: specs have none, the grammar has none, and a text begun where a lexeme
+must not have been longer is kept only if one of its continuations rules that out.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ MAX_OPEN_TEXTS = 4096  # read side by side at one position
 MAX_STEPS = 1 << 18  # steps remembered
 
 OpenTexts = tuple[OpenText, ...]
-Position = tuple[int, OpenTexts]  # position in the grammar's own automaton or DEAD, inlets
+Position = tuple[int, OpenTexts]  # position in the grammar's own automaton or DEAD, open texts
 
 
 class NestingAutomaton(Automaton):
-    """The texts of a grammar with specs inside.
+    """The texts of a grammar with embedded specs.
 
     outer: the automaton of the grammar, in which the specs have no texts; inners: the specs.
     """
@@ -121,15 +122,15 @@ class NestingAutomaton(Automaton):
     # -- looking into positions -----------------------------------------------------------------
 
     def position(self, at: int) -> Position:
-        """What a position consists of."""
+        """The parts of a position."""
         return self._positions[at]
 
     def numbered(self, open_text: OpenText) -> int:
-        """The position of one inlet alone."""
+        """The position of one open text alone."""
         return self._number((DEAD, (open_text,)))
 
     def entries(self, outer: int) -> OpenTexts:
-        """The inlets that may begin at a position of the grammar's own automaton."""
+        """The texts that may begin at a position of the grammar's own automaton."""
         found = self._entries.get(outer)
         if found is None:
             begun = self.reader.entries(self.outer, outer) if outer >= 0 else ()
@@ -137,7 +138,7 @@ class NestingAutomaton(Automaton):
         return found
 
     def after_text(self, open_text: OpenText) -> int:
-        """The position of the grammar's automaton where an inlet ends."""
+        """The position of the grammar's automaton where an open text ends."""
         return self.reader.after(self.outer, open_text)
 
     # -- reading --------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ class NestingAutomaton(Automaton):
         return self._closed(self.outer.run(outer, data)[0] if outer >= 0 else DEAD, moved)
 
     def _closed(self, outer: int, open_texts: Iterable[OpenText]) -> int:
-        """The position of these, and of what begins where the inlets may end; or DEAD."""
+        """The position of these, and of what begins where the open texts may end; or DEAD."""
         kept: dict[tuple[int, int, int, int], OpenText] = {}
         ended: list[tuple[int, int, int]] = []
         ordered = bool(self.outer.tables.info[kernels("grammar.tables").ORDERED])
@@ -222,7 +223,7 @@ class NestingAutomaton(Automaton):
         return super().only_byte(at)
 
     def specials(self, at: int) -> Mapping[bytes, int]:
-        """See `Automaton.specials`: those of the specs inside."""
+        """See `Automaton.specials`: those of the embedded specs."""
         outer, open_texts = self._positions[at]
         found: dict[bytes, list[OpenText]] = {}
         for open_text in (*open_texts, *self.entries(outer)):
@@ -237,7 +238,7 @@ class NestingAutomaton(Automaton):
         return 0 <= at < len(self._positions)
 
     def core(self, at: int) -> Hashable:
-        """See `Automaton.core`: with the cores of the specs inside."""
+        """See `Automaton.core`: with the cores of the embedded specs."""
         outer, open_texts = self._positions[at]
         cores = [
             self.inners[open_text.inner].automaton.core(open_text.at) for open_text in open_texts
@@ -245,7 +246,7 @@ class NestingAutomaton(Automaton):
         return outer, tuple((*i._replace(at=0), c) for i, c in zip(open_texts, cores, strict=True))
 
     def remembers(self, at: int) -> Hashable:
-        """See `Automaton.remembers`: what the specs inside do, if any does."""
+        """See `Automaton.remembers`: what the embedded specs do, if any does."""
         _, open_texts = self._positions[at]
         found = [
             self.inners[open_text.inner].automaton.remembers(open_text.at)

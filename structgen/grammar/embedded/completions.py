@@ -1,4 +1,4 @@
-"""In: a grammar with specs inside. Out: shortest texts that end well.
+"""Shortest completions of a grammar with embedded specs.
 
 Best first (P. Hart, N. Nilsson and B. Raphael, 1968): the grammar reads byte by byte, and a text of
 a spec is one step, by the shortest text that ends it, since what follows does not depend on it.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class NestingEnds:
-    """Finds shortest completions of a grammar with specs inside."""
+    """Finds shortest completions of a grammar with embedded specs."""
 
     def __init__(self, automaton: NestingAutomaton, alphabet: Bytes) -> None:
         self._automaton = automaton
@@ -71,7 +71,7 @@ class NestingEnds:
         raise BudgetError("no completion was found that the alphabet can write")
 
     def _end(self, text: bytes, open_text: OpenText, add: Callable[..., None]) -> None:
-        """Add where a text of a spec leads; byte by byte while lexemes before it matter."""
+        """Add where an open text leads; byte by byte while lookaheads before it matter."""
         automaton = self._automaton
         if open_text.lookaheads == 0:
             rest = self._rest(open_text)
@@ -89,7 +89,7 @@ class NestingEnds:
                     add(longer, 0, outer, None)
 
     def _rest(self, open_text: OpenText) -> bytes | None:
-        """A shortest text that ends a text of a spec, with one byte at least; None without any."""
+        """A shortest text that ends an open text, with one byte at least; None without any."""
         inner = self._automaton.inners[open_text.inner].automaton
         completions = self._inner.get(open_text.inner)
         if completions is None:

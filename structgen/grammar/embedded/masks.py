@@ -1,4 +1,4 @@
-"""In: a grammar with specs inside, a vocabulary. Out: mask rows: what the grammar and specs read.
+"""Token masks of a grammar with embedded specs: joins those of the grammar and of the specs.
 
 Within the text of a spec the tokens are those of the spec's own masks. Where it may end inside a
 token, at a node of the vocabulary's trie, the grammar goes on from that node, and where another
@@ -32,7 +32,7 @@ Ends = list[tuple[int, int]]  # node, position of the grammar's own automaton be
 
 
 class NestingMasks(Masks):
-    """The token masks of a grammar with specs inside."""
+    """The token masks of a grammar with embedded specs."""
 
     def __init__(self, automaton: NestingAutomaton, vocabulary: Vocabulary) -> None:
         self._automaton = automaton
@@ -90,7 +90,7 @@ class NestingMasks(Masks):
         return self._find.below(outer, node)
 
     def _ends(self, open_text: OpenText, node: int, row: Row, final: set[int] | None) -> Ends:
-        """Or into `row` what an inlet reads; where it may end."""
+        """Or into `row` what an open text reads; where it may end."""
         if open_text.lookaheads:
             self._walked(self._automaton.numbered(open_text), node, row, final)
             return []
@@ -199,4 +199,4 @@ class _EntranceFinder:
             if code == kernels("masks.byte_walk").ENDS_FULL:
                 ends = np.concatenate((ends, np.zeros_like(ends)))
             else:
-                self._outer.serve(code)
+                self._outer.fill_on_demand(code)

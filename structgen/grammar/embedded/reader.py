@@ -1,7 +1,7 @@
-"""In: the specs inside a grammar, its automaton without them. Out: where they begin, how they end.
+"""Where the texts of embedded specs begin and end between the lexemes of the grammar.
 
 A text of a spec stands between two threads of the grammar's own automaton, which wants a terminal
-there and never reads one. What the text does to these depends on nothing but the *watches* on the
+there and never reads one. All that the text does to these is to advance the *lookaheads* of the
 lexemes before it: whether one of them turns out longer after all.
 """
 
@@ -19,16 +19,16 @@ from structgen.kernels.build.loader import kernels
 if TYPE_CHECKING:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
 
-MAX_PAIRS = 10_000  # looked at to tell what a text does to watches
+MAX_PAIRS = 10_000  # looked at to tell what a text does to lookaheads
 
-Thread = tuple[int, int, int]  # of the grammar's own automaton: lexer state, stacks, watches
+Thread = tuple[int, int, int]  # of the grammar's own automaton: lexer state, stacks, lookaheads
 
 
 class OpenText(NamedTuple):
     """A text of a spec that is being read, or may begin.
 
     inner: number of the spec; at: position in its automaton; stacks: those of the grammar in front
-    of it; watches: on lexemes before it that must not turn out longer, 0 for none.
+    of it; lookaheads: of lexemes before it that must not turn out longer, 0 for none.
     """
 
     inner: int
@@ -72,7 +72,7 @@ class EmbeddedReader:
             answer = int(kernel(outer.tables, *arguments))
             if answer >= DEAD or answer == full:
                 return answer
-            outer.serve(answer)
+            outer.fill_on_demand(answer)
 
     def behind(self, outer: GrammarAutomaton, open_text: OpenText) -> Thread:
         """The thread that begins where a text ends."""
@@ -100,7 +100,7 @@ class EmbeddedReader:
     def positions_behind(self, outer: GrammarAutomaton, at: int) -> list[int]:
         """The positions behind texts that may begin at a position, whether they can finish or not.
 
-        One for each way in which the text can leave the watches.
+        One for each set of lookaheads that the text can leave.
         """
         found = []
         for open_text in self.entries(outer, at):
@@ -110,7 +110,7 @@ class EmbeddedReader:
         return found
 
     def ends(self, outer: GrammarAutomaton, open_text: OpenText) -> list[OpenText]:
-        """An inlet as it may be where its text ends, with the watches that are left then."""
+        """An open text as it may be where it ends, for each set of lookaheads left then."""
         if open_text.lookaheads == 0:
             return [open_text]
         key = (open_text.inner, open_text.at, open_text.lookaheads)
@@ -121,20 +121,20 @@ class EmbeddedReader:
     def lookaheads_left_by(
         self, outer: GrammarAutomaton, terminal: int, lookaheads: int
     ) -> list[int]:
-        """The watches that texts of a spec, given by its terminal, can leave."""
+        """The lookaheads that texts of a spec, given by its terminal, can leave."""
         inner = self.terminals.index(terminal)
         begun = OpenText(inner, self.inners[inner].automaton.start, 0, lookaheads)
         return [end.lookaheads for end in self.ends(outer, begun)]
 
     def lookaheads(self, outer: GrammarAutomaton, lookaheads: int, byte: int) -> int:
-        """Watches after a byte, 0 when all have ended well, DEAD when one is broken."""
+        """Lookaheads after a byte, 0 when all are satisfied, DEAD when one is violated."""
         if lookaheads == 0:
             return 0
         kind = int(outer.byte_classes[byte])
         return outer.ask(kernels("grammar.lexer").next_watches, lookaheads, kind)
 
     def _search(self, outer: GrammarAutomaton, open_text: OpenText) -> list[int]:
-        """The watches that texts can leave; just 0 if some text leaves none, which is best.
+        """The lookaheads that texts can leave; just 0 if some text leaves none, which is best.
 
         Past MAX_PAIRS only those that have been found.
         """

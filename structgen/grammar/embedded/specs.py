@@ -1,7 +1,7 @@
-"""In: a grammar with specs inside. Out: the same with their automata, or terminals in their place.
+"""Prepares a grammar with embedded specs: regular ones become terminals, others get automata.
 
-Specs that are known to be regular become terminals like any other, where terminals too may end
-wherever they match. For each other spec there is its automaton, which `nesting` reads.
+Only where terminals, too, may end wherever they match can a regular spec be a terminal like any
+other. The other specs are read by `embedded.automaton`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MOST_SAMPLES = 64
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedSpec:
-    """A spec inside a grammar.
+    """A spec inside a grammar, with its automaton.
 
-    name: its terminal; source: that in the grammar as it is written. automaton: reads its texts, of
-    which the empty one is left out. lasts: bytes with which they may end.
+    name: its terminal; source: that in the grammar as written. automaton: reads its texts, of which
+    the empty one is left out. lasts: bytes with which they may end.
     """
 
     name: str
@@ -55,12 +55,12 @@ class EmbeddedSpec:
 
 
 def has_embedded_specs(grammar: Grammar) -> bool:
-    """Whether a grammar has specs inside."""
+    """Whether a grammar has embedded specs."""
     return any(terminal.nested is not None for terminal in grammar.terminals.values())
 
 
 def with_automata(grammar: Grammar) -> tuple[Grammar, list[EmbeddedSpec]]:
-    """The trimmed grammar in which only specs with an automaton of their own are left, and these.
+    """The trimmed grammar in which only specs with an automaton are left, and these.
 
     Raises what compiling the specs raises, with the place in the grammar; UnsatisfiableSchemaError
     when no text fits the start.
@@ -97,7 +97,7 @@ def restored(grammar: Grammar, name: str, source: str, saved: Stored) -> Embedde
 def _made(
     terminal: Terminal, spec: Spec, *, free: bool
 ) -> tuple[Terminal | EmbeddedSpec | None, bool]:
-    """What reads the texts of a spec, None if there are none; and whether the empty one is one."""
+    """The terminal or automaton of a spec, None if it has no texts; whether it may be empty."""
     language = spec.language() if free else None
     if language is not None:
         texts = without_empty(language)
@@ -118,7 +118,7 @@ def _made(
 
 @contextlib.contextmanager
 def _placed(terminal: Terminal) -> Iterator[None]:
-    """Errors of a spec say where in the grammar it is."""
+    """Add the place in the grammar to the errors of a spec."""
     try:
         yield
     except StructgenError as error:

@@ -1,1 +1,1 @@
-"""Rewrites of a grammar into one that is easier to read by."""
+"""Transforms of grammars: inlining, removal of useless symbols, left-corner form."""

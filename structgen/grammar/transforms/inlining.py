@@ -1,8 +1,8 @@
-"""In: rules as expressions. Out: the same with regular rules written out where they are used.
+"""Inlines regular rules: makes one terminal of a rule that is not recursive.
 
-A rule that neither uses itself nor anything but regular pieces is a terminal in all but name.
-Making it one saves the parser an item for every character. Only for languages whose terminals may
-end anywhere, where cutting a text into terminals or rules is the same.
+A rule that uses neither itself nor anything but regular parts is a terminal in all but name. Making
+it one saves the parser an item for every character. Only for notations whose terminals may end
+anywhere, where it makes no difference how a text is cut into terminals.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from structgen.grammar.expressions import (
 )
 from structgen.regular.regex import Regex, complement, intersect
 
-_LARGEST = 80  # regular pieces of a rule that is written out elsewhere
-_MOST_WRITTEN_OUT = 5_000  # ... where all of a grammar is made one language
+_LARGEST = 80  # regular pieces of a rule that is inlined
+_MOST_WRITTEN_OUT = 5_000  # regular pieces where all of a grammar becomes one language
 
 
 def with_inlining(rules: Mapping[str, Expression]) -> dict[str, Expression]:
-    """The rules, in their order, with regular ones inside one another written out."""
+    """The rules, in their order, with small regular ones inlined."""
     inliner = _Inliner(rules)
     small: dict[str, Text] = {}
     sizes: dict[str, int] = {}
@@ -47,7 +47,7 @@ def with_inlining(rules: Mapping[str, Expression]) -> dict[str, Expression]:
 
 
 def without_inlining(rules: Mapping[str, Expression]) -> dict[str, Expression]:
-    """The rules with nothing written out but what differences are about."""
+    """The rules as written, with only the two sides of differences made regular."""
     inliner = _Inliner(rules)
     done: dict[str, Expression] = {}
     for name in _inner_first(rules):
@@ -75,7 +75,7 @@ def regular_language(rules: Mapping[str, Expression], start: str) -> Regex | Non
 
 
 def _inner_first(rules: Mapping[str, Expression]) -> Iterator[str]:
-    """All rules, those that a rule uses before it where there is no circle."""
+    """All rules in topological order: those that a rule uses before it, where there is no cycle."""
     seen: set[str] = set()
     for root in rules:
         stack = [(root, False)]
@@ -109,14 +109,14 @@ def _leaves(expression: Expression) -> Iterator[str]:
 
 
 class _Inliner:
-    """What is known of rules. regular: those that are found to be, as one piece each."""
+    """Rebuilds expressions. regular: the rules found to be regular so far, each as one `Text`."""
 
     def __init__(self, rules: Mapping[str, Expression]) -> None:
         self._rules = rules
         self.regular: dict[str, Text] = {}
 
     def rebuilt(self, expression: Expression, small: Mapping[str, Text]) -> Expression:
-        """An expression with small regular rules written out; with any in differences."""
+        """An expression with the rules of `small` inlined; in differences all regular ones."""
         match expression:
             case Name():
                 return small.get(expression.name, expression)
@@ -133,6 +133,7 @@ class _Inliner:
                 return expression
 
     def _difference(self, expression: Difference) -> Expression:
+        """A difference as one regular part, if both sides are regular."""
         most = self.rebuilt(expression.most, self.regular)
         less = self.rebuilt(expression.less, self.regular)
         if isinstance(less, Sequence) and not less.parts:
@@ -146,7 +147,7 @@ class _Inliner:
         return Difference(most, less, expression.place)
 
     def _may_be_empty(self, expression: Expression) -> bool:
-        """Whether the empty text is one of an expression's, by a least fixed point."""
+        """Whether an expression is nullable, by a least fixed point over the rules."""
         empty: set[str] = set()
         while True:
             found = {
@@ -160,7 +161,7 @@ class _Inliner:
 
 
 def _is_empty(expression: Expression, empty: set[str]) -> bool:
-    """Whether an expression may be the empty text where the rules in `empty` may."""
+    """Whether an expression is nullable where the rules in `empty` are."""
     match expression:
         case Name():
             return expression.name in empty

@@ -1,14 +1,18 @@
-"""In: a grammar's rules. Out: the rests of rules that a parser can be at, as flat arrays.
+r"""The left-corner transform: a grammar's items (dotted rules) as flat arrays for the parser.
 
 The parser reads top-down with a stack, so left recursion is taken out first. The left-corner
 transform (D. Rosenkrantz and P. Lewis, "Deterministic left corner parsing", 1970) has for each rule
-name C that is called, and for each name X that can be its left corner, a new name C\\X: the rest of
-a C whose left corner X has been read. For a rule D -> ... X tail (only names before X that can be
-empty) C\\X goes on with `tail`, then C\\D; and C\\C may end. No rest then starts with itself, a
-call reads a terminal at once, and what ends a rest needs no place to return to.
+name C that is called, and for each name X that can be its left corner, a new name C\X: what is
+left of a C whose left corner X has been read. For a rule D -> ... X tail (only nullable names
+before X) C\X goes on with `tail`, then C\D; and C\C may end. No item then starts with itself, a
+call reads a terminal at once, and what ends an item needs no place to return to.
 
-Where rules are told apart by the text before them (see `history_product`) that no longer counts
-behind a left corner: C\\X is the same for all rules that are alike but for that text.
+An item is what is left of a rule: symbols still to be read, then perhaps a C\X. Items are made as
+far as the start leads to them.
+
+Where rules were split by the text before them (see `lookaround.split_rules`), that text no longer
+counts behind a left corner: C\X is the same for all rules that differ in nothing else
+(`representative`).
 """
 
 from __future__ import annotations
@@ -34,15 +38,18 @@ EMPTY_ITEM: Item = ((), None)
 
 
 class Syntax(NamedTuple):
-    """The rests of rules. Symbols: terminals 0 to n - 1, then names.
+    r"""The items of a grammar. Symbols: terminals are 0 to n - 1, then rule names.
 
-    Rest 0 is empty and rest 1 the end of the text; others are sorted by their first symbol. first:
-    int32[rests], their first symbol, or -1 when they start with C\\X; after: int32[rests], the rest
-    behind the first symbol; cost: int32[rests], a lower bound on the bytes to finish it; rules:
-    int32[rests, 2], the rule it comes from, and the one that was called there, of which that is a
-    left corner, -1 where there is none; skip_start, skip: CSR, the rests that a rest also is
-    without reading anything; call_start: int32[names + 1], entries of each name, sorted by
-    terminal, in call_terminal and call_rest: what is left of the name after the terminal.
+    Item 0 is empty and item 1 the end of the text; others are sorted by their first symbol. first:
+    int32[items], their first symbol, or -1 when they start with C\X. after: int32[items], the item
+    behind the first symbol.
+    cost: int32[items], a lower bound on the bytes to finish it.
+    rules: int32[items, 2], the rule it comes from, and the rule that was called there, of which
+    that is a left corner; -1 where there is none.
+    skip_start, skip: CSR, the items that an item also is without reading anything (epsilon
+    closure). call_start: int32[names + 1], CSR: the entries of each name, sorted by terminal, in
+    call_terminal and call_item: what is left of the name after its first terminal.
+    names: the rules. start: the first item.
     """
 
     first: Ints
@@ -59,11 +66,21 @@ class Syntax(NamedTuple):
 
 
 def syntax_of(grammar: Grammar, terminals: list[str], widths: list[int]) -> Syntax:
-    """The arrays of a trimmed grammar. widths: bytes of each terminal's shortest text."""
+    """The items of a trimmed grammar. widths: bytes of each terminal's shortest text.
+
+    terminals: their names by number. Raises BudgetError past MAX_ITEMS.
+    """
     return _Builder(grammar, terminals, widths).built()
 
 
 class _Builder:
+    r"""Makes items from the start on, with a worklist.
+
+    owner: item -> (its rule, the rule called there). tails: the same for items behind left corners.
+    calls: rule -> terminal -> items behind it. corners: rule C -> left corner X -> what C\X can
+    be.
+    """
+
     def __init__(self, grammar: Grammar, terminals: list[str], widths: list[int]) -> None:
         self.n = len(terminals)
         self.names = list(grammar.rules)
@@ -81,13 +98,14 @@ class _Builder:
         self.representative = [*range(self.n), *of_names]  # one for all that are alike
         self.nullable = self._nullable()
         self.width = self._widths(widths)
-        self.owner: dict[Item, tuple[int, int]] = {}  # the rule of a rest, the one called there
-        self.tails: dict[Item, tuple[int, int]] = {}  # the same, of the rests behind left corners
+        self.owner: dict[Item, tuple[int, int]] = {}
+        self.tails: dict[Item, tuple[int, int]] = {}
         self.calls: dict[int, dict[int, list[Item]]] = {}
         self.corners: dict[int, dict[int, list[Item]]] = {}
         self.todo: list[Item] = []
 
     def built(self) -> Syntax:
+        """The arrays of all items that the start leads to."""
         top: Item = ((self.start,), None)
         self._add(top, (self.start, self.start))
         while self.todo:
@@ -111,11 +129,12 @@ class _Builder:
             self._call(symbols[0])
 
     def _behind(self, item: Item) -> list[Item]:
+        """The item behind the first symbol, [] if there is none."""
         symbols, corner = item
         return [self._shortened(symbols[1:], corner)] if symbols else []
 
     def _skips(self, item: Item) -> list[Item]:
-        """The rests that this one also is without reading anything."""
+        """The items that this one also is without reading anything."""
         symbols, corner = item
         if symbols:
             return self._behind(item) if symbols[0] in self.nullable else []
@@ -126,7 +145,7 @@ class _Builder:
         return ends + self.corners[called].get(read, [])
 
     def _shortened(self, symbols: tuple[int, ...], corner: Corner) -> Item:
-        """A rest in normal form: without a corner that can only end or only be another one."""
+        r"""An item in normal form: without a C\X that can only end, or only be another one."""
         seen = set()
         while corner is not None and corner not in seen:
             seen.add(corner)
@@ -142,7 +161,7 @@ class _Builder:
         return symbols, corner
 
     def _call(self, called: int) -> None:
-        """Note what can follow each left corner of a name."""
+        """Note the items behind each terminal and each left corner with which a rule can begin."""
         if called in self.calls:
             return
         owners: list[tuple[int, int, tuple[int, ...]]] = []
@@ -189,6 +208,7 @@ class _Builder:
                 self._add(item, (item[1][1] if item[1] is not None else called, called))
 
     def _nullable(self) -> set[int]:
+        """The rules that derive the empty text."""
         found: set[int] = set()
         grown = True
         while grown:
@@ -200,7 +220,7 @@ class _Builder:
         return found
 
     def _widths(self, widths: list[int]) -> list[int]:
-        """Bytes of the shortest text of each symbol."""
+        """Bytes of the shortest text of each symbol, by a least fixed point."""
         width = widths + [FAR] * len(self.rules)
         grown = True
         while grown:
@@ -213,7 +233,7 @@ class _Builder:
         return width
 
     def _costs(self, items: Iterable[Item]) -> dict[Item, int]:
-        """Bytes of the shortest text of each rest."""
+        """Bytes of the shortest text of each item."""
         corner_cost: dict[Corner, int] = {None: 0}
         for called, corners in self.corners.items():
             names = {called, *corners}

@@ -1,8 +1,8 @@
-"""In: a grammar. Out: what is useless in it, and the grammar without that.
+"""Finds and removes useless symbols: rules and terminals that take part in no text.
 
 A rule is productive if some text fits it, reachable if the start leads to it through productive
 alternatives; a rule that is not both takes part in no text. Both are least fixed points, found in
-time linear in the size of the grammar.
+time linear in the size of the grammar (J. Hopcroft and J. Ullman, 1979, section 4.4).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from structgen.regular.regex import EMPTY
 
 @dataclass(frozen=True)
 class Finding:
-    """Something useless in a grammar.
+    """A useless rule or terminal of a grammar.
 
-    kind: "unproductive" (no text fits), "unreachable" (nothing leads to it). name: of a rule or
+    kind: "unproductive" (no text fits), "unreachable" (nothing leads to it). name: of the rule or
     terminal. place: where it is defined, if that is known. message: all in words.
     """
 
@@ -61,7 +61,7 @@ def _finding(kind: str, what: str, name: str, place: Place | None) -> Finding:
 
 
 def trimmed(grammar: Grammar) -> Grammar:
-    """The grammar without what is useless.
+    """The grammar without useless rules, alternatives and terminals.
 
     Raises UnsatisfiableSchemaError when no text at all fits its start.
     """
@@ -97,6 +97,7 @@ def _reason(grammar: Grammar, productive: set[str]) -> str:
 
 
 def _pruned(rule: Rule, productive: set[str]) -> Rule:
+    """The rule without alternatives that no text fits."""
     kept = tuple(a for a in rule.alternatives if productive.issuperset(a))
     return rule if len(kept) == len(rule.alternatives) else replace(rule, alternatives=kept)
 
@@ -141,7 +142,7 @@ def _productive(grammar: Grammar) -> set[str]:
 
 
 def _reached(grammar: Grammar, productive: set[str]) -> set[str]:
-    """What takes part in some text: the start, what is ignored, and what they lead to."""
+    """What takes part in some text: the start, what is ignored, and all that they lead to."""
     found = {grammar.start, *(name for name in grammar.ignore if name in productive)}
     if grammar.layout is not None:
         layout = grammar.layout
