@@ -15,6 +15,8 @@ from structgen.spec.partial_json import PartialValue, read_partial
 if TYPE_CHECKING:
     from referencing import Registry
 
+    from structgen.schema.normal_form.forms import NormalForm
+
 
 ORDERS = ("declared", "any")
 FORMATS = ("assert", "annotate")
@@ -115,7 +117,9 @@ class JsonSchema(MachineSpec):
 
         lexicon = json_lexicon(layout, "natural" if self.natural else "any", declared, gap)
         free = free_machine(layout, declared, gap)
-        return JsonMachine(root, schemas.normal_form, schemas.costs, layout, describe, lexicon, free)
+        return JsonMachine(
+            root, schemas.normal_form, schemas.costs, layout, describe, lexicon, free
+        )
 
     def parse(self, text: str) -> Any:
         """The JSON value."""

@@ -1,4 +1,4 @@
-"""In: machines of specs. Out: proof that the engine's run-time tables keep their promises."""
+"""The pushdown engine: positions, completions and tables keep their promises."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_run_stops_at_the_first_byte_that_cannot_be_right() -> None:
 
 @given(st.integers(0, 10**6))
 def test_reading_in_pieces_gives_the_same_pair(seed: int) -> None:
-    """Pairs are interned: one text, one int, in whatever pieces and however often it is read."""
+    """Positions are interned: one text, one int, in whatever pieces and however often it is read."""
     rng = Random(seed)
     text = b'{"b":{"zz":true,"a":["x",1]},"a":[],"zz":false}'
     engine = engine_of(SCHEMA)
@@ -78,7 +78,7 @@ def test_small_texts_are_accepted_exactly() -> None:
 
 
 def test_endings_of_a_lexeme_come_shortest_first_and_can_be_read() -> None:
-    """Each path is real, no shorter one was passed over, and each label comes once."""
+    """Each path is real, no shorter one was passed over, and each terminal comes once."""
     engine = engine_of({"enum": ["aé", "a", 5, 55, None, [], {}]})
     state = engine.state(engine.start >> 32)
     found = [ending for ending in ends(state, engine.row_of) if ending.terminal is not None]
@@ -103,7 +103,7 @@ def test_endings_of_a_lexeme_come_shortest_first_and_can_be_read() -> None:
 def test_endings_are_as_short_where_languages_are_asked(
     schema: Any, alphabet: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of each label, as short as if all texts were read byte by byte."""
+    """Each terminal gets a path as short as if all texts were read byte by byte."""
 
     def lengths() -> dict[Any, int]:
         engine = engine_of(schema)
@@ -308,7 +308,7 @@ def test_all_tables_have_room_for_as_many_states() -> None:
 
 
 def test_what_was_read_is_found_again_however_many_keys_were() -> None:
-    """A key has the same context when it is read again, and that knows its letters."""
+    """A key has the same stack node when it is read again, and that has captured its letters."""
     engine: Any = sg.JsonSchema({"type": "object"}, whitespace="compact").automaton()
     draw = Random(5)
     keys = ["".join(draw.choices("abcdefgh", k=draw.randrange(1, 9))) for _ in range(20_000)]

@@ -11,8 +11,8 @@ from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.normal_form.cases import Members, pointer_of
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Expr, conjoin
+from structgen.schema.normal_form.forms import ANY_OBJECT, ArrayAlt, ObjectAlt, PropertyGroup
 from structgen.schema.normal_form.logic import group_child
-from structgen.schema.normal_form.nodes import ANY_OBJECT, ArrayAlt, Group, ObjectAlt
 from structgen.schema.report.advice import IN_PLACE, SAYS_TYPE, TYPE_OF
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ def _arrays(exporter: Exporter, members: Members) -> ArrayAlt | None:
             continue
         subschema = Subschema(exporter.schemas, atom)
         KEYWORDS["items"][0](subschema)
-        if not subschema.nodes[-1].arrays:
+        if not subschema.conjuncts[-1].arrays:
             return None
-        said = subschema.nodes[-1].arrays[0]
+        said = subschema.conjuncts[-1].arrays[0]
         lists += said.lists
         if replaces_items(schema):
             child = exporter.schemas.child(schema["unevaluatedItems"], atom, "unevaluatedItems")
@@ -194,29 +194,29 @@ def _object(exporter: Exporter, atom: Atom) -> ObjectAlt | None:
     """What one subschema says of keys."""
     subschema = Subschema(exporter.schemas, atom)
     KEYWORDS["properties"][0](subschema)
-    if not subschema.nodes:
+    if not subschema.conjuncts:
         said = ANY_OBJECT
-    elif not subschema.nodes[-1].objects:
+    elif not subschema.conjuncts[-1].objects:
         return None
     else:
-        said = subschema.nodes[-1].objects[0]
+        said = subschema.conjuncts[-1].objects[0]
     return said
 
 
-def _unevaluated(exporter: Exporter, atom: Atom, groups: list[Group]) -> Group:
+def _unevaluated(exporter: Exporter, atom: Atom, groups: list[PropertyGroup]) -> PropertyGroup:
     """The group that `unevaluatedProperties` comes to beside these."""
     child = exporter.schemas.child(
         atom.value["unevaluatedProperties"], atom, "unevaluatedProperties"
     )
     named = {name: TRUE for group in groups for name in group.named}
     patterns = tuple((keys, TRUE) for group in groups for keys, _ in group.patterns)
-    return Group(named, patterns, child)
+    return PropertyGroup(named, patterns, child)
 
 
-def _rest(exporter: Exporter, members: Members, groups: list[Group]) -> Exported | bool:
+def _rest(exporter: Exporter, members: Members, groups: list[PropertyGroup]) -> Exported | bool:
     """What `additionalProperties` comes to: false, true, or a schema."""
     dialect = exporter.dialect
-    closed = any(group.rest == FALSE and not group.patterns for group in groups)
+    closed = any(group.additional == FALSE and not group.patterns for group in groups)
     where = _saying(members, ("additionalProperties", "patternProperties", "properties", "type"))
     if closed and dialect.takes("object", "additionalProperties"):
         return False
@@ -225,7 +225,7 @@ def _rest(exporter: Exporter, members: Members, groups: list[Group]) -> Exported
             where[0], "additionalProperties", "stricter", "no keys but the named ones are let in"
         )
         return False
-    if any(group.keys is not ANY for group in groups):
+    if any(group.names is not ANY for group in groups):
         atom, keyword = _saying(members, ("propertyNames",))
         exporter.lose(atom, keyword, "looser", "the dialect has no such keyword")
     choices = [_choices(group) for group in groups]
@@ -244,9 +244,9 @@ def _rest(exporter: Exporter, members: Members, groups: list[Group]) -> Exported
     return exporter.union([part for part in written if part is not None]) or False
 
 
-def _choices(group: Group) -> list[Expr]:
+def _choices(group: PropertyGroup) -> list[Expr]:
     """What the value of a key without a name may have to fit."""
-    found = dict.fromkeys((group.rest, *(child for _, child in group.patterns)))
+    found = dict.fromkeys((group.additional, *(child for _, child in group.patterns)))
     return [expr for expr in found if expr != FALSE]
 
 

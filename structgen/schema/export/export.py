@@ -293,7 +293,10 @@ class Exporter:
         """Whether a value may fit all subschemas of a case; certain unless something is refused."""
         try:
             exact = constants(self.schemas, [value], lambda: "#")
-            return self.schemas.costs.of_form(conjunction(exact, self.schemas.normal_form(case))) is not None
+            return (
+                self.schemas.costs.of_form(conjunction(exact, self.schemas.normal_form(case)))
+                is not None
+            )
         except StructgenError:
             atom = case[0]
             self.lose(atom, next(iter(atom.value)), "looser", "values could not be checked")

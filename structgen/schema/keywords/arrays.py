@@ -7,8 +7,8 @@ from typing import Any
 from structgen.errors import SpecError
 from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.normal_form.expressions import TRUE, Expr
-from structgen.schema.normal_form.logic import counted
-from structgen.schema.normal_form.nodes import ANY_ARRAY, ArrayAlt, Counted, both_arrays
+from structgen.schema.normal_form.forms import ANY_ARRAY, ArrayAlt, Contains, conjoin_arrays
+from structgen.schema.normal_form.logic import array_containing
 
 # -- arrays -------------------------------------------------------------------------------------
 
@@ -54,13 +54,15 @@ def contains(s: Subschema) -> None:
     if s.draft >= 2019:
         least = 1 if "minContains" not in s.schema else s.count("minContains") or 0
         most = s.count("maxContains")
-    found = ArrayAlt(matched=(child,)) if s.schemas.tracks and s.draft >= 2020 else ANY_ARRAY
+    found = (
+        ArrayAlt(evaluated_where=(child,)) if s.schemas.tracks and s.draft >= 2020 else ANY_ARRAY
+    )
     if most is not None and least > most:
         s.only(arrays=())
         return
     if least or most is not None:
-        wanted = counted(Counted(child, 0, least, most), s.schemas.negation)
-        merged = both_arrays(found, wanted)
+        wanted = array_containing(Contains(child, 0, least, most), s.schemas.negation)
+        merged = conjoin_arrays(found, wanted)
         s.only(arrays=() if merged is None else (merged,))
     elif found is not ANY_ARRAY:
         s.only(arrays=(found,))

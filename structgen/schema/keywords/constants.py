@@ -11,7 +11,7 @@ from structgen.regular.numbers.language import Spelling, equal_to, number_langua
 from structgen.regular.regex import Regex, alt, words
 from structgen.schema.keywords.copies import ANNOTATIONS
 from structgen.schema.normal_form.expressions import FALSE, OneOf, Values
-from structgen.schema.normal_form.nodes import ArrayAlt, Group, Node, ObjectAlt
+from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt, PropertyGroup
 from structgen.schema.values import value_of
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ RUN = 3  # multiples of a whole number in a row that have one language
 LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
 
 
-def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) -> Node:
+def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) -> NormalForm:
     """The node of exactly these JSON values. location: where they stand, which few have to know."""
     if set(map(type, values)) == {str}:  # as most are
-        return Node(string=words(values))
+        return NormalForm(string=words(values))
     numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]
-    return Node(
+    return NormalForm(
         any(v is None for v in values),
         any(v is True for v in values),
         any(v is False for v in values),
@@ -79,7 +79,7 @@ def _constant_array(schemas: Schemas, value: list[Any], location: str) -> ArrayA
 
 def _constant_object(schemas: Schemas, value: dict[str, Any], location: str) -> ObjectAlt:
     named = {k: schemas.constant(v, f"{location}/{k}") for k, v in value.items()}
-    return ObjectAlt((Group(named, (), FALSE),), tuple(value))
+    return ObjectAlt((PropertyGroup(named, (), FALSE),), tuple(value))
 
 
 def listed(schema: dict[str, Any], dialect: Dialect) -> Values:

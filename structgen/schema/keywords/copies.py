@@ -1,7 +1,7 @@
 """In: atoms of subschemas. Out: for each the first that says the same, word for word.
 
 Branches of a `oneOf` are often copies of each other in most of what they say. A value that must fit
-one copy and must not fit another is seen to be impossible at once, if copies have one opposite.
+one copy and must not fit another is seen to be impossible at once, if copies have one negation.
 """
 
 from __future__ import annotations

@@ -32,19 +32,19 @@ from structgen.schema.keywords.scalars import (
 from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.keywords.unevaluated import unevaluated_items, unevaluated_properties
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Children, Expr, conjoin
-from structgen.schema.normal_form.logic import overlapping
-from structgen.schema.normal_form.nodes import (
+from structgen.schema.normal_form.forms import (
     ANYTHING,
     Clause,
-    Every,
-    Group,
-    Member,
-    Node,
+    Exists,
+    ForAll,
+    NormalForm,
     ObjectAlt,
-    both,
-    either,
+    PropertyGroup,
+    conjunction,
+    disjunction,
     simplified,
 )
+from structgen.schema.normal_form.logic import overlapping
 from structgen.schema.objects.clauses import clauses_of
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def type_(s: Subschema) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _of_types(names: tuple[str, ...], numbers: Regex) -> Node:
+def _of_types(names: tuple[str, ...], numbers: Regex) -> NormalForm:
     """The values of some types; numbers: those among them."""
-    return Node(
+    return NormalForm(
         "null" in names,
         "boolean" in names,
         "boolean" in names,
@@ -106,41 +106,41 @@ def const(s: Subschema) -> None:
 def all_of(s: Subschema) -> None:
     """All of these schemas."""
     for i, schema in enumerate(s.listed("allOf")):
-        s.require(s.node(schema, "allOf", i))
+        s.require(s.normal_form(schema, "allOf", i))
 
 
 def any_of(s: Subschema) -> None:
     """At least one of these schemas."""
-    nodes = [s.node(schema, "anyOf", i) for i, schema in enumerate(s.listed("anyOf"))]
-    s.require(either(nodes, s.at("anyOf")))
+    forms = [s.normal_form(schema, "anyOf", i) for i, schema in enumerate(s.listed("anyOf"))]
+    s.require(disjunction(forms, s.at("anyOf")))
 
 
 def one_of(s: Subschema) -> None:
     """Exactly one: each branch together with the opposites of those that it may overlap with."""
-    nodes = [s.node(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
+    forms = [s.normal_form(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
     cases = []
-    for node, others in zip(nodes, overlapping(nodes, s.schemas.peek), strict=True):
+    for form, others in zip(forms, overlapping(forms, s.schemas.peek), strict=True):
         for other in others:
-            node = both(node, s.opposite(nodes[other], "oneOf"), s.at("oneOf"))
-        cases.append(node)
-    s.require(either(cases, s.at("oneOf")))
+            form = conjunction(form, s.negated_form(forms[other], "oneOf"), s.at("oneOf"))
+        cases.append(form)
+    s.require(disjunction(cases, s.at("oneOf")))
 
 
 def not_(s: Subschema) -> None:
     """Not this schema."""
-    s.require(s.opposite(s.node(s.schema["not"], "not"), "not"))
+    s.require(s.negated_form(s.normal_form(s.schema["not"], "not"), "not"))
 
 
 def if_(s: Subschema) -> None:
     """With the condition the schema `then`, without it the schema `else`."""
     if "then" in s.schema or "else" in s.schema or s.schemas.tracks:
-        yes = s.node(s.schema["if"], "if")
-        no = s.opposite(yes, "if")
+        yes = s.normal_form(s.schema["if"], "if")
+        no = s.negated_form(yes, "if")
         if "then" in s.schema:
-            yes = both(yes, s.node(s.schema["then"], "then"), s.at("then"))
+            yes = conjunction(yes, s.normal_form(s.schema["then"], "then"), s.at("then"))
         if "else" in s.schema:
-            no = both(no, s.node(s.schema["else"], "else"), s.at("else"))
-        s.require(either([yes, no], s.at("if")))
+            no = conjunction(no, s.normal_form(s.schema["else"], "else"), s.at("else"))
+        s.require(disjunction([yes, no], s.at("if")))
 
 
 def ref(s: Subschema) -> None:
@@ -164,7 +164,7 @@ def _refer(s: Subschema, keyword: str) -> None:
     reference = s.schema[keyword]
     if not isinstance(reference, str):
         raise s.broken(keyword, "a string")
-    s.require(s.schemas.node(s.schemas.refer(s.atom, reference, keyword)))
+    s.require(s.schemas.normal_form(s.schemas.refer(s.atom, reference, keyword)))
 
 
 # -- objects ------------------------------------------------------------------------------------
@@ -192,9 +192,9 @@ def object_(s: Subschema) -> None:
         raise s.broken("required", "an array of property names (draft 3 had a boolean)")
     if not isinstance(required, list) or not all(isinstance(r, str) for r in required):
         raise s.broken("required", "an array of property names")
-    groups: tuple[Group, ...] = ()
+    groups: tuple[PropertyGroup, ...] = ()
     if named or patterns or rest is not TRUE or keys is not ANY:
-        groups = (Group(named, patterns, rest, keys),)
+        groups = (PropertyGroup(named, patterns, rest, keys),)
     least, most = s.count("minProperties") or 0, s.count("maxProperties")
     names = tuple(dict.fromkeys(required))
     evaluated = EMPTY
@@ -235,32 +235,32 @@ def dependent_required(s: Subschema) -> None:
 def dependent_schemas(s: Subschema) -> None:
     """Keys that ask for a schema."""
     for name, schema in s.members("dependentSchemas").items():
-        _depend(s, name, s.node(schema, "dependentSchemas", name), ())
+        _depend(s, name, s.normal_form(schema, "dependentSchemas", name), ())
 
 
 def dependencies(s: Subschema) -> None:
     """Both of the above, as drafts 4 to 7 have it; later ones keep it beside its successors."""
     for name, needed in s.members("dependencies").items():
         if not isinstance(needed, list):
-            _depend(s, name, s.node(needed, "dependencies", name), ())
+            _depend(s, name, s.normal_form(needed, "dependencies", name), ())
         elif all(isinstance(n, str) for n in needed):
             _depend(s, name, ANYTHING, tuple(needed))
         else:
             raise s.broken("dependencies", "schemas and arrays of property names")
 
 
-def _depend(s: Subschema, name: str, node: Node, needed: tuple[str, ...]) -> None:
-    """Either the key is absent, or it is there and so are `needed`, and `node` fits."""
-    away = Every(name, FALSE)
-    asked = clauses_of(node.objects[0]) if len(node.objects) == 1 else None
+def _depend(s: Subschema, name: str, form: NormalForm, needed: tuple[str, ...]) -> None:
+    """Either the key is absent, or it is there and so are `needed`, and `form` fits."""
+    away = ForAll(name, FALSE)
+    asked = clauses_of(form.objects[0]) if len(form.objects) == 1 else None
     if asked is not None and not s.schemas.tracks:
-        asked = [*(Clause((Member(key, TRUE),)) for key in needed), *asked]
+        asked = [*(Clause((Exists(key, TRUE),)) for key in needed), *asked]
         found = simplified(ObjectAlt(clauses=tuple(Clause((away, *clause)) for clause in asked)))
         s.only(objects=() if found is None else (found,))
         return
-    absent = ObjectAlt((Group({name: FALSE}),))
+    absent = ObjectAlt((PropertyGroup({name: FALSE}),))
     present = ObjectAlt((), tuple(dict.fromkeys((name, *needed))))
-    with_node = both(node, Node(objects=(present,)), s.at("dependencies"))
+    with_node = conjunction(form, NormalForm(objects=(present,)), s.at("dependencies"))
     s.only(objects=(absent, *with_node.objects))
 
 
@@ -309,7 +309,7 @@ LAST = ("unevaluatedProperties", "unevaluatedItems")  # after all that says what
 _is_last = LAST.__contains__
 
 
-def build(schemas: Schemas, atom: Atom) -> Node:
+def build(schemas: Schemas, atom: Atom) -> NormalForm:
     """The node of one subschema: the conjunction of its keywords, left to right."""
     s = Subschema(schemas, atom)
     done: set[Keyword] = set(OTHERS) if schemas.only_strings else set()

@@ -22,8 +22,7 @@ from structgen.errors import (
 )
 from structgen.regular.regex import Regex
 from structgen.regular.syntax.ecma import parse
-from structgen.schema.keywords import keywords
-from structgen.schema.keywords import plain as json_plain
+from structgen.schema.keywords import keywords, simple
 from structgen.schema.keywords.constants import constants, is_listing, listed
 from structgen.schema.keywords.copies import Copies
 from structgen.schema.machine.any_value import free_costs
@@ -35,10 +34,17 @@ from structgen.schema.normal_form.expressions import (
     Children,
     Expr,
     OneOf,
-    Refused,
+    Unsatisfiable,
+)
+from structgen.schema.normal_form.forms import (
+    ANYTHING,
+    NOTHING,
+    NormalForm,
+    children_of,
+    conjunction,
+    disjunction,
 )
 from structgen.schema.normal_form.logic import negated
-from structgen.schema.normal_form.nodes import ANYTHING, NOTHING, Node, both, children_of, either
 from structgen.schema.references.references import Place, References, Scope
 from structgen.schema.references.resources import Path, Resource
 from structgen.schema.values import Value, data_of, value_of
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
 
 MAX_SCALARS = 4096  # nodes of plain subschemas that the process remembers
 
-_scalars: OrderedDict[tuple[Any, ...], Node] = OrderedDict()  # those longest there go first
+_scalars: OrderedDict[tuple[Any, ...], NormalForm] = OrderedDict()  # those longest there go first
 Standing = tuple[dict[str, Any], Place]  # a subschema, and where it stands
 
 
@@ -77,9 +83,9 @@ class Schemas:
         self.natural = natural  #: spell integers in digits only
         self.declared = declared  #: names come in the order of the document, before other keys
         self._atoms: dict[tuple[int, Resource, Scope], Atom] = {}
-        self._nodes: dict[Atom, Node] = {}
+        self._nodes: dict[Atom, NormalForm] = {}
         self._patterns: dict[str, Regex] = {}
-        self._conjunctions: dict[Expr, Node] = {TRUE: ANYTHING}
+        self._conjunctions: dict[Expr, NormalForm] = {TRUE: ANYTHING}
         self._expanding: list[Atom] = []
         self._too_costly: dict[Atom, BudgetError] = {}
         self.only_strings = False  #: pass over keywords for other types
@@ -88,7 +94,7 @@ class Schemas:
         self._negations: dict[Expr, Expr] = {}
         self._copies = Copies()
         self._unions: dict[tuple[Expr, ...], Expr] = {}
-        self._opposites: dict[Node, Node] = {}
+        self._negated_forms: dict[NormalForm, NormalForm] = {}
         self.costs = Costs(self, declared, gap, free=free_costs(declared, gap))
         self._references = References(schema, registry)
         documents = [] if registry is None else [registry[uri].contents for uri in registry]
@@ -131,13 +137,13 @@ class Schemas:
     def children(self, schemas: dict[str, Any], parent: Atom, keyword: str) -> Mapping[str, Expr]:
         """The expressions of the subschemas that a keyword of `parent` has by name."""
         place = self.place(parent)
-        plain = partial(json_plain.is_possible, dialect=place.dialect)
+        plain = partial(simple.surely_satisfiable, dialect=place.dialect)
 
         def make(name: str, schema: Any) -> Expr:
             return self._expr(schema, place, (keyword, name))
 
-        easy = json_plain.are_easy(schemas, place.dialect)
-        if easy or json_plain.are_anonymous(schemas):
+        easy = simple.are_easy(schemas, place.dialect)
+        if easy or simple.are_anonymous(schemas):
             return Children(schemas, make, plain, easy)
         return {name: make(name, schema) for name, schema in schemas.items()}  # may be broken
 
@@ -159,23 +165,25 @@ class Schemas:
         self._arrived += len(arrived)
         if not self.tracks and any(map(_mentions, arrived)):
             self.tracks = True
-            for untracked in (self._nodes, self._conjunctions, self._opposites):
+            for untracked in (self._nodes, self._conjunctions, self._negated_forms):
                 untracked.clear()
         return found
 
-    def node(self, expr: Expr) -> Node:
+    def normal_form(self, expr: Expr) -> NormalForm:
         """The normal form of a conjunction of atoms."""
-        node = self._conjunctions.get(expr)
-        if node is None:
+        form = self._conjunctions.get(expr)
+        if form is None:
             tracked = self.tracks
             begun = self._conjunctions.get(expr[:-1])  # as where values are excluded in turn
-            node = ANYTHING if begun is None else begun
+            form = ANYTHING if begun is None else begun
             for atom in expr if begun is None else expr[-1:]:
                 part = self.expand(atom)
-                node = part if node is ANYTHING else both(node, part, location(atom.location))
+                form = (
+                    part if form is ANYTHING else conjunction(form, part, location(atom.location))
+                )
             if self.tracks == tracked:
-                self._conjunctions[expr] = node
-        return node
+                self._conjunctions[expr] = form
+        return form
 
     def strings(self, expr: Expr) -> Regex:
         """The strings that fit; what is said about other types is not looked at.
@@ -186,24 +194,24 @@ class Schemas:
             self._of_strings = strings = copy(self)
             strings.only_strings, strings.tracks = True, False
             strings._nodes, strings._conjunctions, strings._expanding = {}, {TRUE: ANYTHING}, []
-        return self._of_strings.node(expr).string
+        return self._of_strings.normal_form(expr).string
 
-    def is_possible(self, expr: Expr) -> bool:
+    def surely_satisfiable(self, expr: Expr) -> bool:
         """Whether it is plain that some value fits."""
         if len(expr) != 1:
             return expr == TRUE
         schema, place = expr[0].value, expr[0].place
         if isinstance(place, str) or not isinstance(schema, dict):
             return False
-        if json_plain.is_reference(schema, place.dialect):
+        if simple.is_reference(schema, place.dialect):
             schema, place = self._follow(place, schema["$ref"], "$ref")
-        return isinstance(schema, dict) and json_plain.is_possible(schema, place.dialect)
+        return isinstance(schema, dict) and simple.surely_satisfiable(schema, place.dialect)
 
-    def expand(self, atom: Atom) -> Node:
+    def expand(self, atom: Atom) -> NormalForm:
         """The normal form of one atom, made on first use."""
-        node = self._nodes.get(atom)
-        if node is not None:
-            return node
+        form = self._nodes.get(atom)
+        if form is not None:
+            return form
         if atom in self._too_costly:  # a report asks again and again
             raise self._too_costly[atom]
         if atom in self._expanding:
@@ -218,36 +226,38 @@ class Schemas:
         tracked = self.tracks
         self._expanding.append(atom)
         try:
-            node = self._expand(atom)
+            form = self._expand(atom)
         except BudgetError as error:
             self._too_costly[atom] = error
             raise
         finally:
             self._expanding.pop()
         if self.tracks == tracked:
-            self._nodes[atom] = node
-        return node
+            self._nodes[atom] = form
+        return form
 
-    def _expand(self, atom: Atom) -> Node:
+    def _expand(self, atom: Atom) -> NormalForm:
         value = atom.value
-        if value is Refused:
+        if value is Unsatisfiable:
             return NOTHING
         if isinstance(value, OneOf):
             return constants(self, list(value.values), lambda: atom.location)
         if isinstance(value, Negation):
-            return self.opposite(self.node(value.expr), location(atom.location))
+            return self.negated_form(self.normal_form(value.expr), location(atom.location))
         if isinstance(value, Union):
-            return either([self.node(expr) for expr in value.exprs], location(atom.location))
-        key = json_plain.scalar_key(value, self.place(atom).dialect)
+            return disjunction(
+                [self.normal_form(expr) for expr in value.exprs], location(atom.location)
+            )
+        key = simple.scalar_key(value, self.place(atom).dialect)
         if key is None:
             return keywords.build(self, atom)
         key = (self.natural, self.assert_formats, self.only_strings, *key)
-        node = _scalars.get(key)
-        if node is None:
+        form = _scalars.get(key)
+        if form is None:
             if len(_scalars) >= MAX_SCALARS:
                 _scalars.popitem(last=False)
-            node = _scalars[key] = keywords.build(self, atom)
-        return node
+            form = _scalars[key] = keywords.build(self, atom)
+        return form
 
     def constant(self, value: Any, location: str) -> Expr:
         """The expression that only `value` fits."""
@@ -264,25 +274,25 @@ class Schemas:
         """The expression that exactly the values fit that do not fit `expr`."""
         if expr in {TRUE, FALSE}:
             return FALSE if expr == TRUE else TRUE
-        if len(expr) == 1 and expr[0].opposite is not None:
-            return (expr[0].opposite,)
+        if len(expr) == 1 and expr[0].negation is not None:
+            return (expr[0].negation,)
         if expr not in self._negations:
-            self._negations[expr] = (self._opposite_atom(expr),)
+            self._negations[expr] = (self._negation_atom(expr),)
         return self._negations[expr]
 
-    def _opposite_atom(self, expr: Expr) -> Atom:
+    def _negation_atom(self, expr: Expr) -> Atom:
         """The atom of what `expr` does not fit; one for all subschemas that say the same."""
         if len(expr) > 1:
             return Atom(Negation(expr), expr[0].location)
         first = self._copies.first(expr[0])
-        opposite = first.opposite
-        if opposite is None:
-            opposite = first.opposite = Atom(Negation((first,)), first.location)
-            opposite.opposite = first
+        negation = first.negation
+        if negation is None:
+            negation = first.negation = Atom(Negation((first,)), first.location)
+            negation.negation = first
             if is_listing(first.value):
-                opposite.denied = first.allowed or frozenset()
-        expr[0].opposite = opposite
-        return opposite
+                negation.excluded_values = first.allowed or frozenset()
+        expr[0].negation = negation
+        return negation
 
     def union(self, exprs: tuple[Expr, ...]) -> Expr:
         """The expression that the values fit that fit at least one of `exprs`."""
@@ -295,24 +305,24 @@ class Schemas:
             self._unions[some] = (Atom(Union(some), some[0][0].location),)
         return self._unions[some]
 
-    def opposite(self, node: Node, location: str) -> Node:
-        """The values that do not fit `node`."""
-        if node not in self._opposites:
-            self._opposites[node] = negated(node, self.negation, location)
-        return self._opposites[node]
+    def negated_form(self, form: NormalForm, location: str) -> NormalForm:
+        """The values that do not fit `form`."""
+        if form not in self._negated_forms:
+            self._negated_forms[form] = negated(form, self.negation, location)
+        return self._negated_forms[form]
 
-    def peek(self, expr: Expr) -> Node | None:
+    def peek(self, expr: Expr) -> NormalForm | None:
         """The node of an expression, or None while one of its atoms is being expanded."""
         try:
-            return self.node(expr)
+            return self.normal_form(expr)
         except DanglingReferenceError:  # perhaps only because of what is being expanded
             return None
 
-    def meaning(self, node: Node) -> Expr | None:
-        """An expression of which `node` is the normal form; None for a part of one."""
-        found = next((expr for expr, n in self._conjunctions.items() if n is node), None)
+    def meaning(self, form: NormalForm) -> Expr | None:
+        """An expression of which `form` is the normal form; None for a part of one."""
+        found = next((expr for expr, n in self._conjunctions.items() if n is form), None)
         if found is None:
-            found = next(((atom,) for atom, n in self._nodes.items() if n is node), None)
+            found = next(((atom,) for atom, n in self._nodes.items() if n is form), None)
         return found
 
     def pattern(self, text: Any, location: str) -> Regex:
@@ -358,17 +368,17 @@ class Schemas:
     def _exits(self, schema: dict[str, Any], place: Place, seen: set[int]) -> list[Standing] | None:
         """What is to be looked at below a plain subschema; None if it has to be expanded."""
         if "$ref" not in schema:
-            found = json_plain.exits(schema, place.dialect, seen)
+            found = simple.exits(schema, place.dialect, seen)
             if found is None:
                 return None
             enter = self._references.enter
             return [(child, enter(child, place.below(path))) for path, child in found]
-        if not json_plain.is_reference(schema, place.dialect):
+        if not simple.is_reference(schema, place.dialect):
             return None
         target, at = self._follow(place, schema["$ref"], "$ref")
         if not isinstance(target, dict):
             return None
-        if "$ref" in target or json_plain.children(target, at.dialect) is None:
+        if "$ref" in target or simple.children(target, at.dialect) is None:
             return None
         known = id(target) in seen and at == place
         return [] if known else [(target, at)]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from structgen.errors import BudgetError, SpecError
 from structgen.regular.numbers.language import to_fraction
 from structgen.schema.normal_form.expressions import Atom, Expr
-from structgen.schema.normal_form.nodes import ANYTHING, Node, both
+from structgen.schema.normal_form.forms import ANYTHING, NormalForm, conjunction
 from structgen.util.json_pointer import location, pointer_to
 
 if TYPE_CHECKING:
     from structgen.schema.keywords.schemas import Schemas
 
 
-_FREE = {name: getattr(ANYTHING, name) for name in Node.__dataclass_fields__}
+_FREE = {name: getattr(ANYTHING, name) for name in NormalForm.__dataclass_fields__}
 
 
 class Subschema:
@@ -29,7 +29,7 @@ class Subschema:
         self.dialect = schemas.place(atom).dialect
         self.schema: dict[str, Any] = self.dialect.heeded(atom.value)
         self.draft = self.dialect.draft
-        self.nodes: list[Node] = []  # conjuncts, left to right
+        self.conjuncts: list[NormalForm] = []  # conjuncts, left to right
 
     def get(self, keyword: str) -> Any:
         """A sibling keyword's value, or None."""
@@ -47,13 +47,13 @@ class Subschema:
         """The expressions of the subschemas that a keyword has by name."""
         return self.schemas.children(self.members(keyword), self.atom, keyword)
 
-    def node(self, schema: Any, *path: str | int) -> Node:
+    def normal_form(self, schema: Any, *path: str | int) -> NormalForm:
         """The node of a subschema that applies to the same value."""
-        return self.schemas.node(self.child(schema, *path))
+        return self.schemas.normal_form(self.child(schema, *path))
 
-    def opposite(self, node: Node, keyword: str) -> Node:
-        """The values that do not fit `node`, which belongs to `keyword`."""
-        return self.schemas.opposite(node, self.at(keyword))
+    def negated_form(self, form: NormalForm, keyword: str) -> NormalForm:
+        """The values that do not fit `form`, which belongs to `keyword`."""
+        return self.schemas.negated_form(form, self.at(keyword))
 
     def broken(self, keyword: str, expected: str) -> SpecError:
         """The error for a keyword with a value that it cannot have."""
@@ -61,24 +61,24 @@ class Subschema:
         shown = value if len(value) <= 60 else value[:57] + "..."
         return SpecError(f"'{keyword}' is {shown}", location=self.at(keyword), expected=expected)
 
-    def require(self, node: Node) -> None:
+    def require(self, form: NormalForm) -> None:
         """Add a conjunct."""
-        self.nodes.append(node)
+        self.conjuncts.append(form)
 
     def only(self, **parts: Any) -> None:
         """Add a conjunct that restricts the given JSON types and leaves the others alone."""
-        self.nodes.append(Node(**(_FREE | parts)))
+        self.conjuncts.append(NormalForm(**(_FREE | parts)))
 
-    def conjunction(self) -> Node:
+    def conjunction(self) -> NormalForm:
         """What all keywords so far say together."""
-        node = ANYTHING
+        form = ANYTHING
         try:
-            for part in self.nodes:
-                node = both(node, part)
+            for part in self.conjuncts:
+                form = conjunction(form, part)
         except BudgetError as error:
             error.location = error.location or self.at()
             raise
-        return node
+        return form
 
     def count(self, keyword: str) -> int | None:
         """The value of a keyword that is a non-negative integer, None if absent."""

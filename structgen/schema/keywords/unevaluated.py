@@ -14,50 +14,50 @@ from typing import TypeVar
 from structgen.regular.regex import ANY, complement
 from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.normal_form.expressions import TRUE
-from structgen.schema.normal_form.logic import covers
-from structgen.schema.normal_form.nodes import (
+from structgen.schema.normal_form.forms import (
     ArrayAlt,
-    Group,
     ObjectAlt,
-    both_arrays,
-    both_objects,
-    check_count,
+    PropertyGroup,
+    check_alternative_count,
+    conjoin_arrays,
+    conjoin_objects,
 )
+from structgen.schema.normal_form.logic import covers
 
 
 def unevaluated_properties(s: Subschema) -> None:
     """What the members must fit that no other keyword evaluates."""
     child = s.child(s.schema["unevaluatedProperties"], "unevaluatedProperties")
-    node = s.conjunction()
-    alternatives = node.objects
+    form = s.conjunction()
+    alternatives = form.objects
     if child != TRUE:
         location = s.at("unevaluatedProperties")
-        alternatives = _combined(alternatives, both_objects, _sees_keys, location)
+        alternatives = _combined(alternatives, conjoin_objects, _sees_keys, location)
     objects = []
     for o in alternatives:
         groups = o.groups
         if child != TRUE and o.evaluated is not ANY:
-            groups = (*groups, Group({}, ((complement(o.evaluated), child),)))
+            groups = (*groups, PropertyGroup({}, ((complement(o.evaluated), child),)))
         objects.append(replace(o, groups=groups, evaluated=ANY))
-    s.nodes = [replace(node, objects=tuple(objects))]
+    s.conjuncts = [replace(form, objects=tuple(objects))]
 
 
 def unevaluated_items(s: Subschema) -> None:
     """What the items must fit that no other keyword evaluates."""
     child = s.child(s.schema["unevaluatedItems"], "unevaluatedItems")
-    node = s.conjunction()
-    alternatives = node.arrays
+    form = s.conjunction()
+    alternatives = form.arrays
     if child != TRUE:
         location = s.at("unevaluatedItems")
-        alternatives = _combined(alternatives, both_arrays, _sees_items, location)
+        alternatives = _combined(alternatives, conjoin_arrays, _sees_items, location)
     arrays = []
     for a in alternatives:
         lists = a.lists
         if child != TRUE and a.evaluated is not None:
-            tail = s.schemas.union((child, *a.matched))
+            tail = s.schemas.union((child, *a.evaluated_where))
             lists = (*lists, ((TRUE,) * a.evaluated, tail))
         arrays.append(replace(a, lists=lists, evaluated=None))
-    s.nodes = [replace(node, arrays=tuple(arrays))]
+    s.conjuncts = [replace(form, arrays=tuple(arrays))]
 
 
 AltT = TypeVar("AltT", ArrayAlt, ObjectAlt)
@@ -71,7 +71,7 @@ def _sees_items(a: ArrayAlt, b: ArrayAlt) -> bool:
     if a.evaluated is None:
         return True
     enough = b.evaluated is not None and a.evaluated >= b.evaluated
-    return enough and set(b.matched) <= set(a.matched)
+    return enough and set(b.evaluated_where) <= set(a.evaluated_where)
 
 
 def _combined(
@@ -95,5 +95,5 @@ def _combined(
             if more is not None:
                 found.append(more)
                 todo.append((more, bigger))
-                check_count(len(found), location)
+                check_alternative_count(len(found), location)
     return tuple(found)

@@ -1,7 +1,8 @@
-"""In: a subschema. Out: its cases, each a plain conjunction of subschemas without branches.
+"""Splits a subschema into cases: conjunctions of subschemas that have no branches any more.
 
-`allOf` and references join, `anyOf` and `oneOf` choose. What has no words of its own in the formats
-that a case is written in (`not`, `if`, ...) stays behind in the subschemas, where it can be found.
+This is a disjunctive normal form that keeps the keywords as they were written, for reports and
+exports: `allOf` and references join, `anyOf` and `oneOf` choose. Other combinations (`not`, `if`,
+...) stay in the subschemas, where whoever writes a case finds them.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any, Literal, NamedTuple
 from structgen.errors import DanglingReferenceError, StructgenError
 from structgen.regular.numbers.language import to_fraction
 from structgen.schema.keywords.schemas import Schemas, Union
-from structgen.schema.normal_form.expressions import Atom, Expr, Refused
-from structgen.schema.normal_form.nodes import both
+from structgen.schema.normal_form.expressions import Atom, Expr, Unsatisfiable
+from structgen.schema.normal_form.forms import conjunction
 from structgen.util.json_pointer import location, pointer_to
 
-MAX_CASES = 64  # of one subschema; further unions are given up
+MAX_CASES = 64  # of one subschema; unions that would give more are left out
 
 Case = tuple[Atom, ...]
 Effect = Literal["looser", "stricter", "both", "same"]
@@ -29,7 +30,7 @@ REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class Bound(NamedTuple):
-    """One end of a range: its value, as it was written, and whether it lies outside itself."""
+    """One end of a range: its value, as it was written, and whether it is exclusive."""
 
     value: Fraction
     written: int | float
@@ -60,7 +61,7 @@ def _bounds(atom: Atom, schema: dict[str, Any], side: str) -> Iterator[Bound]:
 
 
 class Cases:
-    """Takes subschemas of one document apart."""
+    """Splits the subschemas of one document into cases."""
 
     def __init__(self, schemas: Schemas, lose: Lose) -> None:
         self._schemas = schemas
@@ -76,7 +77,7 @@ class Cases:
         return schema
 
     def follow(self, expr: Expr) -> tuple[Expr, bool]:
-        """What an expression that is nothing but references comes to, and whether it was one."""
+        """What an expression of nothing but a reference leads to, and whether it was one."""
         seen: set[Expr] = set()
         while len(expr) == 1 and isinstance(expr[0].value, dict) and expr not in seen:
             seen.add(expr)
@@ -87,14 +88,14 @@ class Cases:
         return expr, len(seen) > 1
 
     def of(self, expr: Expr, inside: tuple[Atom, ...] = ()) -> list[Case]:
-        """The cases of an expression; none when it is seen to fit nothing."""
+        """The cases of an expression; none when nothing fits it. inside: the atoms around."""
         found: list[Case] = [()]
         for atom in expr:
             found = _product(found, self._of_atom(atom, inside))
         return found
 
     def _of_atom(self, atom: Atom, inside: tuple[Atom, ...]) -> list[Case]:
-        if atom.value is Refused:
+        if atom.value is Unsatisfiable:
             return []
         if isinstance(atom.value, Union):
             return [case for expr in atom.value.exprs for case in self.of(expr, inside)]
@@ -135,11 +136,11 @@ class Cases:
     def _exclusive(self, branches: list[Expr]) -> bool:
         """Whether it is certain that no value fits two branches."""
         try:
-            nodes = [self._schemas.node(branch) for branch in branches]
+            forms = [self._schemas.normal_form(branch) for branch in branches]
             return all(
-                self._schemas.costs.of_node(both(a, b)) is None
-                for i, a in enumerate(nodes)
-                for b in nodes[:i]
+                self._schemas.costs.of_form(conjunction(a, b)) is None
+                for i, a in enumerate(forms)
+                for b in forms[:i]
             )
         except StructgenError:
             return False

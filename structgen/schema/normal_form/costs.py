@@ -220,7 +220,7 @@ class Costs:
         """The matchers of the object alternatives that some object fits."""
         if form not in self._some_objects:
             matchers = map(self._object, form.objects)
-            self._some_objects[form] = [p for p in matchers if p.surely_satisfiable()]
+            self._some_objects[form] = [p for p in matchers if p.is_satisfiable()]
         return self._some_objects[form]
 
     def arrays(self, form: NormalForm) -> list[ArrayMatcher]:

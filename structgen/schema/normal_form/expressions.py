@@ -1,6 +1,9 @@
-"""In: subschemas as atoms. Out: expressions, conjunctions of atoms, and what is plain about them.
+"""Expressions: conjunctions of subschemas by reference, and cheap sound tests on them.
 
-An expression names what a child must fit without expanding it, so recursive schemas stay finite.
+An expression (`Expr`) names what a child must fit without expanding it, so that recursive schemas
+stay finite. It is a tuple of `Atom`s, one per subschema, negation, union or set of constants;
+`Schemas.normal_form` expands it. The tests here need no expansion: they compare atoms by identity
+and use the sets of constants that `enum` and `const` list.
 """
 
 from __future__ import annotations
@@ -19,20 +22,24 @@ Allowed = Values | Callable[[], Values]
 
 
 class Atom:
-    """One subschema (or another condition) that a value must fit; compared by identity."""
+    """One condition that a value must fit, such as a subschema; compared by identity."""
 
-    __slots__ = ("_allowed", "denied", "opposite", "place", "value")
+    __slots__ = ("_allowed", "excluded_values", "negation", "place", "value")
 
     def __init__(self, value: Any, place: Place | str, allowed: Allowed = None) -> None:
         self.value = value  #: what `Schemas` needs to expand it
-        self.place = place  #: where a subschema stands; of other conditions the JSON Pointer alone
-        self.opposite: Atom | None = None  #: fits exactly the values that this one does not
+        self.place = place  #: where a subschema stands; a JSON Pointer for other conditions
+        self.negation: Atom | None = (
+            None  #: the atom of the values that do not fit, if there is one
+        )
         self._allowed = allowed
-        self.denied: frozenset[Value] = frozenset()  #: these values do not fit
+        self.excluded_values: frozenset[Value] = (
+            frozenset()
+        )  #: values that do not fit, known without expansion
 
     @property
     def allowed(self) -> Values:
-        """Where they are listed, the values without which none fit. Few ask, so that can wait."""
+        """The values that may fit if `enum` or `const` list them, else None; found on first use."""
         if callable(self._allowed):
             self._allowed = self._allowed()
         return self._allowed
@@ -56,17 +63,17 @@ class OneOf(NamedTuple):
     values: tuple[Any, ...]
 
 
-class Refused:
-    """The value of the atom that no value fits."""
+class Unsatisfiable:
+    """Marks the atom that no value fits."""
 
 
-FALSE: Expr = (Atom(Refused, ""),)
+FALSE: Expr = (Atom(Unsatisfiable, ""),)
 
 
 class Children(Mapping[str, Expr]):
-    """The expressions of subschemas by name, each made when somebody asks for it.
+    """The expressions of subschemas by name, each made on first use.
 
-    easy: whether it can be seen at a glance that a text can have each of them, with some value.
+    easy: whether it is seen at a glance that each name may come, with some value.
     """
 
     __slots__ = ("_made", "_make", "_plain", "_schemas", "easy")
@@ -78,7 +85,7 @@ class Children(Mapping[str, Expr]):
         plain: Callable[[Any], bool],
         easy: bool,
     ) -> None:
-        """make: the expression of a subschema; plain: whether it is plain that some value fits."""
+        """make: the expression of a subschema; plain: whether some value certainly fits it."""
         self._schemas, self._make, self._plain, self.easy = schemas, make, plain, easy
         self._made: dict[str, Expr] = {}
 
@@ -89,7 +96,7 @@ class Children(Mapping[str, Expr]):
         return found
 
     def and_others(self, others: Mapping[str, Expr]) -> Children:
-        """The same with others, or these in their place; of which it is not plain that any fits."""
+        """The same with others added or replaced, of which nothing is known at a glance."""
         schemas = {**self._schemas, **dict.fromkeys(others, False)}
         found = Children(schemas, self._make, self._plain, easy=False)
         found._made = {**self._made, **others}
@@ -108,48 +115,48 @@ class Children(Mapping[str, Expr]):
     def __len__(self) -> int:
         return len(self._schemas)
 
-    def is_plain(self, name: str) -> bool:
-        """Whether it is plain that some value fits a subschema."""
+    def surely_satisfiable(self, name: str) -> bool:
+        """Whether some value certainly fits a subschema, as is seen without expanding it."""
         return name in self._schemas and self._plain(self._schemas[name])
 
 
 def conjoin(*parts: Expr) -> Expr:
-    """All atoms of all parts."""
+    """The conjunction: all atoms of all parts, each once, in order."""
     if len(parts) == 1:
         return parts[0]
     return tuple(dict.fromkeys(atom for part in parts for atom in part))
 
 
 def contradictory(expr: Expr) -> bool:
-    """Whether an expression needs no expansion to be seen to fit nothing."""
-    if any(atom is FALSE[0] or atom.opposite in expr for atom in expr):
+    """Whether nothing fits an expression, as far as is seen without expanding it."""
+    if any(atom is FALSE[0] or atom.negation in expr for atom in expr):
         return True
     left = allowed(expr)
     return left is not None and not left
 
 
 def allowed(expr: Expr) -> frozenset[Value] | None:
-    """All values that may fit, if constants limit them."""
+    """All values that may fit, if constants limit them; else None."""
     found: frozenset[Value] | None = None
     for atom in expr:
         if atom.allowed is not None:
             found = atom.allowed if found is None else found & atom.allowed
     if found is not None:
-        found = found.difference(*(atom.denied for atom in expr))
+        found = found.difference(*(atom.excluded_values for atom in expr))
     return found
 
 
 def implied(known: Expr, expr: Expr) -> bool:
-    """Whether an expression needs no expansion to be seen to follow from another."""
+    """Whether `known` implies `expr`, as far as is seen without expanding them."""
     return all(atom in known or _excludes(known, atom) for atom in expr)
 
 
 def _excludes(known: Expr, atom: Atom) -> bool:
-    """Whether `known` plainly excludes the opposite of `atom`."""
+    """Whether `known` excludes the negation of `atom`, as their constants show."""
     left = allowed(known)
     if left is None:
         return False
-    if atom.denied:
-        return left.isdisjoint(atom.denied)
-    opposite = atom.opposite
-    return opposite is not None and left <= opposite.denied
+    if atom.excluded_values:
+        return left.isdisjoint(atom.excluded_values)
+    negation = atom.negation
+    return negation is not None and left <= negation.excluded_values

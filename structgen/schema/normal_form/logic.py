@@ -1,8 +1,9 @@
-"""In: nodes in normal form. Out: their complements, and whether two plainly exclude each other.
+"""Negation of normal forms by De Morgan's laws, and a test whether two of them are disjoint.
 
 Every obligation has a dual: not all items fit / some item does not; not `minItems` n / `maxItems`
-n - 1; not unique / repeated; not required / absent. So the complement of a conjunction is the union
-of the duals, and the complement of a union their conjunction (De Morgan).
+n - 1; not unique / repeated; not required / absent. So the negation of a conjunction is the union
+of the duals, and the negation of a union the conjunction of the negations. For an object that union
+is mostly one clause (see `forms.Clause`), so that negating it does not multiply alternatives.
 """
 
 from __future__ import annotations
@@ -37,22 +38,25 @@ from structgen.schema.normal_form.forms import (
     ArrayAlt,
     Clause,
     Contains,
-    ForAll,
-    PropertyGroup,
-    Literal,
     Exists,
+    ForAll,
+    Literal,
     NormalForm,
     ObjectAlt,
+    PropertyGroup,
     conjunction,
     simplified,
 )
 
-Negate = Callable[[Expr], Expr]
+Negate = Callable[[Expr], Expr]  # gives the negation of an expression
 MAX_DEPTH = 4  # levels of children that are looked at to tell alternatives apart
 
 
 def negated(form: NormalForm, negate: Negate, location: str = "") -> NormalForm:
-    """Values that do not fit `form`; `negate` gives the expression of the negation of a child."""
+    """The normal form of the values that do not fit `form`.
+
+    Raises BudgetError, with this location, when it has too many alternatives.
+    """
     if form is ANYTHING:
         return NOTHING
     if form is NOTHING:
@@ -76,7 +80,7 @@ def negated(form: NormalForm, negate: Negate, location: str = "") -> NormalForm:
 
 
 def _not_array(a: ArrayAlt, negate: Negate) -> Iterator[ArrayAlt]:
-    """The arrays that break one obligation of `a`, obligation by obligation."""
+    """The alternatives of arrays that break an obligation of `a`: one or two per obligation."""
     if a.least:
         yield ArrayAlt(most=a.least - 1)
     if a.most is not None:
@@ -101,14 +105,18 @@ def _not_array(a: ArrayAlt, negate: Negate) -> Iterator[ArrayAlt]:
 
 
 def array_containing(c: Contains, negate: Negate) -> ArrayAlt:
-    """The arrays in which so many items fit."""
+    """The alternative of the arrays in which so many items fit."""
     if c.most == 0:
         return ArrayAlt((((TRUE,) * c.start, negate(c.child)),))
     return ArrayAlt(contains=(c,), least=c.start + c.least if c.least else 0)
 
 
 def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
-    """The objects that break an obligation of `o`: a bound, a clause, or one of all the others."""
+    """The alternatives of objects that break an obligation of `o`.
+
+    One for each bound, one for each clause, and one for all other obligations together: the clause
+    that one of these is broken.
+    """
     if o.least:
         yield ObjectAlt(most=o.least - 1)
     if o.most is not None:
@@ -134,23 +142,25 @@ def _duals(clause: Clause, negate: Negate) -> Iterator[Literal]:
 
 
 def _not_group(group: PropertyGroup, negate: Negate) -> Iterator[Literal]:
-    """A member that `group` refuses."""
+    """The literals of which one holds where `group` does not: a member that it refuses."""
     yield from (Exists(k, negate(child)) for k, child in group.named.items() if child != TRUE)
     yield from (Exists(keys, negate(child)) for keys, child in group.patterns if child != TRUE)
-    if group.rest != TRUE:
+    if group.additional != TRUE:
         listed = alt(words(group.named), *(keys for keys, _ in group.patterns))
-        yield Exists(complement(listed), negate(group.rest))
-    if group.keys is not ANY:
-        yield Exists(complement(group.keys), TRUE)
+        yield Exists(complement(listed), negate(group.additional))
+    if group.names is not ANY:
+        yield Exists(complement(group.names), TRUE)
 
 
-# -- plain exclusion ----------------------------------------------------------------------------
+# -- disjointness -------------------------------------------------------------------------------
 
-Peek = Callable[[Expr], NormalForm | None]  # the node of an expression, None while it is being made
+Peek = Callable[
+    [Expr], NormalForm | None
+]  # the normal form of an expression, None while it is being made
 
 
 def overlapping(forms: Sequence[NormalForm], peek: Peek) -> list[list[int]]:
-    """For each of some nodes, the places of the others that it may have a value in common with."""
+    """For each form, the indices of the others that it may have a value in common with."""
     found: list[list[int]] = [[] for _ in forms]
     if _are_tagged(forms):
         return found
@@ -162,7 +172,7 @@ def overlapping(forms: Sequence[NormalForm], peek: Peek) -> list[list[int]]:
 
 
 def _are_tagged(forms: Sequence[NormalForm]) -> bool:
-    """Whether some key that objects of each node must have has constants of its own in each."""
+    """Whether a required key has disjoint constants in all forms, like the tag of a union."""
     objects = [form.objects[0] for form in forms if len(form.objects) == 1]
     if len(objects) < max(2, len(forms)) or any(map(_has_more, forms)):
         return False
@@ -181,7 +191,7 @@ def _has_more(form: NormalForm) -> bool:
 
 
 def disjoint(a: NormalForm, b: NormalForm, peek: Peek, depth: int = MAX_DEPTH) -> bool:
-    """Whether no value fits both, as far as a look at required children tells."""
+    """Whether it is certain that no value fits both, comparing required children `depth` deep."""
     if (a.null and b.null) or (a.true and b.true) or (a.false and b.false):
         return False
     if not number_intersection(a.number, b.number).is_empty():
@@ -194,6 +204,7 @@ def disjoint(a: NormalForm, b: NormalForm, peek: Peek, depth: int = MAX_DEPTH) -
 
 
 def _exclude(a: Expr, b: Expr, peek: Peek, depth: int) -> bool:
+    """Whether it is certain that no value fits both expressions."""
     if contradictory(conjoin(a, b)):
         return True
     if depth == 0 or not a or not b:
@@ -228,14 +239,14 @@ def object_child(o: ObjectAlt, key: str) -> Expr:
 
 
 def group_child(group: PropertyGroup, key: str) -> Expr:
-    """What the value of `key` must fit, as far as one group says."""
-    if group.is_by_name:
-        return group.named.get(key, group.rest)
-    if group.keys is not ANY and not matches(group.keys, key):
+    """What one group demands of the value of `key`."""
+    if group.is_by_name_only:
+        return group.named.get(key, group.additional)
+    if group.names is not ANY and not matches(group.names, key):
         return FALSE
     found = [group.named[key]] if key in group.named else []
     found += [child for pattern, child in group.patterns if matches(pattern, key)]
-    return conjoin(*found) if found else group.rest
+    return conjoin(*found) if found else group.additional
 
 
 def covers(wide: Regex, narrow: Regex) -> bool:

@@ -1,62 +1,107 @@
-"""In: nothing. Out: what is known of an open object or array: what was read, what may come."""
+"""The state of an open object or array: what has been read of it, and how it may go on.
+
+A matcher (`schema.objects.matcher`, `schema.arrays.matcher`) is the automaton of one alternative of
+a normal form. Its states are *progresses*, its edges `Transition`s: one for each way to read the
+next key, or item. The progress of an array is a number of items, or an `ItemProgress`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from structgen.schema.normal_form.expressions import Expr
-from structgen.schema.normal_form.nodes import Clause
+from structgen.schema.normal_form.forms import Clause, ForAll
 from structgen.util.cached import HashedOnce
 
-if TYPE_CHECKING:
-    from structgen.schema.objects.clauses import Pending
-
+#: Fewest bytes of a value that fits an expression, None if there is none.
 CostOf = Callable[[Expr], int | None]
 
 
-class _Read(NamedTuple):
+class PendingClause(NamedTuple):
+    """A clause on which the value that is being read has an influence.
+
+    rest: the literals that the value does not decide; satisfiers: the clause is satisfied if the
+    value fits one of these (its `Exists` literals about the key); universals: `ForAll` literals
+    about the key, which stay in the clause if the value fits their child.
+    """
+
+    rest: Clause
+    satisfiers: tuple[Expr, ...] = ()
+    universals: tuple[ForAll, ...] = ()
+
+    def observed(self) -> tuple[Expr, ...]:
+        """The expressions that the value is matched against, in the order that `resolved` takes."""
+        return (*self.satisfiers, *(literal.child for literal in self.universals))
+
+    def resolved(self, fits: tuple[bool, ...]) -> Clause | None:
+        """What is left of the clause when it is known which of `observed` the value fits.
+
+        None if it is satisfied, () if it has failed.
+        """
+        if any(fits[: len(self.satisfiers)]):
+            return None
+        flags = fits[len(self.satisfiers) :]
+        kept = [literal for literal, ok in zip(self.universals, flags, strict=True) if ok]
+        return Clause((*self.rest, *kept)) if kept else self.rest
+
+    def better(self) -> Iterator[tuple[Expr, PendingClause | None]]:
+        """The outcomes one step better than `rest` alone, each with what the value must fit."""
+        for satisfier in self.satisfiers:
+            yield satisfier, None
+        for i, literal in enumerate(self.universals):
+            others = (*self.universals[:i], *self.universals[i + 1 :])
+            yield (
+                literal.child,
+                self._replace(rest=Clause((*self.rest, literal)), universals=others),
+            )
+
+
+class _ObjectProgress(NamedTuple):
     position: int = 0
     seen: frozenset[str] = frozenset()
-    taken: int = 0
-    wanted: tuple[Clause, ...] = ()
-    pending: tuple[Pending, ...] = ()
+    members_read: int = 0
+    open_clauses: tuple[Clause, ...] = ()
+    pending: tuple[PendingClause, ...] = ()
 
 
-class Progress(HashedOnce, _Read):
-    """What has been read of an object: how far down the declared order, which keys, how many.
+class Progress(HashedOnce, _ObjectProgress):
+    """What has been read of an object, as far as it matters for what may follow.
 
-    In any order `position` stays 0 and `seen` has all keys; in declared order `seen` has only the
-    keys that are not declared. `taken` stays 0 where no bound needs it. `wanted` has the numbers of
-    the clauses that are still open, and what they may still be settled by; `pending` those that the
-    value being read has a say in.
+    position: index of the next name in declared order; 0 throughout where any order is allowed.
+    seen: the keys read; in declared order only those without a name. members_read: how many, kept
+    only where their number is bounded. open_clauses: the clauses that still have to be satisfied,
+    with the literals that can still hold. pending: those that the value being read decides.
     """
 
 
-class Take(NamedTuple):
+class Transition(NamedTuple):
     """One way to go on with a key or an item.
 
-    child: what the value must fit; after: the progress then; asked: what else is to be known of the
-    value when it has been read. Each of these is a narrower case of `child`.
+    child: what the value must fit. after: the progress then. observed: expressions, each a special
+    case of `child`, of which the matcher has to know afterwards whether the value fits them.
     """
 
     child: Expr
     after: Any
-    asked: tuple[Expr, ...] = ()
+    observed: tuple[Expr, ...] = ()
 
 
-class Left(NamedTuple):
+class Remaining(NamedTuple):
     """Required members that are still to come: how many, their bytes, those of the largest."""
 
     number: int = 0
     total: int = 0
     largest: int = 0
 
-    def and_one(self, size: int) -> Left:
+    def plus(self, size: int) -> Remaining:
         """One more."""
-        return Left(self.number + 1, self.total + size, max(self.largest, size))
+        return Remaining(self.number + 1, self.total + size, max(self.largest, size))
 
 
-def closing(count: int, total: int, opened: bool, gap: int) -> int:
-    """Bytes of members with their commas and gaps, and of the closing bracket."""
+def closing_cost(count: int, total: int, opened: bool, gap: int) -> int:
+    """Bytes of `count` members or items of `total` bytes, with commas, gaps and the bracket.
+
+    opened: whether the container has just been opened, so that no comma stands before the first.
+    """
     return total + count * (1 + gap) - (opened and count > 0) + gap + 1

@@ -1,1 +1,6 @@
-"""Objects: which keys may come, which must, and what their values settle."""
+"""Objects: which keys may come, which must, and what their values decide.
+
+`matcher` reads an object key by key; `key_classes` groups keys that no keyword names; `clauses`
+decides whether the disjunctions that negation leaves can be satisfied (the algorithm is explained
+there), and `clause_matcher` reads objects that have some.
+"""

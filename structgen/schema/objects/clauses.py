@@ -1,54 +1,51 @@
-"""In: a clause and a member's key. Out: what its value may settle, and what is left of the clause.
+"""Decides which clauses of an object can still be satisfied, and how; the algorithm is told here.
 
-The outcomes for one clause are ordered: at worst all that this value could hold fails, at best the
-clause is settled. Each outcome above the worst asks that the value fits something more.
+An alternative of an object (`ObjectAlt`) is a conjunction, and part of it are *clauses* as in
+conjunctive normal form: disjunctions of *literals*. A literal is a quantifier over members:
+`Exists(keys, child)` - some member whose key is `keys`, or in that language, has a value that fits
+`child` - and its dual `ForAll(keys, child)`. Clauses come from negation: `not` a conjunction of
+properties is "one of them fails".
+
+An object is read key by key, and the clauses that are still open are part of what is known of it
+(`Progress.open_clauses`). What happens to a clause when a member comes:
+
+1. Literals about other keys stay. Those about this key are decided by its value: an `Exists` that
+   holds satisfies the clause, a `ForAll` that fails is dropped (`pending_clause`). While the value
+   is being read its clauses are *pending*; the machine reads it against all expressions that decide
+   (`PendingClause.observed`) at once, and afterwards drops what failed (`PendingClause.resolved`).
+2. At the closing brace a clause holds if a `ForAll` is left in it: no further member comes.
+
+A key may be offered only if all clauses can still be satisfied. That is a satisfiability problem,
+solved by backtracking (`completions`): choose one literal of each clause, the clause with fewest
+choices first, so that all hold together in an `Assignment` of expressions to the keys that may
+still come. Different `Exists` may share a member or take a key each; keys without a name of their
+own are represented by a few fresh keys of each key class. `QuickCheck` answers "yes" for nearly all
+objects without that search; it never says yes where the search says no.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from structgen.errors import BudgetError
 from structgen.regular.regex import ANY, Regex, matches
+from structgen.regular.words import is_spellable
 from structgen.schema.normal_form.expressions import TRUE, Expr, conjoin, contradictory, implied
-from structgen.schema.normal_form.nodes import Clause, Every, Literal, Member, ObjectAlt
+from structgen.schema.normal_form.forms import Clause, Exists, ForAll, Literal, ObjectAlt
+from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress
+from structgen.schema.objects.matcher import ObjectMatcher
+
+MAX_TRIES = 5000  # assignments extended until the first way to finish an object is found
+MAX_NAMES = 32  # names tried as the member that a literal about a language of keys asks for
 
 
-class Pending(NamedTuple):
-    """A clause about which a value decides that is being read.
-
-    rest: what holds or may hold whatever the value is; closers: if the value fits one of these, the
-    clause is settled; every: these stay if the value fits their child.
-    """
-
-    rest: Clause
-    closers: tuple[Expr, ...] = ()
-    every: tuple[Every, ...] = ()
-
-    def asked(self) -> tuple[Expr, ...]:
-        """What is to be known of the value, in the order in which `settled` takes it."""
-        return (*self.closers, *(literal.child for literal in self.every))
-
-    def settled(self, known: tuple[bool, ...]) -> Clause | None:
-        """What is left of the clause, None if it is settled; () if it has failed."""
-        if any(known[: len(self.closers)]):
-            return None
-        flags = known[len(self.closers) :]
-        kept = [x for x, fits_ in zip(self.every, flags, strict=True) if fits_]
-        return Clause((*self.rest, *kept)) if kept else self.rest
-
-    def better(self) -> Iterator[tuple[Expr, Pending | None]]:
-        """Each outcome one step above the worst, and what it asks of the value."""
-        for closer in self.closers:
-            yield closer, None
-        for i, literal in enumerate(self.every):
-            others = (*self.every[:i], *self.every[i + 1 :])
-            yield literal.child, self._replace(rest=Clause((*self.rest, literal)), every=others)
+# -- what a member does to a clause -------------------------------------------------------------
 
 
-def fits(keys: str | Regex, key: str) -> bool:
-    """Whether `key` is the one meant, or one of those."""
+def matches_key(keys: str | Regex, key: str) -> bool:
+    """Whether a literal about `keys` is about `key`."""
     return keys == key if isinstance(keys, str) else _matches(keys, key)
 
 
@@ -57,49 +54,408 @@ def _matches(keys: Regex, key: str) -> bool:
     return matches(keys, key)
 
 
-def pending(clause: Clause, key: str, child: Expr) -> Pending | None:
-    """The clause when `key` comes with a value that fits `child`; None if that settles it."""
-    concerned = concerned_by(clause, key)
-    if not concerned:
-        return Pending(clause)
-    for i in concerned:
+def literals_about(clause: Clause, key: str) -> list[int]:
+    """The indices of the literals of a clause that are about a key."""
+    by_pattern = (i for i in clause.by_pattern if matches_key(clause[i].keys, key))
+    return [*clause.by_key.get(key, ()), *by_pattern]
+
+
+def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | None:
+    """The clause while the value of `key`, which fits `child`, is read; None if that satisfies it.
+
+    Literals that `child` already implies or contradicts are decided here; the others wait for the
+    value.
+    """
+    about_key = literals_about(clause, key)
+    if not about_key:
+        return PendingClause(clause)
+    for i in about_key:
         literal = clause[i]
-        if isinstance(literal, Member) and implied(child, literal.child):
+        if isinstance(literal, Exists) and implied(child, literal.child):
             return None
     rest: list[Literal] = []
-    closers: dict[Expr, None] = {}
-    every: list[Every] = []
+    satisfiers: dict[Expr, None] = {}
+    universals: list[ForAll] = []
     for i, literal in enumerate(clause):
-        if i not in concerned:
+        if i not in about_key:
             rest.append(literal)
             continue
         possible = not contradictory(conjoin(child, literal.child))
-        if isinstance(literal, Member):
+        if isinstance(literal, Exists):
             if possible:
-                closers[literal.child] = None
+                satisfiers[literal.child] = None
             if not isinstance(literal.keys, str):
                 rest.append(literal)  # a later member may hold it
         elif possible and implied(child, literal.child):
             rest.append(literal)
         elif possible:
-            every.append(literal)
+            universals.append(literal)
     left = clause if len(rest) == len(clause) else Clause(rest)
-    return Pending(left, tuple(closers), tuple(every))
-
-
-def concerned_by(clause: Clause, key: str) -> list[int]:
-    """The places of the literals that say something of a key."""
-    kinds = (i for i in clause.by_kind if fits(clause[i].keys, key))
-    return [*clause.by_key.get(key, ()), *kinds]
+    return PendingClause(left, tuple(satisfiers), tuple(universals))
 
 
 def clauses_of(o: ObjectAlt) -> list[Clause] | None:
-    """Clauses that say together what an alternative says; None if it says more than they can."""
-    plain = all(group.rest == TRUE and group.keys is ANY for group in o.groups)
+    """Clauses that say all that an alternative says; None if it says more than clauses can.
+
+    A required key is the clause of one `Exists`, a property that of one `ForAll`.
+    """
+    plain = all(group.additional == TRUE and group.names is ANY for group in o.groups)
     if not plain or o.least or o.most is not None:
         return None
-    found: list[Clause] = [Clause((Member(key, TRUE),)) for key in o.required]
+    found: list[Clause] = [Clause((Exists(key, TRUE),)) for key in o.required]
     for group in o.groups:
-        said: list[tuple[str | Regex, Expr]] = [*group.named.items(), *group.patterns]
-        found += (Clause((Every(keys, child),)) for keys, child in said if child != TRUE)
+        entries: list[tuple[str | Regex, Expr]] = [*group.named.items(), *group.patterns]
+        found += (Clause((ForAll(keys, child),)) for keys, child in entries if child != TRUE)
     return [*found, *o.clauses]
+
+
+# -- the search for a way to finish -------------------------------------------------------------
+
+
+class Slot(NamedTuple):
+    """A key that may still come, what its value must fit, and whether it has to come."""
+
+    key: str
+    child: Expr
+    required: bool
+
+
+class Assignment(NamedTuple):
+    """One literal chosen for each of some clauses, as what it asks of the members to come.
+
+    claims: by key of the members that `Exists` literals ask for, what these must fit besides;
+    by_name, by_pattern: what `ForAll` literals ask of members if they come.
+    """
+
+    slots: dict[str, Slot]
+    claims: dict[str, Expr]
+    by_name: dict[str, Expr]
+    by_pattern: tuple[ForAll, ...]
+
+    @classmethod
+    def empty(cls, slots: Iterable[Slot]) -> Assignment:
+        """The assignment before any literal has been chosen."""
+        return cls({slot.key: slot for slot in slots}, {}, {}, ())
+
+    def child(self, key: str) -> Expr:
+        """What the value of `key` must fit."""
+        more = (x.child for x in self.by_pattern if matches_key(x.keys, key))
+        by_name = self.by_name.get(key, TRUE)
+        return conjoin(self.slots[key].child, self.claims.get(key, TRUE), by_name, *more)
+
+
+def completions(
+    clauses: tuple[Clause, ...],
+    slots: list[Slot],
+    cost_of: CostOf,
+    fill: Callable[[Assignment], list[int] | None],
+    room: int | None = None,
+) -> Iterator[list[int]]:
+    """Search for the ways to satisfy all clauses: what `fill` makes of each full assignment.
+
+    fill: sizes of the members still to come, in bytes; None if the assignment cannot be used after
+    all. room: how many members may still come, None for any number. Raises BudgetError after
+    MAX_TRIES extensions that have led to nothing.
+    """
+    if any(cost_of(slot.child) is None for slot in slots if slot.required):
+        return
+    required = {slot.key for slot in slots if slot.required}
+    none = Assignment.empty(slots)
+    choices = [(len(list(_extensions(clause, none, cost_of))), clause) for clause in clauses]
+    if any(count == 0 for count, _ in choices):
+        return
+    ordered = [clause for _, clause in sorted(choices, key=_first)]  # most constrained first
+    tries = 0
+    found = False
+    stack = [(0, none)]  # depth-first, without recursion
+    while stack:
+        done, assignment = stack.pop()
+        if done == len(ordered):
+            sizes = fill(assignment)
+            if sizes is not None:
+                found = True
+                yield sizes
+            continue
+        options = list(_extensions(ordered[done], assignment, cost_of))
+        if room is not None:
+            options = [o for o in options if len(required.union(o.claims)) <= room]
+        stack += ((done + 1, option) for option in reversed(options))  # the first comes first
+        tries += 1
+        if tries > MAX_TRIES:
+            if found:
+                return
+            raise BudgetError(
+                f"deciding how an object can go on takes more than {MAX_TRIES} steps",
+                hint="negate fewer schemas of the same object at once",
+            )
+
+
+def greedily_completes(
+    clauses: tuple[Clause, ...],
+    slots: list[Slot],
+    cost_of: CostOf,
+    fill: Callable[[Assignment], list[int] | None],
+) -> bool:
+    """Whether the first possible literal of each clause makes a completion, as it mostly does."""
+    assignment: Assignment | None = Assignment.empty(slots)
+    for clause in clauses:
+        assignment = assignment and next(_extensions(clause, assignment, cost_of), None)
+    return assignment is not None and fill(assignment) is not None
+
+
+def _first(pair: tuple[int, Clause]) -> int:
+    return pair[0]
+
+
+def _extensions(clause: Clause, assignment: Assignment, cost_of: CostOf) -> Iterator[Assignment]:
+    """The assignments in which one literal of a clause holds as well."""
+    for literal in clause:
+        for after, keys in _with_literal(literal, assignment):
+            if all(cost_of(after.child(key)) is not None for key in keys):
+                yield after
+
+
+def _with_literal(
+    literal: Literal, assignment: Assignment
+) -> Iterator[tuple[Assignment, list[str]]]:
+    """The ways to let a literal hold as well, and the keys whose children have to be looked at."""
+    slots, claims = assignment.slots, assignment.claims
+    if isinstance(literal, ForAll):
+        if isinstance(literal.keys, str):
+            key = literal.keys
+            child = conjoin(assignment.by_name.get(key, TRUE), literal.child)
+            after = assignment._replace(by_name=assignment.by_name | {key: child})
+            # an optional key that cannot fit any more is left out
+            touched = [key] if key in claims or (key in slots and slots[key].required) else []
+        else:
+            after = assignment._replace(by_pattern=(*assignment.by_pattern, literal))
+            touched = [k for k, s in slots.items() if s.required or k in claims]
+            touched = [key for key in touched if matches_key(literal.keys, key)]
+        yield after, touched
+        return
+    keys = [literal.keys] if isinstance(literal.keys, str) else slots
+    found = [key for key in keys if key in slots and matches_key(literal.keys, key)]
+    # members that come in any case are tried first: they cost least
+    for key in sorted(found, key=lambda k: (k not in claims, not slots[k].required)):
+        claimed = conjoin(claims.get(key, TRUE), literal.child)
+        yield assignment._replace(claims=claims | {key: claimed}), [key]
+
+
+# -- a check that takes no search ---------------------------------------------------------------
+
+Allowed = dict[str | None, bool]  # by key: whether it may come next; None: a key no clause is about
+
+
+class Omissions(dict[Clause, frozenset[str]]):
+    """By clause, the optional keys that satisfy it by being left out (those of its `ForAll`)."""
+
+    def __init__(self, required: frozenset[str]) -> None:
+        super().__init__()
+        self._required = required
+
+    def __missing__(self, clause: Clause) -> frozenset[str]:
+        keys = (x.keys for x in clause if isinstance(x, ForAll) and isinstance(x.keys, str))
+        found = self[clause] = frozenset(key for key in keys if key not in self._required)
+        return found
+
+
+class ClauseIndex:
+    """The open clauses of an object by the keys that they are about, with a cache of answers.
+
+    by_pattern: clauses about languages of keys. need_member: clauses that leaving a key out does
+    not satisfy. named: the keys that some clause names. allowed: by what has been read of these,
+    what `QuickCheck.surely_allows` found out.
+    """
+
+    def __init__(self, clauses: tuple[Clause, ...], omissions: Omissions) -> None:
+        self.by_key: dict[str, list[Clause]] = {}
+        for clause in clauses:
+            for key in clause.by_key:
+                self.by_key.setdefault(key, []).append(clause)
+        self.by_pattern = [clause for clause in clauses if clause.by_pattern]
+        self.need_member = [clause for clause in clauses if not omissions[clause]]
+        self.named = frozenset(self.by_key)
+        self.allowed: dict[int | frozenset[str], Allowed] = {}
+
+
+class QuickCheck:
+    """Sufficient conditions, found without search, for the clauses of an object to be satisfiable.
+
+    Each clause is satisfied on its own: by an optional key left out, by an optional member still to
+    come (one value for several clauses if it can fit all), or by a required member that can differ
+    from finitely many values.
+    """
+
+    def __init__(
+        self,
+        matcher: ObjectMatcher,
+        surely_infinite: Callable[[str], bool],
+        satisfiable: Callable[[Expr], bool],
+    ) -> None:
+        """surely_infinite: whether infinitely many values fit what the value of a key must fit."""
+        self._matcher = matcher
+        self._surely_infinite = surely_infinite
+        self._satisfiable = satisfiable
+        self._omissions = Omissions(matcher.required)
+        self._pending: dict[str, dict[Clause, PendingClause | None]] = {}
+        self._by_value: dict[str, dict[Clause | None, bool]] = {}  # see `_value_may_satisfy`
+        self._by_member: dict[tuple[str, Expr], bool] = {}  # see `_member_may_fit`
+        self._first_name: dict[Clause, int] = {}  # see `is_satisfied_by_order`
+        self._indices: dict[tuple[Clause, ...], ClauseIndex] = {}
+        self._last = (Progress(), *self._index_at(Progress()))  # asked again for each key
+
+    def pending(self, clause: Clause, key: str) -> PendingClause | None:
+        """See `pending_clause`; found once for each clause and key."""
+        known = self._pending.setdefault(key, {})
+        if clause not in known:
+            known[clause] = pending_clause(clause, key, self._matcher.child(key))
+        return known[clause]
+
+    def is_satisfied_by_order(self, clause: Clause, key: str) -> bool:
+        """Whether a clause holds when `key` comes, since names before it cannot come any more.
+
+        A `ForAll` that is still in the clause when its name has been passed holds, whether that
+        came or not.
+        """
+        matcher = self._matcher
+        if not matcher.declared:
+            return False
+        if clause not in self._first_name:
+            names = (x.keys for x in clause if isinstance(x, ForAll) and isinstance(x.keys, str))
+            self._first_name[clause] = min(map(matcher.position, names), default=len(matcher.names))
+        return self._first_name[clause] < matcher.position(key)
+
+    def surely_satisfiable(self, at: Progress) -> bool:
+        """Whether all open clauses can be satisfied by what may still come, or is left out."""
+        need_member = [clause for clause in at.open_clauses if not self._omissions[clause]]
+        return not self._unsatisfied(need_member, at, at.open_clauses)
+
+    def surely_allows(self, at: Progress, key: str) -> bool:
+        """Whether a member may come next such that the clauses can be satisfied afterwards.
+
+        True only where its value has to satisfy one clause at most; false means "not known".
+        """
+        last = self._last
+        if at is not last[0]:
+            last = self._last = (at, *self._index_at(at))
+        _, index, allowed = last
+        if key not in allowed:
+            allowed[key] = self._allows(at, key, index, allowed)
+        return allowed[key]
+
+    def _allows(self, at: Progress, key: str, index: ClauseIndex, allowed: Allowed) -> bool:
+        omissions = self._omissions
+        touched = [*index.by_key.get(key, ()), *index.by_pattern]
+        if not touched and not self._matcher.declared:
+            if None not in allowed:
+                allowed[None] = not self._unsatisfied(index.need_member, at, at.open_clauses)
+            return allowed[None] and self._value_may_satisfy(None, key)
+        touched = [clause for clause in touched if not self.is_satisfied_by_order(clause, key)]
+        need_member = [clause for clause in index.need_member if clause not in touched]
+        # a touched clause with other keys to leave out is satisfied by these
+        hit = [clause for clause in touched if omissions[clause] <= {key}]
+        need_member += [rest for rest in self._rests(hit, key) if not omissions[rest]]
+        left: list[Clause] = []
+        if need_member:
+            rests = self._rests(touched, key)
+            others = (clause for clause in (*at.open_clauses, *rests) if clause not in touched)
+            left = self._unsatisfied(need_member, self._matcher.advance(at, key), others)
+        if not left:
+            return self._value_may_satisfy(None, key)
+        return len(left) == 1 and left[0] in rests and self._value_may_satisfy(rests[left[0]], key)
+
+    def _rests(self, clauses: Iterable[Clause], key: str) -> dict[Clause, Clause]:
+        """What is at worst left of each clause that `key` does not satisfy, and of which."""
+        pending = ((clause, self.pending(clause, key)) for clause in clauses)
+        return {p.rest: clause for clause, p in pending if p is not None}
+
+    def _index_at(self, at: Progress) -> tuple[ClauseIndex, Allowed]:
+        """The index of the open clauses, and the answers for what has been read."""
+        index = self._indices.get(at.open_clauses)
+        if index is None:
+            index = ClauseIndex(at.open_clauses, self._omissions)
+            self._indices[at.open_clauses] = index
+        read = at.position if self._matcher.declared else at.seen & index.named
+        return index, index.allowed.setdefault(read, {})
+
+    def _unsatisfied(
+        self, need_member: list[Clause], at: Progress, clauses: Iterable[Clause]
+    ) -> list[Clause]:
+        """The clauses among `need_member` for which no member is found.
+
+        clauses: all that are open. Where members that are to come are all the omissions of one of
+        these, it might fail, so that none of them counts.
+        """
+        left = [clause for clause in need_member if not self._satisfied_by_required(clause, at)]
+        claimed: dict[str, Expr] = {}
+        still = [clause for clause in left if not self._claim_member(clause, at, claimed)]
+        omissions = (self._omissions[clause] for clause in clauses) if claimed else ()
+        return left if any(keys and keys <= claimed.keys() for keys in omissions) else still
+
+    def _claim_member(self, clause: Clause, at: Progress, claimed: dict[str, Expr]) -> bool:
+        """Whether an optional member still to come may satisfy a clause; notes it in `claimed`.
+
+        claimed: by key, what the values of such members must fit for other clauses.
+        """
+        matcher = self._matcher
+        for key, asked in self._candidates(clause):
+            read = matcher.position(key) < at.position if matcher.declared else key in at.seen
+            child = conjoin(claimed.get(key, TRUE), asked)
+            if not read and self._member_may_fit(key, child):
+                claimed[key] = child
+                return True
+        return False
+
+    def _candidates(self, clause: Clause) -> Iterator[tuple[str, Expr]]:
+        """The members that would satisfy a clause, and what their values must fit for that.
+
+        A name in a language of keys comes first: where it may not stand in another schema, it often
+        satisfies the negation of that, and few have to be looked at.
+        """
+        names = self._matcher.names[:MAX_NAMES] if clause.by_pattern else ()
+        for literal in (clause[i] for i in clause.by_pattern):
+            if isinstance(literal, Exists):
+                found = (name for name in names if matches_key(literal.keys, name))
+                yield from ((name, literal.child) for name in found)
+        for literal in clause:
+            if isinstance(literal, Exists) and isinstance(literal.keys, str):
+                yield literal.keys, literal.child
+
+    def _member_may_fit(self, key: str, child: Expr) -> bool:
+        """Whether an optional member may have a value that fits a child."""
+        claim = key, child
+        if claim not in self._by_member:
+            optional = key not in self._matcher.required and is_spellable(key)
+            self._by_member[claim] = optional and self._satisfiable(
+                conjoin(self._matcher.child(key), child)
+            )
+        return self._by_member[claim]
+
+    def _value_may_satisfy(self, clause: Clause | None, key: str) -> bool:
+        """Whether some value may come that satisfies a clause, or leaves omissions that do."""
+        known = self._by_value.setdefault(key, {})
+        if clause not in known:
+            child = self._matcher.child(key)
+            pending = None if clause is None else self.pending(clause, key)
+            better = iter([(TRUE, None)]) if pending is None else pending.better()
+            asked = [x for x, left in better if left is None or self._omissions[left.rest]]
+            known[clause] = any(self._satisfiable(conjoin(child, x)) for x in asked)
+        return known[clause]
+
+    def _satisfied_by_required(self, clause: Clause, at: Progress) -> bool:
+        """Whether the value of some required key that is still to come satisfies a clause.
+
+        It does if it has only to be none of some values, and infinitely many others are possible.
+        """
+        matcher = self._matcher
+        for literal in clause:
+            key = literal.keys
+            if not isinstance(literal, Exists) or not isinstance(key, str):
+                continue
+            excludes_only = all(atom.excluded_values for atom in literal.child)
+            if key not in matcher.required or not excludes_only:
+                continue
+            read = matcher.position(key) < at.position if matcher.declared else key in at.seen
+            if not read and self._surely_infinite(key):
+                return True
+        return False

@@ -1,4 +1,9 @@
-"""In: the patterns of an object. Out: cells, the kinds of keys that have no name in it."""
+"""Key classes: the keys without a name of their own, grouped by what their values must fit.
+
+The patterns of an object partition its other keys: two keys are in one class if the same patterns
+match them, so that their values have the same child. A key class is a regular language without some
+words.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +20,28 @@ from structgen.regular.expressions.nodes import Literal
 from structgen.regular.infinite import is_infinite
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, shortest, words
 from structgen.schema.normal_form.expressions import Expr, conjoin
-from structgen.schema.normal_form.nodes import Group
+from structgen.schema.normal_form.forms import PropertyGroup
 from structgen.util.cached import found_once
 
 MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
+MAX_CLASSES = 1000  # parts into which the patterns of one group may cut the keys
 
 
 @dataclass(eq=False)
-class Cell:
-    """Keys that are not named, and match the same patterns: they share a child.
+class KeyClass:
+    """Keys without a name of their own that match the same patterns: their values share a child.
 
-    They are the words of `loose` but for those in `without`.
+    They are the words of `language` except those in `excluded` (the names). Compared by identity.
     """
 
-    loose: Regex
+    language: Regex
     child: Expr
-    without: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
 
     @found_once
     def keys(self) -> Regex:
-        """The keys."""
-        return intersect(self.loose, complement(words(self.without)))
+        """The language of the keys."""
+        return intersect(self.language, complement(words(self.excluded)))
 
     @property
     def first(self) -> str | None:
@@ -43,16 +49,16 @@ class Cell:
         return self.other(frozenset())
 
     def other(self, seen: Container[str]) -> str | None:
-        """The shortest key that is not among some, None if there is none."""
+        """The shortest key that is not in `seen`, None if there is none."""
         return next((key for key in self.in_order() if key not in seen), None)
 
     def in_order(self) -> Iterator[str]:
-        """The keys, the shortest first. Each is looked for once."""
+        """The keys, the shortest first; each is searched once, and remembered."""
         found = self._found
         for at in count_from(0):
             if at == len(found):
-                key = None if at else self._shortest  # of more languages less is known
-                if key is None or key in self.without:
+                key = None if at else self._shortest  # mostly known, unlike that of a difference
+                if key is None or key in self.excluded:
                     key = shortest(intersect(self.keys, complement(words(found))))
                 found.append(key)
             key = found[at]
@@ -62,7 +68,7 @@ class Cell:
 
     @found_once
     def _shortest(self) -> str | None:
-        return self.loose.text if isinstance(self.loose, Literal) else shortest(self.loose)
+        return self.language.text if isinstance(self.language, Literal) else shortest(self.language)
 
     @found_once
     def _found(self) -> list[Any]:
@@ -70,50 +76,52 @@ class Cell:
 
     @found_once
     def is_empty(self) -> bool:
-        """Whether there are none."""
-        loose = self.loose
-        if loose is EMPTY:
+        """Whether there are no keys."""
+        language = self.language
+        if language is EMPTY:
             return True
-        if loose.plain and loose.longest > max(map(len, self.without), default=-1):
-            return False  # to look for a key may take long
-        if not self.without:
-            return loose.is_empty()
+        if language.plain and language.longest > max(map(len, self.excluded), default=-1):
+            return False  # seen from the lengths, as a search may take long
+        if not self.excluded:
+            return language.is_empty()
         word = self._shortest
-        return word is None or (word in self.without and self.keys.is_empty())
+        return word is None or (word in self.excluded and self.keys.is_empty())
 
-    def split(self, language: Regex) -> list[Cell]:
-        """The keys in a language, and those that are not, if there are any."""
-        halves = (intersect(self.loose, part) for part in (language, complement(language)))
-        cells = [Cell(half, self.child, self.without) for half in halves]
-        return [cell for cell in cells if not cell.is_empty]
+    def split(self, language: Regex) -> list[KeyClass]:
+        """The part inside a language and the part outside, as far as they are not empty."""
+        halves = (intersect(self.language, part) for part in (language, complement(language)))
+        key_classes = [KeyClass(half, self.child, self.excluded) for half in halves]
+        return [key_class for key_class in key_classes if not key_class.is_empty]
 
-    def split_by(self, group: Group) -> list[Cell]:
-        """The parts that the patterns of a group tell apart, with what they ask of the child."""
-        inside = Cell(intersect(self.loose, group.keys), self.child, self.without)
-        parts: list[tuple[Cell, list[Expr]]] = [] if inside.is_empty else [(inside, [])]
+    def split_by(self, group: PropertyGroup) -> list[KeyClass]:
+        """The parts that match different patterns of a group, its demands added to the child."""
+        inside = KeyClass(intersect(self.language, group.names), self.child, self.excluded)
+        parts: list[tuple[KeyClass, list[Expr]]] = [] if inside.is_empty else [(inside, [])]
         for pattern, child in group.patterns:
-            halves: list[tuple[Cell, list[Expr]]] = []
+            halves: list[tuple[KeyClass, list[Expr]]] = []
             for part, found in parts:
-                if begin_apart(part.loose, pattern):
+                if begin_apart(part.language, pattern):  # plainly disjoint
                     halves.append((part, found))
                     continue
                 for half, more in ((pattern, [child]), (complement(pattern), [])):
-                    new = Cell(intersect(part.loose, half), self.child, self.without)
+                    new = KeyClass(intersect(part.language, half), self.child, self.excluded)
                     halves += [] if new.is_empty else [(new, [*found, *more])]
             parts = halves
-            if len(parts) > 1000:
+            if len(parts) > MAX_CLASSES:
                 raise BudgetError(
-                    "the patterns of 'patternProperties' overlap in more than 1000 ways",
+                    f"the patterns of 'patternProperties' overlap in more than {MAX_CLASSES} ways",
                     hint="use fewer patterns, or patterns that exclude each other",
                 )
         return [
-            Cell(part.loose, conjoin(self.child, *(found or [group.rest])), self.without)
+            KeyClass(
+                part.language, conjoin(self.child, *(found or [group.additional])), self.excluded
+            )
             for part, found in parts
         ]
 
 
 def count(keys: Regex, enough: int) -> int:
-    """How many words a language has, or at least `enough` of them."""
+    """How many words a language has, counted up to `enough` and MAX_COUNTED."""
     if keys is EMPTY:
         return 0
     if is_infinite(keys):
@@ -131,6 +139,6 @@ def count(keys: Regex, enough: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def spelled(key: str) -> bytes:
-    """A key as it is written in the fewest bytes."""
+def written_key(key: str) -> bytes:
+    """A key as JSON with the fewest bytes, quotes included."""
     return json.dumps(key, ensure_ascii=False).encode()

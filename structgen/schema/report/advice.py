@@ -15,7 +15,7 @@ from structgen.errors import StructgenError
 from structgen.regular.regex import matches
 from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS
-from structgen.schema.normal_form.nodes import ANYTHING, Node, both
+from structgen.schema.normal_form.forms import ANYTHING, NormalForm, conjunction
 from structgen.schema.references import metaschemas
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.inspection import COMPANIONS, Inspection, Visit
@@ -183,12 +183,12 @@ def _dead(visit: Visit, keywords: list[str], name: str, said: list[str]) -> Iter
 
 def _narrowed(inspection: Inspection, visit: Visit) -> bool:
     """Whether what applies to the same value leaves some JSON type out."""
-    node = inspection.node(_applying(visit))
-    if node is None:
+    form = inspection.normal_form(_applying(visit))
+    if form is None:
         return True
     return not all(
-        (node.null, node.true, node.false, node.arrays, node.objects)
-    ) or inspection.empty(node.string, node.number)
+        (form.null, form.true, form.false, form.arrays, form.objects)
+    ) or inspection.empty(form.string, form.number)
 
 
 # -- values -------------------------------------------------------------------------------------
@@ -197,21 +197,21 @@ def _narrowed(inspection: Inspection, visit: Visit) -> bool:
 def _excluded_values(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
     """Values of an `enum` that the keywords beside it rule out."""
     values = visit.schema.get("enum")
-    node = inspection.node(visit)
-    if not isinstance(values, list) or node is None or inspection.never(node):
+    form = inspection.normal_form(visit)
+    if not isinstance(values, list) or form is None or inspection.never(form):
         return
     for i, value in enumerate(values[:MAX_VALUES]):
-        if not _fits(inspection, value, node, visit.at("enum", i)):
+        if not _fits(inspection, value, form, visit.at("enum", i)):
             text = f"the value {_shown(value)} is ruled out by the keywords beside 'enum'"
             yield Advice(visit.at("enum", i), "enum", "excluded value", "warning", text)
 
 
-def _fits(inspection: Inspection, value: Any, node: Node, location: str) -> bool:
+def _fits(inspection: Inspection, value: Any, form: NormalForm, location: str) -> bool:
     if isinstance(value, str):
-        return matches(node.string, value)
+        return matches(form.string, value)
     try:
         exact = constants(inspection.schemas, [value], lambda: location)
-        return not inspection.never(both(exact, node, location))
+        return not inspection.never(conjunction(exact, form, location))
     except StructgenError:
         return True  # not known to be excluded
 
@@ -229,24 +229,24 @@ def _bounds(_: Inspection, visit: Visit) -> Iterator[Advice]:
 
 def _useless(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
     """Subschemas that nothing fits, or everything although they have keywords."""
-    node = inspection.node(visit)
-    if node is None or not visit.enforced:
+    form = inspection.normal_form(visit)
+    if form is None or not visit.enforced:
         return
-    if inspection.never(node):
+    if inspection.never(form):
         if not any(_never_below(inspection, child) for child in visit.children) or not visit.path:
             yield _warn(visit, "", "never true", "no value fits this subschema")
-    elif _is_anything(node):
+    elif _is_anything(form):
         yield _inform(visit, "", "always true", "every value fits this subschema")
 
 
 def _never_below(inspection: Inspection, visit: Visit) -> bool:
-    node = inspection.node(visit)
-    return node is not None and inspection.never(node)
+    form = inspection.normal_form(visit)
+    return form is not None and inspection.never(form)
 
 
-def _is_anything(node: Node) -> bool:
+def _is_anything(form: NormalForm) -> bool:
     names = ("null", "true", "false", "number", "string", "arrays", "objects")
-    return all(getattr(node, name) == getattr(ANYTHING, name) for name in names)
+    return all(getattr(form, name) == getattr(ANYTHING, name) for name in names)
 
 
 # -- keys ---------------------------------------------------------------------------------------
@@ -288,11 +288,11 @@ def _branches(inspection: Inspection, visit: Visit) -> Iterator[Visit]:
 
 
 def _property_names(inspection: Inspection, branch: Visit) -> list[str]:
-    node = inspection.node(branch)
-    if node is None:
+    form = inspection.normal_form(branch)
+    if form is None:
         properties = branch.schema.get("properties")
         return list(properties) if isinstance(properties, dict) else []
-    groups = (group for alternative in node.objects for group in alternative.groups)
+    groups = (group for alternative in form.objects for group in alternative.groups)
     return [name for group in groups for name in group.named]
 
 

@@ -15,7 +15,7 @@ from structgen.regular.regex import EMPTY
 from structgen.schema.keywords.schemas import Negation, Schemas
 from structgen.schema.normal_form.cases import Cases, Members, Side, tightest
 from structgen.schema.normal_form.expressions import Expr, OneOf, allowed
-from structgen.schema.normal_form.nodes import Node
+from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.values import value_of
 
 MAX_SHOWN = 12  # keys, values or phrases listed in a message
@@ -39,25 +39,25 @@ class Words:
         self._schemas = schemas
         self._cases = Cases(schemas, lambda *_: None)
 
-    def values(self, vector: Iterable[Node]) -> str:
+    def values(self, vector: Iterable[NormalForm]) -> str:
         """The values that some node of a vector accepts: "an integer >= 0 or null"."""
-        nodes = list(vector)
-        phrases = dict.fromkeys(phrase for node in nodes for phrase in self._of(node))
+        forms = list(vector)
+        phrases = dict.fromkeys(phrase for form in forms for phrase in self._of(form))
         shown = list(phrases)[:MAX_SHOWN]
         more = [] if len(phrases) <= MAX_SHOWN else ["..."]
         return " or ".join(shown + more) or "nothing"
 
-    def _of(self, node: Node) -> list[str]:
-        expr = self._schemas.meaning(node)
+    def _of(self, form: NormalForm) -> list[str]:
+        expr = self._schemas.meaning(form)
         if not expr:
-            return bare(node)
+            return bare(form)
         try:
-            cases = [self._case(case, node) for case in self._cases.of(expr)]
+            cases = [self._case(case, form) for case in self._cases.of(expr)]
         except StructgenError:  # what is refused is refused elsewhere
-            return bare(node)
-        return [phrase for case in cases for phrase in case] or bare(node)
+            return bare(form)
+        return [phrase for case in cases for phrase in case] or bare(form)
 
-    def _case(self, case: Expr, node: Node) -> list[str]:
+    def _case(self, case: Expr, form: NormalForm) -> list[str]:
         left = allowed(case)
         if left is not None:
             values = [v for v in _listing(case) if value_of(v) in left]
@@ -65,7 +65,7 @@ class Words:
         members = [(atom, self._cases.heeded(atom)) for atom in case]
         phrases = {
             t: (name, "".join(self._details(t, members)))
-            for t, name in named(node).items()
+            for t, name in named(form).items()
             if _admits(members, t)
         }
         more = [k for k in LIMITING if any(k in s and not _excluded(s) for _, s in members)]
@@ -92,30 +92,30 @@ class Words:
             yield from _object(members)
 
 
-def named(node: Node) -> dict[str, str]:
+def named(form: NormalForm) -> dict[str, str]:
     """The JSON types of the values that a node accepts, in words."""
-    truths = " or ".join(["true"] * node.true + ["false"] * node.false)
+    truths = " or ".join(["true"] * form.true + ["false"] * form.false)
     found = {
-        "null": node.null,
+        "null": form.null,
         "boolean": bool(truths),
-        "number": node.number is not EMPTY,
-        "string": node.string is not EMPTY,
-        "array": bool(node.arrays),
-        "object": bool(node.objects),
+        "number": form.number is not EMPTY,
+        "string": form.string is not EMPTY,
+        "array": bool(form.arrays),
+        "object": bool(form.objects),
     }
     names = NAMES | {"boolean": truths}
     return {name: names[name] for name, possible in found.items() if possible}
 
 
-def bare(node: Node) -> list[str]:
+def bare(form: NormalForm) -> list[str]:
     """The types that a node accepts, without details."""
-    names = list(named(node).values())
+    names = list(named(form).values())
     return ["any value"] if names == list(NAMES.values()) else names
 
 
-def plain(nodes: Iterable[Node]) -> str:
+def plain(forms: Iterable[NormalForm]) -> str:
     """The types of the values that some node accepts."""
-    return " or ".join(dict.fromkeys(phrase for node in nodes for phrase in bare(node)))
+    return " or ".join(dict.fromkeys(phrase for form in forms for phrase in bare(form)))
 
 
 def keys(names: list[str], *, others: bool) -> list[str]:

@@ -18,7 +18,7 @@ from structgen.schema.normal_form.expressions import FALSE
 from structgen.schema.normal_form.forms import Clause, Exists, ForAll, NormalForm
 from structgen.schema.normal_form.progress import Progress
 from structgen.schema.objects.clause_matcher import ClauseMatcher
-from structgen.schema.objects.settling import Settling
+from structgen.schema.objects.clauses import QuickCheck
 from tests.helpers import laws
 from tests.helpers.oracle import json_decider
 from tests.schema.objects.test_obligations import BYTES, SCHEMAS
@@ -52,25 +52,27 @@ class Watch:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.seen: Counter[str] = Counter()
-        goes_on, settles = Settling.goes_on, ClauseMatcher.surely_satisfiable
-        plainly, unsettled = Costs._surely_satisfiable, Settling.settles
+        goes_on, settles = QuickCheck.surely_allows, ClauseMatcher.surely_satisfiable
+        plainly, unsettled = Costs._surely_satisfiable, QuickCheck.surely_satisfiable
 
-        def going(of: Settling, at: Progress, key: str) -> bool:
+        def going(of: QuickCheck, at: Progress, key: str) -> bool:
             found = goes_on(of, at, key)
             matcher = of._matcher
             assert isinstance(matcher, ClauseMatcher)
             if found:
                 self.seen["goes on"] += 1
-                assert matcher._ways(at, key), (at, key)
+                assert matcher._searched(at, key), (at, key)
             return found
 
-        def settling(of: Settling, at: Progress) -> bool:
+        def settling(of: QuickCheck, at: Progress) -> bool:
             found = unsettled(of, at)
             matcher = of._matcher
             assert isinstance(matcher, ClauseMatcher)
-            if found and all(map(matcher._costs.satisfiable, map(matcher.child, matcher.missing(at)))):
+            if found and all(
+                map(matcher._costs.satisfiable, map(matcher.child, matcher.missing(at)))
+            ):
                 self.seen["settles"] += 1
-                assert matcher._finishes(at), at
+                assert matcher._is_finishable(at), at
             return found
 
         def possible(matcher: ClauseMatcher) -> bool:
@@ -95,10 +97,10 @@ class Watch:
             return found
 
         patch.setattr("structgen.schema.machine.machine.next_names", naming)
-        patch.setattr(Settling, "goes_on", going)
-        patch.setattr(Settling, "settles", settling)
-        patch.setattr(ClauseMatcher, "is_plainly_possible", possible)
-        patch.setattr(Costs, "_is_plainly_possible", looking)
+        patch.setattr(QuickCheck, "surely_allows", going)
+        patch.setattr(QuickCheck, "surely_satisfiable", settling)
+        patch.setattr(ClauseMatcher, "surely_satisfiable", possible)
+        patch.setattr(Costs, "_surely_satisfiable", looking)
 
 
 def walk(schema: Any, rng: Random, options: dict[str, Any]) -> None:
@@ -130,13 +132,13 @@ def test_what_is_plain_is_so(order: str, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_one_value_settles_several_clauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """An optional constant tells an object from all others: that some fit takes no search."""
     searched: list[Progress] = []
-    finishes = ClauseMatcher._finishes
+    finishes = ClauseMatcher._is_finishable
 
     def finishing(of: ClauseMatcher, at: Progress) -> bool:
         searched.append(at)
         return finishes(of, at)
 
-    monkeypatch.setattr(ClauseMatcher, "_finishes", finishing)
+    monkeypatch.setattr(ClauseMatcher, "_is_finishable", finishing)
     kinds = [{"properties": {"kind": {"const": x}, "with": {"type": "object"}}} for x in "wxyz"]
     schema = {"properties": {"a": {"type": "object", "oneOf": kinds}}, "required": ["a"]}
     c = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)

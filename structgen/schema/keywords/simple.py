@@ -87,7 +87,7 @@ def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
     return all(map(_EASY.issuperset, found)) and [] not in [x.get("type") for x in found]
 
 
-def is_possible(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
+def surely_satisfiable(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
     """Whether it is plain that some value fits a schema that is not broken.
 
     Of an object the members are looked at that must be there.

@@ -1,4 +1,9 @@
-"""In: one alternative of an array. Out: which items may come, at what cost."""
+"""The matcher of an array alternative: the automaton that reads its items, one by one.
+
+It enforces `prefixItems`, `items`, `minItems` and `maxItems`. Where that is all, its state is the
+number of items read, which stops growing where more make no difference. `arrays.contains` and
+`arrays.unique_items` have the matchers of arrays whose items are counted or compared.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from structgen.schema.normal_form.expressions import Expr
-from structgen.schema.normal_form.nodes import ArrayAlt
-from structgen.schema.normal_form.progress import CostOf, Take, closing
+from structgen.schema.normal_form.forms import ArrayAlt
+from structgen.schema.normal_form.progress import CostOf, Transition, closing_cost
 from structgen.schema.values import Value
 from structgen.util.cached import found_once
 
@@ -15,13 +20,13 @@ if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
 
 
-class ArrayPlan:
-    """One alternative of an array. A progress is the number of items read, as far as it matters."""
+class ArrayMatcher:
+    """The matcher of one array alternative; its progress is a number of items."""
 
-    #: whether items must differ, and strings among them can always be told apart by their texts
-    is_textual = False
-    #: the words that may come once each, if that is all there is to say of the items
-    listed: list[str] | None = None
+    #: whether items must differ, and comparing texts is enough for the strings among them
+    may_compare_texts = False
+    #: the strings that may come once each, if the items are exactly that
+    listed_words: list[str] | None = None
 
     def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
         self.alt = alt_
@@ -35,7 +40,7 @@ class ArrayPlan:
         for index in range(self.alt.prefix + 1):
             if limit is not None and index >= limit:
                 break
-            if not self._costs.possible(self.child(index)):
+            if not self._costs.satisfiable(self.child(index)):
                 return index
         return limit
 
@@ -52,39 +57,39 @@ class ArrayPlan:
         """Whether another item may follow."""
         return self.most is None or count < self.most
 
-    def takes(self, count: int) -> list[Take]:
+    def transitions(self, count: int) -> list[Transition]:
         """The ways to go on with another item."""
-        return [Take(self.child(count), self.take(count))] if self.may_go_on(count) else []
+        return [Transition(self.child(count), self.advance(count))] if self.may_go_on(count) else []
 
-    def settle(self, count: int, _known: tuple[bool, ...]) -> int:
-        """The progress once the last item has been read (see `ObjectPlan.settle`)."""
+    def resolve(self, count: int, _known: tuple[bool, ...]) -> int:
+        """The progress once the last item has been read (see `ObjectMatcher.resolve`)."""
         return count
 
-    def after(self, _count: int) -> ArrayPlan:
-        """See `ObjectPlan.after`."""
+    def reduced(self, _count: int) -> ArrayMatcher:
+        """See `ObjectMatcher.reduced`."""
         return self
 
-    def watches(self, count: int) -> bool:
+    def depends_on_values(self, count: int) -> bool:
         """Whether values that have been read decide what may follow."""
-        return self.notes(count) or self.recalls(count)
+        return self.collects_values(count) or self.compares_with_earlier(count)
 
-    def notes(self, _count: int) -> bool:
-        """Whether they decide it as soon as they have been read, so that the progress has them."""
+    def collects_values(self, _count: int) -> bool:
+        """Whether the progress holds the values that have been read."""
         return False
 
-    def noted(self, count: int, _value: Value) -> int:
-        """The progress that has the value of the last item, if it `notes` values."""
+    def with_collected(self, count: int, _value: Value) -> int:
+        """The progress with the value of the last item, where it `collects_values`."""
         return count
 
-    def recalls(self, _count: int) -> bool:
-        """Whether they matter to the next item only, where the progress is given them."""
+    def compares_with_earlier(self, _count: int) -> bool:
+        """Whether the progress is given the values read where the next item begins, only there."""
         return False
 
-    def recalled(self, count: int, _values: Iterable[Value]) -> int:
-        """The progress with all values, for `takes`, if it `recalls` them."""
+    def with_earlier(self, count: int, _values: Iterable[Value]) -> int:
+        """The progress with the values read, for `transitions`, if it `compares_with_earlier`."""
         return count
 
-    def take(self, count: int) -> int:
+    def advance(self, count: int) -> int:
         """The progress after another item; stops growing where more makes no difference."""
         if self.most is None:
             return min(count + 1, max(self.alt.least, self.alt.prefix))
@@ -93,7 +98,7 @@ class ArrayPlan:
     def cost(self, count: int, opened: bool) -> int:
         """Fewest bytes from after an item (or the bracket, if `opened`) past the closing one."""
         items = self._items(count, self._costs.of) or []
-        return closing(len(items), sum(items), opened, self._costs.gap)
+        return closing_cost(len(items), sum(items), opened, self._costs.gap)
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an array that fits, given the costs of children; None if none does."""
@@ -102,9 +107,10 @@ class ArrayPlan:
         items = self._items(0, cost_of)
         if items is None:
             return None
-        return 1 + closing(len(items), sum(items), True, self._costs.gap)
+        return 1 + closing_cost(len(items), sum(items), True, self._costs.gap)
 
     def _items(self, count: int, cost_of: CostOf) -> list[int] | None:
+        """The bytes of the items that must still come, None if they cannot."""
         left = max(self.alt.least - count, 0)
         head = max(min(left, self.alt.prefix - count), 0)
         sizes = [cost_of(self.child(i)) for i in range(count, count + head)]
@@ -113,11 +119,14 @@ class ArrayPlan:
         found = [size for size in sizes if size is not None]
         return found if len(found) == len(sizes) else None
 
-    def has_many(self, many: Callable[[Expr], bool]) -> bool:
-        """Whether infinitely many arrays plainly fit, if `many` values fit a child."""
+    def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
+        """Whether infinitely many arrays certainly fit.
+
+        child_is_infinite: whether infinitely many values certainly fit an expression.
+        """
         if self.most is None and not self.alt.unique:
             return True
         last = self.alt.prefix if self.most is None else min(self.alt.prefix, self.most - 1)
-        if self.alt.unique:  # others may lack values of their own before a longer array
+        if self.alt.unique:  # further items may find no value of their own
             last = min(last, max(self.alt.least - 1, 0))
-        return any(many(self.child(index)) for index in range(last + 1))
+        return any(child_is_infinite(self.child(index)) for index in range(last + 1))

@@ -1,0 +1,425 @@
+"""The matcher of an object alternative that has clauses (see `objects.clauses` for the algorithm).
+
+To a key there may be several transitions: the least demanding expressions for its value after which
+all clauses can still be satisfied. What else the value turns out to fit is observed when it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from structgen.errors import BudgetError
+from structgen.regular.infinite import is_infinite, members
+from structgen.regular.regex import EMPTY, Regex, complement, intersect, words
+from structgen.regular.words import is_spellable
+from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory
+from structgen.schema.normal_form.forms import Clause, ForAll, ObjectAlt, is_pattern_exists
+from structgen.schema.normal_form.logic import object_child
+from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress, Transition
+from structgen.schema.objects.clauses import (
+    Assignment,
+    QuickCheck,
+    Slot,
+    completions,
+    greedily_completes,
+    matches_key,
+)
+from structgen.schema.objects.key_classes import KeyClass
+from structgen.schema.objects.matcher import ObjectMatcher
+from structgen.util.cached import found_once
+
+if TYPE_CHECKING:
+    from structgen.schema.normal_form.costs import Costs
+
+MAX_BETTER = 8  # ways to finish an object that are compared
+MAX_WAYS = 2000  # combinations of outcomes tried for one member
+
+
+class Outcome(NamedTuple):
+    """What a value must fit, and the clauses then: those left as they are, and pending ones."""
+
+    child: Expr
+    left: tuple[Clause, ...]
+    pending: tuple[PendingClause, ...]
+
+    @property
+    def worst(self) -> tuple[Clause, ...]:
+        """The open clauses if the value fits no more than `child`."""
+        return (*self.left, *(p.rest for p in self.pending))
+
+    def better(self) -> Iterator[Outcome]:
+        """The outcomes that ask for one step more, of a clause that would fail if there is one."""
+        failing = [i for i, p in enumerate(self.pending) if not p.rest]
+        for i in failing[:1] or range(len(self.pending)):
+            others = (*self.pending[:i], *self.pending[i + 1 :])
+            for asked, after in self.pending[i].better():
+                child = conjoin(self.child, asked)
+                if not contradictory(child):
+                    kept = others if after is None else (*others, after)
+                    yield Outcome(child, self.left, kept)
+
+
+class ClauseMatcher(ObjectMatcher):
+    """The matcher of one alternative of an object that has clauses."""
+
+    def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
+        super().__init__(alt_, costs, declared)
+        self._finishable: dict[Progress, bool] = {}  # see `_can_finish`
+        self._transitions: dict[tuple[Progress, str], list[Transition]] = {}
+        self._next_key_classes: dict[Progress, list[tuple[KeyClass, Regex]]] = {}
+        self._quick_check = QuickCheck(self, self._surely_infinite, costs.satisfiable)
+
+    @found_once
+    def all_key_classes(self) -> tuple[KeyClass, ...]:
+        """As in `ObjectMatcher`, split further by the languages of keys in literals."""
+        splitters, exceptions = self._key_languages
+        unnamed = sorted(self._clause_keys.difference(self.names))
+        single = self._clause_keys.union(exceptions)
+        key_classes = [
+            KeyClass(c.language, c.child, c.excluded | single) for c in super().all_key_classes
+        ]
+        for language in splitters:
+            key_classes = [part for key_class in key_classes for part in key_class.split(language)]
+        key_classes = [key_class for key_class in key_classes if not key_class.is_empty]
+        alike: dict[tuple[Any, ...], list[str]] = {}
+        for key in sorted(exceptions.keys() - self._clause_keys.union(self.names)):
+            matched = (matches_key(language, key) for language in splitters)
+            signature = *exceptions[key], *matched, object_child(self.alt, key)
+            alike.setdefault(signature, []).append(key)
+        key_classes += [KeyClass(words(keys), signature[-1]) for signature, keys in alike.items()]
+        return (
+            *key_classes,
+            *(KeyClass(words((key,)), object_child(self.alt, key)) for key in unnamed),
+        )
+
+    @found_once
+    def _key_languages(self) -> tuple[list[Regex], dict[str, list[int]]]:
+        """The languages of literals, as those to split key classes by and lists of exceptions.
+
+        A language with a finite complement (all keys but a few, from negated `properties`) does not
+        split classes: by each key that is in such a complement, the indices of these languages.
+        """
+        literals = (x.keys for clause in self.alt.clauses for x in clause)
+        languages = dict.fromkeys(keys for keys in literals if not isinstance(keys, str))
+        splitters: list[Regex] = []
+        exceptions: dict[str, list[int]] = {}
+        for i, language in enumerate(languages):
+            listed = members(complement(language))
+            if listed is None:
+                splitters.append(language)
+            for key in listed or ():
+                exceptions.setdefault(key, []).append(i)
+        return splitters, exceptions
+
+    # -- transitions ----------------------------------------------------------------------------
+
+    def transitions(self, at: Progress, key: str) -> list[Transition]:
+        """See `ObjectMatcher.transitions`: the least demanding ones."""
+        found = self._transitions.get((at, key))
+        if found is None:
+            found = self._searched(at, key) if self._fits_order(at, key) else []
+            self._transitions[at, key] = found
+        return found
+
+    def _searched(self, at: Progress, key: str) -> list[Transition]:
+        """Breadth-first search for the least demanding outcomes after which clauses can hold."""
+        after, child = self.advance(at, key), self.child(key)
+        left: list[Clause] = []
+        pending: list[PendingClause] = []
+        for clause in at.open_clauses:
+            if self._quick_check.is_satisfied_by_order(clause, key):
+                continue
+            if key not in clause.by_key and not clause.by_pattern:
+                left.append(clause)
+                continue
+            found_pending = self._quick_check.pending(clause, key)
+            if found_pending == PendingClause(clause):  # the value decides nothing of it
+                left.append(clause)
+            elif found_pending is not None:
+                pending.append(found_pending)
+        first = Outcome(child, tuple(left), tuple(pending))
+        if not self._costs.satisfiable(child):
+            return []
+        if self._can_finish(after._replace(open_clauses=first.worst)):
+            return [self._transition(first, after)]  # as nearly always
+        found: list[Outcome] = []
+        ways = list(dict.fromkeys(first.better()))
+        tried = {first, *ways}
+        while ways:
+            longer: dict[Outcome, None] = {}
+            for way in ways:
+                if any(_asks_for_all_of(way, less) for less in found):
+                    continue
+                if not self._costs.satisfiable(way.child):
+                    continue
+                if self._can_finish(after._replace(open_clauses=way.worst)):
+                    found.append(way)
+                else:
+                    longer.update(dict.fromkeys(w for w in way.better() if w not in tried))
+            ways = list(longer)
+            tried.update(ways)
+            if len(tried) > MAX_WAYS:
+                raise BudgetError(
+                    f"the value of {key!r} decides in more than {MAX_WAYS} ways",
+                    hint="negate fewer schemas of the same object at once",
+                )
+        return [self._transition(way, after) for way in found]
+
+    def _transition(self, way: Outcome, after: Progress) -> Transition:
+        left = after._replace(open_clauses=way.left, pending=way.pending)
+        asked = tuple(conjoin(way.child, x) for p in way.pending for x in p.observed())
+        return Transition(way.child, left, asked)
+
+    def resolve(self, at: Progress, known: tuple[bool, ...]) -> Progress:
+        """See `ObjectMatcher.resolve`."""
+        if not at.pending:
+            return at
+        left = list(at.open_clauses)
+        start = 0  # of what was observed for this clause
+        for p in at.pending:
+            end = start + len(p.satisfiers) + len(p.universals)
+            clause = p.resolved(known[start:end])
+            start = end
+            if clause is not None:
+                left.append(clause)
+        return at._replace(open_clauses=tuple(dict.fromkeys(left)), pending=())
+
+    def reduced(self, at: Progress) -> ObjectMatcher:
+        """See `ObjectMatcher.reduced`: one made for just the clauses that are still open."""
+        if at.pending or len(at.open_clauses) == len(self.alt.clauses):
+            return self
+        found = self._costs.matcher_with_clauses(self.alt, frozenset(at.open_clauses))
+        return self if found is None or not self._knows_enough_for(found, at) else found
+
+    def _knows_enough_for(self, other: ObjectMatcher, at: Progress) -> bool:
+        """Whether a progress of this matcher says of the keys read all that another one needs."""
+        by_class = other.depends_on_class_only(at) or not self.depends_on_class_only(at)
+        return by_class and other.single_key_classes <= self.single_key_classes
+
+    def _fits_order(self, at: Progress, key: str) -> bool:
+        """Whether the order and the keys so far leave room for `key`."""
+        index = self._index.get(key)
+        if key in at.seen:
+            return False
+        if index is None:
+            return not (self.declared and self.is_missing(at))
+        skipped = self.names[at.position : index]
+        passes = not self.declared or self.required.isdisjoint(skipped)
+        return index >= at.position and passes
+
+    def allows(self, at: Progress, key: str) -> bool:
+        """See `ObjectMatcher.allows`."""
+        return bool(self.transitions(at, key))
+
+    def may_end(self, at: Progress) -> bool:
+        """See `ObjectMatcher.may_end`."""
+        # no member comes any more, so that every `ForAll` still in a clause holds
+        satisfied = all(any(isinstance(x, ForAll) for x in clause) for clause in at.open_clauses)
+        return satisfied and super().may_end(at)
+
+    def next_names(self, at: Progress, among: Container[str] | None = None) -> list[str]:
+        """See `ObjectMatcher.next_names`."""
+        names = self.names if among is None else [name for name in self.names if name in among]
+        return [name for name in names if self._allows(at, name)]
+
+    def may_go_on(self, at: Progress) -> bool:
+        """See `ObjectMatcher.may_go_on`."""
+        return any(self._allows(at, name) for name in self.names) or bool(self.next_unnamed(at))
+
+    def _allows(self, at: Progress, key: str) -> bool:
+        """Whether `key` may come next; transitions are searched only if no quick check says so."""
+        quick = not self._is_bounded and self._fits_order(at, key)
+        return (quick and self._quick_check.surely_allows(at, key)) or bool(
+            self.transitions(at, key)
+        )
+
+    def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
+        """See `ObjectMatcher.next_key_classes`; the keys of one class are all alike."""
+        if self.declared and self.is_missing(at):
+            return []
+        found = self._next_key_classes.get(at)
+        if found is None:
+            found = self._next_key_classes[at] = []
+            for key_class in self.key_classes:
+                read = at.seen - key_class.excluded
+                if key_class.language in self.single_key_classes:
+                    left = EMPTY if key_class.first in read else key_class.keys
+                else:
+                    left = (
+                        intersect(key_class.keys, complement(words(read)))
+                        if read
+                        else key_class.keys
+                    )
+                key = key_class.other(read)
+                if key is not None and self._allows(at, key):
+                    found.append((key_class, left))
+        return found
+
+    def open_key_classes(self, at: Progress) -> list[KeyClass]:
+        """See `ObjectMatcher.open_key_classes`."""
+        return [key_class for key_class, _ in self.next_key_classes(at)]
+
+    def _can_finish(self, at: Progress) -> bool:
+        """Whether the object can be completed from a progress without pending clauses."""
+        if () in at.open_clauses:
+            return False
+        if not self._is_bounded:
+            if self._quick_check.surely_satisfiable(at):
+                return True
+            if _about_names_only(at.open_clauses):  # other keys read change nothing
+                at = at._replace(seen=at.seen & self._clause_keys)
+        if at not in self._finishable:
+            self._finishable[at] = self._is_finishable(at)
+        return self._finishable[at]
+
+    def _surely_infinite(self, key: str) -> bool:
+        return self._costs.surely_infinite(self._costs.normal_form_of(self.child(key)))
+
+    @found_once
+    def _clause_keys(self) -> frozenset[str]:
+        """The keys that are required or that clauses name."""
+        named = (x.keys for clause in self.alt.clauses for x in clause if isinstance(x.keys, str))
+        return self.required.union(named)
+
+    # -- members still to come ------------------------------------------------------------------
+
+    def _remaining_members(self, at: Progress, wanted: int) -> None:  # noqa: ARG002
+        """See `ObjectMatcher._remaining_members`; here clauses decide which members must come."""
+        return
+
+    def _cheapest_members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
+        """See `ObjectMatcher._cheapest_members`: the best of the first completions."""
+        at = at._replace(open_clauses=(*at.open_clauses, *(p.rest for p in at.pending)), pending=())
+        ways = islice(self._completions(at, cost_of, least), MAX_BETTER)
+        return min(ways, key=sum, default=None)
+
+    def surely_satisfiable(self) -> bool:
+        """See `ObjectMatcher.surely_satisfiable`."""
+        if self._is_bounded:
+            return False
+        fits_ = (is_spellable(n) and self._costs.satisfiable(self.child(n)) for n in self.required)
+        if self._quick_check.surely_satisfiable(self.start) and all(fits_):
+            return True
+        return self._is_greedily_finishable(self.start, [*self._named_slots(self.start)])
+
+    def is_satisfiable(self) -> bool:
+        """See `ObjectMatcher.is_satisfiable`: one completion is enough."""
+        return self.surely_satisfiable() or self._is_finishable(self.start)
+
+    def _is_finishable(self, at: Progress) -> bool:
+        """Whether all clauses can be satisfied by what is still to come."""
+        named = [*self._named_slots(at)]  # of other keys there may be many classes
+        if self._is_greedily_finishable(at, named):
+            return True
+        slots = named + self._other_slots(at, 0)
+        if self._is_greedily_finishable(at, slots):
+            return True
+        cost_of, fill = self._unit_cost, self._fill(at)
+        return any(True for _ in completions(at.open_clauses, slots, cost_of, fill, self._room(at)))
+
+    def _is_greedily_finishable(self, at: Progress, slots: list[Slot]) -> bool:
+        """Whether the first literals that members at `slots` can satisfy are a completion."""
+        return greedily_completes(at.open_clauses, slots, self._unit_cost, self._fill(at))
+
+    def _unit_cost(self, expr: Expr) -> int | None:
+        """A cost for what is satisfiable: it is known earlier than a true cost."""
+        return 1 if self._costs.satisfiable(expr) else None
+
+    def _fill(self, at: Progress) -> Callable[[Assignment], list[int] | None]:
+        return lambda assignment: self._member_sizes(at, assignment, self._unit_cost, 0)
+
+    def _completions(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
+        """The bytes of the members still to come, for each way to satisfy all clauses."""
+
+        def fill(assignment: Assignment) -> list[int] | None:
+            return self._member_sizes(at, assignment, cost_of, least)
+
+        return completions(at.open_clauses, self._slots(at, least), cost_of, fill, self._room(at))
+
+    def _room(self, at: Progress) -> int | None:
+        """How many members may still come."""
+        return None if self.alt.most is None else self.alt.most - at.members_read
+
+    def _slots(self, at: Progress, least: int) -> list[Slot]:
+        """The keys that may still come: all names, and as many of each key class as may matter."""
+        return [*self._named_slots(at), *self._other_slots(at, least)]
+
+    def _named_slots(self, at: Progress) -> Iterator[Slot]:
+        first = at.position if self.declared else 0
+        for name in self.names[first:]:
+            if name not in at.seen:
+                yield Slot(name, self.child(name), name in self.required)
+        for key in sorted(self._clause_keys.difference(self.names, at.seen)):
+            yield Slot(key, self.child(key), False)
+
+    def _other_slots(self, at: Progress, least: int) -> list[Slot]:
+        # one key of a class for each clause that may ask for a member of it, and for each missing
+        count = sum(any(map(is_pattern_exists, clause)) for clause in at.open_clauses)
+        count += max(self.alt.least - at.members_read, least, 0)
+        found: list[Slot] = []
+        for key_class in self.all_key_classes if count else ():
+            if not contradictory(key_class.child):
+                fresh = (key for key in key_class.in_order() if key not in at.seen)
+                found += [Slot(key, key_class.child, False) for key in islice(fresh, count)]
+        return found
+
+    def _member_sizes(
+        self, at: Progress, assignment: Assignment, cost_of: CostOf, least: int
+    ) -> list[int] | None:
+        """The bytes of the claimed and required members, and of as many as are missing."""
+        sizes: list[int] = []
+        spare: list[int] = []
+        for slot in assignment.slots.values():
+            needed = slot.required or slot.key in assignment.claims
+            size = self._member_size(slot.key, cost_of(assignment.child(slot.key)))
+            if size is None and needed:
+                return None
+            if size is not None:
+                (sizes if needed else spare).append(size)
+        wanted = max(self.alt.least - at.members_read, least) - len(sizes)
+        if wanted > len(spare):
+            return None
+        sizes += sorted(spare)[: max(wanted, 0)]
+        most = self.alt.most
+        return None if most is not None and at.members_read + len(sizes) > most else sizes
+
+    def minimum(self, cost_of: CostOf) -> int | None:
+        """See `ObjectMatcher.minimum`."""
+        return self._whole(self._cheapest_members(self.start, cost_of))
+
+    def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
+        """See `ObjectMatcher.surely_infinite`, as the first completions show."""
+        plain = self.alt.most is None and not any(
+            isinstance(x, ForAll) for clause in self.alt.clauses for x in clause
+        )
+        if plain and any(is_infinite(key_class.language) for key_class in self.key_classes):
+            return True
+        found = [False]
+
+        def fill(assignment: Assignment) -> list[int] | None:
+            sizes = self._member_sizes(self.start, assignment, self._costs.of, 0)
+            room = sizes is not None and (self.alt.most is None or len(sizes) < self.alt.most)
+            found[0] = sizes is not None and any(
+                child_is_infinite(assignment.child(slot.key))
+                for slot in assignment.slots.values()
+                if room or slot.required or slot.key in assignment.claims
+            )
+            return sizes
+
+        slots = self._slots(self.start, 0)
+        ways = completions(
+            self.start.open_clauses, slots, self._costs.of, fill, self._room(self.start)
+        )
+        return any(found[0] for _ in islice(ways, MAX_BETTER))
+
+
+def _about_names_only(clauses: tuple[Clause, ...]) -> bool:
+    """Whether no clause has an `Exists` about a language of keys."""
+    return not any(is_pattern_exists(literal) for clause in clauses for literal in clause)
+
+
+def _asks_for_all_of(way: Outcome, less: Outcome) -> bool:
+    """Whether `way` demands all that `less` demands, so that it is not needed."""
+    return set(less.child) <= set(way.child)
